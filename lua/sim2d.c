@@ -66,8 +66,8 @@ int luaopen_sim2d(lua_State *L) {
   s2_lua_open_recording(L);
   s2_lua_open_snapshot(L);
   s2_lua_open_step(L);
-  s2_lua_open_array(L);
   s2_lua_open_tracked(L);
+  s2_lua_open_array(L);
   lua_newtable(L);
   s2_lua_functions(L, functions, 0);
   s2_lua_functions(L, s2_array_creators, 0);

@@ -27,6 +27,17 @@ void s2_lua_array_track(lua_State *L, S2LuaArray *array, S2Var var);
 // operation whose shape has no axes.
 void s2_lua_array_push_number(lua_State *L, double value, S2Var var);
 
+// The result of an operation: an array on the stack, or a number where its shape has no axes.
+typedef struct S2LuaResult {
+  S2LuaArray *array; // NULL: a number
+  double number;
+} S2LuaResult;
+// Returns where its numbers go; the end pushes it with its node (0: plain), and returns 1.
+double *s2_lua_result_begin(lua_State *L, S2Size shape, S2LuaResult *result);
+int s2_lua_result_end(lua_State *L, const S2LuaResult *result, S2Var var);
+// Pushes a block of another array's numbers, of a shape with axes; returns 1.
+int s2_lua_push_block(lua_State *L, const S2Array *from, const S2ArrayBlock *block, S2Size shape);
+
 // The array at `index` for an operation; raises when it is tracked on a tape that is gone.
 S2Array s2_lua_array_view(lua_State *L, const S2LuaArray *array);
 // What an operation takes: an array, a number (tracked or not; kept in *number), a vector or a list

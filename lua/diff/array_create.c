@@ -18,13 +18,14 @@ typedef struct Filling {
   int count, parts_at;
 } Filling;
 
-static int complain(const Filling *filling, const char *where, int index, const char *expected) {
+static int create_complain(const Filling *filling, const char *where, int index,
+                           const char *expected) {
   char text[S2_LUA_TEXT];
   return s2_lua_fail(filling->L, "%s%s: %s expected, got %s", filling->what, where, expected,
                      s2_lua_describe(filling->L, index, text));
 }
 
-static void add_part(Filling *filling, S2Var var, size_t at, int count) {
+static void create_add_part(Filling *filling, S2Var var, size_t at, int count) {
   lua_State *L = filling->L;
   if (filling->parts == NULL) {
     size_t most = s2_size_count(filling->array->shape);
@@ -35,21 +36,22 @@ static void add_part(Filling *filling, S2Var var, size_t at, int count) {
   filling->count += 1;
 }
 
-static bool is_number(lua_State *L, int index) {
+static bool create_is_number(lua_State *L, int index) {
   double value;
   S2Var var;
   return lua_type(L, index) == LUA_TNUMBER || s2_lua_tracked_test(L, index, &value, &var);
 }
 
 // The number on top of the stack becomes number `at`.
-static void fill_number(Filling *filling, size_t at, const char *where) {
+static void create_fill_number(Filling *filling, size_t at, const char *where) {
   lua_State *L = filling->L;
   double value = 0;
   S2Var var = 0;
+  // A number, tracked or not, that is finite.
   if (lua_type(L, -1) == LUA_TNUMBER) {
     value = lua_tonumber(L, -1);
   } else if (!s2_lua_tracked_test(L, -1, &value, &var)) {
-    complain(filling, where, -1, "number");
+    create_complain(filling, where, -1, "number");
   }
   if (!isfinite(value)) {
     char text[S2_LUA_TEXT];
@@ -59,15 +61,16 @@ static void fill_number(Filling *filling, size_t at, const char *where) {
   }
   filling->array->data[at] = value;
   if (var != 0) {
-    add_part(filling, var, at, 1);
+    create_add_part(filling, var, at, 1);
   }
 }
 
 // The table at `index` fills `count` numbers from `at` on; row < 0: it is no row of a matrix.
-static void fill_list(Filling *filling, int index, size_t at, int count, int row) {
+static void create_fill_list(Filling *filling, int index, size_t at, int count, int row) {
   lua_State *L = filling->L;
   char where[WHERE] = "";
   for (int i = 0; i < count; i++) {
+    // The place is written down only for what will be complained about.
     if (lua_geti(L, index, i + 1) != LUA_TNUMBER || !isfinite(lua_tonumber(L, -1))) {
       if (row < 0) {
         snprintf(where, sizeof where, "[%d]", i + 1);
@@ -75,14 +78,15 @@ static void fill_list(Filling *filling, int index, size_t at, int count, int row
         snprintf(where, sizeof where, "[%d][%d]", row + 1, i + 1);
       }
     }
-    fill_number(filling, at + (size_t)i, where);
+    create_fill_number(filling, at + (size_t)i, where);
     lua_pop(L, 1);
   }
 }
 
 // Length of what can be a row or the whole: a table, a vector, an array of one axis; else -1.
-static int list_length(lua_State *L, int index) {
+static int create_list_length(lua_State *L, int index) {
   const S2LuaArray *array = s2_lua_array_test(L, index);
+  // Of arrays only lists can be rows.
   if (array != NULL) {
     return array->shape.axes == 1 ? array->shape.columns : -1;
   }
@@ -94,11 +98,12 @@ static int list_length(lua_State *L, int index) {
 }
 
 // The row on top of the stack.
-static void fill_row(Filling *filling, int row) {
+static void create_fill_row(Filling *filling, int row) {
   lua_State *L = filling->L;
   S2Size shape = filling->array->shape;
   char where[WHERE], expected[WHERE];
-  int length = list_length(L, -1);
+  int length = create_list_length(L, -1);
+  // All rows are as long as the first.
   if (length != shape.columns) {
     snprintf(where, sizeof where, "[%d]", row + 1);
     if (length >= 0) {
@@ -106,23 +111,24 @@ static void fill_row(Filling *filling, int row) {
                   length);
     }
     snprintf(expected, sizeof expected, "a row of %d numbers", shape.columns);
-    complain(filling, where, -1, expected);
+    create_complain(filling, where, -1, expected);
   }
+  // Tables number by number, arrays and lists as they are.
   size_t at = (size_t)row * (size_t)shape.columns;
   const S2LuaArray *array = s2_lua_array_test(L, -1);
   if (array == NULL) {
-    fill_list(filling, lua_gettop(L), at, length, row);
+    create_fill_list(filling, lua_gettop(L), at, length, row);
     return;
   }
   S2Array view = s2_lua_array_view(L, array);
   memcpy(filling->array->data + at, view.data, (size_t)length * sizeof *view.data);
   if (view.var != 0 && length > 0) {
-    add_part(filling, view.var, at, length);
+    create_add_part(filling, view.var, at, length);
   }
 }
 
 // Stack: ... array; notes what is tracked in it.
-static void finish(Filling *filling) {
+static void create_finish(Filling *filling) {
   if (filling->count > 0) {
     S2LuaArray *array = filling->array;
     S2Var var = s2_note_join(s2_lua_tape(filling->L), filling->count, filling->parts,
@@ -132,7 +138,7 @@ static void finish(Filling *filling) {
 }
 
 // A table with other keys only would pass for an empty list.
-static void refuse_keys(const Filling *filling, int index) {
+static void create_refuse_keys(const Filling *filling, int index) {
   lua_State *L = filling->L;
   char text[S2_LUA_TEXT];
   lua_pushnil(L);
@@ -145,42 +151,69 @@ static void refuse_keys(const Filling *filling, int index) {
 S2LuaArray *s2_lua_array_from(lua_State *L, int index, const char *what) {
   index = lua_absindex(L, index);
   Filling filling = {.L = L, .what = what};
-  int length = list_length(L, index);
+  // The shape is that of the list and of its first row.
+  int length = create_list_length(L, index);
   if (length < 0) {
-    complain(&filling, "", index, "list of numbers or of rows");
+    create_complain(&filling, "", index, "list of numbers or of rows");
   }
   if (length == 0 && lua_type(L, index) == LUA_TTABLE) {
-    refuse_keys(&filling, index);
+    create_refuse_keys(&filling, index);
   }
   int width = -1;
   if (length > 0) {
     lua_geti(L, index, 1);
-    width = is_number(L, -1) ? -1 : list_length(L, -1);
-    if (width < 0 && !is_number(L, -1)) {
-      complain(&filling, "[1]", -1, "number or row");
+    width = create_is_number(L, -1) ? -1 : create_list_length(L, -1);
+    if (width < 0 && !create_is_number(L, -1)) {
+      create_complain(&filling, "[1]", -1, "number or row");
     }
     lua_pop(L, 1);
   }
+  // Numbers, then what of them is tracked, as one node.
   lua_pushnil(L); // for the parts
   filling.parts_at = lua_gettop(L);
   filling.array =
       s2_lua_array_push(L, width < 0 ? s2_size_list(length) : s2_size_matrix(length, width));
   if (width < 0) {
-    fill_list(&filling, index, 0, length, -1);
+    create_fill_list(&filling, index, 0, length, -1);
   }
   for (int i = 0; width >= 0 && i < length; i++) {
     lua_geti(L, index, i + 1);
-    fill_row(&filling, i);
+    create_fill_row(&filling, i);
     lua_pop(L, 1);
   }
-  finish(&filling);
+  create_finish(&filling);
   lua_remove(L, filling.parts_at);
   return filling.array;
 }
 
+S2Array s2_lua_array_operand(lua_State *L, int index, double *number) {
+  if (lua_type(L, index) == LUA_TNUMBER) {
+    *number = lua_tonumber(L, index);
+    return (S2Array){s2_size_number(), number, 0};
+  }
+  const S2LuaArray *array = s2_lua_array_test(L, index);
+  S2Var var = 0;
+  if (array == NULL && s2_lua_tracked_test(L, index, number, &var)) {
+    return (S2Array){s2_size_number(), number, var};
+  }
+  if (array == NULL) {
+    index = lua_absindex(L, index);
+    array = s2_lua_array_from(L, index, "arithmetic on an array");
+    lua_replace(L, index);
+  }
+  return s2_lua_array_view(L, array);
+}
+
+bool s2_lua_array_is_operand(lua_State *L, int index) {
+  double number;
+  S2Var var;
+  return lua_type(L, index) == LUA_TTABLE || lua_type(L, index) == LUA_TNUMBER ||
+         s2_lua_array_test(L, index) != NULL || s2_lua_tracked_test(L, index, &number, &var);
+}
+
 // ---- Shapes -----------------------------------------------------------------------------------
 
-static int read_size(lua_State *L, int index, int argument) {
+static int create_read_size(lua_State *L, int index, int argument) {
   int whole = 0;
   lua_Integer size = lua_tointegerx(L, index, &whole);
   if (lua_type(L, index) != LUA_TNUMBER || whole == 0 || size < 0 || size > INT32_MAX) {
@@ -192,7 +225,7 @@ static int read_size(lua_State *L, int index, int argument) {
 }
 
 // A shape as arguments from `first` to `last`: n; rows, columns; or one table of these.
-static S2Size read_shape(lua_State *L, int first, int last) {
+static S2Size create_read_shape(lua_State *L, int first, int last) {
   int count = last - first + 1, size[2] = {0, 0};
   bool in_table = count == 1 && lua_type(L, first) == LUA_TTABLE;
   if (in_table) {
@@ -205,17 +238,17 @@ static S2Size read_shape(lua_State *L, int first, int last) {
   for (int i = 0; i < count; i++) {
     if (in_table) {
       lua_rawgeti(L, first, i + 1);
-      size[i] = read_size(L, -1, first);
+      size[i] = create_read_size(L, -1, first);
       lua_pop(L, 1);
     } else {
-      size[i] = read_size(L, first + i, first + i);
+      size[i] = create_read_size(L, first + i, first + i);
     }
   }
   return count == 1 ? s2_size_list(size[0]) : s2_size_matrix(size[0], size[1]);
 }
 
 // The array on top of the stack in another shape, of as many numbers.
-static int push_reshaped(lua_State *L, S2Size shape) {
+static int create_push_reshaped(lua_State *L, S2Size shape) {
   const S2LuaArray *array = s2_lua_array_test(L, -1);
   S2Array from = s2_lua_array_view(L, array);
   if (s2_size_count(shape) != s2_size_count(from.shape)) {
@@ -235,15 +268,15 @@ static int push_reshaped(lua_State *L, S2Size shape) {
 
 int s2_lua_array_reshape(lua_State *L) {
   s2_lua_array_check(L, 1);
-  S2Size shape = read_shape(L, 2, lua_gettop(L));
+  S2Size shape = create_read_shape(L, 2, lua_gettop(L));
   lua_pushvalue(L, 1);
-  return push_reshaped(L, shape);
+  return create_push_reshaped(L, shape);
 }
 
 static int create_array(lua_State *L) {
   int last = lua_gettop(L);
   const S2LuaArray *copied = s2_lua_array_test(L, 1);
-  S2Size shape = last > 1         ? read_shape(L, 2, last)
+  S2Size shape = last > 1         ? create_read_shape(L, 2, last)
                  : copied != NULL ? copied->shape
                                   : s2_size_number();
   if (copied != NULL) {
@@ -251,11 +284,11 @@ static int create_array(lua_State *L) {
   } else {
     s2_lua_array_from(L, 1, "array");
   }
-  return last > 1 || copied != NULL ? push_reshaped(L, shape) : 1;
+  return last > 1 || copied != NULL ? create_push_reshaped(L, shape) : 1;
 }
 
-static int push_filled(lua_State *L, double value) {
-  S2LuaArray *array = s2_lua_array_push(L, read_shape(L, 1, lua_gettop(L)));
+static int create_push_filled(lua_State *L, double value) {
+  S2LuaArray *array = s2_lua_array_push(L, create_read_shape(L, 1, lua_gettop(L)));
   size_t size = s2_size_count(array->shape);
   for (size_t i = 0; i < size; i++) {
     array->data[i] = value;
@@ -264,11 +297,11 @@ static int push_filled(lua_State *L, double value) {
 }
 
 static int create_zeros(lua_State *L) {
-  return push_filled(L, 0);
+  return create_push_filled(L, 0);
 }
 
 static int create_ones(lua_State *L) {
-  return push_filled(L, 1);
+  return create_push_filled(L, 1);
 }
 
 static int create_eye(lua_State *L) {
@@ -285,7 +318,7 @@ static int create_eye(lua_State *L) {
 static int create_randn(lua_State *L) {
   int last = lua_gettop(L);
   S2LuaRandom *random = s2_lua_test(L, last, s2_type_random);
-  S2Size shape = read_shape(L, 1, random != NULL ? last - 1 : last);
+  S2Size shape = create_read_shape(L, 1, random != NULL ? last - 1 : last);
   random = random != NULL ? random : s2_lua_session(L)->random;
   S2LuaArray *array = s2_lua_array_push(L, shape);
   size_t size = s2_size_count(shape);
@@ -311,7 +344,7 @@ static int create_linspace(lua_State *L) {
 
 // Pushes the parts, the elements of the list at 1, as arrays; returns how many. Raises when they
 // are none.
-static int push_parts(lua_State *L) {
+static int create_push_parts(lua_State *L) {
   char text[S2_LUA_TEXT];
   if (lua_type(L, 1) != LUA_TTABLE || lua_rawlen(L, 1) == 0) {
     s2_lua_bad_argument(L, 1, "list of arrays expected, got %s",
@@ -336,7 +369,8 @@ static int push_parts(lua_State *L) {
 
 // Joins the `count` arrays from stack index `first` on along rows (axis 1) or columns (axis 2); all
 // are seen as matrices, lists as rows or, with `upright`, as columns.
-static void join(lua_State *L, int first, int count, int axis, bool upright, S2Size shape) {
+static void create_join(lua_State *L, int first, int count, int axis, bool upright, S2Size shape) {
+  // Each into its block, with the next behind it or beside it.
   S2ArrayPart *parts = lua_newuserdatauv(L, (size_t)count * sizeof *parts, 0);
   S2LuaArray *out = s2_lua_array_push(L, shape);
   ptrdiff_t at = 0, width = shape.columns;
@@ -357,25 +391,26 @@ static void join(lua_State *L, int first, int count, int axis, bool upright, S2S
   }
 }
 
-static int unlike(lua_State *L, const char *verb, int i, S2Size a, S2Size b) {
+static int create_unlike(lua_State *L, const char *verb, int i, S2Size a, S2Size b) {
   char a_text[S2_SIZE_TEXT], b_text[S2_SIZE_TEXT];
   return s2_lua_fail(L, "%s: part %d of shape %s does not fit the first of shape %s", verb, i,
                      s2_size_text(b, b_text), s2_size_text(a, a_text));
 }
 
-static int optional_axis(lua_State *L) {
+static int create_optional_axis(lua_State *L) {
   return lua_isnoneornil(L, 2) ? 1 : s2_lua_array_integer(L, 2, 1, 2);
 }
 
 // Lists one behind the other; matrices below (axis 1) or beside (axis 2) one another.
 static int create_concat(lua_State *L) {
-  int axis = optional_axis(L);
+  int axis = create_optional_axis(L);
   lua_settop(L, 1);
-  int count = push_parts(L);
+  int count = create_push_parts(L);
   S2Size like = s2_lua_array_test(L, 2)->shape;
   if (like.axes == 1 && axis == 2) {
     return s2_lua_fail(L, "concat: lists have no axis 2; sim.stack makes a matrix of them");
   }
+  // All have to agree in the other axis.
   bool along_columns = like.axes == 1 || axis == 2;
   int64_t rows = like.rows, columns = like.columns;
   for (int i = 2; i <= count; i++) {
@@ -383,7 +418,7 @@ static int create_concat(lua_State *L) {
     bool fits = shape.axes == like.axes &&
                 (along_columns ? shape.rows == like.rows : shape.columns == like.columns);
     if (!fits) {
-      return unlike(L, "concat", i, like, shape);
+      return create_unlike(L, "concat", i, like, shape);
     }
     rows += along_columns ? 0 : shape.rows;
     columns += along_columns ? shape.columns : 0;
@@ -392,15 +427,15 @@ static int create_concat(lua_State *L) {
     return s2_lua_fail(L, "concat: the result is too large");
   }
   S2Size shape = {like.axes, (int)rows, (int)columns};
-  join(L, 2, count, along_columns ? 2 : 1, false, shape);
+  create_join(L, 2, count, along_columns ? 2 : 1, false, shape);
   return 1;
 }
 
 // Lists of one length as the rows (axis 1) or columns (axis 2) of a matrix.
 static int create_stack(lua_State *L) {
-  int axis = optional_axis(L);
+  int axis = create_optional_axis(L);
   lua_settop(L, 1);
-  int count = push_parts(L);
+  int count = create_push_parts(L);
   S2Size like = s2_lua_array_test(L, 2)->shape;
   for (int i = 1; i <= count; i++) {
     S2Size shape = s2_lua_array_test(L, i + 1)->shape;
@@ -410,13 +445,14 @@ static int create_stack(lua_State *L) {
                          s2_size_text(shape, text));
     }
     if (shape.columns != like.columns) {
-      return unlike(L, "stack", i, like, shape);
+      return create_unlike(L, "stack", i, like, shape);
     }
   }
+  // As rows or as columns.
   bool upright = axis == 2;
   S2Size shape =
       upright ? s2_size_matrix(like.columns, count) : s2_size_matrix(count, like.columns);
-  join(L, 2, count, axis, upright, shape);
+  create_join(L, 2, count, axis, upright, shape);
   return 1;
 }
 

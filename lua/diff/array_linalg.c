@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-static int failed(lua_State *L, S2Status status) {
+static int linalg_failed(lua_State *L, S2Status status) {
   lua_pushnil(L);
   lua_pushstring(L, status.message);
   return 2;
 }
 
-static S2Array check_matrix(lua_State *L, int argument, bool square, double *number) {
+static S2Array linalg_check_matrix(lua_State *L, int argument, bool square, double *number) {
   char text[S2_LUA_TEXT], shape[S2_SIZE_TEXT];
   if (!s2_lua_array_is_operand(L, argument)) {
     s2_lua_bad_argument(L, argument, "matrix expected, got %s", s2_lua_describe(L, argument, text));
@@ -32,36 +32,31 @@ typedef struct Factoring {
   S2Status status;
 } Factoring;
 
-static void run_factor(void *user, S2Arena *arena) {
+static void linalg_run_factor(void *user, S2Arena *arena) {
   Factoring *of = user;
   of->status = s2_array_factor(of->factor, of->a->shape, of->a->data, of->out, arena);
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): written to through factoring
-static S2Status compute(lua_State *L, S2ArrayFactor factor, const S2Array *a, double *out) {
+static S2Status linalg_compute(lua_State *L, S2ArrayFactor factor, const S2Array *a, double *out) {
   Factoring factoring = {factor, a, out, s2_ok()};
-  s2_lua_with_arena(L, run_factor, &factoring);
+  s2_lua_with_arena(L, linalg_run_factor, &factoring);
   return factoring.status;
 }
 
 // Pushes one result, which begins at `start` of the whole node.
-static void push_result(lua_State *L, const S2Array *whole, size_t start, S2Size shape) {
-  S2LuaArray *out = s2_lua_array_push(L, shape);
-  int size = (int)s2_size_count(shape);
-  const S2ArrayBlock block = {1, size, (ptrdiff_t)start, 0, 1};
-  s2_array_gather(&block, whole->data, out->data);
-  if (whole->var != 0) {
-    s2_lua_array_track(L, out, s2_note_gather(s2_lua_tape(L), &block, whole, out->data));
-  }
+static void linalg_push_result(lua_State *L, const S2Array *whole, size_t start, S2Size shape) {
+  const S2ArrayBlock block = {1, (int)s2_size_count(shape), (ptrdiff_t)start, 0, 1};
+  s2_lua_push_block(L, whole, &block, shape);
 }
 
-static int one_square(lua_State *L, S2ArrayFactor factor) {
+static int linalg_one_square(lua_State *L, S2ArrayFactor factor) {
   double number;
-  S2Array a = check_matrix(L, 1, true, &number);
+  S2Array a = linalg_check_matrix(L, 1, true, &number);
   S2LuaArray *out = s2_lua_array_push(L, a.shape);
-  S2Status status = compute(L, factor, &a, out->data);
+  S2Status status = linalg_compute(L, factor, &a, out->data);
   if (status.code != S2_OK) {
-    return failed(L, status);
+    return linalg_failed(L, status);
   }
   if (a.var != 0) {
     s2_lua_array_track(L, out, s2_note_factor(s2_lua_tape(L), factor, &a, out->data));
@@ -70,74 +65,82 @@ static int one_square(lua_State *L, S2ArrayFactor factor) {
 }
 
 static int linalg_inv(lua_State *L) {
-  return one_square(L, S2_ARRAY_INVERSE);
+  return linalg_one_square(L, S2_ARRAY_INVERSE);
 }
 
 static int linalg_cholesky(lua_State *L) {
-  return one_square(L, S2_ARRAY_CHOLESKY);
+  return linalg_one_square(L, S2_ARRAY_CHOLESKY);
 }
 
 static int linalg_expm(lua_State *L) {
-  return one_square(L, S2_ARRAY_EXPONENTIAL);
+  return linalg_one_square(L, S2_ARRAY_EXPONENTIAL);
 }
 
 static int linalg_det(lua_State *L) {
   double number, out;
-  S2Array a = check_matrix(L, 1, true, &number);
-  compute(L, S2_ARRAY_DETERMINANT, &a, &out);
+  S2Array a = linalg_check_matrix(L, 1, true, &number);
+  linalg_compute(L, S2_ARRAY_DETERMINANT, &a, &out);
   S2Var var = a.var != 0 ? s2_note_factor(s2_lua_tape(L), S2_ARRAY_DETERMINANT, &a, &out) : 0;
   s2_lua_array_push_number(L, out, var);
   return 1;
 }
 
 // The results of a factorisation, behind one another, in a userdata that is pushed; their node.
-static S2Status factorise(lua_State *L, S2ArrayFactor factor, const S2Array *a, S2Array *whole) {
+static S2Status linalg_factorise(lua_State *L, S2ArrayFactor factor, const S2Array *a,
+                                 S2Array *whole) {
   size_t size = s2_array_factor_size(factor, a->shape);
   size_t more = factor == S2_ARRAY_EIGEN ? (size_t)a->shape.rows : 0; // imaginary parts
   double *out = s2_lua_take_numbers(L, size + more);
   *whole = (S2Array){s2_size_list((int)size), out, 0};
-  return compute(L, factor, a, out);
+  return linalg_compute(L, factor, a, out);
+}
+
+static void linalg_track_factors(lua_State *L, S2ArrayFactor factor, const S2Array *a,
+                                 S2Array *whole) {
+  whole->var = a->var != 0 ? s2_note_factor(s2_lua_tape(L), factor, a, whole->data) : 0;
 }
 
 static int linalg_qr(lua_State *L) {
   double number;
-  S2Array a = check_matrix(L, 1, false, &number), whole;
-  S2Status status = factorise(L, S2_ARRAY_QR, &a, &whole);
+  S2Array a = linalg_check_matrix(L, 1, false, &number), whole;
+  S2Status status = linalg_factorise(L, S2_ARRAY_QR, &a, &whole);
   if (status.code != S2_OK) {
-    return failed(L, status);
+    return linalg_failed(L, status);
   }
-  whole.var = a.var != 0 ? s2_note_factor(s2_lua_tape(L), S2_ARRAY_QR, &a, whole.data) : 0;
+  linalg_track_factors(L, S2_ARRAY_QR, &a, &whole);
+  // Both lie behind one another in the node.
   int rows = a.shape.rows, columns = a.shape.columns, k = rows < columns ? rows : columns;
-  push_result(L, &whole, 0, s2_size_matrix(rows, k));
-  push_result(L, &whole, (size_t)rows * (size_t)k, s2_size_matrix(k, columns));
+  linalg_push_result(L, &whole, 0, s2_size_matrix(rows, k));
+  linalg_push_result(L, &whole, (size_t)rows * (size_t)k, s2_size_matrix(k, columns));
   return 2;
 }
 
 static int linalg_svd(lua_State *L) {
   double number;
-  S2Array a = check_matrix(L, 1, false, &number), whole;
-  S2Status status = factorise(L, S2_ARRAY_SVD, &a, &whole);
+  S2Array a = linalg_check_matrix(L, 1, false, &number), whole;
+  S2Status status = linalg_factorise(L, S2_ARRAY_SVD, &a, &whole);
   if (status.code != S2_OK) {
-    return failed(L, status);
+    return linalg_failed(L, status);
   }
-  whole.var = a.var != 0 ? s2_note_factor(s2_lua_tape(L), S2_ARRAY_SVD, &a, whole.data) : 0;
+  linalg_track_factors(L, S2_ARRAY_SVD, &a, &whole);
   int rows = a.shape.rows, columns = a.shape.columns, k = rows < columns ? rows : columns;
-  push_result(L, &whole, 0, s2_size_matrix(rows, k));
-  push_result(L, &whole, (size_t)rows * (size_t)k, s2_size_list(k));
-  push_result(L, &whole, ((size_t)rows + 1) * (size_t)k, s2_size_matrix(columns, k));
+  linalg_push_result(L, &whole, 0, s2_size_matrix(rows, k));
+  linalg_push_result(L, &whole, (size_t)rows * (size_t)k, s2_size_list(k));
+  linalg_push_result(L, &whole, ((size_t)rows + 1) * (size_t)k, s2_size_matrix(columns, k));
   return 3;
 }
 
 // values, vectors and, when some are complex, the imaginary parts of the values.
 static int linalg_eig(lua_State *L) {
   double number;
-  S2Array a = check_matrix(L, 1, true, &number), whole;
-  S2Status status = factorise(L, S2_ARRAY_EIGEN, &a, &whole);
+  S2Array a = linalg_check_matrix(L, 1, true, &number), whole;
+  S2Status status = linalg_factorise(L, S2_ARRAY_EIGEN, &a, &whole);
   if (status.code != S2_OK) {
-    return failed(L, status);
+    return linalg_failed(L, status);
   }
   int n = a.shape.rows;
   size_t values = (size_t)n, all = values * (values + 1);
+  // Imaginary parts lie behind what the factorisation has.
   bool complex = false;
   for (size_t i = 0; i < values; i++) {
     complex = complex || whole.data[all + i] != 0;
@@ -146,20 +149,20 @@ static int linalg_eig(lua_State *L) {
     return s2_lua_fail(L, "eig: complex eigenvalues have no derivative yet; sim.stop_gradient of "
                           "the matrix takes it as constant");
   }
-  whole.var = a.var != 0 ? s2_note_factor(s2_lua_tape(L), S2_ARRAY_EIGEN, &a, whole.data) : 0;
-  push_result(L, &whole, 0, s2_size_list(n));
-  push_result(L, &whole, values, s2_size_matrix(n, n));
+  linalg_track_factors(L, S2_ARRAY_EIGEN, &a, &whole);
+  linalg_push_result(L, &whole, 0, s2_size_list(n));
+  linalg_push_result(L, &whole, values, s2_size_matrix(n, n));
   if (!complex) {
     return 2;
   }
-  push_result(L, &whole, all, s2_size_list(n));
+  linalg_push_result(L, &whole, all, s2_size_list(n));
   return 3;
 }
 
 // ---- Systems ----------------------------------------------------------------------------------
 
 // The right side of a system of `rows` equations, a list or a matrix.
-static S2Array check_right(lua_State *L, const S2Array *a, double *number, int *columns) {
+static S2Array linalg_check_right(lua_State *L, const S2Array *a, double *number, int *columns) {
   S2Array b = s2_lua_array_operand(L, 2, number);
   int length = b.shape.axes == 1 ? b.shape.columns : b.shape.rows;
   if (b.shape.axes == 0 || length != a->shape.rows) {
@@ -171,7 +174,7 @@ static S2Array check_right(lua_State *L, const S2Array *a, double *number, int *
   return b;
 }
 
-static S2LuaArray *push_solution(lua_State *L, const S2Array *b, int n, int columns) {
+static S2LuaArray *linalg_push_solution(lua_State *L, const S2Array *b, int n, int columns) {
   return s2_lua_array_push(L, b->shape.axes == 1 ? s2_size_list(n) : s2_size_matrix(n, columns));
 }
 
@@ -183,7 +186,7 @@ typedef struct Solving { // a x = b
   S2Status status;
 } Solving;
 
-static void run_solve(void *user, S2Arena *arena) {
+static void linalg_run_solve(void *user, S2Arena *arena) {
   Solving *of = user;
   of->status = s2_array_solve(of->a->shape.rows, of->columns, of->a->data, of->b->data, of->x,
                               of->factors, of->pivot, arena);
@@ -193,16 +196,19 @@ static int linalg_solve(lua_State *L) {
   double number, right;
   int columns;
   lua_settop(L, 2);
-  S2Array a = check_matrix(L, 1, true, &number), b = check_right(L, &a, &right, &columns);
+  S2Array a = linalg_check_matrix(L, 1, true, &number),
+          b = linalg_check_right(L, &a, &right, &columns);
   int n = a.shape.rows;
+  // Factors are kept: the derivative solves with them again.
   double *factors = s2_lua_take_numbers(L, (size_t)n * (size_t)n);
   int *pivot = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *pivot, 0);
-  S2LuaArray *x = push_solution(L, &b, n, columns);
+  S2LuaArray *x = linalg_push_solution(L, &b, n, columns);
   Solving solving = {columns, &a, &b, x->data, factors, pivot, 0, s2_ok()};
-  s2_lua_with_arena(L, run_solve, &solving);
+  s2_lua_with_arena(L, linalg_run_solve, &solving);
   if (solving.status.code != S2_OK) {
-    return failed(L, solving.status);
+    return linalg_failed(L, solving.status);
   }
+  // K^-T g and its products with x.
   if (a.var != 0 || b.var != 0) {
     S2Var var = s2_note_array_solve(s2_lua_tape(L), n, columns, &a, &b, x->data, factors, pivot);
     s2_lua_array_track(L, x, var);
@@ -210,7 +216,7 @@ static int linalg_solve(lua_State *L) {
   return 1;
 }
 
-static void run_least_squares(void *user, S2Arena *arena) {
+static void linalg_run_least_squares(void *user, S2Arena *arena) {
   Solving *of = user;
   of->status = s2_array_least_squares(of->a->shape.rows, of->a->shape.columns, of->columns,
                                       of->a->data, of->b->data, of->x, &of->rank, arena);
@@ -221,12 +227,13 @@ static int linalg_lstsq(lua_State *L) {
   double number, right;
   int columns;
   lua_settop(L, 2);
-  S2Array a = check_matrix(L, 1, false, &number), b = check_right(L, &a, &right, &columns);
-  S2LuaArray *x = push_solution(L, &b, a.shape.columns, columns);
+  S2Array a = linalg_check_matrix(L, 1, false, &number),
+          b = linalg_check_right(L, &a, &right, &columns);
+  S2LuaArray *x = linalg_push_solution(L, &b, a.shape.columns, columns);
   Solving solving = {columns, &a, &b, x->data, NULL, NULL, 0, s2_ok()};
-  s2_lua_with_arena(L, run_least_squares, &solving);
+  s2_lua_with_arena(L, linalg_run_least_squares, &solving);
   if (solving.status.code != S2_OK) {
-    return failed(L, solving.status);
+    return linalg_failed(L, solving.status);
   }
   if (a.var != 0 || b.var != 0) {
     s2_lua_array_track(L, x, s2_note_least_squares(s2_lua_tape(L), columns, &a, &b, x->data));

@@ -6,55 +6,45 @@
 
 // ---- Element by element -----------------------------------------------------------------------
 
-static int apply_binary(lua_State *L, S2ArrayBinary op) {
-  double a_number, b_number, number = 0;
+static int array_apply_binary(lua_State *L, S2ArrayBinary op) {
+  double a_number, b_number;
   S2Array a = s2_lua_array_operand(L, 1, &a_number), b = s2_lua_array_operand(L, 2, &b_number);
   S2Size shape = s2_size_number();
   S2Status status = s2_array_broadcast(a.shape, b.shape, &shape);
   if (status.code != S2_OK) {
     return s2_lua_fail(L, "%s: %s", s2_array_binary_name(op), status.message);
   }
-  S2LuaArray *out = shape.axes > 0 ? s2_lua_array_push(L, shape) : NULL;
-  double *to = out != NULL ? out->data : &number;
+  S2LuaResult out;
+  double *to = s2_lua_result_begin(L, shape, &out);
   s2_array_binary(op, a.shape, a.data, b.shape, b.data, to);
   bool tracked = a.var != 0 || b.var != 0;
-  S2Var var = tracked ? s2_note_binary(s2_lua_tape(L), op, &a, &b, shape, to) : 0;
-  if (out == NULL) {
-    s2_lua_array_push_number(L, number, var);
-  } else if (var != 0) {
-    s2_lua_array_track(L, out, var);
-  }
-  return 1;
+  return s2_lua_result_end(L, &out,
+                           tracked ? s2_note_binary(s2_lua_tape(L), op, &a, &b, shape, to) : 0);
 }
 
-static int apply_unary(lua_State *L, S2ArrayUnary op) {
-  double number, result = 0;
+static int array_apply_unary(lua_State *L, S2ArrayUnary op) {
+  double number;
   S2Array a = s2_lua_array_operand(L, 1, &number);
-  S2LuaArray *out = a.shape.axes > 0 ? s2_lua_array_push(L, a.shape) : NULL;
-  double *to = out != NULL ? out->data : &result;
+  S2LuaResult out;
+  double *to = s2_lua_result_begin(L, a.shape, &out);
   s2_array_unary(op, s2_size_count(a.shape), a.data, to);
-  S2Var var = a.var != 0 ? s2_note_unary(s2_lua_tape(L), op, &a, to) : 0;
-  if (out == NULL) {
-    s2_lua_array_push_number(L, result, var);
-  } else if (var != 0) {
-    s2_lua_array_track(L, out, var);
-  }
-  return 1;
+  return s2_lua_result_end(L, &out, a.var != 0 ? s2_note_unary(s2_lua_tape(L), op, &a, to) : 0);
 }
 
 bool s2_lua_array_unary(lua_State *L, S2ArrayUnary op) {
-  return s2_lua_array_test(L, 1) != NULL && apply_unary(L, op) == 1;
+  return s2_lua_array_test(L, 1) != NULL && array_apply_unary(L, op) == 1;
 }
 
 bool s2_lua_array_binary(lua_State *L, S2ArrayBinary op) {
   bool array = s2_lua_array_test(L, 1) != NULL || s2_lua_array_test(L, 2) != NULL;
-  return array && apply_binary(L, op) == 1;
+  return array && array_apply_binary(L, op) == 1;
 }
 
-static bool has_tracked(lua_State *L, int index) {
+static bool array_has_tracked(lua_State *L, int index) {
   double value;
   S2Var var;
   bool found = s2_lua_tracked_test(L, index, &value, &var);
+  // In a table that stands for a vector, one of its numbers.
   for (int i = 1; lua_type(L, index) == LUA_TTABLE && i <= 3 && !found; i++) {
     lua_rawgeti(L, index, i);
     found = s2_lua_tracked_test(L, -1, &value, &var);
@@ -64,35 +54,28 @@ static bool has_tracked(lua_State *L, int index) {
 }
 
 bool s2_lua_array_takes_over(lua_State *L, S2ArrayBinary op) {
-  bool tracked = has_tracked(L, 1) || has_tracked(L, 2);
-  return tracked ? apply_binary(L, op) == 1 : s2_lua_array_binary(L, op);
+  bool tracked = array_has_tracked(L, 1) || array_has_tracked(L, 2);
+  return tracked ? array_apply_binary(L, op) == 1 : s2_lua_array_binary(L, op);
 }
 
-static int operator_add(lua_State *L) {
-  return apply_binary(L, S2_ARRAY_ADD);
-}
+// Functions that are one operation.
+#define OPERATION(NAME, CALL)                                                                      \
+  static int NAME(lua_State *L) {                                                                  \
+    return CALL;                                                                                   \
+  }
 
-static int operator_sub(lua_State *L) {
-  return apply_binary(L, S2_ARRAY_SUBTRACT);
-}
+OPERATION(operator_add, array_apply_binary(L, S2_ARRAY_ADD))
+OPERATION(operator_sub, array_apply_binary(L, S2_ARRAY_SUBTRACT))
+OPERATION(operator_mul, array_apply_binary(L, S2_ARRAY_MULTIPLY))
+OPERATION(operator_div, array_apply_binary(L, S2_ARRAY_DIVIDE))
+OPERATION(operator_pow, array_apply_binary(L, S2_ARRAY_POWER))
+OPERATION(operator_unm, array_apply_unary(L, S2_ARRAY_NEGATE))
+OPERATION(array_lt, array_apply_binary(L, S2_ARRAY_LESS))
+OPERATION(array_le, array_apply_binary(L, S2_ARRAY_LESS_EQUAL))
+OPERATION(array_eq, array_apply_binary(L, S2_ARRAY_EQUAL))
+OPERATION(sim_relu, array_apply_unary(L, S2_ARRAY_RELU))
 
-static int operator_mul(lua_State *L) {
-  return apply_binary(L, S2_ARRAY_MULTIPLY);
-}
-
-static int operator_div(lua_State *L) {
-  return apply_binary(L, S2_ARRAY_DIVIDE);
-}
-
-static int operator_pow(lua_State *L) {
-  return apply_binary(L, S2_ARRAY_POWER);
-}
-
-static int operator_unm(lua_State *L) {
-  return apply_unary(L, S2_ARRAY_NEGATE);
-}
-
-static bool equal(const S2LuaArray *a, const S2LuaArray *b, double tolerance) {
+static bool array_equal(const S2LuaArray *a, const S2LuaArray *b, double tolerance) {
   if (!s2_size_equal(a->shape, b->shape)) {
     return false;
   }
@@ -108,7 +91,7 @@ static bool equal(const S2LuaArray *a, const S2LuaArray *b, double tolerance) {
 
 static int operator_eq(lua_State *L) {
   const S2LuaArray *a = s2_lua_array_test(L, 1), *b = s2_lua_array_test(L, 2);
-  lua_pushboolean(L, a != NULL && b != NULL && equal(a, b, 0));
+  lua_pushboolean(L, a != NULL && b != NULL && array_equal(a, b, 0));
   return 1;
 }
 
@@ -117,28 +100,16 @@ const luaL_Reg s2_array_operators[] = {{"__add", operator_add}, {"__sub", operat
                                        {"__pow", operator_pow}, {"__unm", operator_unm},
                                        {"__eq", operator_eq},   {NULL, NULL}};
 
-static int array_lt(lua_State *L) {
-  return apply_binary(L, S2_ARRAY_LESS);
-}
-
-static int array_le(lua_State *L) {
-  return apply_binary(L, S2_ARRAY_LESS_EQUAL);
-}
-
-static int array_eq(lua_State *L) {
-  return apply_binary(L, S2_ARRAY_EQUAL);
-}
-
 static int array_gt(lua_State *L) {
   lua_settop(L, 2);
   lua_insert(L, 1);
-  return apply_binary(L, S2_ARRAY_LESS);
+  return array_apply_binary(L, S2_ARRAY_LESS);
 }
 
 static int array_ge(lua_State *L) {
   lua_settop(L, 2);
   lua_insert(L, 1);
-  return apply_binary(L, S2_ARRAY_LESS_EQUAL);
+  return array_apply_binary(L, S2_ARRAY_LESS_EQUAL);
 }
 
 static int array_equals(lua_State *L) {
@@ -148,24 +119,27 @@ static int array_equals(lua_State *L) {
     char text[S2_LUA_TEXT];
     return s2_lua_bad_argument(L, 2, "Array expected, got %s", s2_lua_describe(L, 2, text));
   }
+  // Tables and vectors are compared as arrays.
   s2_lua_array_operand(L, 2, &number); // a table becomes an array
   const S2LuaArray *b = s2_lua_array_test(L, 2);
-  lua_pushboolean(L, b != NULL && equal(a, b, tolerance));
+  lua_pushboolean(L, b != NULL && array_equal(a, b, tolerance));
   return 1;
 }
 
 // ---- Along axes -------------------------------------------------------------------------------
 
-static int reduce(lua_State *L, S2ArrayReduce op, const char *name) {
+static int array_reduce(lua_State *L, S2ArrayReduce op, const char *name) {
   double number;
   S2Array a = s2_lua_array_operand(L, 1, &number);
   S2ArrayAxis axis = S2_ARRAY_ALL;
+  // Axis 1 goes over rows, axis 2 over columns; a list has one.
   if (!lua_isnoneornil(L, 2)) {
     int given = s2_lua_array_integer(L, 2, 1, a.shape.axes > 1 ? 2 : 1);
     axis = a.shape.axes < 2 ? S2_ARRAY_ALL
            : given == 1     ? S2_ARRAY_OVER_ROWS
                             : S2_ARRAY_OVER_COLUMNS;
   }
+  // Only a sum has a value where there is nothing.
   int count = axis == S2_ARRAY_OVER_ROWS      ? a.shape.rows
               : axis == S2_ARRAY_OVER_COLUMNS ? a.shape.columns
                                               : (int)s2_size_count(a.shape);
@@ -174,36 +148,17 @@ static int reduce(lua_State *L, S2ArrayReduce op, const char *name) {
     return s2_lua_fail(L, "%s of no numbers: an array of shape %s", name,
                        s2_size_text(a.shape, text));
   }
-  S2Size shape = s2_array_reduce_shape(a.shape, axis);
-  if (shape.axes == 0) {
-    s2_array_reduce(op, axis, a.shape, a.data, &number);
-    S2Var var = a.var != 0 ? s2_note_reduce(s2_lua_tape(L), op, axis, &a, &number) : 0;
-    s2_lua_array_push_number(L, number, var);
-    return 1;
-  }
-  S2LuaArray *out = s2_lua_array_push(L, shape);
-  s2_array_reduce(op, axis, a.shape, a.data, out->data);
-  if (a.var != 0) {
-    s2_lua_array_track(L, out, s2_note_reduce(s2_lua_tape(L), op, axis, &a, out->data));
-  }
-  return 1;
+  S2LuaResult out;
+  double *to = s2_lua_result_begin(L, s2_array_reduce_shape(a.shape, axis), &out);
+  s2_array_reduce(op, axis, a.shape, a.data, to);
+  return s2_lua_result_end(L, &out,
+                           a.var != 0 ? s2_note_reduce(s2_lua_tape(L), op, axis, &a, to) : 0);
 }
 
-static int array_sum(lua_State *L) {
-  return reduce(L, S2_ARRAY_SUM, "sum");
-}
-
-static int array_mean(lua_State *L) {
-  return reduce(L, S2_ARRAY_MEAN, "mean");
-}
-
-static int array_max(lua_State *L) {
-  return reduce(L, S2_ARRAY_MAX, "max");
-}
-
-static int array_min(lua_State *L) {
-  return reduce(L, S2_ARRAY_MIN, "min");
-}
+OPERATION(array_sum, array_reduce(L, S2_ARRAY_SUM, "sum"))
+OPERATION(array_mean, array_reduce(L, S2_ARRAY_MEAN, "mean"))
+OPERATION(array_max, array_reduce(L, S2_ARRAY_MAX, "max"))
+OPERATION(array_min, array_reduce(L, S2_ARRAY_MIN, "min"))
 
 int s2_lua_array_norm(lua_State *L) {
   double number;
@@ -215,47 +170,44 @@ int s2_lua_array_norm(lua_State *L) {
 
 // ---- Products ---------------------------------------------------------------------------------
 
-static int unfit(lua_State *L, const char *name, S2Size a, S2Size b) {
+static int array_unfit(lua_State *L, const char *name, S2Size a, S2Size b) {
   char a_text[S2_SIZE_TEXT], b_text[S2_SIZE_TEXT];
   return s2_lua_fail(L, "%s: shapes do not fit: %s and %s", name, s2_size_text(a, a_text),
                      s2_size_text(b, b_text));
 }
 
 // A list on the left is a row, on the right a column; the result has the axes that are left.
-static int multiply(lua_State *L, const char *name) {
+static int array_multiply(lua_State *L, const char *name) {
   double number;
   S2Array a = s2_lua_array_operand(L, 1, &number), b = s2_lua_array_operand(L, 2, &number);
   if (a.shape.axes == 0 || b.shape.axes == 0) {
     return s2_lua_fail(L, "%s: two arrays expected; a number multiplies with *", name);
   }
+  // m x k times k x n, a list on the right as a column.
   int m = a.shape.rows, k = a.shape.columns, inner = b.shape.rows, n = b.shape.columns;
   if (b.shape.axes == 1) {
     inner = b.shape.columns;
     n = 1;
   }
   if (k != inner) {
-    return unfit(L, name, a.shape, b.shape);
+    return array_unfit(L, name, a.shape, b.shape);
   }
+  // Axes that lists do not have are left out of the result.
   S2Size shape = a.shape.axes == 2 && b.shape.axes == 2 ? s2_size_matrix(m, n)
                  : a.shape.axes == 2                    ? s2_size_list(m)
                  : b.shape.axes == 2                    ? s2_size_list(n)
                                                         : s2_size_number();
   const S2ArrayProduct product = {m, k, n, S2_ARRAY_PLAIN, S2_ARRAY_PLAIN, 1, 0};
-  S2LuaArray *out = shape.axes > 0 ? s2_lua_array_push(L, shape) : NULL;
-  double *to = out != NULL ? out->data : &number;
+  S2LuaResult out;
+  double *to = s2_lua_result_begin(L, shape, &out);
   s2_array_product(&product, a.data, b.data, to);
   bool tracked = a.var != 0 || b.var != 0;
-  S2Var var = tracked ? s2_note_product(s2_lua_tape(L), m, k, n, &a, &b, to) : 0;
-  if (out == NULL) {
-    s2_lua_array_push_number(L, number, var);
-  } else if (var != 0) {
-    s2_lua_array_track(L, out, var);
-  }
-  return 1;
+  return s2_lua_result_end(L, &out,
+                           tracked ? s2_note_product(s2_lua_tape(L), m, k, n, &a, &b, to) : 0);
 }
 
 static int array_mm(lua_State *L) {
-  return multiply(L, "mm");
+  return array_multiply(L, "mm");
 }
 
 static int array_dot(lua_State *L) {
@@ -263,23 +215,14 @@ static int array_dot(lua_State *L) {
   S2Size a = s2_lua_array_operand(L, 1, &number).shape;
   S2Size b = s2_lua_array_operand(L, 2, &number).shape;
   if (a.axes != 1 || b.axes != 1 || a.columns != b.columns) {
-    return unfit(L, "dot, of two lists", a, b);
+    return array_unfit(L, "dot, of two lists", a, b);
   }
-  return multiply(L, "dot");
+  return array_multiply(L, "dot");
 }
 
 // ---- Parts ------------------------------------------------------------------------------------
 
-static int push_block(lua_State *L, const S2Array *from, const S2ArrayBlock *block, S2Size shape) {
-  S2LuaArray *out = s2_lua_array_push(L, shape);
-  s2_array_gather(block, from->data, out->data);
-  if (from->var != 0) {
-    s2_lua_array_track(L, out, s2_note_gather(s2_lua_tape(L), block, from, out->data));
-  }
-  return 1;
-}
-
-static S2Array check_matrix(lua_State *L, const char *name) {
+static S2Array array_check_matrix(lua_State *L, const char *name) {
   S2Array a = s2_lua_array_view(L, s2_lua_array_check(L, 1));
   if (a.shape.axes != 2) {
     char text[S2_SIZE_TEXT];
@@ -290,35 +233,35 @@ static S2Array check_matrix(lua_State *L, const char *name) {
 }
 
 static int array_t(lua_State *L) {
-  S2Array a = check_matrix(L, "t");
+  S2Array a = array_check_matrix(L, "t");
   int rows = a.shape.rows, columns = a.shape.columns;
   const S2ArrayBlock block = {columns, rows, 0, 1, columns};
-  return push_block(L, &a, &block, s2_size_matrix(columns, rows));
+  return s2_lua_push_block(L, &a, &block, s2_size_matrix(columns, rows));
 }
 
 static int array_row(lua_State *L) {
-  S2Array a = check_matrix(L, "row");
+  S2Array a = array_check_matrix(L, "row");
   int i = s2_lua_array_integer(L, 2, 1, a.shape.rows), columns = a.shape.columns;
   const S2ArrayBlock block = {1, columns, (ptrdiff_t)(i - 1) * columns, 0, 1};
-  return push_block(L, &a, &block, s2_size_list(columns));
+  return s2_lua_push_block(L, &a, &block, s2_size_list(columns));
 }
 
 static int array_column(lua_State *L) {
-  S2Array a = check_matrix(L, "column");
+  S2Array a = array_check_matrix(L, "column");
   int j = s2_lua_array_integer(L, 2, 1, a.shape.columns), rows = a.shape.rows;
   const S2ArrayBlock block = {1, rows, j - 1, 0, a.shape.columns};
-  return push_block(L, &a, &block, s2_size_list(rows));
+  return s2_lua_push_block(L, &a, &block, s2_size_list(rows));
 }
 
 static int array_diagonal(lua_State *L) {
-  S2Array a = check_matrix(L, "diagonal");
+  S2Array a = array_check_matrix(L, "diagonal");
   int n = a.shape.rows < a.shape.columns ? a.shape.rows : a.shape.columns;
   const S2ArrayBlock block = {1, n, 0, 0, (ptrdiff_t)a.shape.columns + 1};
-  return push_block(L, &a, &block, s2_size_list(n));
+  return s2_lua_push_block(L, &a, &block, s2_size_list(n));
 }
 
 // {first, last}, or nil for all `limit`; first is then counted from 0.
-static void read_range(lua_State *L, int argument, int limit, int *first, int *count) {
+static void array_read_range(lua_State *L, int argument, int limit, int *first, int *count) {
   *first = 0;
   *count = limit;
   if (lua_isnoneornil(L, argument)) {
@@ -330,6 +273,7 @@ static void read_range(lua_State *L, int argument, int limit, int *first, int *c
                         lua_type(L, argument) == LUA_TTABLE ? "another table"
                                                             : s2_lua_describe(L, argument, text));
   }
+  // Two integers, in order; an empty range may begin behind the last.
   lua_Integer ends[2];
   for (int i = 0; i < 2; i++) {
     int whole = 0;
@@ -353,17 +297,18 @@ static int array_slice(lua_State *L) {
   S2Array a = s2_lua_array_view(L, s2_lua_array_check(L, 1));
   ptrdiff_t width = a.shape.columns;
   int row = 0, rows = 1, column, columns;
+  // Of a list a range, of a matrix one for each axis.
   if (a.shape.axes == 1) {
     if (!lua_isnoneornil(L, 3)) {
       return s2_lua_bad_argument(L, 3, "a list has no second axis");
     }
-    read_range(L, 2, a.shape.columns, &column, &columns);
+    array_read_range(L, 2, a.shape.columns, &column, &columns);
   } else {
-    read_range(L, 2, a.shape.rows, &row, &rows);
-    read_range(L, 3, a.shape.columns, &column, &columns);
+    array_read_range(L, 2, a.shape.rows, &row, &rows);
+    array_read_range(L, 3, a.shape.columns, &column, &columns);
   }
   const S2ArrayBlock block = {rows, columns, row * width + column, width, 1};
-  return push_block(L, &a, &block, (S2Size){a.shape.axes, rows, columns});
+  return s2_lua_push_block(L, &a, &block, (S2Size){a.shape.axes, rows, columns});
 }
 
 // ---- Copies -----------------------------------------------------------------------------------
@@ -378,11 +323,11 @@ static int array_value(lua_State *L) {
 static int array_copy(lua_State *L) {
   S2Array a = s2_lua_array_view(L, s2_lua_array_check(L, 1));
   const S2ArrayBlock block = {1, (int)s2_size_count(a.shape), 0, 0, 1};
-  return push_block(L, &a, &block, a.shape);
+  return s2_lua_push_block(L, &a, &block, a.shape);
 }
 
 // Tracked arrays give tables of tracked numbers.
-static void push_list(lua_State *L, const S2Array *a, size_t start, int count) {
+static void array_push_list(lua_State *L, const S2Array *a, size_t start, int count) {
   lua_createtable(L, count, 0);
   for (int i = 0; i < count; i++) {
     size_t at = start + (size_t)i;
@@ -395,12 +340,13 @@ static void push_list(lua_State *L, const S2Array *a, size_t start, int count) {
 static int array_table(lua_State *L) {
   S2Array a = s2_lua_array_view(L, s2_lua_array_check(L, 1));
   if (a.shape.axes == 1) {
-    push_list(L, &a, 0, a.shape.columns);
+    array_push_list(L, &a, 0, a.shape.columns);
     return 1;
   }
+  // A table for each row.
   lua_createtable(L, a.shape.rows, 0);
   for (int i = 0; i < a.shape.rows; i++) {
-    push_list(L, &a, (size_t)i * (size_t)a.shape.columns, a.shape.columns);
+    array_push_list(L, &a, (size_t)i * (size_t)a.shape.columns, a.shape.columns);
     lua_rawseti(L, -2, i + 1);
   }
   return 1;
@@ -441,10 +387,6 @@ const luaL_Reg s2_array_methods[] = {{"sum", array_sum},
                                      {NULL, NULL}};
 
 // ---- Functions of sim -------------------------------------------------------------------------
-
-static int sim_relu(lua_State *L) {
-  return apply_unary(L, S2_ARRAY_RELU);
-}
 
 const luaL_Reg s2_array_functions[] = {
     {"relu", sim_relu}, {"sum", array_sum}, {"mean", array_mean}, {NULL, NULL}};

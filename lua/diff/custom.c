@@ -13,7 +13,8 @@ typedef struct Custom {
 } Custom;
 
 // Adds what `backward` returned for one input.
-static void add_derivative(lua_State *L, S2Tape *tape, const Custom *custom, int which, int index) {
+static void custom_add_derivative(lua_State *L, S2Tape *tape, const Custom *custom, int which,
+                                  int index) {
   char text[S2_LUA_TEXT];
   S2Var var = custom->input[which];
   if (var == 0) {
@@ -21,10 +22,12 @@ static void add_derivative(lua_State *L, S2Tape *tape, const Custom *custom, int
   }
   int count = s2_tape_count(tape, var);
   double *adjoint = s2_tape_adjoint(tape, var);
+  // What kind of thing the input was: a number or an array, and of what shape.
   s2_lua_tape_kept(L, custom->kept);
   lua_rawgeti(L, -1, 3 + which);
   const S2LuaArray *input = s2_lua_array_test(L, -1), *array = s2_lua_array_test(L, index);
   lua_pop(L, 2);
+  // Its derivative has to be of that kind, too.
   if (input == NULL && lua_type(L, index) == LUA_TNUMBER) {
     *adjoint += lua_tonumber(L, index);
   } else if (input != NULL && array != NULL && s2_size_equal(input->shape, array->shape)) {
@@ -41,10 +44,11 @@ static void add_derivative(lua_State *L, S2Tape *tape, const Custom *custom, int
 }
 
 // Protected. Arguments: the tape, what the node keeps, its number.
-static int call_backward(lua_State *L) {
+static int custom_call_backward(lua_State *L) {
   S2Tape *tape = lua_touserdata(L, 1);
   const Custom *custom = lua_touserdata(L, 2);
   S2Var node = (S2Var)lua_tointeger(L, 3);
+  // backward(dy, y, x1 .. xn, extras ...)
   s2_lua_tape_kept(L, custom->kept);
   int kept = lua_gettop(L), length = (int)lua_rawlen(L, kept);
   luaL_checkstack(L, length + custom->inputs + 8, "arguments");
@@ -62,8 +66,9 @@ static int call_backward(lua_State *L) {
     lua_rawgeti(L, kept, i);
   }
   lua_call(L, length, custom->inputs);
+  // It returns one derivative for each input.
   for (int i = 0; i < custom->inputs; i++) {
-    add_derivative(L, tape, custom, i, kept + 1 + i);
+    custom_add_derivative(L, tape, custom, i, kept + 1 + i);
   }
   return 0;
 }
@@ -75,8 +80,9 @@ static S2Status custom_backward(S2Tape *tape, S2Var node, void *data) {
     return s2_error(S2_MEMORY, "no stack left for a backward function");
   }
   int top = lua_gettop(L);
+  // Protected, as the sweep runs through C that an error may not leave.
   lua_pushcfunction(L, s2_lua_keep_traceback);
-  lua_pushcfunction(L, call_backward);
+  lua_pushcfunction(L, custom_call_backward);
   lua_pushlightuserdata(L, tape);
   lua_pushlightuserdata(L, data);
   lua_pushinteger(L, (lua_Integer)node);
@@ -89,10 +95,11 @@ static S2Status custom_backward(S2Tape *tape, S2Var node, void *data) {
 }
 
 // Pushes the plain value of argument `index`; returns its node.
-static S2Var push_input(lua_State *L, int index) {
+static S2Var custom_push_input(lua_State *L, int index) {
   double value = 0;
   S2Var var = 0;
   const S2LuaArray *array = s2_lua_array_test(L, index);
+  // A copy without its node: forward is not recorded.
   if (array != NULL) {
     S2Array view = s2_lua_array_view(L, array);
     S2LuaArray *plain = s2_lua_array_push(L, view.shape);
@@ -109,9 +116,10 @@ static S2Var push_input(lua_State *L, int index) {
 
 // Upvalues: forward, backward. Notes the node of y (at `result`), computed from the plain arguments
 // that lie before it; `custom` is ready but for what it keeps.
-static void note(lua_State *L, Custom *custom, int arguments, int result) {
+static void custom_note(lua_State *L, Custom *custom, int arguments, int result) {
   S2Tape *tape = custom->diff->tape;
   int extras = lua_gettop(L) - result;
+  // The list that Custom describes, kept as long as the tape.
   lua_createtable(L, 2 + arguments + extras, 0);
   int kept = lua_gettop(L);
   lua_pushvalue(L, lua_upvalueindex(2));
@@ -127,6 +135,7 @@ static void note(lua_State *L, Custom *custom, int arguments, int result) {
     lua_rawseti(L, kept, 2 + arguments + i);
   }
   custom->kept = s2_lua_tape_keep(L);
+  // The result stands for the node: a tracked number or array.
   const S2LuaArray *y = s2_lua_array_test(L, result);
   if (y == NULL) {
     double value = lua_tonumber(L, result);
@@ -140,7 +149,7 @@ static void note(lua_State *L, Custom *custom, int arguments, int result) {
   s2_lua_array_track(L, out, var);
 }
 
-static bool is_tracked(lua_State *L, int index) {
+static bool custom_is_tracked(lua_State *L, int index) {
   const S2LuaArray *array = s2_lua_array_test(L, index);
   return s2_lua_is_tracked(L, index) || (array != NULL && array->var != 0);
 }
@@ -148,9 +157,10 @@ static bool is_tracked(lua_State *L, int index) {
 static int custom_call(lua_State *L) {
   int arguments = lua_gettop(L);
   luaL_checkstack(L, 2 * arguments + 8, "arguments");
+  // A node only where an argument is tracked and a tape records.
   bool tracked = false;
   for (int i = 1; i <= arguments; i++) {
-    tracked = tracked || is_tracked(L, i);
+    tracked = tracked || custom_is_tracked(L, i);
   }
   Custom *custom = NULL;
   S2Tape *tape = s2_lua_tape(L);
@@ -159,11 +169,13 @@ static int custom_call(lua_State *L) {
     *custom = (Custom){.diff = s2_lua_diff(L), .inputs = arguments};
   }
   for (int i = 1; i <= arguments; i++) {
-    S2Var var = push_input(L, i); // raises for what belongs to another tape
+    // Forward sees plain values, whatever it was given.
+    S2Var var = custom_push_input(L, i); // raises for what belongs to another tape
     if (custom != NULL) {
       custom->input[i - 1] = var;
     }
   }
+  // y, extras ... = forward(x1 .. xn)
   int result = lua_gettop(L) + 1;
   lua_pushvalue(L, lua_upvalueindex(1));
   for (int i = 1; i <= arguments; i++) {
@@ -178,7 +190,7 @@ static int custom_call(lua_State *L) {
                        array != NULL ? "a tracked array" : s2_lua_describe(L, result, text));
   }
   if (custom != NULL) {
-    note(L, custom, arguments, result);
+    custom_note(L, custom, arguments, result);
   } else {
     lua_settop(L, result);
   }

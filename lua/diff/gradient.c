@@ -25,7 +25,7 @@ void s2_lua_refuse_nested(lua_State *L) {
   }
 }
 
-static void start_tape(lua_State *L, S2LuaDiff *diff) {
+static void gradient_start_tape(lua_State *L, S2LuaDiff *diff) {
   lua_newtable(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &KEPT);
   if (diff->tape == NULL) {
@@ -33,12 +33,13 @@ static void start_tape(lua_State *L, S2LuaDiff *diff) {
   }
   diff->busy = true;
   diff->flags = 0;
+  // 0 is no generation: what kept that belongs to no tape.
   diff->last = diff->last == UINT32_MAX ? 1 : diff->last + 1;
   diff->generation = diff->last;
   diff->L = L;
 }
 
-static void end_tape(lua_State *L, S2LuaDiff *diff) {
+static void gradient_end_tape(lua_State *L, S2LuaDiff *diff) {
   diff->generation = 0;
   diff->nodes = s2_tape_nodes(diff->tape);
   diff->bytes = s2_tape_bytes(diff->tape);
@@ -50,7 +51,7 @@ static void end_tape(lua_State *L, S2LuaDiff *diff) {
 }
 
 // An error thrown again from elsewhere (by a step, by a sweep) has its traceback already.
-static int keep_first_traceback(lua_State *L) {
+static int gradient_keep_first_traceback(lua_State *L) {
   if (s2_lua_kept_traceback(L, 1)) {
     lua_settop(L, 1);
     return 1;
@@ -59,7 +60,7 @@ static int keep_first_traceback(lua_State *L) {
 }
 
 // What to do about it belongs with the number: differences of the same steps agree with it.
-static void warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
+static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
   if ((diff->flags & S2_GRADIENT_IMPACT) != 0) {
     s2_lua_warn_call(L, "the gradient goes through impacts in steps of a given length: it knows "
                         "nothing of their times and is off by that, however small dt is; "
@@ -72,17 +73,18 @@ int s2_lua_record(lua_State *L, lua_CFunction body) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int arguments = lua_gettop(L);
   luaL_checkstack(L, 4, "arguments");
-  lua_pushcfunction(L, keep_first_traceback);
+  // Below the arguments: the handler of errors and the body.
+  lua_pushcfunction(L, gradient_keep_first_traceback);
   lua_insert(L, 1);
   lua_pushcfunction(L, body);
   lua_insert(L, 2);
-  start_tape(L, diff);
+  gradient_start_tape(L, diff);
   int status = lua_pcall(L, arguments, LUA_MULTRET, 1);
-  end_tape(L, diff);
+  gradient_end_tape(L, diff);
   if (status != LUA_OK) {
     return lua_error(L);
   }
-  warn_of_impacts(L, diff);
+  gradient_warn_of_impacts(L, diff);
   lua_remove(L, 1);
   return lua_gettop(L);
 }
@@ -111,6 +113,7 @@ S2Status s2_lua_sweep_raised(lua_State *L) {
 }
 
 void s2_lua_check_sweep(lua_State *L, S2Status status) {
+  // An error of a backward function is raised as it was.
   if (status.code == S2_ABORTED) {
     s2_lua_tape_kept(L, 0);
     lua_error(L);
@@ -137,7 +140,7 @@ void s2_lua_check_function(lua_State *L, int argument) {
 // for the function, and as what becomes the gradient, where the node stands in place of its number.
 
 // Puts the name of what stands at the key (stack index) behind a path; returns where to cut it.
-static size_t extend(lua_State *L, char path[PATH_SIZE], int key) {
+static size_t gradient_extend(lua_State *L, char path[PATH_SIZE], int key) {
   size_t length = strlen(path);
   char text[S2_LUA_TEXT];
   if (lua_type(L, key) == LUA_TSTRING) {
@@ -148,9 +151,9 @@ static size_t extend(lua_State *L, char path[PATH_SIZE], int key) {
   return length;
 }
 
-static void track(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], int depth);
+static void gradient_track(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], int depth);
 
-static void track_number(lua_State *L, S2Tape *tape, int index, const char *path) {
+static void gradient_track_number(lua_State *L, S2Tape *tape, int index, const char *path) {
   double value = lua_tonumber(L, index);
   if (!isfinite(value)) {
     s2_lua_fail(L, "%s is %s: parameters have to be finite", path,
@@ -163,13 +166,15 @@ static void track_number(lua_State *L, S2Tape *tape, int index, const char *path
   lua_pushinteger(L, (lua_Integer)var);
 }
 
-static void track_array(lua_State *L, S2Tape *tape, const S2LuaArray *from, const char *path) {
+static void gradient_track_array(lua_State *L, S2Tape *tape, const S2LuaArray *from,
+                                 const char *path) {
   S2Array view = s2_lua_array_view(L, from);
   size_t count = s2_size_count(view.shape);
   if (!s2_array_finite(count, view.data)) {
     s2_lua_fail(L, "%s has numbers that are not finite: parameters have to be", path);
   }
   S2Var var = s2_tape_input(tape, view.data, (int)count);
+  // One with the numbers for the function, one of zeros that has the node.
   S2LuaArray *copy = s2_lua_array_push(L, view.shape);
   memcpy(copy->data, view.data, count * sizeof(double));
   s2_lua_array_track(L, copy, var);
@@ -178,18 +183,21 @@ static void track_array(lua_State *L, S2Tape *tape, const S2LuaArray *from, cons
   gradient->var = var;
 }
 
-static void track_table(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], int depth) {
+static void gradient_track_table(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE],
+                                 int depth) {
   if (depth == DEEPEST) {
     s2_lua_fail(L, "parameters in more than %d tables (does one contain itself?)", DEEPEST);
   }
   luaL_checkstack(L, SLOTS_A_LEVEL, "parameters");
+  // Stack: key, value while the table is gone through, then both copies of the value.
   lua_newtable(L);
   lua_newtable(L);
   int copy = lua_gettop(L) - 1;
   for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
-    size_t length = extend(L, path, -2);
-    track(L, tape, lua_gettop(L), path, depth + 1);
+    size_t length = gradient_extend(L, path, -2);
+    gradient_track(L, tape, lua_gettop(L), path, depth + 1);
     path[length] = '\0';
+    // The second copy into the table for derivatives, the first into that of the function.
     lua_pushvalue(L, -4);
     lua_insert(L, -2);
     lua_rawset(L, copy + 1);
@@ -201,18 +209,18 @@ static void track_table(lua_State *L, S2Tape *tape, int index, char path[PATH_SI
 
 // Pushes both copies of the value at `index`; what is neither number, array nor table is passed on
 // and has no derivative.
-static void track(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], int depth) {
+static void gradient_track(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], int depth) {
   if (lua_type(L, index) == LUA_TNUMBER) {
-    track_number(L, tape, index, path);
+    gradient_track_number(L, tape, index, path);
   } else if (lua_type(L, index) == LUA_TTABLE) {
-    track_table(L, tape, index, path, depth);
+    gradient_track_table(L, tape, index, path, depth);
   } else if (s2_lua_is_tracked(L, index)) {
     char text[S2_LUA_TEXT];
     s2_lua_fail(L, "%s has to be plain, got %s", path, s2_lua_describe(L, index, text));
   } else if (s2_lua_test(L, index, s2_type_array) != NULL) {
-    track_array(L, tape, lua_touserdata(L, index), path);
+    gradient_track_array(L, tape, lua_touserdata(L, index), path);
   } else if (s2_lua_test(L, index, s2_type_vector) != NULL) {
-    track_array(L, tape, s2_lua_array_from(L, index, path), path);
+    gradient_track_array(L, tape, s2_lua_array_from(L, index, path), path);
     lua_remove(L, -3);
   } else {
     lua_pushvalue(L, index);
@@ -220,14 +228,14 @@ static void track(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], i
   }
 }
 
-// Of several derivatives that are not finite the first by name is reported: the order of traversal is
-// not the same in every run.
+// Of several derivatives that are not finite the first by name is reported: the order of traversal
+// is not the same in every run.
 typedef struct Bad {
   char path[PATH_SIZE];
   double value;
 } Bad;
 
-static double checked(double value, const char *path, Bad *bad) {
+static double gradient_checked(double value, const char *path, Bad *bad) {
   if (!isfinite(value) && (bad->path[0] == '\0' || strcmp(path, bad->path) < 0)) {
     memcpy(bad->path, path, strlen(path) + 1);
     bad->value = value;
@@ -237,22 +245,26 @@ static double checked(double value, const char *path, Bad *bad) {
 
 // Puts derivatives where the nodes stand in the copy at `index`, which is replaced if it is a
 // number.
-static void resolve(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], Bad *bad) {
+static void gradient_resolve(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE],
+                             Bad *bad) {
   S2LuaArray *array = s2_lua_array_test(L, index);
+  // The node was there in place of the number.
   if (lua_type(L, index) == LUA_TNUMBER) {
-    lua_pushnumber(L, checked(*s2_tape_adjoint(tape, (S2Var)lua_tointeger(L, index)), path, bad));
+    lua_pushnumber(
+        L, gradient_checked(*s2_tape_adjoint(tape, (S2Var)lua_tointeger(L, index)), path, bad));
     lua_replace(L, index);
   } else if (array != NULL) {
     const double *adjoint = s2_tape_adjoint(tape, array->var);
     size_t count = s2_size_count(array->shape);
     array->var = 0;
     for (size_t i = 0; i < count; i++) {
-      array->data[i] = checked(adjoint[i], path, bad);
+      array->data[i] = gradient_checked(adjoint[i], path, bad);
     }
   } else if (lua_type(L, index) == LUA_TTABLE) {
+    // Each field is replaced by itself, or by its number.
     for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
-      size_t length = extend(L, path, -2);
-      resolve(L, tape, lua_gettop(L), path, bad);
+      size_t length = gradient_extend(L, path, -2);
+      gradient_resolve(L, tape, lua_gettop(L), path, bad);
       path[length] = '\0';
       lua_pushvalue(L, -2);
       lua_pushvalue(L, -2);
@@ -263,7 +275,7 @@ static void resolve(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE],
 
 // ---- Value and gradient -----------------------------------------------------------------------
 
-static void check_finite_loss(lua_State *L, double value) {
+static void gradient_check_finite_loss(lua_State *L, double value) {
   if (!isfinite(value)) {
     s2_lua_fail(L, "the loss is %s: it has no gradient",
                 isnan(value) ? "nan"
@@ -273,7 +285,7 @@ static void check_finite_loss(lua_State *L, double value) {
 }
 
 // The value at `index` without what belongs to the tape.
-static void make_plain(lua_State *L, int index) {
+static void gradient_make_plain(lua_State *L, int index) {
   double value;
   S2Var var;
   S2LuaArray *array = s2_lua_array_test(L, index);
@@ -288,7 +300,7 @@ static void make_plain(lua_State *L, int index) {
   }
 }
 
-static void check_parameters(lua_State *L, int argument) {
+static void gradient_check_parameters(lua_State *L, int argument) {
   if (lua_type(L, argument) != LUA_TNUMBER && lua_type(L, argument) != LUA_TTABLE &&
       s2_lua_test(L, argument, s2_type_array) == NULL &&
       s2_lua_test(L, argument, s2_type_vector) == NULL) {
@@ -302,13 +314,15 @@ static void check_parameters(lua_State *L, int argument) {
 
 // Value, gradient and the rest. Unless `finite` is asked for, a loss that is not has the gradient
 // nil.
-static int differentiate(lua_State *L, bool finite) {
+static int gradient_differentiate(lua_State *L, bool finite) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int extras = lua_gettop(L) - 2;
   char path[PATH_SIZE] = "p";
-  track(L, diff->tape, 2, path, 0);
+  // Parameters become tracked; a table of the same shape is for their derivatives.
+  gradient_track(L, diff->tape, 2, path, 0);
   int shape = lua_gettop(L), first = shape + 1;
   luaL_checkstack(L, extras + SLOTS_A_LEVEL, "arguments");
+  // loss, ... = f(p, extras ...)
   lua_pushvalue(L, 1);
   lua_pushvalue(L, shape - 1);
   for (int i = 0; i < extras; i++) {
@@ -316,6 +330,7 @@ static int differentiate(lua_State *L, bool finite) {
   }
   lua_call(L, 1 + extras, LUA_MULTRET);
   luaL_checkstack(L, SLOTS_A_LEVEL, "results");
+  // The loss is a number; one that does not depend on them has var 0.
   double value = 0;
   S2Var loss = 0;
   if (lua_gettop(L) >= first && lua_type(L, first) == LUA_TNUMBER) {
@@ -326,19 +341,21 @@ static int differentiate(lua_State *L, bool finite) {
                 s2_lua_describe(L, first, text));
   }
   if (finite) {
-    check_finite_loss(L, value);
+    gradient_check_finite_loss(L, value);
   } else if (!isfinite(value)) {
     lua_pushnumber(L, value);
     lua_pushnil(L);
     return 2;
   }
+  // What is returned beside it has no use for the tape.
   for (int i = first; i <= lua_gettop(L); i++) {
-    make_plain(L, i);
+    gradient_make_plain(L, i);
   }
+  // Derivatives into the table, between the loss and the rest.
   diff->generation = 0; // what runs in the sweep cannot record
   s2_lua_check_sweep(L, s2_tape_sweep(diff->tape, loss, NULL));
   Bad bad = {.path = ""};
-  resolve(L, diff->tape, shape, path, &bad);
+  gradient_resolve(L, diff->tape, shape, path, &bad);
   if (finite && bad.path[0] != '\0') {
     s2_lua_fail(L, "the derivative with respect to %s is %s", bad.path,
                 isnan(bad.value) ? "nan"
@@ -350,26 +367,26 @@ static int differentiate(lua_State *L, bool finite) {
   return lua_gettop(L) - first + 1;
 }
 
-static int differentiate_finite(lua_State *L) {
-  return differentiate(L, true);
+static int gradient_differentiate_finite(lua_State *L) {
+  return gradient_differentiate(L, true);
 }
 
-static int differentiate_any(lua_State *L) {
-  return differentiate(L, false);
+static int gradient_differentiate_any(lua_State *L) {
+  return gradient_differentiate(L, false);
 }
 
 static int sim_value_and_grad(lua_State *L) {
   s2_lua_refuse_nested(L);
   s2_lua_check_function(L, 1);
-  check_parameters(L, 2);
-  return s2_lua_record(L, differentiate_finite);
+  gradient_check_parameters(L, 2);
+  return s2_lua_record(L, gradient_differentiate_finite);
 }
 
 int s2_lua_value_and_grad_any(lua_State *L) {
   s2_lua_refuse_nested(L);
   s2_lua_check_function(L, 1);
-  check_parameters(L, 2);
-  return s2_lua_record(L, differentiate_any);
+  gradient_check_parameters(L, 2);
+  return s2_lua_record(L, gradient_differentiate_any);
 }
 
 // The gradient, then the value.
@@ -382,7 +399,7 @@ static int gradient_first(lua_State *L) {
 }
 
 // Upvalue 1: the function.
-static int grad_of(lua_State *L) {
+static int gradient_grad_of(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   return gradient_first(L);
@@ -394,27 +411,28 @@ static int sim_grad(lua_State *L) {
   }
   s2_lua_check_function(L, 1);
   lua_settop(L, 1);
-  lua_pushcclosure(L, grad_of, 1);
+  lua_pushcclosure(L, gradient_grad_of, 1);
   return 1;
 }
 
 // ---- Out of the tape --------------------------------------------------------------------------
 
-static void push_plain(lua_State *L, int index, int depth) {
+static void gradient_push_plain(lua_State *L, int index, int depth) {
   if (depth == DEEPEST) {
     s2_lua_fail(L, "more than %d tables in one another (does one contain itself?)", DEEPEST);
   }
   luaL_checkstack(L, SLOTS_A_LEVEL, "tables");
   if (lua_type(L, index) != LUA_TTABLE) {
     lua_pushvalue(L, index);
-    make_plain(L, lua_gettop(L));
+    gradient_make_plain(L, lua_gettop(L));
     return;
   }
+  // Tables are copied, as their fields are replaced.
   lua_newtable(L);
   int copy = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
     lua_pushvalue(L, -2);
-    push_plain(L, lua_gettop(L) - 1, depth + 1);
+    gradient_push_plain(L, lua_gettop(L) - 1, depth + 1);
     lua_rawset(L, copy);
   }
 }
@@ -422,7 +440,7 @@ static void push_plain(lua_State *L, int index, int depth) {
 static int sim_stop_gradient(lua_State *L) {
   luaL_checkany(L, 1);
   lua_settop(L, 1);
-  push_plain(L, 1, 0);
+  gradient_push_plain(L, 1, 0);
   return 1;
 }
 
@@ -442,7 +460,7 @@ static const char *const flag_names[] = {"weak",    "redundant", "undetermined",
                                          "partial", "grazing",   "impact",       "together"};
 
 // What the gradients of worlds are worth, see S2GradientFlag.
-static void push_flags(lua_State *L, unsigned flags) {
+static void gradient_push_flags(lua_State *L, unsigned flags) {
   int count = 0;
   lua_newtable(L);
   for (int i = 0; i < (int)(sizeof flag_names / sizeof flag_names[0]); i++) {
@@ -455,10 +473,11 @@ static void push_flags(lua_State *L, unsigned flags) {
 
 static int sim_tape_stats(lua_State *L) {
   const S2LuaDiff *diff = s2_lua_diff(L);
+  // Of the tape that records, else of the last one.
   int64_t nodes = diff->busy ? s2_tape_nodes(diff->tape) : diff->nodes;
   size_t bytes = diff->busy ? s2_tape_bytes(diff->tape) : diff->bytes;
   lua_createtable(L, 0, 4);
-  push_flags(L, diff->flags);
+  gradient_push_flags(L, diff->flags);
   lua_setfield(L, -2, "flags");
   lua_pushinteger(L, nodes);
   lua_setfield(L, -2, "nodes");

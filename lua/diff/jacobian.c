@@ -19,13 +19,14 @@ typedef struct Numbers {
   bool array; // given as one
 } Numbers;
 
-static Number *take(lua_State *L, int count) {
+static Number *jacobian_take(lua_State *L, int count) {
   return lua_newuserdatauv(L, sizeof(Number) * ((size_t)count + 1), 0);
 }
 
 // Pushes the numbers (memory) and what the function is given. A table is a list of numbers.
-static Numbers track_inputs(lua_State *L, S2Tape *tape) {
+static Numbers jacobian_track_inputs(lua_State *L, S2Tape *tape) {
   bool is_array = s2_lua_test(L, 2, s2_type_array) != NULL;
+  // A number is a list of one.
   if (lua_type(L, 2) == LUA_TNUMBER) {
     lua_createtable(L, 1, 0);
     lua_pushvalue(L, 2);
@@ -37,6 +38,7 @@ static Numbers track_inputs(lua_State *L, S2Tape *tape) {
   if (given == NULL) {
     given = s2_lua_array_from(L, lua_gettop(L), "x");
   }
+  // One node has them all.
   S2Array x = s2_lua_array_view(L, given);
   int count = (int)s2_size_count(x.shape);
   if (!s2_array_finite((size_t)count, x.data)) {
@@ -46,10 +48,11 @@ static Numbers track_inputs(lua_State *L, S2Tape *tape) {
     s2_lua_fail(L, "x: list of numbers expected, got a list of lists");
   }
   S2Var var = s2_tape_input(tape, x.data, count);
-  Numbers inputs = {.at = take(L, count), .count = count, .array = is_array};
+  Numbers inputs = {.at = jacobian_take(L, count), .count = count, .array = is_array};
   for (int i = 0; i < count; i++) {
     inputs.at[i] = (Number){var, i, x.data[i]};
   }
+  // The function is given what the caller gave: an array, a number or a list.
   if (is_array) {
     S2LuaArray *copy = s2_lua_array_push(L, x.shape);
     memcpy(copy->data, x.data, (size_t)count * sizeof(double));
@@ -66,13 +69,14 @@ static Numbers track_inputs(lua_State *L, S2Tape *tape) {
   return inputs;
 }
 
-static Number read_output(lua_State *L, int index, int position) {
+static Number jacobian_read_output(lua_State *L, int index, int position) {
   Number number = {0, 0, 0};
   if (lua_type(L, index) == LUA_TNUMBER) {
     number.value = lua_tonumber(L, index);
   } else if (!s2_lua_tracked_test(L, index, &number.value, &number.var)) {
     char text[S2_LUA_TEXT];
     s2_lua_describe(L, index, text);
+    // Position 0: it is all that was returned.
     if (position == 0) {
       s2_lua_fail(L,
                   "the function has to return a number, a list of numbers or an array; it "
@@ -85,13 +89,14 @@ static Number read_output(lua_State *L, int index, int position) {
 }
 
 // Pushes the numbers (memory) of what the function returned, at `index`.
-static Numbers read_outputs(lua_State *L, int index) {
+static Numbers jacobian_read_outputs(lua_State *L, int index) {
   Numbers outputs = {.count = 1};
   S2LuaArray *array = s2_lua_array_test(L, index);
+  // An array, a list or a number: each output with its node and its place there.
   if (array != NULL) {
     S2Array y = s2_lua_array_view(L, array);
     outputs = (Numbers){.count = (int)s2_size_count(y.shape), .array = true};
-    outputs.at = take(L, outputs.count);
+    outputs.at = jacobian_take(L, outputs.count);
     for (int i = 0; i < outputs.count; i++) {
       outputs.at[i] = (Number){y.var, i, y.data[i]};
     }
@@ -104,15 +109,15 @@ static Numbers read_outputs(lua_State *L, int index) {
                   s2_lua_describe(L, -2, text));
     }
     lua_settop(L, index);
-    outputs.at = take(L, outputs.count);
+    outputs.at = jacobian_take(L, outputs.count);
     for (int i = 0; i < outputs.count; i++) {
       lua_rawgeti(L, index, i + 1);
-      outputs.at[i] = read_output(L, -1, i + 1);
+      outputs.at[i] = jacobian_read_output(L, -1, i + 1);
       lua_pop(L, 1);
     }
   } else {
-    outputs.at = take(L, 1);
-    outputs.at[0] = read_output(L, index, 0);
+    outputs.at = jacobian_take(L, 1);
+    outputs.at[0] = jacobian_read_output(L, index, 0);
   }
   for (int i = 0; i < outputs.count; i++) {
     if (!isfinite(outputs.at[i].value)) {
@@ -123,9 +128,11 @@ static Numbers read_outputs(lua_State *L, int index) {
 }
 
 // The rows of the matrix one by one.
-static void sweep_outputs(lua_State *L, S2Tape *tape, Numbers in, Numbers out, double *matrix) {
+static void jacobian_sweep_outputs(lua_State *L, S2Tape *tape, Numbers in, Numbers out,
+                                   double *matrix) {
   for (int i = 0; i < out.count; i++) {
     int size = s2_tape_count(tape, out.at[i].var);
+    // A node of many numbers is asked for one of them.
     double *seed = size > 1 ? lua_newuserdatauv(L, sizeof *seed * (size_t)size, 0) : NULL;
     if (seed != NULL) {
       memset(seed, 0, sizeof *seed * (size_t)size);
@@ -141,9 +148,11 @@ static void sweep_outputs(lua_State *L, S2Tape *tape, Numbers in, Numbers out, d
 }
 
 // The columns of the matrix one by one; false when the tape cannot.
-static bool push_inputs(lua_State *L, S2Tape *tape, Numbers in, Numbers out, double *matrix) {
+static bool jacobian_push_inputs(lua_State *L, S2Tape *tape, Numbers in, Numbers out,
+                                 double *matrix) {
   for (int j = 0; j < in.count; j++) {
     S2Status status = s2_tape_push(tape, in.at[j].var, in.at[j].index);
+    // A node that knows no forward way: worlds, functions in Lua.
     if (status.code == S2_UNAVAILABLE) {
       return false;
     }
@@ -157,7 +166,7 @@ static bool push_inputs(lua_State *L, S2Tape *tape, Numbers in, Numbers out, dou
   return true;
 }
 
-static void check_matrix(lua_State *L, const double *matrix, int rows, int columns) {
+static void jacobian_check_matrix(lua_State *L, const double *matrix, int rows, int columns) {
   for (int i = 0; i < rows; i++) {
     for (int j = 0; j < columns; j++) {
       double value = matrix[(size_t)i * (size_t)columns + (size_t)j];
@@ -170,24 +179,28 @@ static void check_matrix(lua_State *L, const double *matrix, int rows, int colum
 }
 
 // The body of sim.jacobian. The matrix is a list of rows or, when x or f(x) is an array, an array.
-static int differentiate(lua_State *L) {
+static int jacobian_differentiate(lua_State *L) {
   S2LuaDiff *diff = s2_lua_diff(L);
-  Numbers inputs = track_inputs(L, diff->tape);
+  // y = f(x)
+  Numbers inputs = jacobian_track_inputs(L, diff->tape);
   lua_pushvalue(L, 1);
   lua_insert(L, -2);
   lua_call(L, 1, 1);
   int returned = lua_gettop(L);
-  Numbers outputs = read_outputs(L, returned);
+  Numbers outputs = jacobian_read_outputs(L, returned);
+  // The matrix, by whichever is fewer: columns forwards or rows backwards.
   double *values = lua_newuserdatauv(L, sizeof(double) * ((size_t)outputs.count + 1), 0);
   double *matrix =
       lua_newuserdatauv(L, sizeof(double) * ((size_t)outputs.count * (size_t)inputs.count + 1), 0);
   bool one = outputs.count == 1 && s2_lua_is_tracked(L, returned);
   one = one || lua_type(L, returned) == LUA_TNUMBER;
   diff->generation = 0;
-  if (inputs.count >= outputs.count || !push_inputs(L, diff->tape, inputs, outputs, matrix)) {
-    sweep_outputs(L, diff->tape, inputs, outputs, matrix);
+  if (inputs.count >= outputs.count ||
+      !jacobian_push_inputs(L, diff->tape, inputs, outputs, matrix)) {
+    jacobian_sweep_outputs(L, diff->tape, inputs, outputs, matrix);
   }
-  check_matrix(L, matrix, outputs.count, inputs.count);
+  jacobian_check_matrix(L, matrix, outputs.count, inputs.count);
+  // The matrix and y as arrays where x or y is one, else as lists.
   for (int i = 0; i < outputs.count; i++) {
     values[i] = outputs.at[i].value;
   }
@@ -219,7 +232,7 @@ static int sim_jacobian(lua_State *L) {
     s2_lua_bad_argument(L, 2, "number, list of numbers or array expected, got %s",
                         s2_lua_describe(L, 2, text));
   }
-  return s2_lua_record(L, differentiate);
+  return s2_lua_record(L, jacobian_differentiate);
 }
 
 void s2_lua_open_jacobian(lua_State *L) {

@@ -14,7 +14,7 @@ static const char *const input_names[] = {"body",        "joint",     "force", "
 // ---- Inputs -----------------------------------------------------------------------------------
 
 // Pushes what is under `key`: a Body, or its name.
-static void push_body(const S2Keys *keys, S2LuaWorld *lw) {
+static void linearize_push_body(const S2Keys *keys, S2LuaWorld *lw) {
   lua_State *L = keys->L;
   if (s2_keys_push(keys, "body") == LUA_TSTRING) {
     lua_getfield(L, 1, "bodies");
@@ -30,7 +30,7 @@ static void push_body(const S2Keys *keys, S2LuaWorld *lw) {
   }
 }
 
-static const S2LuaJoint *push_joint(const S2Keys *keys, S2LuaWorld *lw) {
+static const S2LuaJoint *linearize_push_joint(const S2Keys *keys, S2LuaWorld *lw) {
   lua_State *L = keys->L;
   s2_keys_push(keys, "joint");
   const S2LuaJoint *joint = s2_lua_test(L, -1, s2_type_joint);
@@ -43,7 +43,7 @@ static const S2LuaJoint *push_joint(const S2Keys *keys, S2LuaWorld *lw) {
 }
 
 // The one key that says what acts.
-static const char *what_acts(const S2Keys *keys, bool joint) {
+static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
   const char *found = NULL;
   for (int i = 2; input_names[i] != NULL; i++) {
     if (s2_keys_has(keys, input_names[i])) {
@@ -63,16 +63,18 @@ static const char *what_acts(const S2Keys *keys, bool joint) {
   return found;
 }
 
-static void read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *input) {
+static void linearize_read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *input) {
   lua_State *L = keys->L;
+  // Of a joint or of a body, and one way in which it acts.
   bool joint = s2_keys_has(keys, "joint");
+  // A joint's two bodies are acted on against each other.
   if (joint == s2_keys_has(keys, "body")) {
     s2_keys_fail(keys, "body", "either a body or a joint expected");
   }
-  const char *what = what_acts(keys, joint);
+  const char *what = linearize_what_acts(keys, joint);
   *input = (S2Input){.kind = S2_INPUT_FORCE};
   if (joint) {
-    input->joint = push_joint(keys, lw)->id;
+    input->joint = linearize_push_joint(keys, lw)->id;
     input->kind = strcmp(what, "force") == 0         ? S2_INPUT_JOINT_FORCE
                   : strcmp(what, "torque") == 0      ? S2_INPUT_JOINT_TORQUE
                   : strcmp(what, "motor_speed") == 0 ? S2_INPUT_MOTOR_SPEED
@@ -80,7 +82,7 @@ static void read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *input) {
     s2_keys_number(keys, what, S2_ANY_NUMBER, &input->amount[0]);
   } else {
     S2Vec2 force = {0, 0};
-    push_body(keys, lw);
+    linearize_push_body(keys, lw);
     input->body = ((S2LuaBody *)lua_touserdata(L, -1))->id;
     if (strcmp(what, "force") == 0) {
       s2_keys_vec2(keys, "force", &force);
@@ -95,7 +97,7 @@ static void read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *input) {
   lua_pop(L, 1);
 }
 
-static int read_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs) {
+static int linearize_read_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
   int type = s2_keys_push(keys, "inputs");
@@ -111,6 +113,7 @@ static int read_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs) {
   for (int i = 0; i < count; i++) {
     char scope[S2_KEYS_SCOPE];
     snprintf(scope, sizeof scope, "inputs[%d].", i + 1);
+    // An actuator of sim.control has the table as its field `input`.
     if (lua_rawgeti(L, list, i + 1) == LUA_TTABLE &&
         luaL_getmetafield(L, -1, "__name") != LUA_TNIL) {
       lua_pop(L, 1);
@@ -122,7 +125,7 @@ static int read_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs) {
                    i + 1, s2_lua_describe(L, -1, text));
     }
     S2Keys inner = s2_keys_inner(keys, scope, input_names, NULL);
-    read_input(&inner, lw, &(*inputs)[i]);
+    linearize_read_input(&inner, lw, &(*inputs)[i]);
     lua_settop(L, list);
   }
   lua_settop(L, list - 1);
@@ -137,11 +140,12 @@ typedef struct Wanted {
   int count;
 } Wanted;
 
-static Wanted read_coordinates(const S2Keys *keys, S2LuaWorld *lw) {
+static Wanted linearize_read_coordinates(const S2Keys *keys, S2LuaWorld *lw) {
   lua_State *L = keys->L;
   static const char *const ways[] = {"maximal", "reduced", NULL};
   Wanted wanted = {0};
   int type = s2_keys_push(keys, "coordinates"), list = lua_gettop(L), way = 0;
+  // A name, ...
   if (type != LUA_TTABLE) {
     if (type != LUA_TNIL && type != LUA_TSTRING) {
       char text[S2_LUA_TEXT];
@@ -154,6 +158,7 @@ static Wanted read_coordinates(const S2Keys *keys, S2LuaWorld *lw) {
     wanted.reduced = way == 1;
     return wanted;
   }
+  // ... or a list, of joints and bodies of this world.
   wanted.reduced = true;
   wanted.count = (int)lua_rawlen(L, list);
   wanted.list = S2_TAKE_ZEROED(&lw->scratch, S2Coordinate, wanted.count + 1);
@@ -178,14 +183,14 @@ static Wanted read_coordinates(const S2Keys *keys, S2LuaWorld *lw) {
 
 // ---- Results ----------------------------------------------------------------------------------
 
-static void push_matrix(lua_State *L, const double *numbers, int rows, int columns) {
+static void linearize_push_matrix(lua_State *L, const double *numbers, int rows, int columns) {
   S2LuaArray *array = s2_lua_array_push(L, (S2Size){2, rows, columns});
   if (rows * columns > 0) {
     memcpy(array->data, numbers, sizeof(double) * (size_t)rows * (size_t)columns);
   }
 }
 
-static const char *part_name(const S2LuaWorld *lw, const S2Coordinate *of) {
+static const char *linearize_part_name(const S2LuaWorld *lw, const S2Coordinate *of) {
   static const char *const of_bodies[] = {"angle", "x", "y"};
   S2JointInfo info = {0};
   if (of->joint.index == 0) {
@@ -198,10 +203,11 @@ static const char *part_name(const S2LuaWorld *lw, const S2Coordinate *of) {
 }
 
 // {{body = or joint =, field =}, ...}
-static void push_coordinates(lua_State *L, const S2LuaWorld *lw, const S2Linear *linear) {
+static void linearize_push_coordinates(lua_State *L, const S2LuaWorld *lw, const S2Linear *linear) {
   lua_createtable(L, linear->coordinates, 0);
   for (int i = 0; i < linear->coordinates; i++) {
     const S2Coordinate *of = &linear->coordinate[i];
+    // Body or joint, and which of its coordinates.
     bool joint = of->joint.index != 0;
     lua_createtable(L, 0, 2);
     if (joint) {
@@ -210,13 +216,13 @@ static void push_coordinates(lua_State *L, const S2LuaWorld *lw, const S2Linear 
       s2_lua_push_body(L, 1, of->body);
     }
     lua_setfield(L, -2, joint ? "joint" : "body");
-    lua_pushstring(L, part_name(lw, of));
+    lua_pushstring(L, linearize_part_name(lw, of));
     lua_setfield(L, -2, "field");
     lua_rawseti(L, -2, i + 1);
   }
 }
 
-static double *keep(S2Arena *arena, const double *numbers, int rows, int columns) {
+static double *linearize_keep(S2Arena *arena, const double *numbers, int rows, int columns) {
   double *kept = S2_TAKE(arena, double, rows *columns + 1);
   if (rows * columns > 0) {
     memcpy(kept, numbers, sizeof(double) * (size_t)rows * (size_t)columns);
@@ -232,6 +238,7 @@ static S2Status linearize(S2LuaWorld *lw, const S2Input *inputs, int count, cons
   S2Arena arena;
   S2_TRY(s2_world_clone(world, &clone));
   s2_arena_init(&arena);
+  // The clone calls what the world calls.
   S2Callbacks callbacks;
   s2_lua_engine_callbacks(lw, &callbacks);
   s2_world_set_callbacks(clone, &callbacks);
@@ -241,11 +248,12 @@ static S2Status linearize(S2LuaWorld *lw, const S2Input *inputs, int count, cons
                                     : s2_world_linearize(clone, inputs, count, &arena, linear);
   lw->world = world;
   s2_world_destroy(clone);
+  // Results go where the next call finds room for its own.
   if (status.code == S2_OK) {
     const S2Coordinate *coordinate = linear->coordinate;
     s2_arena_reset(&lw->scratch);
-    linear->a = keep(&lw->scratch, linear->a, linear->states, linear->states);
-    linear->b = keep(&lw->scratch, linear->b, linear->states, linear->inputs);
+    linear->a = linearize_keep(&lw->scratch, linear->a, linear->states, linear->states);
+    linear->b = linearize_keep(&lw->scratch, linear->b, linear->states, linear->inputs);
     linear->coordinate = S2_TAKE(&lw->scratch, S2Coordinate, linear->coordinates + 1);
     for (int i = 0; i < linear->coordinates; i++) {
       linear->coordinate[i] = coordinate[i];
@@ -262,10 +270,12 @@ static int world_linearize(lua_State *L) {
   S2Input *inputs = NULL;
   S2Linear linear = {0};
   s2_arena_reset(&lw->scratch);
-  int count = read_inputs(&keys, lw, &inputs);
+  // All arguments before anything is computed: they may raise.
+  int count = linearize_read_inputs(&keys, lw, &inputs);
   s2_lua_not_on_tape(L, lw, "world:linearize()");
-  Wanted wanted = read_coordinates(&keys, lw);
+  Wanted wanted = linearize_read_coordinates(&keys, lw);
   s2_lua_step_open(L, lw, "world:linearize()");
+  // As a step does: what callbacks draw of random numbers is put back.
   lw->random_before = lw->session->random->rng;
   lw->phase = S2_INSIDE;
   S2Status status = linearize(lw, inputs, count, &wanted, &linear);
@@ -274,12 +284,12 @@ static int world_linearize(lua_State *L) {
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }
-  push_matrix(L, linear.a, linear.states, linear.states);
-  push_matrix(L, linear.b, linear.states, linear.inputs);
+  linearize_push_matrix(L, linear.a, linear.states, linear.states);
+  linearize_push_matrix(L, linear.b, linear.states, linear.inputs);
   if (!wanted.reduced) {
     return 2;
   }
-  push_coordinates(L, lw, &linear);
+  linearize_push_coordinates(L, lw, &linear);
   return 3;
 }
 

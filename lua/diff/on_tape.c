@@ -7,6 +7,7 @@
 
 S2WorldTape *s2_lua_put_on_tape(S2LuaWorld *lw) {
   S2WorldTape *tape = s2_lua_on_tape(lw);
+  // From here on what happens to the world is noted.
   if (tape == NULL) {
     tape = s2_world_tape_new(lw->diff->tape, &lw->diff->flags);
     lw->on_tape = tape;
@@ -29,6 +30,7 @@ int s2_lua_writes(lua_State *L, const S2LuaWorld *lw) {
 
 S2WorldTape *s2_lua_written(lua_State *L, S2LuaWorld *lw, int begin, int *count,
                             const S2LuaRead **list) {
+  // A world that is on the tape notes plain numbers, too: they end what was there.
   *count = 0;
   *list = NULL;
   if (begin == 0) {
@@ -49,6 +51,7 @@ void s2_lua_wrote_from(lua_State *L, S2LuaWorld *lw, int begin, const double *ba
     return;
   }
   for (int r = 0; r < reads; r++) {
+    // Where it was read to says which number it became.
     ptrdiff_t which = list[r].where - base;
     int before = used;
     for (int i = 0; i < count && which >= 0 && which < numbers; i++) {
@@ -56,6 +59,7 @@ void s2_lua_wrote_from(lua_State *L, S2LuaWorld *lw, int begin, const double *ba
         terms[used++] = (S2Term){.to = i, .from = list[r].var, .factor = 1};
       }
     }
+    // One that went elsewhere would be lost without a word.
     if (used == before) {
       s2_lua_fail(L, "this number has no derivative yet: give a plain one, x:value() of a tracked "
                      "one");
@@ -90,6 +94,7 @@ void s2_lua_made(lua_State *L, S2LuaWorld *lw, int begin, bool joint, int32_t sl
     return;
   }
   S2WorldTape *tape = s2_lua_put_on_tape(lw);
+  // What was read, for as long as the tape: it is made again from these.
   S2Var *vars = s2_tape_take(lw->diff->tape, sizeof *vars * (size_t)(count + 1));
   double *values = s2_tape_take(lw->diff->tape, sizeof *values * (size_t)(count + 1));
   for (int i = 0; i < count; i++) {
@@ -122,6 +127,7 @@ void s2_lua_push_place(lua_State *L, S2LuaWorld *lw, S2Place place) {
 
 void s2_lua_push_places(lua_State *L, S2LuaWorld *lw, int count, const S2Place *places) {
   enum { FEW = 16 };
+  // Mostly few: no memory for them.
   double few[FEW], *values = count <= FEW ? few : NULL;
   if (values == NULL) {
     s2_arena_reset(&lw->scratch);

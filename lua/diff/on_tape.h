@@ -50,8 +50,8 @@ void s2_lua_made(lua_State *L, S2LuaWorld *lw, int begin, bool joint, int32_t sl
 
 // ---- Settings ---------------------------------------------------------------------------------
 
-// Settings that were given tracked numbers: open this, report to it after each setting that was read,
-// and write when the world has them.
+// Settings that were given tracked numbers: open this, report to it after each setting that was
+// read, and write when the world has them.
 typedef struct S2SettingReads {
   int object, begin; // stack indices: what was on top, s2_lua_writes
   int count, places, terms;

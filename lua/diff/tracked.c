@@ -3,7 +3,7 @@
 // all gradient calls are upvalues.
 #include "lua/diff/tracked.h"
 
-#include "lua/diff/array.h"
+#include "lua/world/binding.h"
 
 #include <math.h>
 #include <string.h>
@@ -103,11 +103,11 @@ typedef struct Operand {
   S2Var var;
 } Operand;
 
-static S2LuaDiff *upvalue_diff(lua_State *L) {
+static S2LuaDiff *tracked_upvalue_diff(lua_State *L) {
   return lua_touserdata(L, lua_upvalueindex(2));
 }
 
-static bool operand(lua_State *L, const S2LuaDiff *diff, int index, Operand *number) {
+static bool tracked_operand(lua_State *L, const S2LuaDiff *diff, int index, Operand *number) {
   if (lua_type(L, index) == LUA_TNUMBER) {
     *number = (Operand){lua_tonumber(L, index), 0};
     return true;
@@ -123,11 +123,11 @@ static bool operand(lua_State *L, const S2LuaDiff *diff, int index, Operand *num
   return true;
 }
 
-static bool operands(lua_State *L, const S2LuaDiff *diff, Operand *a, Operand *b) {
-  return operand(L, diff, 1, a) && operand(L, diff, 2, b);
+static bool tracked_operands(lua_State *L, const S2LuaDiff *diff, Operand *a, Operand *b) {
+  return tracked_operand(L, diff, 1, a) && tracked_operand(L, diff, 2, b);
 }
 
-static int refuse(lua_State *L, const char *what) {
+static int tracked_refuse(lua_State *L, const char *what) {
   char text[S2_LUA_TEXT];
   int other = s2_lua_is_tracked(L, 1) ? 2 : 1;
   return s2_lua_fail(L, "%s a tracked number: number expected, got %s", what,
@@ -135,17 +135,17 @@ static int refuse(lua_State *L, const char *what) {
 }
 
 // A tracked number and something else: arrays and vectors know what to do.
-static int elsewhere(lua_State *L, S2ArrayBinary op) {
+static int tracked_elsewhere(lua_State *L, const S2LuaDiff *diff, S2ArrayBinary op) {
+  // Vectors become arrays.
+  bool takes = false;
   for (int i = 1; i <= 2; i++) {
-    if ((s2_lua_test(L, i, s2_type_array) != NULL || s2_lua_test(L, i, s2_type_vector) != NULL) &&
-        s2_lua_array_takes_over(L, op)) {
-      return 1;
-    }
+    takes |= s2_lua_test(L, i, s2_type_array) != NULL || s2_lua_test(L, i, s2_type_vector) != NULL;
   }
-  return refuse(L, "arithmetic on");
+  return takes && diff->arrays != NULL && diff->arrays(L, op) ? 1
+                                                              : tracked_refuse(L, "arithmetic on");
 }
 
-static int result(lua_State *L, const S2LuaDiff *diff, double value, S2Var var) {
+static int tracked_result(lua_State *L, const S2LuaDiff *diff, double value, S2Var var) {
   Tracked *tracked = lua_newuserdatauv(L, sizeof *tracked, 0);
   *tracked = (Tracked){s2_type_tracked, value, var, diff->generation};
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -153,97 +153,73 @@ static int result(lua_State *L, const S2LuaDiff *diff, double value, S2Var var) 
   return 1;
 }
 
-static int tracked_add(lua_State *L) {
-  const S2LuaDiff *diff = upvalue_diff(L);
+// Of numbers with the partial derivatives of `rule`; where there are others, arrays may know `op`.
+static inline int tracked_arithmetic(lua_State *L, S2LuaPartials (*rule)(double a, double b),
+                                     const S2ArrayBinary *op) {
+  const S2LuaDiff *diff = tracked_upvalue_diff(L);
   Operand a, b;
-  if (!operands(L, diff, &a, &b)) {
-    return elsewhere(L, S2_ARRAY_ADD);
+  if (!tracked_operands(L, diff, &a, &b)) {
+    return op == NULL ? tracked_refuse(L, "arithmetic on") : tracked_elsewhere(L, diff, *op);
   }
-  double value = a.value + b.value;
-  return result(L, diff, value, s2_tape_scalar2(diff->tape, value, a.var, 1, b.var, 1));
-}
-
-static int tracked_sub(lua_State *L) {
-  const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a, b;
-  if (!operands(L, diff, &a, &b)) {
-    return elsewhere(L, S2_ARRAY_SUBTRACT);
-  }
-  double value = a.value - b.value;
-  return result(L, diff, value, s2_tape_scalar2(diff->tape, value, a.var, 1, b.var, -1));
-}
-
-static int tracked_mul(lua_State *L) {
-  const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a, b;
-  if (!operands(L, diff, &a, &b)) {
-    return elsewhere(L, S2_ARRAY_MULTIPLY);
-  }
-  double value = a.value * b.value;
-  return result(L, diff, value, s2_tape_scalar2(diff->tape, value, a.var, b.value, b.var, a.value));
-}
-
-static int tracked_div(lua_State *L) {
-  const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a, b;
-  if (!operands(L, diff, &a, &b)) {
-    return elsewhere(L, S2_ARRAY_DIVIDE);
-  }
-  double value = a.value / b.value;
-  return result(L, diff, value,
-                s2_tape_scalar2(diff->tape, value, a.var, 1 / b.value, b.var, -value / b.value));
+  S2LuaPartials at = rule(a.value, b.value);
+  return tracked_result(L, diff, at.value,
+                        s2_tape_scalar2(diff->tape, at.value, a.var, at.da, b.var, at.db));
 }
 
 // As Lua computes it: the sign is that of the divisor.
-static double modulo(double a, double b) {
+static double tracked_modulo(double a, double b) {
   double rest = fmod(a, b);
   return (rest > 0 ? b < 0 : rest < 0 && rest != b) ? rest + b : rest;
 }
 
-static int tracked_mod(lua_State *L) {
-  const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a, b;
-  if (!operands(L, diff, &a, &b)) {
-    return refuse(L, "arithmetic on");
+#define RULE(NAME, VALUE, BY_A, BY_B)                                                              \
+  static S2LuaPartials rule_##NAME(double a, double b) {                                           \
+    return (S2LuaPartials){VALUE, BY_A, BY_B};                                                     \
   }
-  double value = modulo(a.value, b.value);
-  return result(L, diff, value,
-                s2_tape_scalar2(diff->tape, value, a.var, 1, b.var, -floor(a.value / b.value)));
+RULE(add, a + b, 1, 1)
+RULE(sub, a - b, 1, -1)
+RULE(mul, (a * b), b, a)
+RULE(div, a / b, 1 / b, -(a / b) / b)
+RULE(mod, tracked_modulo(a, b), 1, -floor(a / b))
+RULE(idiv, floor(a / b), 0, 0) // tracked, so that it behaves as other results do
+
+S2LuaPartials s2_lua_partials(S2ArrayBinary op, double a, double b) {
+  S2LuaPartials partials = {0, 0, 0};
+  const double one = 1;
+  S2Size number = s2_size_number();
+  const S2ArrayPair pair = {number, number, &a, &b};
+  s2_array_binary(op, number, &a, number, &b, &partials.value);
+  s2_array_binary_vjp(op, &pair, &partials.value, &one, &partials.da, &partials.db);
+  return partials;
 }
 
-// A step function: tracked, so that it behaves as other results do, but of derivative zero.
-static int tracked_idiv(lua_State *L) {
-  const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a, b;
-  if (!operands(L, diff, &a, &b)) {
-    return refuse(L, "arithmetic on");
-  }
-  double value = floor(a.value / b.value);
-  return result(L, diff, value, s2_tape_scalar2(diff->tape, value, a.var, 0, b.var, 0));
+static S2LuaPartials rule_pow(double a, double b) {
+  return s2_lua_partials(S2_ARRAY_POWER, a, b);
 }
 
-static int tracked_pow(lua_State *L) {
-  const S2LuaDiff *diff = upvalue_diff(L);
-  Operand a, b;
-  if (!operands(L, diff, &a, &b)) {
-    return elsewhere(L, S2_ARRAY_POWER);
+#define ARITHMETIC(NAME, OP)                                                                       \
+  static int tracked_##NAME(lua_State *L) {                                                        \
+    return tracked_arithmetic(L, rule_##NAME, OP);                                                 \
   }
-  S2LuaPartials power = s2_lua_partials(S2_ARRAY_POWER, a.value, b.value);
-  return result(L, diff, power.value,
-                s2_tape_scalar2(diff->tape, power.value, a.var, power.da, b.var, power.db));
-}
+ARITHMETIC(add, &(S2ArrayBinary){S2_ARRAY_ADD})
+ARITHMETIC(sub, &(S2ArrayBinary){S2_ARRAY_SUBTRACT})
+ARITHMETIC(mul, &(S2ArrayBinary){S2_ARRAY_MULTIPLY})
+ARITHMETIC(div, &(S2ArrayBinary){S2_ARRAY_DIVIDE})
+ARITHMETIC(pow, &(S2ArrayBinary){S2_ARRAY_POWER})
+ARITHMETIC(mod, NULL)
+ARITHMETIC(idiv, NULL)
 
 static int tracked_unm(lua_State *L) {
-  const S2LuaDiff *diff = upvalue_diff(L);
+  const S2LuaDiff *diff = tracked_upvalue_diff(L);
   Operand a = {0, 0};
-  operand(L, diff, 1, &a);
-  return result(L, diff, -a.value, s2_tape_scalar1(diff->tape, -a.value, a.var, -1));
+  tracked_operand(L, diff, 1, &a);
+  return tracked_result(L, diff, -a.value, s2_tape_scalar1(diff->tape, -a.value, a.var, -1));
 }
 
 static int tracked_lt(lua_State *L) {
   Operand a, b;
-  if (!operands(L, upvalue_diff(L), &a, &b)) {
-    return refuse(L, "attempt to compare");
+  if (!tracked_operands(L, tracked_upvalue_diff(L), &a, &b)) {
+    return tracked_refuse(L, "attempt to compare");
   }
   lua_pushboolean(L, a.value < b.value);
   return 1;
@@ -251,8 +227,8 @@ static int tracked_lt(lua_State *L) {
 
 static int tracked_le(lua_State *L) {
   Operand a, b;
-  if (!operands(L, upvalue_diff(L), &a, &b)) {
-    return refuse(L, "attempt to compare");
+  if (!tracked_operands(L, tracked_upvalue_diff(L), &a, &b)) {
+    return tracked_refuse(L, "attempt to compare");
   }
   lua_pushboolean(L, a.value <= b.value);
   return 1;
@@ -260,7 +236,7 @@ static int tracked_le(lua_State *L) {
 
 static int tracked_eq(lua_State *L) { // Lua asks only when both are userdata
   Operand a, b;
-  lua_pushboolean(L, operands(L, upvalue_diff(L), &a, &b) && a.value == b.value);
+  lua_pushboolean(L, tracked_operands(L, tracked_upvalue_diff(L), &a, &b) && a.value == b.value);
   return 1;
 }
 
@@ -410,6 +386,7 @@ void s2_lua_open_tracked(lua_State *L) {
                                   {"__newindex", tracked_newindex},
                                   {NULL, NULL}};
   static const luaL_Reg methods[] = {{"value", tracked_value}, {NULL, NULL}};
+  // What gradient calls share lives as long as the Lua state.
   S2LuaDiff *diff = lua_newuserdatauv(L, sizeof *diff, 0);
   *diff = (S2LuaDiff){0};
   luaL_newlib(L, diff_meta);
@@ -420,6 +397,7 @@ void s2_lua_open_tracked(lua_State *L) {
   luaL_setfuncs(L, scope_meta, 0);
   lua_pop(L, 1);
 
+  // Metamethods have it and the metatable as upvalues.
   s2_lua_metatable(L, s2_type_tracked);
   lua_pushstring(L, NAME);
   lua_setfield(L, -2, "__name");

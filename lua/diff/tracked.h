@@ -28,7 +28,8 @@ typedef struct S2LuaDiff {
   S2_ARRAY(S2LuaRead) reads;
   int shift_read; // s2_lua_tracked_shift: position in `reads`
   double shift_by;
-  lua_State *L;       // that sweeps, for nodes written in Lua
+  lua_State *L;                                   // that sweeps, for nodes written in Lua
+  bool (*arrays)(lua_State *L, S2ArrayBinary op); // s2_lua_array_takes_over, where there are arrays
   int checkpoint;     // sim.checkpoint: steps between images of worlds; 0: none
   unsigned flags;     // S2GradientFlag of the worlds, of the last call
   int64_t nodes;      // of the last tape

@@ -6,18 +6,8 @@
 
 // ---- Operations -------------------------------------------------------------------------------
 
-S2LuaPartials s2_lua_partials(S2ArrayBinary op, double a, double b) {
-  S2LuaPartials partials = {0, 0, 0};
-  const double one = 1;
-  S2Size number = s2_size_number();
-  const S2ArrayPair pair = {number, number, &a, &b};
-  s2_array_binary(op, number, &a, number, &b, &partials.value);
-  s2_array_binary_vjp(op, &pair, &partials.value, &one, &partials.da, &partials.db);
-  return partials;
-}
-
 // The number at `index`, tracked or not; false when it is anything else.
-static bool test_number(lua_State *L, int index, double *value, S2Var *var) {
+static bool sim_test_number(lua_State *L, int index, double *value, S2Var *var) {
   *var = 0;
   if (lua_type(L, index) == LUA_TNUMBER) {
     *value = lua_tonumber(L, index);
@@ -26,20 +16,21 @@ static bool test_number(lua_State *L, int index, double *value, S2Var *var) {
   return s2_lua_tracked_test(L, index, value, var);
 }
 
-static void check_number(lua_State *L, int argument, double *value, S2Var *var) {
-  if (!test_number(L, argument, value, var)) {
+static void sim_check_number(lua_State *L, int argument, double *value, S2Var *var) {
+  if (!sim_test_number(L, argument, value, var)) {
     char text[S2_LUA_TEXT];
     s2_lua_bad_argument(L, argument, "number expected, got %s", s2_lua_describe(L, argument, text));
   }
 }
 
-static int unary(lua_State *L, S2ArrayUnary op) {
+static int sim_unary(lua_State *L, S2ArrayUnary op) {
   double a = 0, value = 0, da = 0;
   S2Var var = 0;
   if (s2_lua_array_unary(L, op)) {
     return 1;
   }
-  check_number(L, 1, &a, &var);
+  sim_check_number(L, 1, &a, &var);
+  // As an array of one number.
   s2_array_unary(op, 1, &a, &value);
   if (var == 0) {
     lua_pushnumber(L, value);
@@ -52,14 +43,14 @@ static int unary(lua_State *L, S2ArrayUnary op) {
 }
 
 // Of arguments 1 and 2.
-static int binary(lua_State *L, S2ArrayBinary op) {
+static int sim_binary(lua_State *L, S2ArrayBinary op) {
   double a = 0, b = 0;
   S2Var a_var = 0, b_var = 0;
   if (s2_lua_array_binary(L, op)) {
     return 1;
   }
-  check_number(L, 1, &a, &a_var);
-  check_number(L, 2, &b, &b_var);
+  sim_check_number(L, 1, &a, &a_var);
+  sim_check_number(L, 2, &b, &b_var);
   S2LuaPartials at = s2_lua_partials(op, a, b);
   S2Var var = a_var == 0 && b_var == 0
                   ? 0
@@ -72,7 +63,7 @@ static int binary(lua_State *L, S2ArrayBinary op) {
 
 #define UNARY(NAME, OP)                                                                            \
   static int sim_##NAME(lua_State *L) {                                                            \
-    return unary(L, S2_ARRAY_##OP);                                                                \
+    return sim_unary(L, S2_ARRAY_##OP);                                                            \
   }
 
 UNARY(sin, SIN)
@@ -94,7 +85,7 @@ static int sim_sign(lua_State *L) {
   if (s2_lua_array_unary(L, S2_ARRAY_SIGN)) {
     return 1;
   }
-  check_number(L, 1, &a, &var);
+  sim_check_number(L, 1, &a, &var);
   lua_pushinteger(L, (a > 0) - (a < 0));
   return 1;
 }
@@ -106,7 +97,8 @@ static int sim_floor(lua_State *L) {
   if (s2_lua_array_unary(L, S2_ARRAY_FLOOR)) {
     return 1;
   }
-  check_number(L, 1, &a, &var);
+  sim_check_number(L, 1, &a, &var);
+  // As math.floor: an integer where it fits.
   if (lua_isinteger(L, 1)) {
     lua_pushvalue(L, 1);
   } else if (lua_numbertointeger(floor(a), &whole)) {
@@ -118,19 +110,19 @@ static int sim_floor(lua_State *L) {
 }
 
 static int sim_atan2(lua_State *L) {
-  return binary(L, S2_ARRAY_ATAN2);
+  return sim_binary(L, S2_ARRAY_ATAN2);
 }
 
 static int sim_atan(lua_State *L) {
-  return lua_isnoneornil(L, 2) ? unary(L, S2_ARRAY_ATAN) : binary(L, S2_ARRAY_ATAN2);
+  return lua_isnoneornil(L, 2) ? sim_unary(L, S2_ARRAY_ATAN) : sim_binary(L, S2_ARRAY_ATAN2);
 }
 
 static int sim_pow(lua_State *L) {
-  return binary(L, S2_ARRAY_POWER);
+  return sim_binary(L, S2_ARRAY_POWER);
 }
 
 // Of the bases that math.log treats apart, so that values are the same.
-static double logarithm(double a, double base) {
+static double sim_logarithm(double a, double base) {
   return base == 2 ? log2(a) : base == 10 ? log10(a) : log(a) / log(base);
 }
 
@@ -138,21 +130,23 @@ static int sim_log(lua_State *L) {
   double a = 0, base = 0;
   S2Var a_var = 0, base_var = 0;
   if (lua_isnoneornil(L, 2)) {
-    return unary(L, S2_ARRAY_LOG);
+    return sim_unary(L, S2_ARRAY_LOG);
   }
+  // log(a)/log(base), element by element.
   if (s2_lua_test(L, 1, s2_type_array) != NULL) {
-    check_number(L, 2, &base, &base_var);
+    sim_check_number(L, 2, &base, &base_var);
     s2_lua_array_unary(L, S2_ARRAY_LOG);
     lua_replace(L, 1);
     lua_pushcfunction(L, sim_log);
     lua_pushvalue(L, 2);
     lua_call(L, 1, 1);
     lua_replace(L, 2);
-    return binary(L, S2_ARRAY_DIVIDE);
+    return sim_binary(L, S2_ARRAY_DIVIDE);
   }
-  check_number(L, 1, &a, &a_var);
-  check_number(L, 2, &base, &base_var);
-  double value = logarithm(a, base);
+  sim_check_number(L, 1, &a, &a_var);
+  sim_check_number(L, 2, &base, &base_var);
+  // d/da = 1/(a ln base), d/dbase = -value/(base ln base)
+  double value = sim_logarithm(a, base);
   S2Var var = a_var == 0 && base_var == 0
                   ? 0
                   : s2_tape_scalar2(s2_lua_tape(L), value, a_var, 1 / (a * log(base)), base_var,
@@ -163,63 +157,67 @@ static int sim_log(lua_State *L) {
 
 // The larger or smaller of arguments 1 and 2 takes their place. Plain numbers stay what they are,
 // integers too.
-static void choose(lua_State *L, S2ArrayBinary op) {
+static void sim_choose(lua_State *L, S2ArrayBinary op) {
+  // Plain numbers by comparison, so that they stay what they are.
   if (lua_type(L, 1) == LUA_TNUMBER && lua_type(L, 2) == LUA_TNUMBER) {
     double a = lua_tonumber(L, 1), b = lua_tonumber(L, 2);
     bool first = isnan(a) || (op == S2_ARRAY_MAXIMUM ? a >= b : a <= b);
     lua_pushvalue(L, first ? 1 : 2);
   } else {
-    binary(L, op);
+    sim_binary(L, op);
   }
   lua_replace(L, 1);
   lua_remove(L, 2);
 }
 
-static void check_arguments(lua_State *L, int count) {
+static void sim_check_arguments(lua_State *L, int count) {
   for (int i = 1; i <= count; i++) {
     double value = 0;
     S2Var var = 0;
     if (s2_lua_test(L, i, s2_type_array) == NULL) {
-      check_number(L, i, &value, &var);
+      sim_check_number(L, i, &value, &var);
     }
   }
 }
 
-static int extreme(lua_State *L, S2ArrayBinary op, const char *method) {
+static int sim_extreme(lua_State *L, S2ArrayBinary op, const char *method) {
+  // Of one array the method.
   if (lua_gettop(L) == 1 && s2_lua_test(L, 1, s2_type_array) != NULL) {
     lua_getfield(L, 1, method);
     lua_insert(L, 1);
     lua_call(L, 1, 1);
     return 1;
   }
-  check_arguments(L, lua_gettop(L) > 0 ? lua_gettop(L) : 1);
+  sim_check_arguments(L, lua_gettop(L) > 0 ? lua_gettop(L) : 1);
+  // From the left, two at a time.
   while (lua_gettop(L) > 1) {
-    choose(L, op);
+    sim_choose(L, op);
   }
   return 1;
 }
 
 static int sim_max(lua_State *L) {
-  return extreme(L, S2_ARRAY_MAXIMUM, "max");
+  return sim_extreme(L, S2_ARRAY_MAXIMUM, "max");
 }
 
 static int sim_min(lua_State *L) {
-  return extreme(L, S2_ARRAY_MINIMUM, "min");
+  return sim_extreme(L, S2_ARRAY_MINIMUM, "min");
 }
 
 static int sim_clamp(lua_State *L) {
   double lo = 0, hi = 0;
   S2Var var = 0;
   lua_settop(L, 3);
-  check_arguments(L, 3);
-  if (test_number(L, 2, &lo, &var) && test_number(L, 3, &hi, &var) && lo > hi) {
+  sim_check_arguments(L, 3);
+  if (sim_test_number(L, 2, &lo, &var) && sim_test_number(L, 3, &hi, &var) && lo > hi) {
     s2_lua_bad_argument(L, 2, "the lower bound %g is above the upper bound %g", lo, hi);
   }
+  // min(hi, max(lo, x)), so that derivatives are theirs.
   lua_insert(L, 1); // hi, x, lo
   lua_pushcfunction(L, sim_max);
   lua_insert(L, 2);
   lua_call(L, 2, 1);
-  return extreme(L, S2_ARRAY_MINIMUM, "min");
+  return sim_extreme(L, S2_ARRAY_MINIMUM, "min");
 }
 
 void s2_lua_open_tracked_functions(lua_State *L) {

@@ -21,7 +21,7 @@ typedef struct Bend { // what is common to all rows
   double bent, bent_bar; // of S2Blend
 } Bend;
 
-static void take_bend(S2JointUndo *undo, const Bend *bend) {
+static void compliance_take_bend(S2JointUndo *undo, const Bend *bend) {
   undo->bar->h += bend->h_bar;
   if (!undo->step->stiff[undo->slot]) { // else they are 1 whatever the world's are
     undo->bar->gradient->alpha += bend->alpha_bar;
@@ -33,11 +33,11 @@ static void take_bend(S2JointUndo *undo, const Bend *bend) {
 }
 
 // g with the bend of the step.
-static double seen(const Bend *b, const S2JointRow *row) {
+static double compliance_seen(const Bend *b, const S2JointRow *row) {
   return row->value + (b->bent > 0 ? b->bent * b->h * b->h / 2 * row->bend : 0);
 }
 
-static void seen_vjp(Bend *b, const S2JointRow *row, double t, S2RowBar *bar) {
+static void compliance_seen_vjp(Bend *b, const S2JointRow *row, double t, S2RowBar *bar) {
   bar->value += t;
   if (b->bent > 0) {
     bar->bend += t * b->bent * b->h * b->h / 2;
@@ -47,22 +47,22 @@ static void seen_vjp(Bend *b, const S2JointRow *row, double t, S2RowBar *bar) {
 }
 
 // One row of stiffness k: `t` of C r, `t_` of r, d_t of its damping.
-static void row_vjp(Bend *b, const S2JointRow *row, double t, double t_, double d_t, double l,
-                    double u, double u_k, S2RowBar *bar) {
-  seen_vjp(b, row, t, bar);
+static void compliance_row_vjp(Bend *b, const S2JointRow *row, double t, double t_, double d_t,
+                               double l, double u, double u_k, S2RowBar *bar) {
+  compliance_seen_vjp(b, row, t, bar);
   bar->speed += b->h * b->alpha * (1 - b->beta) * t + (1 - b->alpha) * d_t;
   b->h_bar += t * b->alpha * (b->beta * u + (1 - b->beta) * u_k) - t_ * l / (b->h * b->h);
   b->alpha_bar += t * b->h * (b->beta * u + (1 - b->beta) * u_k) + d_t * (u - u_k);
   b->beta_bar += t * b->h * b->alpha * (u - u_k);
 }
 
-static void curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *row, const S2SoftSum *sum,
-                      S2RowBar *bar) {
+static void compliance_curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *row,
+                                 const S2SoftSum *sum, S2RowBar *bar) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;
   // force + tangent (h alpha ((1 - beta) u_k + beta u)), the tangent by the law of the spring
   S2JointRow at = *row;
-  at.value = seen(b, row);
+  at.value = compliance_seen(b, row);
   double x = at.value, u = sum->speed[0], u_k = row->speed, t = sum->force[0];
   double force, tangent, d = joint->damping.linear;
   s2_spring_pull(joint, &at, &force, &tangent);
@@ -73,7 +73,7 @@ static void curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *row, const S
   if (joint->has_law) { // it was asked without the bend
     bar->value += s2_answer_pull_vjp(undo->at.world, undo->slot, row->value, t, t * along);
   } else {
-    seen_vjp(b, row, t * (tangent + bent * along), bar);
+    compliance_seen_vjp(b, row, t * (tangent + bent * along), bar);
   }
   // To the speed at the start, to the law's own numbers, ...
   bar->speed += t * (b->h * b->alpha * (1 - beta) * tangent + (1 - b->alpha) * d);
@@ -87,8 +87,8 @@ static void curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *row, const S
   b->beta_bar += tangent > 0 ? t * b->h * b->alpha * tangent * (u - u_k) : 0;
 }
 
-static void scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, const S2SoftSum *sum,
-                        S2RowBar *bars) {
+static void compliance_scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows,
+                                   const S2SoftSum *sum, S2RowBar *bars) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
@@ -103,11 +103,12 @@ static void scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, cons
     double k = springs ? joint->stiffness : 1 / c, t_ = sum->force[i], t = k * t_;
     double u = sum->speed[i], u_k = rows[i].speed, w = b->alpha * u + (1 - b->alpha) * u_k;
     // To the row, and to what resists along it.
-    row_vjp(b, &rows[i], t, t_, d * t_, sum->impulse[i], u, u_k, &bars[i]);
+    compliance_row_vjp(b, &rows[i], t, t_, d * t_, sum->impulse[i], u, u_k, &bars[i]);
     *(angular ? &g->damping.angular : &g->damping.linear) += t_ * w;
     if (springs) {
       // Springs: k x + q x^2 + c x^3 about 0
-      double x = seen(b, &rows[i]), along = b->h * b->alpha * ((1 - b->beta) * u_k + b->beta * u);
+      double x = compliance_seen(b, &rows[i]),
+             along = b->h * b->alpha * ((1 - b->beta) * u_k + b->beta * u);
       g->stiffness += t_ * (x + along);
       g->quadratic += t_ * x * (x + 2 * along); // about 0
       g->cubic += t_ * x * x * (x + 3 * along);
@@ -118,8 +119,8 @@ static void scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, cons
   }
 }
 
-static void weights_of(const S2JointWeights *weights, const S2JointRow *rows, int count,
-                       double matrix[N][N]) {
+static void compliance_weights_of(const S2JointWeights *weights, const S2JointRow *rows, int count,
+                                  double matrix[N][N]) {
   memset(matrix, 0, sizeof(double) * N * N);
   for (int i = 0; i < count; i++) {
     matrix[i][i] = s2_joint_row_angular(&rows[i]) ? weights->angular : weights->linear;
@@ -130,8 +131,8 @@ static void weights_of(const S2JointWeights *weights, const S2JointRow *rows, in
 }
 
 // Symmetric matrices stay so: each entry has half of what both have.
-static void weights_bar(const S2JointRow *rows, int count, int size, double bar[N][N],
-                        S2WeightsGradient *to) {
+static void compliance_weights_bar(const S2JointRow *rows, int count, int size, double bar[N][N],
+                                   S2WeightsGradient *to) {
   for (int i = 0; i < count; i++) {
     for (int j = 0; j < count && size > 0; j++) {
       to->matrix[i * size + j] += (bar[i][j] + bar[j][i]) / 2;
@@ -142,7 +143,7 @@ static void weights_bar(const S2JointRow *rows, int count, int size, double bar[
   }
 }
 
-static void multiply(int n, double a[N][N], const double *x, double *y) {
+static void compliance_multiply(int n, double a[N][N], const double *x, double *y) {
   for (int i = 0; i < n; i++) {
     y[i] = 0;
     for (int j = 0; j < n; j++) {
@@ -152,7 +153,7 @@ static void multiply(int n, double a[N][N], const double *x, double *y) {
 }
 
 // y = C^-1 x where C gives way, and the part of x there.
-static void divide(int n, double c[N][N], double *x, double *y) {
+static void compliance_divide(int n, double c[N][N], double *x, double *y) {
   double packed[N * N], value[N], q[N * N], largest = 0, part[N] = {0};
   for (int i = 0; i < n * n; i++) {
     packed[i] = c[i / n][i % n];
@@ -176,43 +177,43 @@ static void divide(int n, double c[N][N], double *x, double *y) {
   memcpy(x, part, sizeof(double) * (size_t)n);
 }
 
-static void matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows, const S2SoftSum *sum,
-                         S2RowBar *bars) {
+static void compliance_matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *rows,
+                                    const S2SoftSum *sum, S2RowBar *bars) {
   const S2Joint *joint = undo->joint;
   int n = sum->count;
   double c[N][N], d[N][N], t[N], t_[N], w[N] = {0}, u[N], u_k[N], none[N], d_t[N], d_w[N];
   double c_bar[N][N] = {{0}}, d_bar[N][N] = {{0}};
   // Both matrices, and t' with the speeds of all equations.
-  weights_of(&joint->compliance, rows, n, c);
-  weights_of(&joint->damping, rows, n, d);
+  compliance_weights_of(&joint->compliance, rows, n, c);
+  compliance_weights_of(&joint->damping, rows, n, d);
   for (int i = 0; i < n; i++) {
     t_[i] = sum->force[i];
     u[i] = sum->speed[i];
     u_k[i] = rows[i].speed;
   }
   // t = K t'; in directions that give no way nothing has a part.
-  divide(n, c, t_, t);
-  divide(n, c, u, none); // speeds in directions that give no way do not count
-  divide(n, c, u_k, none);
+  compliance_divide(n, c, t_, t);
+  compliance_divide(n, c, u, none); // speeds in directions that give no way do not count
+  compliance_divide(n, c, u_k, none);
   for (int i = 0; i < n; i++) {
     w[i] = b->alpha * u[i] + (1 - b->alpha) * u_k[i];
   }
   // D t' and D w, where they count.
-  multiply(n, d, t_, d_t);
-  multiply(n, d, w, d_w);
-  divide(n, c, d_t, none);
-  divide(n, c, d_w, none);
+  compliance_multiply(n, d, t_, d_t);
+  compliance_multiply(n, d, w, d_w);
+  compliance_divide(n, c, d_t, none);
+  compliance_divide(n, c, d_w, none);
   for (int i = 0; i < n; i++) {
     // To each equation, ...
-    row_vjp(b, &rows[i], t[i], t_[i], d_t[i], sum->impulse[i], u[i], u_k[i], &bars[i]);
+    compliance_row_vjp(b, &rows[i], t[i], t_[i], d_t[i], sum->impulse[i], u[i], u_k[i], &bars[i]);
     for (int j = 0; j < n; j++) {
       // ... and to C: t (l/h + D w)', to D: t' w'.
       c_bar[i][j] = t[i] * (sum->impulse[j] / b->h + d_w[j]);
       d_bar[i][j] = t_[i] * w[j];
     }
   }
-  weights_bar(rows, n, joint->compliance.size, c_bar, &undo->gradient->compliance);
-  weights_bar(rows, n, joint->damping.size, d_bar, &undo->gradient->damping);
+  compliance_weights_bar(rows, n, joint->compliance.size, c_bar, &undo->gradient->compliance);
+  compliance_weights_bar(rows, n, joint->damping.size, d_bar, &undo->gradient->damping);
 }
 
 void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2SoftSum *sum,
@@ -221,11 +222,11 @@ void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2Soft
   const S2Blend *blend = &undo->blend;
   Bend bend = {.h = blend->h, .alpha = blend->alpha, .beta = blend->beta, .bent = blend->bent};
   if (joint->compliance.size > 0 || joint->damping.size > 0) {
-    matrices_vjp(undo, &bend, rows, sum, bars);
+    compliance_matrices_vjp(undo, &bend, rows, sum, bars);
   } else if (s2_spring_curved(joint)) {
-    curve_vjp(undo, &bend, rows, sum, bars);
+    compliance_curve_vjp(undo, &bend, rows, sum, bars);
   } else {
-    scalars_vjp(undo, &bend, rows, sum, bars);
+    compliance_scalars_vjp(undo, &bend, rows, sum, bars);
   }
-  take_bend(undo, &bend);
+  compliance_take_bend(undo, &bend);
 }

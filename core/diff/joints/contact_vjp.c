@@ -4,29 +4,29 @@
 
 static const double NO_DIRECTION = 1e-12; // as in collide/manifold.c
 
-static void turn_bar(S2Vec2 arm, S2Vec2 bar, double *angle) {
+static void contact_turn_bar(S2Vec2 arm, S2Vec2 bar, double *angle) {
   *angle += s2_dot(s2_left(arm), bar);
 }
 
-static void add(S2Vec2 *to, S2Vec2 what) {
+static void contact_add(S2Vec2 *to, S2Vec2 what) {
   *to = s2_add(*to, what);
 }
 
-static void add_scaled(S2Vec2 *to, double factor, S2Vec2 what) {
+static void contact_add_scaled(S2Vec2 *to, double factor, S2Vec2 what) {
   *to = s2_add_scaled(*to, factor, what);
 }
 
-static double magnitude(S2Vec2 p) {
+static double contact_magnitude(S2Vec2 p) {
   return fabs(p.x) + fabs(p.y);
 }
 
 // n = right(end - start)/length in the frame of the shape.
-static void edge_normal_bar(S2Vec2 edge, S2Vec2 bar, S2Vec2 *start, S2Vec2 *end) {
+static void contact_edge_normal_bar(S2Vec2 edge, S2Vec2 bar, S2Vec2 *start, S2Vec2 *end) {
   double length = s2_length(edge);
   S2Vec2 along = s2_scale(1 / length, edge), normal = s2_right(along);
   S2Vec2 edge_bar = s2_scale(1 / length, s2_add_scaled(s2_left(bar), -s2_dot(normal, bar), along));
-  add(end, edge_bar);
-  add_scaled(start, -1, edge_bar);
+  contact_add(end, edge_bar);
+  contact_add_scaled(start, -1, edge_bar);
 }
 
 S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, const double qa[3],
@@ -39,7 +39,7 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   S2Vec2 pb = s2_add(s2_vec2(qb[1] - qa[1], qb[2] - qa[2]), arm);
   S2Vec2 from_b = s2_sub(pa, pb), n = at->normal;
   double distance = s2_length(from_b), sign = s2_dot(from_b, at->normal) < 0 ? -1 : 1;
-  bool directed = distance > NO_DIRECTION * (magnitude(pa) + magnitude(pb));
+  bool directed = distance > NO_DIRECTION * (contact_magnitude(pa) + contact_magnitude(pb));
   // The normal is that of an edge, or points from one to the other.
   if (at->feature == S2_EDGE_A) {
     n = s2_neg(s2_rotate(turn_a, at->local_normal));
@@ -55,37 +55,37 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   double gap_bar = bar->gap;
   S2Vec2 apart = bar->arm_b; // arm_b = point + x_a - x_b
   if (at->feature == S2_EDGE_B) {
-    add(&pa_bar, point);
-    add_scaled(&n_bar, -(radius_a + gap / 2), point);
+    contact_add(&pa_bar, point);
+    contact_add_scaled(&n_bar, -(radius_a + gap / 2), point);
     gap_bar -= s2_dot(n, point) / 2;
     to.radius_a -= s2_dot(n, point);
   } else {
-    add(&pb_bar, point);
-    add_scaled(&n_bar, radius_b + gap / 2, point);
+    contact_add(&pb_bar, point);
+    contact_add_scaled(&n_bar, radius_b + gap / 2, point);
     gap_bar += s2_dot(n, point) / 2;
     to.radius_b += s2_dot(n, point);
   }
   // gap = n'(pa - pb) - radii
-  add_scaled(&n_bar, gap_bar, from_b);
+  contact_add_scaled(&n_bar, gap_bar, from_b);
   to.radius_a -= gap_bar;
   to.radius_b -= gap_bar;
   // The normal turns with its edge, or with the two points.
   S2Vec2 from_bar = s2_scale(gap_bar, n), normal_a = {0}, normal_b = {0};
   if (at->feature == S2_EDGE_A) {
-    turn_bar(n, n_bar, &to.qa[0]);
+    contact_turn_bar(n, n_bar, &to.qa[0]);
     normal_a = s2_neg(s2_unrotate(turn_a, n_bar));
   } else if (at->feature == S2_EDGE_B) {
-    turn_bar(n, n_bar, &to.qb[0]);
+    contact_turn_bar(n, n_bar, &to.qb[0]);
     normal_b = s2_unrotate(turn_b, n_bar);
   } else if (directed) {
-    add_scaled(&from_bar, sign / distance, s2_add_scaled(n_bar, -s2_dot(n, n_bar), n));
+    contact_add_scaled(&from_bar, sign / distance, s2_add_scaled(n_bar, -s2_dot(n, n_bar), n));
   }
   // To poses, ...
-  add(&pa_bar, from_bar);
-  add_scaled(&pb_bar, -1, from_bar);
-  turn_bar(pa, pa_bar, &to.qa[0]);
-  turn_bar(arm, pb_bar, &to.qb[0]);
-  add(&apart, s2_neg(pb_bar)); // pb = x_b - x_a + ...
+  contact_add(&pa_bar, from_bar);
+  contact_add_scaled(&pb_bar, -1, from_bar);
+  contact_turn_bar(pa, pa_bar, &to.qa[0]);
+  contact_turn_bar(arm, pb_bar, &to.qb[0]);
+  contact_add(&apart, s2_neg(pb_bar)); // pb = x_b - x_a + ...
   to.qa[1] += apart.x;
   to.qa[2] += apart.y;
   to.qb[1] -= apart.x;
@@ -95,9 +95,9 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   to.local_b = s2_unrotate(turn_b, pb_bar);
   // ... and to both ends of the edge.
   if (at->feature == S2_EDGE_A) {
-    edge_normal_bar(edge, normal_a, &to.local_a, &to.edge_end);
+    contact_edge_normal_bar(edge, normal_a, &to.local_a, &to.edge_end);
   } else if (at->feature == S2_EDGE_B) {
-    edge_normal_bar(edge, normal_b, &to.local_b, &to.edge_end);
+    contact_edge_normal_bar(edge, normal_b, &to.local_b, &to.edge_end);
   }
   return to;
 }
@@ -128,10 +128,10 @@ void s2_touch_point_vjp(const S2World *world, const S2Touch *touch, int k, const
   }
   gradient->piece[touch->shape_a].radius += to.radius_a;
   gradient->piece[touch->shape_b].radius += to.radius_b;
-  add(&gradient->vertex[a->first_vertex + index_a], to.local_a);
-  add(&gradient->vertex[b->first_vertex + index_b], to.local_b);
+  contact_add(&gradient->vertex[a->first_vertex + index_a], to.local_a);
+  contact_add(&gradient->vertex[b->first_vertex + index_b], to.local_b);
   if (at->feature != S2_VERTEX_VERTEX) {
-    add(&gradient->vertex[end], to.edge_end);
+    contact_add(&gradient->vertex[end], to.edge_end);
   }
 }
 
@@ -147,18 +147,18 @@ void s2_touch_velocity_vjp(const S2Touch *touch, int k, S2Vec2 direction, const 
   to_b[1] -= bar * direction.x;
   to_b[2] -= bar * direction.y;
   // cross(p, d) = d'(-left(p))... = p.x d.y - p.y d.x
-  add_scaled(&point->point, -bar * va[0], s2_left(direction));
-  add_scaled(&point->arm_b, bar * vb[0], s2_left(direction));
-  add_scaled(direction_bar, bar, s2_vec2(va[1] - vb[1], va[2] - vb[2]));
-  add_scaled(direction_bar, bar * va[0], s2_left(at->at.point));
-  add_scaled(direction_bar, -bar * vb[0], s2_left(at->arm_b));
+  contact_add_scaled(&point->point, -bar * va[0], s2_left(direction));
+  contact_add_scaled(&point->arm_b, bar * vb[0], s2_left(direction));
+  contact_add_scaled(direction_bar, bar, s2_vec2(va[1] - vb[1], va[2] - vb[2]));
+  contact_add_scaled(direction_bar, bar * va[0], s2_left(at->at.point));
+  contact_add_scaled(direction_bar, -bar * vb[0], s2_left(at->arm_b));
 }
 
 // ---- Materials --------------------------------------------------------------------------------
 
 // Where two are equal each takes half: what changes both together gets all of it.
-static void combine_bar(S2Combine how, double a, double b, double bar, double *a_bar, double *b_bar,
-                        unsigned *flags) {
+static void contact_combine_bar(S2Combine how, double a, double b, double bar, double *a_bar,
+                                double *b_bar, unsigned *flags) {
   double root = sqrt(a * b);
   switch (how) {
   case S2_COMBINE_GEOMETRIC:
@@ -203,17 +203,17 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   if (def->contact != S2_FRICTIONLESS && made.friction == touch->friction) {
     // A shape's own number goes before its body's.
     bool own_a = !isnan(pa->friction), own_b = !isnan(pb->friction);
-    combine_bar(def->combine_friction, own_a ? pa->friction : a->friction,
-                own_b ? pb->friction : b->friction, bar->friction,
-                own_a ? &piece_a->friction : &body_a->friction,
-                own_b ? &piece_b->friction : &body_b->friction, &gradient->flags);
+    contact_combine_bar(def->combine_friction, own_a ? pa->friction : a->friction,
+                        own_b ? pb->friction : b->friction, bar->friction,
+                        own_a ? &piece_a->friction : &body_a->friction,
+                        own_b ? &piece_b->friction : &body_b->friction, &gradient->flags);
   }
   if (made.restitution == touch->restitution) {
     bool own_a = !isnan(pa->restitution), own_b = !isnan(pb->restitution);
-    combine_bar(def->combine_restitution, own_a ? pa->restitution : a->restitution,
-                own_b ? pb->restitution : b->restitution, bar->restitution,
-                own_a ? &piece_a->restitution : &body_a->restitution,
-                own_b ? &piece_b->restitution : &body_b->restitution, &gradient->flags);
+    contact_combine_bar(def->combine_restitution, own_a ? pa->restitution : a->restitution,
+                        own_b ? pb->restitution : b->restitution, bar->restitution,
+                        own_a ? &piece_a->restitution : &body_a->restitution,
+                        own_b ? &piece_b->restitution : &body_b->restitution, &gradient->flags);
   }
   // Surface speeds and viscosities are sums.
   if (made.surface_speed == touch->surface_speed) {

@@ -12,14 +12,14 @@
 
 enum { N = 6 };
 
-static double part_of(double x, bool positive) {
+static double geometric_part_of(double x, bool positive) {
   return positive ? fmax(x, 0) : fmin(x, 0);
 }
 
 // (part(x) - part(y))/(x - y); the derivative where they are equal, at 0 the mean of both sides.
-static double slope(double x, double y, double size, bool positive) {
+static double geometric_slope(double x, double y, double size, bool positive) {
   if (fabs(x - y) > 1e-9 * size) { // nearer both have the same sign or neither counts
-    return (part_of(x, positive) - part_of(y, positive)) / (x - y);
+    return (geometric_part_of(x, positive) - geometric_part_of(y, positive)) / (x - y);
   }
   if (fabs(x + y) <= 1e-13 * size) { // as in geometric.c: an anchor in the centre of a body
     return 0.5;
@@ -31,7 +31,7 @@ typedef struct Split { // K = Q diag(value) Q', and its parts
   double value[N], q[N * N], size;
 } Split;
 
-static double along(const Split *split, int k, const double x[N]) {
+static double geometric_along(const Split *split, int k, const double x[N]) {
   double sum = 0;
   for (int i = 0; i < N; i++) {
     sum += split->q[N * i + k] * x[i];
@@ -39,10 +39,11 @@ static double along(const Split *split, int k, const double x[N]) {
   return sum;
 }
 
-static void times_part(const Split *split, bool positive, const double x[N], double y[N]) {
+static void geometric_times_part(const Split *split, bool positive, const double x[N],
+                                 double y[N]) {
   memset(y, 0, N * sizeof(double));
   for (int k = 0; k < N; k++) {
-    double by = part_of(split->value[k], positive) * along(split, k, x);
+    double by = geometric_part_of(split->value[k], positive) * geometric_along(split, k, x);
     for (int i = 0; i < N; i++) {
       y[i] += split->q[N * i + k] * by;
     }
@@ -50,19 +51,20 @@ static void times_part(const Split *split, bool positive, const double x[N], dou
 }
 
 // k_bar += the adjoint of K where that of its part is z w'.
-static void part_vjp(const Split *split, bool positive, const double z[N], const double w[N],
-                     double k_bar[N][N]) {
+static void geometric_part_vjp(const Split *split, bool positive, const double z[N],
+                               const double w[N], double k_bar[N][N]) {
   double inner[N][N], half[N][N] = {{0}}, of_z[N], of_w[N];
   // The adjoint in the basis of eigenvectors, ...
   for (int i = 0; i < N; i++) {
-    of_z[i] = along(split, i, z);
-    of_w[i] = along(split, i, w);
+    of_z[i] = geometric_along(split, i, z);
+    of_w[i] = geometric_along(split, i, w);
   }
   // ... times divided differences, symmetric; ...
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < N; j++) {
       double of = of_z[i] * of_w[j] + of_z[j] * of_w[i];
-      inner[i][j] = of / 2 * slope(split->value[i], split->value[j], split->size, positive);
+      inner[i][j] =
+          of / 2 * geometric_slope(split->value[i], split->value[j], split->size, positive);
     }
   }
   // ... Q inner Q'.
@@ -91,7 +93,7 @@ typedef struct Terms { // K = -sum impulse/time Hess
   bool moves[2];
 } Terms;
 
-static void find_terms(const S2JointUndo *undo, Terms *terms) {
+static void geometric_find_terms(const S2JointUndo *undo, Terms *terms) {
   const S2Joint *joint = undo->joint;
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
@@ -122,7 +124,7 @@ static void find_terms(const S2JointUndo *undo, Terms *terms) {
   }
 }
 
-static Split split_of(const S2JointUndo *undo, const Terms *terms) {
+static Split geometric_split_of(const S2JointUndo *undo, const Terms *terms) {
   Split split = {.size = 0};
   double k[N * N] = {0};
   for (int r = 0; r < terms->count; r++) {
@@ -141,7 +143,7 @@ static Split split_of(const S2JointUndo *undo, const Terms *terms) {
 }
 
 // From the adjoint of K to the Hessians and the impulses of the last step.
-static void terms_vjp(S2JointUndo *undo, const Terms *terms, double k_bar[N][N]) {
+static void geometric_terms_vjp(S2JointUndo *undo, const Terms *terms, double k_bar[N][N]) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;
   double time = joint->reaction_time;
@@ -172,7 +174,7 @@ static void terms_vjp(S2JointUndo *undo, const Terms *terms, double k_bar[N][N])
 }
 
 // The reaction that is asked for as one of the momenta: it is what pushes on a, about its anchor.
-static void add_reaction(const S2JointUndo *undo, double z[N]) {
+static void geometric_add_reaction(const S2JointUndo *undo, double z[N]) {
   if (undo->rows->reaction == NULL) {
     return;
   }
@@ -193,8 +195,8 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   S2WorldDef def = s2_step_settings(step, undo->slot);
   // K as the solve had it, with its positive and its negative part.
   Terms terms;
-  find_terms(undo, &terms);
-  Split split = split_of(undo, &terms);
+  geometric_find_terms(undo, &terms);
+  Split split = geometric_split_of(undo, &terms);
   if (split.size == 0) { // forces that come from 0 turn nothing, but to first order they will
     split.size = 1;
   }
@@ -203,11 +205,11 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   // Against momenta z: K+ z and K- z, each by what multiplies it.
   double z[N], v[N], v0[N], mean[N], up[N], down[N], k_bar[N][N] = {{0}};
   s2_joint_momenta_bar(undo, z);
-  add_reaction(undo, z);
+  geometric_add_reaction(undo, z);
   s2_joint_velocities(undo, v);
   s2_joint_start(undo, v0);
-  times_part(&split, true, z, up);
-  times_part(&split, false, z, down);
+  geometric_times_part(&split, true, z, up);
+  geometric_times_part(&split, false, z, down);
   double along_mean = 0, along_more = 0, along_down = 0;
   for (int i = 0; i < N; i++) {
     mean[i] = beta * v[i] + (1 - beta) * v0[i];
@@ -239,14 +241,14 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     v0[i] *= by;
   }
   double push[N], still[N];
-  times_part(&split, true, mean, push);
-  times_part(&split, false, v0, still);
+  geometric_times_part(&split, true, mean, push);
+  geometric_times_part(&split, false, v0, still);
   s2_joint_arm_vjp(undo,
                    s2_vec2(push[1] + (whole ? still[1] : 0), push[2] + (whole ? still[2] : 0)));
   // To K, from both parts, and from K to its terms.
-  part_vjp(&split, true, z, mean, k_bar);
+  geometric_part_vjp(&split, true, z, mean, k_bar);
   if (whole) {
-    part_vjp(&split, false, z, v0, k_bar);
+    geometric_part_vjp(&split, false, z, v0, k_bar);
   }
-  terms_vjp(undo, &terms, k_bar);
+  geometric_terms_vjp(undo, &terms, k_bar);
 }

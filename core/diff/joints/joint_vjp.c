@@ -4,18 +4,18 @@
 
 #include <string.h>
 
-static double *side_of(S2RowBar *bar, int i) {
+static double *joint_side_of(S2RowBar *bar, int i) {
   return i < 3 ? &bar->ja[i] : &bar->jb[i - 3];
 }
 
-static double j_of(const S2JointRow *row, int i) {
+static double joint_j_of(const S2JointRow *row, int i) {
   return i < 3 ? row->ja[i] : row->jb[i - 3];
 }
 
-static double times(const S2JointRow *row, const double x[6]) {
+static double joint_times(const S2JointRow *row, const double x[6]) {
   double sum = 0;
   for (int i = 0; i < 6; i++) {
-    sum += j_of(row, i) * x[i];
+    sum += joint_j_of(row, i) * x[i];
   }
   return sum;
 }
@@ -31,8 +31,9 @@ static void joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2Jo
   bar->rate += bar->speed;
   bar->bent |= bar->bend != 0;
   for (int i = 0; i < 6; i++) {
-    double *to = s2_joint_number(undo->joint, undo->bar->v0, i), sum = bar->speed * j_of(row, i);
-    *side_of(bar, i) += bar->speed * v[i];
+    double *to = s2_joint_number(undo->joint, undo->bar->v0, i),
+           sum = bar->speed * joint_j_of(row, i);
+    *joint_side_of(bar, i) += bar->speed * v[i];
     for (int j = 0; j < 6 && bar->bend != 0; j++) {
       bar->hessian.at[i][j] += bar->bend * v[i] * v[j];
       sum += 2 * bar->bend * hessian->at[i][j] * v[j];
@@ -44,7 +45,8 @@ static void joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2Jo
 }
 
 // An impulse along a row pushes on a; from the reaction to where that lies.
-static void reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double impulse, S2RowBar *bar) {
+static void joint_reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double impulse,
+                               S2RowBar *bar) {
   if (undo->rows->reaction == NULL || impulse == 0) {
     return;
   }
@@ -57,16 +59,18 @@ static void reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double impuls
 }
 
 // Row r of the problem along `sign` times a function: to the function, and what moves the ground.
-static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r, S2RowBar *bar) {
+static void joint_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
+                            S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
-  reaction_vjp(undo, row, rows->reaction == NULL ? 0 : sign * rows->pushed[r], bar);
+  joint_reaction_vjp(undo, row, rows->reaction == NULL ? 0 : sign * rows->pushed[r], bar);
   for (int i = 0; i < 6; i++) {
     double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
     if (s2_joint_node(undo, i) != S2_GROUND) {
-      *side_of(bar, i) += sign * (i < 3 ? rows->ja : rows->jb)[3 * r + i % 3];
+      *joint_side_of(bar, i) += sign * (i < 3 ? rows->ja : rows->jb)[3 * r + i % 3];
     } else if (given != NULL && !s2_solve_traits(undo->kind).displacements) {
-      *side_of(bar, i) += sign * rows->bias[r] * *given;
-      *s2_joint_number(undo->joint, undo->bar->free_v, i) += sign * rows->bias[r] * j_of(row, i);
+      *joint_side_of(bar, i) += sign * rows->bias[r] * *given;
+      *s2_joint_number(undo->joint, undo->bar->free_v, i) +=
+          sign * rows->bias[r] * joint_j_of(row, i);
     }
   }
 }
@@ -74,7 +78,7 @@ static void sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int
 // ---- Equations --------------------------------------------------------------------------------
 
 // What an error and its return (s2_joint_return) put into the bias of a rigid row.
-static void rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2RowBar *bar) {
+static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2RowBar *bar) {
   const S2WorldDef *def = &undo->step->world->kept.def;
   const S2Blend *blend = &undo->blend;
   bool motion = undo->kind == S2_SOLVE_MOTION;
@@ -105,7 +109,7 @@ typedef struct Cursor { // next row of a joint, and next part without one
   int row, given;
 } Cursor;
 
-static void spread(const S2RowBar *own, const S2SoftRow *soft, int count, S2RowBar *bars) {
+static void joint_spread(const S2RowBar *own, const S2SoftRow *soft, int count, S2RowBar *bars) {
   for (int i = 0; i < count; i++) {
     double part = soft->mix[i];
     bars[i].value += part * own->value;
@@ -119,17 +123,17 @@ static void spread(const S2RowBar *own, const S2SoftRow *soft, int count, S2RowB
   }
 }
 
-static void soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row, int part,
-                         const double p[6], S2SoftSum *sum, S2RowBar *own) {
+static void joint_soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row, int part,
+                               const double p[6], S2SoftSum *sum, S2RowBar *own) {
   const S2RowsAdjoint *rows = undo->rows;
   double h = undo->step->h, kept = part >= 0 ? rows->given[part] : 0;
   double force =
-      row >= 0 ? h * soft->compliance * rows->bias[row] : -h * (times(&soft->row, p) + kept);
+      row >= 0 ? h * soft->compliance * rows->bias[row] : -h * (joint_times(&soft->row, p) + kept);
   double impulse = soft->given + (row >= 0 ? rows->lambda[row] : 0);
   own->rate += row >= 0 ? rows->bias[row] : 0;
-  reaction_vjp(undo, &soft->row, soft->given, own);
+  joint_reaction_vjp(undo, &soft->row, soft->given, own);
   for (int i = 0; i < 6; i++) { // what is given acts along the row, too
-    *side_of(own, i) += soft->given * p[i];
+    *joint_side_of(own, i) += soft->given * p[i];
   }
   for (int i = 0; i < sum->count; i++) {
     sum->soft[i] |= soft->mix[i] != 0;
@@ -139,27 +143,27 @@ static void soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row, int 
 }
 
 // Are the rows the equations themselves, met by the speeds at the end?
-static bool is_plain(const S2JointUndo *undo) {
+static bool joint_is_plain(const S2JointUndo *undo) {
   const S2Blend *blend = &undo->blend;
   return blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0 &&
          s2_joint_is_rigid(undo->joint);
 }
 
-static bool is_driven(const S2JointUndo *undo, int32_t slot) {
+static bool joint_is_driven(const S2JointUndo *undo, int32_t slot) {
   return slot != S2_NONE && undo->step->world->bodies.at[slot].type == S2_KINEMATIC;
 }
 
 // Are the adjoints of its plain equations those of their values and sides, both of them offsets,
 // and nothing else?
-static bool is_pin(const S2JointUndo *undo) {
+static bool joint_is_pin(const S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   return joint->type == S2_HINGE && undo->rows->reaction == NULL &&
          (s2_solve_traits(undo->kind).displacements ||
           (undo->step->world->kept.def.stabilization != S2_BAUMGARTE &&
-           !is_driven(undo, joint->a) && !is_driven(undo, joint->b)));
+           !joint_is_driven(undo, joint->a) && !joint_is_driven(undo, joint->b)));
 }
 
-static void pin_vjp(S2JointUndo *undo, int row) {
+static void joint_pin_vjp(S2JointUndo *undo, int row) {
   const S2RowsAdjoint *rows = undo->rows;
   S2PinBar bar;
   bool sees_a = s2_joint_node(undo, 0) != S2_GROUND, sees_b = s2_joint_node(undo, 3) != S2_GROUND;
@@ -173,22 +177,22 @@ static void pin_vjp(S2JointUndo *undo, int row) {
   s2_joint_pin_vjp(&undo->at, &bar, &undo->place);
 }
 
-static void plain_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
+static void joint_plain_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(&undo->at, rows);
   for (int k = 0; k < count; k++) {
     S2RowBar bar;
     memset(&bar, 0, offsetof(S2RowBar, hessian)); // that of what is not bent is nobody's
-    sides_vjp(undo, &rows[k], 1, cursor->row, &bar);
-    rigid_vjp(undo, &rows[k], undo->rows->bias[cursor->row], &bar);
+    joint_sides_vjp(undo, &rows[k], 1, cursor->row, &bar);
+    joint_rigid_vjp(undo, &rows[k], undo->rows->bias[cursor->row], &bar);
     s2_joint_function_vjp(&undo->at, k, &bar, &undo->place);
     cursor->row += 1;
   }
 }
 
 // The rows of the problem, as add_equations makes them.
-static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hessians,
-                  S2SoftRow *soft) {
+static int joint_soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hessians,
+                        S2SoftRow *soft) {
   const S2Joint *joint = undo->joint;
   int count = s2_joint_rows(&undo->at, rows);
   const S2Blend *blend = &undo->blend;
@@ -207,7 +211,7 @@ static int soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessian *hes
 // The row of a gear that moves more than two bodies (gear_rows.c). Its copies have no data of their
 // own, and with what is beside them are the bodies: what acts along a body's part of the row is the
 // row's impulse, and what it feels the body's velocity.
-static void wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
+static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   const S2Step *step = undo->step;
   const S2Joint *gear = undo->joint;
   const S2RowsAdjoint *of = undo->rows;
@@ -222,9 +226,9 @@ static void wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
     return;
   }
   // The bias, by value and speed.
-  soften(undo, row, hessian, soft);
+  joint_soften(undo, row, hessian, soft);
   S2RowBar bar = {0};
-  rigid_vjp(undo, &soft[0].row, of->bias[r], &bar);
+  joint_rigid_vjp(undo, &soft[0].row, of->bias[r], &bar);
   // Along each of up to four angles: to the factor and, of ground, to its speed.
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
   const double factors[4] = {row[0].ja[0], row[0].jb[0], row[0].more[0], row[0].more[1]};
@@ -246,7 +250,7 @@ static void wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   s2_joint_function_vjp(&undo->at, 0, &bar, &undo->place);
 }
 
-static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
+static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointHessian hessians[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
@@ -255,21 +259,21 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     return;
   }
   if (undo->joint->more[0] != S2_NONE) {
-    wide_gear_vjp(undo, cursor);
+    joint_wide_gear_vjp(undo, cursor);
     return;
   }
   // Rigid rows as they are need no blend.
-  if (is_plain(undo)) {
-    if (is_pin(undo)) {
-      pin_vjp(undo, cursor->row);
+  if (joint_is_plain(undo)) {
+    if (joint_is_pin(undo)) {
+      joint_pin_vjp(undo, cursor->row);
       cursor->row += 2;
     } else {
-      plain_equations_vjp(undo, cursor);
+      joint_plain_equations_vjp(undo, cursor);
     }
     return;
   }
   // Rows that may give way, and rigid ones that see the start of the step.
-  int count = soften(undo, rows, hessians, soft);
+  int count = joint_soften(undo, rows, hessians, soft);
   S2SoftSum sum = {.count = count};
   double p[6], v[6];
   s2_joint_momenta_bar(undo, p);
@@ -285,20 +289,20 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     int row = has_row ? cursor->row++ : -1;
     int part = has_row ? row : soft[k].given != 0 ? cursor->given++ : -1;
     if (has_row) {
-      sides_vjp(undo, &soft[k].row, 1, row, &own);
+      joint_sides_vjp(undo, &soft[k].row, 1, row, &own);
     }
     // To the combination, and from that to the equations it is made of.
     if (soft[k].rigid) {
-      rigid_vjp(undo, &soft[k].row, undo->rows->bias[row], &own);
+      joint_rigid_vjp(undo, &soft[k].row, undo->rows->bias[row], &own);
     } else {
-      soft_row_vjp(undo, &soft[k], row, part, p, &sum, &own);
+      joint_soft_row_vjp(undo, &soft[k], row, part, p, &sum, &own);
       any = true;
     }
-    spread(&own, &soft[k], count, bars);
+    joint_spread(&own, &soft[k], count, bars);
   }
   for (int i = 0; i < count; i++) {
     // What gives way is undone in the equations as they are (compliance_vjp.c).
-    sum.speed[i] = times(&rows[i], v) + rows[i].rate;
+    sum.speed[i] = joint_times(&rows[i], v) + rows[i].rate;
   }
   if (any) {
     s2_joint_soften_vjp(undo, rows, &sum, bars);
@@ -312,7 +316,7 @@ static void equations_vjp(S2JointUndo *undo, Cursor *cursor) {
 
 // ---- Limits and what drives -------------------------------------------------------------------
 
-static void equal_limits_vjp(S2JointUndo *undo, int r) {
+static void joint_equal_limits_vjp(S2JointUndo *undo, int r) {
   S2JointRow row;
   S2JointHessian hessian;
   S2RowBar bar = {0};
@@ -320,15 +324,15 @@ static void equal_limits_vjp(S2JointUndo *undo, int r) {
   row.value -= undo->joint->limit_lo;
   s2_joint_speeds(undo->joint, undo->step->v0, &row, 1);
   s2_joint_bends(undo->joint, undo->step->v0, &hessian, &row, 1);
-  sides_vjp(undo, &row, 1, r, &bar);
-  rigid_vjp(undo, &row, undo->rows->bias[r], &bar);
+  joint_sides_vjp(undo, &row, 1, r, &bar);
+  joint_rigid_vjp(undo, &row, undo->rows->bias[r], &bar);
   undo->gradient->limit_lo -= bar.value;
   joint_speed_vjp(undo, &row, &hessian, &bar);
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
 
 // What the distance asks for in a motion: all of what is open, and of what is not by rounding.
-static double distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
+static double joint_distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
   bool baumgarte = undo->step->world->kept.def.stabilization == S2_BAUMGARTE;
   double slop = S2_PROJECTION_TOLERANCE * (s2_joint_row_angular(row) ? 1 : undo->length);
   return distance >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
@@ -337,7 +341,8 @@ static double distance_part(const S2JointUndo *undo, const S2JointRow *row, doub
 // At a limit as the step began that no step before it had met: it is there by its data, which may
 // move it to either side. Beyond it the position is projected, before it the velocity goes up to
 // it.
-static bool just_met(const S2JointUndo *undo, const S2JointRow *row, double distance, int index) {
+static bool joint_just_met(const S2JointUndo *undo, const S2JointRow *row, double distance,
+                           int index) {
   const S2Step *step = undo->step;
   bool first = step->t == step->world->kept.time; // of the parts that bisect makes
   double before =
@@ -346,7 +351,7 @@ static bool just_met(const S2JointUndo *undo, const S2JointRow *row, double dist
   return fabs(distance) <= slop && before == 0;
 }
 
-static void limit_vjp(S2JointUndo *undo, int r, bool upper) {
+static void joint_limit_vjp(S2JointUndo *undo, int r, bool upper) {
   const S2Joint *joint = undo->joint;
   S2JointRow row;
   S2RowBar bar = {0};
@@ -357,15 +362,16 @@ static void limit_vjp(S2JointUndo *undo, int r, bool upper) {
   double distance_bar = s2_solve_traits(undo->kind).displacements ? bias : 0, h = undo->step->h;
   bool bisect = undo->step->world->kept.def.stepping == S2_BISECT;
   if (undo->kind == S2_SOLVE_MOTION || (undo->kind == S2_SOLVE_FORCES && bisect)) {
-    double part = distance_part(undo, &row, distance);
+    double part = joint_distance_part(undo, &row, distance);
     distance_bar = bias * part / h;
     undo->bar->h -= bias * part * distance / (h * h);
     // Whether it holds may depend on the way the data change.
-    bool edge = bias != 0 && just_met(undo, &row, distance, upper ? S2_JOINT_HI : S2_JOINT_LO);
+    bool edge =
+        bias != 0 && joint_just_met(undo, &row, distance, upper ? S2_JOINT_HI : S2_JOINT_LO);
     undo->bar->gradient->flags |= edge ? S2_GRADIENT_WEAK : 0;
   }
   // To the coordinate and the limit.
-  sides_vjp(undo, &row, sign, r, &bar);
+  joint_sides_vjp(undo, &row, sign, r, &bar);
   bar.value = sign * distance_bar;
   bar.rate = s2_solve_traits(undo->kind).displacements ? 0 : sign * bias;
   *(upper ? &undo->gradient->limit_hi : &undo->gradient->limit_lo) -= sign * distance_bar;
@@ -373,31 +379,31 @@ static void limit_vjp(S2JointUndo *undo, int r, bool upper) {
 }
 
 // Of a row with |lambda| <= most h.
-static void bound_vjp(S2JointUndo *undo, int r, double most, double *most_bar) {
+static void joint_bound_vjp(S2JointUndo *undo, int r, double most, double *most_bar) {
   double bar = undo->rows->hi[r] - undo->rows->lo[r];
   *most_bar += bar * undo->step->h;
   undo->bar->h += bar * most;
 }
 
-static void drive_vjp(S2JointUndo *undo, int r, int index) {
+static void joint_drive_vjp(S2JointUndo *undo, int r, int index) {
   const S2Joint *joint = undo->joint;
   S2JointRow row;
   S2RowBar bar = {0};
   s2_joint_kind(joint->type)->drive(&undo->at, &row, NULL);
-  sides_vjp(undo, &row, 1, r, &bar);
+  joint_sides_vjp(undo, &row, 1, r, &bar);
   if (index == S2_JOINT_DRY) {
-    bound_vjp(undo, r, joint->friction, &undo->gradient->friction);
+    joint_bound_vjp(undo, r, joint->friction, &undo->gradient->friction);
   } else {
     undo->gradient->motor_speed -= undo->rows->bias[r];
     if (isfinite(joint->motor_max)) {
-      bound_vjp(undo, r, joint->motor_max, &undo->gradient->motor_max);
+      joint_bound_vjp(undo, r, joint->motor_max, &undo->gradient->motor_max);
     }
   }
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
 // A lock that yields: its row aims at the goal's speed and back to the goal.
-static void bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
+static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   int count = s2_lock_bounded_rows(&undo->at, rows), k = 0;
   while (k + 1 < count && rows[k].index != index) {
@@ -408,7 +414,7 @@ static void bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   S2LockReturn back = s2_lock_return(of->row.value, push, undo->step->h);
   // The row asks for the goal's speed and for s2_lock_return, of value, push and h.
   S2RowBar bar = {0};
-  sides_vjp(undo, &of->row, 1, r, &bar);
+  joint_sides_vjp(undo, &of->row, 1, r, &bar);
   bar.rate = bias;
   bar.value = bias * back.by_off;
   undo->bar->h += bias * back.by_h;
@@ -418,17 +424,17 @@ static void bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   S2BodyGradient *body = &undo->bar->gradient->body[undo->joint->a];
   *most_bar += bias * back.by_push / of->mass;
   *(of->component == 0 ? &body->inertia : &body->mass) -= bias * back.by_push * push / of->mass;
-  bound_vjp(undo, r, of->most, most_bar);
+  joint_bound_vjp(undo, r, of->most, most_bar);
   s2_joint_function_vjp(&undo->at, index, &bar, &undo->place);
 }
 
 // Rows lie along the momentum so that their solution is that of the disc to first order, wherever
 // it turns to: of all that they are made of only the bounds count.
-static void ground_friction_vjp(S2JointUndo *undo, int r, int index) {
+static void joint_ground_friction_vjp(S2JointUndo *undo, int r, int index) {
   if (index == 0) {
-    bound_vjp(undo, r, undo->joint->max_torque, &undo->gradient->max_torque);
+    joint_bound_vjp(undo, r, undo->joint->max_torque, &undo->gradient->max_torque);
   } else {
-    bound_vjp(undo, r, undo->joint->max_force, &undo->gradient->max_force);
+    joint_bound_vjp(undo, r, undo->joint->max_force, &undo->gradient->max_force);
   }
 }
 
@@ -436,8 +442,8 @@ static void ground_friction_vjp(S2JointUndo *undo, int r, int index) {
 
 // What all joints of the island share.
 // NOLINTBEGIN(readability-non-const-parameter): elapsed is added to through undo.place
-static S2JointUndo begin(const S2Step *step, const S2Island *island, S2SolveKind kind,
-                         const S2RowsAdjoint *rows, S2StepAdjoint *adjoint, double *elapsed) {
+static S2JointUndo joint_begin(const S2Step *step, const S2Island *island, S2SolveKind kind,
+                               const S2RowsAdjoint *rows, S2StepAdjoint *adjoint, double *elapsed) {
   // NOLINTEND(readability-non-const-parameter)
   bool end = s2_solve_traits(kind).at_end;
   double *q = end ? step->q1 : step->q0;
@@ -465,21 +471,21 @@ static void take_joint(S2JointUndo *undo, int32_t slot) {
   undo->blend = s2_step_blend(undo->step, slot, undo->kind, &undo->world_blend);
 }
 
-static bool is_bilateral(const S2Assembly *assembly, int r, int32_t slot) {
+static bool joint_is_bilateral(const S2Assembly *assembly, int r, int32_t slot) {
   return r < assembly->parts && assembly->part[r].joint == slot &&
          assembly->problem.row[r].lo == -INFINITY;
 }
 
 // Equations, what turns, limits that coincide and motors of any force, in the order of the rows.
-static void bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, Cursor *cursor) {
-  equations_vjp(undo, cursor);
+static void joint_bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, Cursor *cursor) {
+  joint_equations_vjp(undo, cursor);
   s2_joint_geometric_vjp(undo);
-  while (is_bilateral(assembly, cursor->row, undo->slot)) {
+  while (joint_is_bilateral(assembly, cursor->row, undo->slot)) {
     int index = assembly->part[cursor->row].row;
     if (index == S2_JOINT_LO) {
-      equal_limits_vjp(undo, cursor->row);
+      joint_equal_limits_vjp(undo, cursor->row);
     } else if (index != S2_NONE) {
-      drive_vjp(undo, cursor->row, index);
+      joint_drive_vjp(undo, cursor->row, index);
     } // else a row of geometric stiffness
     cursor->row += 1;
   }
@@ -490,7 +496,7 @@ static void bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, Cursor 
 }
 
 // A unilateral constraint that gives way: at the end of the step for all alpha and beta.
-static void soft_stop_vjp(S2JointUndo *undo, int r) {
+static void joint_soft_stop_vjp(S2JointUndo *undo, int r) {
   S2WorldGradient *g = undo->bar->gradient;
   double alpha = g->alpha, beta = g->beta;
   S2JointRow row;
@@ -501,13 +507,13 @@ static void soft_stop_vjp(S2JointUndo *undo, int r) {
   undo->blend = (S2Blend){.h = undo->step->h, .alpha = 1, .beta = 1};
   s2_joint_kind(undo->joint->type)->coordinate(&undo->at, &row, NULL);
   s2_joint_soften(undo->joint, &row, 1, undo->blend, soft);
-  sides_vjp(undo, &row, 1, r, &bar);
+  joint_sides_vjp(undo, &row, 1, r, &bar);
   // One soft row of the coordinate.
   double v[6], force = undo->step->h * soft[0].compliance * undo->rows->bias[r];
   s2_joint_velocities(undo, v);
   S2SoftSum sum = {.count = 1, .soft = {true}, .impulse = {undo->rows->lambda[r]}};
   sum.force[0] = force;
-  sum.speed[0] = times(&row, v) + row.rate;
+  sum.speed[0] = joint_times(&row, v) + row.rate;
   bar.rate = undo->rows->bias[r];
   s2_joint_soften_vjp(undo, &row, &sum, &bar);
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
@@ -516,17 +522,17 @@ static void soft_stop_vjp(S2JointUndo *undo, int r) {
   g->beta = beta;
 }
 
-static void one_sided_vjp(S2JointUndo *undo, int r, int index) {
+static void joint_one_sided_vjp(S2JointUndo *undo, int r, int index) {
   if (undo->joint->type == S2_CONSTRAINT && s2_joint_soft_stop(undo->joint)) {
-    soft_stop_vjp(undo, r);
+    joint_soft_stop_vjp(undo, r);
   } else if (undo->joint->type == S2_GROUND_FRICTION) {
-    ground_friction_vjp(undo, r, index);
+    joint_ground_friction_vjp(undo, r, index);
   } else if (undo->joint->type == S2_LOCK) {
-    bounded_lock_vjp(undo, r, index);
+    joint_bounded_lock_vjp(undo, r, index);
   } else if (index == S2_JOINT_LO || index == S2_JOINT_HI) {
-    limit_vjp(undo, r, index == S2_JOINT_HI);
+    joint_limit_vjp(undo, r, index == S2_JOINT_HI);
   } else {
-    drive_vjp(undo, r, index);
+    joint_drive_vjp(undo, r, index);
   }
 }
 
@@ -535,18 +541,18 @@ void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind k
                        S2StepAdjoint *adjoint) {
   double elapsed = 0;
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  S2JointUndo undo = begin(step, island, kind, rows, adjoint, &elapsed);
+  S2JointUndo undo = joint_begin(step, island, kind, rows, adjoint, &elapsed);
   Cursor cursor = {0, assembly->parts};
   while (cursor.row < assembly->parts && assembly->part[cursor.row].joint == S2_NONE) {
     cursor.row += 1; // viscosity of contacts
   }
   for (int i = 0; i < island->joints; i++) {
     take_joint(&undo, island->joint[i]);
-    bilateral_vjp(&undo, assembly, &cursor);
+    joint_bilateral_vjp(&undo, assembly, &cursor);
   }
   for (int r = cursor.row; r < assembly->parts; r++) {
     take_joint(&undo, assembly->part[r].joint);
-    one_sided_vjp(&undo, r, assembly->part[r].row);
+    joint_one_sided_vjp(&undo, r, assembly->part[r].row);
   }
   s2_arena_rewind(step->arena, mark);
   adjoint->elapsed += elapsed;

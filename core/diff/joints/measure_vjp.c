@@ -2,14 +2,9 @@
 #include "diff/joints/measure_vjp.h"
 
 #include "diff/joints/answers.h"
+#include "dynamics/joints/sides.h"
 
 #include <string.h>
-
-typedef struct Sides { // as in measure.c
-  S2Rot turn_a, turn_b;
-  S2Vec2 ra, rb, apart;
-  double length;
-} Sides;
 
 typedef struct SidesBar {
   S2Vec2 ra, rb, apart;
@@ -17,59 +12,18 @@ typedef struct SidesBar {
   double length;
 } SidesBar;
 
-static const double *pose_of(const double *q, int32_t slot) {
-  static const double world[3] = {0, 0, 0};
-  return slot == S2_NONE ? world : q + 3 * slot;
-}
-
-static Sides measure_sides_at(const S2JointAt *at, const double *q) {
-  const S2Joint *joint = at->joint;
-  const double *qa = pose_of(q, joint->a), *qb = pose_of(q, joint->b);
-  Sides sides = {.turn_a = {1, 0}, .turn_b = {1, 0}};
-  bool known = at->turn != NULL && q == at->q;
-  if (joint->a != S2_NONE) {
-    sides.turn_a = known ? at->turn[joint->a] : s2_rot(qa[0]);
-  }
-  if (joint->b != S2_NONE) {
-    sides.turn_b = known ? at->turn[joint->b] : s2_rot(qb[0]);
-  }
-  sides.ra = s2_rotate(sides.turn_a, joint->local_a);
-  sides.rb = s2_rotate(sides.turn_b, joint->local_b);
-  sides.apart = s2_vec2((qa[1] - qb[1]) + (sides.ra.x - sides.rb.x),
-                        (qa[2] - qb[2]) + (sides.ra.y - sides.rb.y));
-  sides.length = s2_length(sides.apart);
-  return sides;
-}
-
-static S2Vec2 mean(S2Vec2 a, S2Vec2 b) {
-  return s2_vec2((a.x + b.x) / 2, (a.y + b.y) / 2);
-}
-
-static Sides measure_sides_of(const S2JointAt *at) {
-  Sides sides = measure_sides_at(at, at->q);
-  if (at->to != NULL) {
-    Sides end = measure_sides_at(at, at->to);
-    sides.turn_b.c = (sides.turn_b.c + end.turn_b.c) / 2;
-    sides.turn_b.s = (sides.turn_b.s + end.turn_b.s) / 2;
-    sides.ra = mean(sides.ra, end.ra);
-    sides.rb = mean(sides.rb, end.rb);
-    sides.apart = mean(sides.apart, end.apart);
-    sides.length = (sides.length + end.length) / 2;
-  }
-  return sides;
-}
-
 static void measure_add_to(S2Vec2 *to, S2Vec2 x) {
   *to = s2_add(*to, x);
 }
 
 // `part` of the adjoint to the poses q.
-static void measure_place_vjp(const S2Joint *joint, Sides sides, const SidesBar *bar, double part,
+static void measure_place_vjp(const S2Joint *joint, S2Sides sides, const SidesBar *bar, double part,
                               double *q_bar, S2JointGradient *g) {
   // length = |apart|
   S2Vec2 apart = s2_scale(part, bar->apart);
-  if (bar->length != 0 && sides.length > 0) {
-    apart = s2_add_scaled(apart, part * bar->length / sides.length, sides.apart);
+  double length = bar->length != 0 ? s2_length(sides.apart) : 0;
+  if (length > 0) {
+    apart = s2_add_scaled(apart, part * bar->length / length, sides.apart);
   }
   // apart = p_a - p_b + ra - rb
   S2Vec2 ra = s2_add_scaled(apart, part, bar->ra), rb = s2_sub(s2_scale(part, bar->rb), apart);
@@ -94,14 +48,14 @@ static S2JointGradient *measure_gradient(const S2JointAt *at, const S2PlaceBar *
   return to->joint != NULL ? to->joint : &to->gradient->joint[at->joint - at->world->joints.at];
 }
 
-static void measure_sides_vjp(const S2JointAt *at, const Sides *sides, const SidesBar *bar,
+static void measure_sides_vjp(const S2JointAt *at, const S2Sides *sides, const SidesBar *bar,
                               const S2PlaceBar *to) {
   S2JointGradient *g = measure_gradient(at, to);
   if (at->to == NULL) {
     measure_place_vjp(at->joint, *sides, bar, 1, to->q, g);
   } else {
-    measure_place_vjp(at->joint, measure_sides_at(at, at->q), bar, 0.5, to->q, g);
-    measure_place_vjp(at->joint, measure_sides_at(at, at->to), bar, 0.5, to->to, g);
+    measure_place_vjp(at->joint, s2_sides_at(at), bar, 0.5, to->q, g);
+    measure_place_vjp(at->joint, s2_sides_at_end(at), bar, 0.5, to->to, g);
   }
 }
 
@@ -116,7 +70,7 @@ static void measure_cross_vjp(S2Vec2 arm, S2Vec2 along, double bar, S2Vec2 *arm_
   *along_bar = s2_add_scaled(*along_bar, bar, s2_left(arm));
 }
 
-static double both(const S2JointHessian *bar, int i, int j) {
+static double measure_both(const S2JointHessian *bar, int i, int j) {
   return i == j ? bar->at[i][j] : bar->at[i][j] + bar->at[j][i];
 }
 
@@ -124,7 +78,7 @@ static double both(const S2JointHessian *bar, int i, int j) {
 
 static double measure_turned(const S2JointAt *at, int side) { // half of it
   int32_t slot = side == 0 ? at->joint->a : at->joint->b;
-  return (pose_of(at->to, slot)[0] - pose_of(at->q, slot)[0]) / 2;
+  return (s2_sides_pose(at->to, slot)[0] - s2_sides_pose(at->q, slot)[0]) / 2;
 }
 
 // s2_measure_turn: bend cos A cos B with bend = (A - B)/sin(A - B).
@@ -164,7 +118,7 @@ static void measure_angle_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
 // Returns the adjoint of the direction.
 static S2Vec2 measure_along_direction_vjp(const S2JointAt *at, S2Vec2 direction,
                                           const S2RowBar *bar, const S2PlaceBar *to) {
-  Sides sides = measure_sides_of(at);
+  S2Sides sides = s2_sides_of(at);
   SidesBar sum = {0};
   S2Vec2 u = s2_rotate(sides.turn_b, direction), w = s2_add(sides.apart, sides.rb);
   // value = u'apart, ja = (ra x u, u), jb = (-w x u, -u) with w = apart + rb
@@ -176,12 +130,13 @@ static S2Vec2 measure_along_direction_vjp(const S2JointAt *at, S2Vec2 direction,
   // Second derivatives: -+ u'ra, -u'w, and left(u) across the turn of b.
   if (bar->bent) {
     const S2JointHessian *bent = &bar->hessian;
-    double arm = both(bent, 0, 3) - both(bent, 0, 0), far = -both(bent, 3, 3);
+    double arm = measure_both(bent, 0, 3) - measure_both(bent, 0, 0),
+           far = -measure_both(bent, 3, 3);
     u_bar = s2_add_scaled(s2_add_scaled(u_bar, arm, sides.ra), far, w);
     sum.ra = s2_add_scaled(sum.ra, arm, u);
     w_bar = s2_add_scaled(w_bar, far, u);
-    S2Vec2 turned_bar =
-        s2_vec2(both(bent, 1, 3) - both(bent, 3, 4), both(bent, 2, 3) - both(bent, 3, 5));
+    S2Vec2 turned_bar = s2_vec2(measure_both(bent, 1, 3) - measure_both(bent, 3, 4),
+                                measure_both(bent, 2, 3) - measure_both(bent, 3, 5));
     measure_add_to(&u_bar, s2_right(turned_bar));
   }
   // w is the sum of both, u turns with b.
@@ -194,7 +149,7 @@ static S2Vec2 measure_along_direction_vjp(const S2JointAt *at, S2Vec2 direction,
 }
 
 void s2_joint_pin_vjp(const S2JointAt *at, const S2PinBar *bar, const S2PlaceBar *to) {
-  Sides sides = measure_sides_at(at, at->q);
+  S2Sides sides = s2_sides_at(at);
   SidesBar sum = {0};
   S2Vec2 w = s2_add(sides.apart, sides.rb), w_bar = {0};
   S2Vec2 u = s2_vec2(sides.turn_b.c, sides.turn_b.s); // x of b
@@ -238,9 +193,9 @@ static void measure_across_vjp(const S2JointAt *at, int row, const S2RowBar *bar
 static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                                const S2PlaceBar *to) {
   (void)row;
-  Sides sides = measure_sides_of(at);
+  S2Sides sides = s2_sides_of(at);
   SidesBar sum = {.length = bar->value};
-  double length = sides.length;
+  double length = s2_sides_length(at, &sides);
   // n = apart/length, or as it was at the start where there is no length.
   bool none = length < S2_NO_LENGTH;
   S2Vec2 axis = at->joint->axis;

@@ -33,6 +33,11 @@ typedef struct S2RowsAdjoint {
   const double *reaction, *pushed;
 } S2RowsAdjoint;
 
+// Of a solution v, where nothing is asked; `none`: as many zeros as the longest of them has.
+static inline S2RowsAdjoint s2_rows_adjoint(const double *v, const double *none) {
+  return (S2RowsAdjoint){v, none, none, none, none, none, none, none, none, none, NULL, NULL};
+}
+
 // What joints put into the problem that s2_assemble(step, island, ..., kind) made: from the adjoint
 // of the first assembly->parts rows (and of rhs) to those of poses (adjoint->q1 in
 // S2_SOLVE_PROJECTION, where S2_SOLVE_PROJECTION takes poses and time from, else q0), v0, free_v

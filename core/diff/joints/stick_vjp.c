@@ -12,7 +12,7 @@
 // Rows nearer to each other than this part of them are one.
 static const double ALIKE = 1e-9;
 
-static bool same_row(const S2Row *x, const S2Row *y) {
+static bool stick_same_row(const S2Row *x, const S2Row *y) {
   double size = 0, apart = 0;
   for (int c = 0; c < 3; c++) {
     size = fmax(size, fmax(fabs(x->ja[c]), fabs(x->jb[c])));
@@ -21,7 +21,7 @@ static bool same_row(const S2Row *x, const S2Row *y) {
   return apart <= ALIKE * size;
 }
 
-static double speed_of(const S2Row *row, const double *v) {
+static double stick_speed_of(const S2Row *row, const double *v) {
   double u = 0;
   for (int c = 0; c < 3; c++) {
     u += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
@@ -30,7 +30,8 @@ static double speed_of(const S2Row *row, const double *v) {
   return u;
 }
 
-static void give(const S2Problem *problem, const double *v, int from, int to, S2McpGradient *data) {
+static void stick_give(const S2Problem *problem, const double *v, int from, int to,
+                       S2McpGradient *data) {
   const S2Row *row = &problem->row[from];
   double eta = data->bias[from];
   data->bias[from] -= eta;
@@ -55,15 +56,15 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
     const S2Row *row = &problem->row[tangent[k]];
     most[k] = row->mu * lambda[row->coupled_to];
     pull += lambda[tangent[k]];
-    if (!(most[k] > 0 && fabs(speed_of(row, v) + row->bias) <= scale)) {
+    if (!(most[k] > 0 && fabs(stick_speed_of(row, v) + row->bias) <= scale)) {
       return true; // one that slides
     }
   }
   // They are one row, asked for as one, of bodies that approach.
-  bool one = same_row(&problem->row[tangent[FIRST]], &problem->row[tangent[SECOND]]);
+  bool one = stick_same_row(&problem->row[tangent[FIRST]], &problem->row[tangent[SECOND]]);
   bool together = dl_dlambda[tangent[FIRST]] == dl_dlambda[tangent[SECOND]];
-  bool approach = fmax(fabs(speed_of(&problem->row[normal], v)),
-                       fabs(speed_of(&problem->row[normal + 2], v))) > scale;
+  bool approach = fmax(fabs(stick_speed_of(&problem->row[normal], v)),
+                       fabs(stick_speed_of(&problem->row[normal + 2], v))) > scale;
   if (!one || !together || !approach) {
     return true;
   }
@@ -71,7 +72,7 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
   int strong = most[FIRST] >= most[SECOND] ? FIRST : SECOND;
   bool sure = fabs(pull) + most[!strong] < most[strong];
   if (sure || beyond) {
-    give(problem, v, tangent[!strong], tangent[strong], data);
+    stick_give(problem, v, tangent[!strong], tangent[strong], data);
   }
   return sure;
 }

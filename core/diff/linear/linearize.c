@@ -14,8 +14,8 @@ typedef struct Column { // of B: d(what the step reads)/du
   double f[2][3];  // on these bodies
 } Column;
 
-static S2Status joint_column(const S2World *world, const S2Input *input, int number,
-                             Column *column) {
+static S2Status linearize_joint_column(const S2World *world, const S2Input *input, int number,
+                                       Column *column) {
   int32_t slot;
   S2_TRY(s2_joint_slot(world, input->joint, &slot));
   const S2Joint *joint = &world->joints.at[slot];
@@ -52,8 +52,8 @@ static S2Status joint_column(const S2World *world, const S2Input *input, int num
   return s2_ok();
 }
 
-static S2Status columns_of(const S2World *world, const S2Input *inputs, int count,
-                           Column *columns) {
+static S2Status linearize_columns_of(const S2World *world, const S2Input *inputs, int count,
+                                     Column *columns) {
   for (int i = 0; i < count; i++) {
     const S2Input *input = &inputs[i];
     columns[i] = (Column){.kind = input->kind, .slot = {S2_NONE, S2_NONE}};
@@ -64,7 +64,7 @@ static S2Status columns_of(const S2World *world, const S2Input *inputs, int coun
     }
     // Of joints: a force on both bodies, or a number.
     if (input->kind != S2_INPUT_FORCE) {
-      S2_TRY(joint_column(world, input, i + 1, &columns[i]));
+      S2_TRY(linearize_joint_column(world, input, i + 1, &columns[i]));
       columns[i].f[0][0] =
           columns[i].kind == S2_INPUT_FORCE ? columns[i].f[0][0] : input->amount[0];
       continue;
@@ -80,7 +80,8 @@ static S2Status columns_of(const S2World *world, const S2Input *inputs, int coun
   return s2_ok();
 }
 
-static double along(const S2World *world, const Column *column, const S2WorldGradient *g) {
+static double linearize_along(const S2World *world, const Column *column,
+                              const S2WorldGradient *g) {
   double sum = 0;
   if (column->kind == S2_INPUT_MOTOR_SPEED) {
     return g->joint[column->slot[0]].motor_speed * column->f[0][0];
@@ -100,7 +101,7 @@ static double along(const S2World *world, const Column *column, const S2WorldGra
 
 // ---- Sweeps -----------------------------------------------------------------------------------
 
-static S2Status check_laws(const S2World *world) {
+static S2Status linearize_check_laws(const S2World *world) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (world->bodies.at[slot].has_law && world->callbacks.force != NULL) {
@@ -116,8 +117,8 @@ static S2Status check_laws(const S2World *world) {
 }
 
 // One row of A and B: the derivative of number `of` of the state after the step.
-static S2Status sweep(const S2World *world, const S2Trace *trace, const Column *columns, int of,
-                      S2WorldGradient *g, S2Arena *arena, S2Linear *linear) {
+static S2Status linearize_sweep(const S2World *world, const S2Trace *trace, const Column *columns,
+                                int of, S2WorldGradient *g, S2Arena *arena, S2Linear *linear) {
   unsigned flags = g->flags;
   // dl/d(state) is the unit vector of that number, ...
   s2_world_gradient_clear(g);
@@ -142,7 +143,7 @@ static S2Status sweep(const S2World *world, const S2Trace *trace, const Column *
   }
   // Inputs act as forces of the step, or as fields.
   for (int k = 0; k < linear->inputs; k++) {
-    linear->b[of * linear->inputs + k] = along(world, &columns[k], g);
+    linear->b[of * linear->inputs + k] = linearize_along(world, &columns[k], g);
   }
   g->flags |= flags;
   return s2_ok();
@@ -153,13 +154,13 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
   int states = s2_world_state_size(world);
   size_t numbers = (size_t)states * (size_t)states;
   S2_TRY(s2_world_idle(world));
-  S2_TRY(check_laws(world));
+  S2_TRY(linearize_check_laws(world));
   *linear = (S2Linear){.states = states,
                        .inputs = count,
                        .a = S2_TAKE_ZEROED(arena, double, numbers + 1),
                        .b = S2_TAKE_ZEROED(arena, double, states *count + 1)};
   Column *columns = S2_TAKE(arena, Column, count + 1);
-  S2_TRY(columns_of(world, inputs, count, columns));
+  S2_TRY(linearize_columns_of(world, inputs, count, columns));
   // One step, and a sweep over it for each number of the state.
   S2Trace *trace = s2_trace_new();
   S2WorldGradient g = {0};
@@ -168,7 +169,7 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
     s2_world_gradient_fit(&g, world);
   }
   for (int i = 0; i < states && status.code == S2_OK; i++) {
-    status = sweep(world, trace, columns, i, &g, arena, linear);
+    status = linearize_sweep(world, trace, columns, i, &g, arena, linear);
   }
   // A derivative that some system did not give is none.
   linear->flags = g.flags;
@@ -183,7 +184,7 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
 // ---- Reduced ----------------------------------------------------------------------------------
 
 // out = x (a x b) times y (b x c)
-static void multiply(int a, int b, int c, const double *x, const double *y, double *out) {
+static void linearize_multiply(int a, int b, int c, const double *x, const double *y, double *out) {
   memset(out, 0, sizeof(double) * (size_t)(a * c));
   for (int i = 0; i < a; i++) {
     for (int k = 0; k < b; k++) {
@@ -217,8 +218,8 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
                        .flags = all.flags,
                        .coordinates = reduction.m,
                        .coordinate = reduction.coordinate};
-  multiply(m, n, n, lower, all.a, half);
-  multiply(m, n, m, half, lift, linear->a);
-  multiply(m, n, count, lower, all.b, linear->b);
+  linearize_multiply(m, n, n, lower, all.a, half);
+  linearize_multiply(m, n, m, half, lift, linear->a);
+  linearize_multiply(m, n, count, lower, all.b, linear->b);
   return s2_ok();
 }

@@ -22,7 +22,7 @@ typedef struct Lines {
   int32_t *column; // a body slot: its first column, S2_NONE: it has none
 } Lines;
 
-static Lines lines_of(const S2World *world, S2Arena *arena) {
+static Lines reduction_lines_of(const S2World *world, S2Arena *arena) {
   Lines lines = {world, arena, 0, S2_TAKE(arena, int32_t, world->bodies.count + 1)};
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -33,12 +33,12 @@ static Lines lines_of(const S2World *world, S2Arena *arena) {
   return lines;
 }
 
-static Line new_line(const Lines *lines) {
+static Line reduction_new_line(const Lines *lines) {
   return (Line){.j = S2_TAKE_ZEROED(lines->arena, double, lines->n + 1),
                 .turn = S2_TAKE_ZEROED(lines->arena, double, lines->n + 1)};
 }
 
-static void add_slot(const Lines *lines, Line *line, int32_t slot, const double j[3]) {
+static void reduction_add_slot(const Lines *lines, Line *line, int32_t slot, const double j[3]) {
   for (int c = 0; c < 3 && slot != S2_NONE; c++) {
     if (lines->column[slot] == S2_NONE) {
       line->rest += j[c] * lines->world->v.at[3 * slot + c];
@@ -49,14 +49,14 @@ static void add_slot(const Lines *lines, Line *line, int32_t slot, const double 
 }
 
 // A row of a joint and its Hessian.
-static void add_row(const Lines *lines, Line *line, const S2Joint *joint, const S2JointRow *row,
-                    const S2JointHessian *hessian) {
+static void reduction_add_row(const Lines *lines, Line *line, const S2Joint *joint,
+                              const S2JointRow *row, const S2JointHessian *hessian) {
   const int32_t slot[2] = {joint->a, joint->b};
-  add_slot(lines, line, joint->a, row->ja);
-  add_slot(lines, line, joint->b, row->jb);
+  reduction_add_slot(lines, line, joint->a, row->ja);
+  reduction_add_slot(lines, line, joint->b, row->jb);
   for (int i = 0; i < 2 && joint->more[i] != S2_NONE; i++) {
     const double angle[3] = {row->more[i], 0, 0};
-    add_slot(lines, line, joint->more[i], angle);
+    reduction_add_slot(lines, line, joint->more[i], angle);
   }
   line->rest += row->rate;
   for (int i = 0; i < 6; i++) {
@@ -72,15 +72,16 @@ static void add_row(const Lines *lines, Line *line, const S2Joint *joint, const 
   }
 }
 
-static S2JointAt joint_at(const S2World *world, const S2Joint *joint) {
+static S2JointAt reduction_joint_at(const S2World *world, const S2Joint *joint) {
   return (S2JointAt){.world = world, .joint = joint, .q = world->q.at};
 }
 
 // ---- Rigid rows -------------------------------------------------------------------------------
 
 // Returns how many; combinations of the joint's equations where it has matrices.
-static int rigid_lines(const Lines *lines, const S2Joint *joint, Line out[S2_JOINT_EQUATIONS]) {
-  S2JointAt at = joint_at(lines->world, joint);
+static int reduction_rigid_lines(const Lines *lines, const S2Joint *joint,
+                                 Line out[S2_JOINT_EQUATIONS]) {
+  S2JointAt at = reduction_joint_at(lines->world, joint);
   S2JointRow rows[S2_JOINT_EQUATIONS] = {0};
   S2JointHessian hessians[S2_JOINT_EQUATIONS] = {0};
   S2SoftRow soft[S2_JOINT_EQUATIONS] = {0};
@@ -103,39 +104,39 @@ static int rigid_lines(const Lines *lines, const S2Joint *joint, Line out[S2_JOI
         hessian.at[e / 6][e % 6] += part * hessians[k].at[e / 6][e % 6];
       }
     }
-    out[rigid] = new_line(lines);
-    add_row(lines, &out[rigid++], joint, all ? &rows[i] : &soft[i].row, &hessian);
+    out[rigid] = reduction_new_line(lines);
+    reduction_add_row(lines, &out[rigid++], joint, all ? &rows[i] : &soft[i].row, &hessian);
   }
   return rigid;
 }
 
 // ---- Coordinates ------------------------------------------------------------------------------
 
-static int parts_of(const S2Joint *joint) {
+static int reduction_parts_of(const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   return kind->drive != NULL && kind->drive != kind->coordinate ? 2 : kind->coordinate != NULL;
 }
 
-static Line joint_line(const Lines *lines, const S2Joint *joint, int part) {
+static Line reduction_joint_line(const Lines *lines, const S2Joint *joint, int part) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
-  S2JointAt at = joint_at(lines->world, joint);
+  S2JointAt at = reduction_joint_at(lines->world, joint);
   S2JointRow row = {0};
   S2JointHessian hessian = {0};
   (part == 0 ? kind->coordinate : kind->drive)(&at, &row, &hessian);
-  Line line = new_line(lines);
-  add_row(lines, &line, joint, &row, &hessian);
+  Line line = reduction_new_line(lines);
+  reduction_add_row(lines, &line, joint, &row, &hessian);
   return line;
 }
 
-static Line coordinate_line(const Lines *lines, const S2Coordinate *coordinate) {
+static Line reduction_coordinate_line(const Lines *lines, const S2Coordinate *coordinate) {
   if (coordinate->joint.index != 0) {
-    return joint_line(lines, &lines->world->joints.at[coordinate->joint.index - 1],
-                      coordinate->part);
+    return reduction_joint_line(lines, &lines->world->joints.at[coordinate->joint.index - 1],
+                                coordinate->part);
   }
-  Line line = new_line(lines);
+  Line line = reduction_new_line(lines);
   double j[3] = {0, 0, 0};
   j[coordinate->part] = 1;
-  add_slot(lines, &line, (int32_t)coordinate->body.index - 1, j);
+  reduction_add_slot(lines, &line, (int32_t)coordinate->body.index - 1, j);
   return line;
 }
 
@@ -149,7 +150,7 @@ typedef struct Basis { // orthonormal
 } Basis;
 
 // True: the row is none that the others make, and is one of them from now on.
-static bool extend(Basis *basis, const double *row) {
+static bool reduction_extend(Basis *basis, const double *row) {
   double size = 0, left = 0, *x = basis->try;
   // Numbers over roots of masses, so that lengths and angles compare.
   for (int i = 0; i < basis->n; i++) {
@@ -184,7 +185,7 @@ static bool extend(Basis *basis, const double *row) {
   return true;
 }
 
-static Basis new_basis(const Lines *lines) {
+static Basis reduction_new_basis(const Lines *lines) {
   int n = lines->n;
   double *scale = S2_TAKE(lines->arena, double, n + 1);
   for (int i = 0; i < lines->world->order.count; i++) {
@@ -199,14 +200,14 @@ static Basis new_basis(const Lines *lines) {
 }
 
 // The independent rigid rows, into `kept` (n of them at most).
-static int constrain(const Lines *lines, Basis *basis, Line *kept) {
+static int reduction_constrain(const Lines *lines, Basis *basis, Line *kept) {
   const S2World *world = lines->world;
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     Line rigid[S2_JOINT_EQUATIONS];
-    int count = s2_joint_active(world, joint) ? rigid_lines(lines, joint, rigid) : 0;
+    int count = s2_joint_active(world, joint) ? reduction_rigid_lines(lines, joint, rigid) : 0;
     for (int k = 0; k < count; k++) {
-      if (extend(basis, rigid[k].j)) {
+      if (reduction_extend(basis, rigid[k].j)) {
         kept[basis->count - 1] = rigid[k];
       }
     }
@@ -215,18 +216,18 @@ static int constrain(const Lines *lines, Basis *basis, Line *kept) {
 }
 
 // Takes those coordinates of a body or joint that are free; returns how many.
-static int take(const Lines *lines, Basis *basis, S2Coordinate of, int parts,
-                S2Reduction *reduction) {
+static int reduction_take(const Lines *lines, Basis *basis, S2Coordinate of, int parts,
+                          S2Reduction *reduction) {
   int before = basis->count;
   for (of.part = 0; of.part < parts; of.part++) {
-    if (extend(basis, coordinate_line(lines, &of).j)) {
+    if (reduction_extend(basis, reduction_coordinate_line(lines, &of).j)) {
       reduction->coordinate[reduction->m++] = of;
     }
   }
   return basis->count - before;
 }
 
-static void take_all(const Lines *lines, Basis *basis, S2Reduction *reduction) {
+static void reduction_take_all(const Lines *lines, Basis *basis, S2Reduction *reduction) {
   const S2World *world = lines->world;
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
@@ -235,19 +236,19 @@ static void take_all(const Lines *lines, Basis *basis, S2Reduction *reduction) {
     bool known = kind->drive != NULL && (kind->parts & S2_HAS_LENGTH) == 0;
     if (known && s2_joint_active(world, joint)) {
       S2Coordinate of = {.joint = {(uint32_t)slot + 1, joint->serial}};
-      take(lines, basis, of, parts_of(joint), reduction);
+      reduction_take(lines, basis, of, reduction_parts_of(joint), reduction);
     }
   }
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (lines->column[slot] != S2_NONE) {
-      take(lines, basis, (S2Coordinate){.body = s2_body_id(world, slot)}, 3, reduction);
+      reduction_take(lines, basis, (S2Coordinate){.body = s2_body_id(world, slot)}, 3, reduction);
     }
   }
 }
 
-static S2Status take_wanted(const Lines *lines, Basis *basis, const S2Coordinate *wanted, int count,
-                            S2Reduction *reduction) {
+static S2Status reduction_take_wanted(const Lines *lines, Basis *basis, const S2Coordinate *wanted,
+                                      int count, S2Reduction *reduction) {
   const S2World *world = lines->world;
   for (int i = 0; i < count; i++) {
     S2Coordinate of = wanted[i];
@@ -256,14 +257,15 @@ static S2Status take_wanted(const Lines *lines, Basis *basis, const S2Coordinate
     // All coordinates that the body or joint has.
     if (of.joint.index != 0) {
       S2_TRY(s2_joint_slot(world, of.joint, &slot));
-      parts =
-          s2_joint_active(world, &world->joints.at[slot]) ? parts_of(&world->joints.at[slot]) : 0;
+      parts = s2_joint_active(world, &world->joints.at[slot])
+                  ? reduction_parts_of(&world->joints.at[slot])
+                  : 0;
     } else {
       S2_TRY(s2_body_slot(world, of.body, &slot));
       parts = lines->column[slot] != S2_NONE ? 3 : 0;
     }
     // Each has to add something, ...
-    if (take(lines, basis, of, parts, reduction) == 0) {
+    if (reduction_take(lines, basis, of, parts, reduction) == 0) {
       return s2_error(S2_INVALID,
                       "coordinates[%d]: nothing of it is free to move that is not given by the "
                       "joints and what is listed before it: leave it out",
@@ -282,7 +284,7 @@ static S2Status take_wanted(const Lines *lines, Basis *basis, const S2Coordinate
 
 S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, int wanted_count,
                              S2Arena *arena, S2Reduction *reduction) {
-  Lines lines = lines_of(world, arena);
+  Lines lines = reduction_lines_of(world, arena);
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
@@ -291,13 +293,13 @@ S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, i
   }
   *reduction = (S2Reduction){.n = lines.n, .coordinate = S2_TAKE(arena, S2Coordinate, lines.n + 1)};
   S2ArenaMark mark = s2_arena_mark(arena);
-  Basis basis = new_basis(&lines);
-  constrain(&lines, &basis, S2_TAKE(arena, Line, lines.n + 1));
+  Basis basis = reduction_new_basis(&lines);
+  reduction_constrain(&lines, &basis, S2_TAKE(arena, Line, lines.n + 1));
   S2Status status = s2_ok();
   if (wanted != NULL) {
-    status = take_wanted(&lines, &basis, wanted, wanted_count, reduction);
+    status = reduction_take_wanted(&lines, &basis, wanted, wanted_count, reduction);
   } else {
-    take_all(&lines, &basis, reduction);
+    reduction_take_all(&lines, &basis, reduction);
   }
   s2_arena_rewind(arena, mark);
   return status;
@@ -312,14 +314,14 @@ typedef struct System {
   S2Dense factor; // of K
 } System;
 
-static S2Status new_system(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
-                           System *system) {
-  *system = (System){.lines = lines_of(world, arena)};
+static S2Status reduction_new_system(const S2World *world, const S2Reduction *reduction,
+                                     S2Arena *arena, System *system) {
+  *system = (System){.lines = reduction_lines_of(world, arena)};
   int n = reduction->n;
   system->line = S2_TAKE(arena, Line, n + 1);
   // The rows: independent rigid ones, then the coordinates.
-  Basis basis = new_basis(&system->lines);
-  system->rigid = constrain(&system->lines, &basis, system->line);
+  Basis basis = reduction_new_basis(&system->lines);
+  system->rigid = reduction_constrain(&system->lines, &basis, system->line);
   if (system->rigid + reduction->m != n) { // a state where joints repeat each other otherwise
     return s2_error(S2_INVALID,
                     "coordinates: joints are in a position where %d motions are free, "
@@ -333,7 +335,8 @@ static S2Status new_system(const S2World *world, const S2Reduction *reduction, S
                              .pivot = S2_TAKE(arena, int32_t, n + 1)};
   for (int i = 0; i < n; i++) {
     if (i >= system->rigid) {
-      system->line[i] = coordinate_line(&system->lines, &reduction->coordinate[i - system->rigid]);
+      system->line[i] =
+          reduction_coordinate_line(&system->lines, &reduction->coordinate[i - system->rigid]);
     }
     for (int k = 0; k < n; k++) {
       system->factor.a[k * n + i] = system->line[i].j[k];
@@ -345,14 +348,14 @@ static S2Status new_system(const S2World *world, const S2Reduction *reduction, S
 }
 
 // Where number k of q and of v is in the state: {q, v} of each body.
-static int place(int k) {
+static int reduction_place(int k) {
   return 6 * (k / 3) + k % 3;
 }
 
 S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   System system;
-  S2Status status = new_system(world, reduction, arena, &system);
+  S2Status status = reduction_new_system(world, reduction, arena, &system);
   if (status.code == S2_OK) {
     // Speeds: rigid rows as they are to move, coordinates as they do.
     double *v = S2_TAKE(arena, double, reduction->n + 1);
@@ -383,7 +386,7 @@ S2Status s2_reduction_lift(const S2World *world, const S2Reduction *reduction, S
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = reduction->n, m = reduction->m;
   System system;
-  S2Status status = new_system(world, reduction, arena, &system);
+  S2Status status = reduction_new_system(world, reduction, arena, &system);
   memset(lift, 0, sizeof(double) * (size_t)(4 * n * m));
   double *p = S2_TAKE(arena, double, n + 1), *s = S2_TAKE(arena, double, n + 1);
   for (int k = 0; k < m && status.code == S2_OK; k++) {
@@ -401,8 +404,8 @@ S2Status s2_reduction_lift(const S2World *world, const S2Reduction *reduction, S
     s2_dense_solve(&system.factor, s);
     for (int i = 0; i < n; i++) {
       // Of positions by positions, velocities by velocities, and velocities by positions.
-      lift[place(i) * 2 * m + k] = lift[(place(i) + 3) * 2 * m + m + k] = p[i];
-      lift[(place(i) + 3) * 2 * m + k] = s[i];
+      lift[reduction_place(i) * 2 * m + k] = lift[(reduction_place(i) + 3) * 2 * m + m + k] = p[i];
+      lift[(reduction_place(i) + 3) * 2 * m + k] = s[i];
     }
   }
   s2_arena_rewind(arena, mark);
@@ -413,13 +416,14 @@ void s2_reduction_lower(const S2World *world, const S2Reduction *reduction, S2Ar
                         double *lower) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = reduction->n, m = reduction->m;
-  Lines lines = lines_of(world, arena);
+  Lines lines = reduction_lines_of(world, arena);
   memset(lower, 0, sizeof(double) * (size_t)(4 * n * m));
   for (int k = 0; k < m; k++) {
-    Line line = coordinate_line(&lines, &reduction->coordinate[k]);
+    Line line = reduction_coordinate_line(&lines, &reduction->coordinate[k]);
     for (int i = 0; i < n; i++) {
-      lower[k * 2 * n + place(i)] = lower[(m + k) * 2 * n + place(i) + 3] = line.j[i];
-      lower[(m + k) * 2 * n + place(i)] = line.turn[i];
+      lower[k * 2 * n + reduction_place(i)] = lower[(m + k) * 2 * n + reduction_place(i) + 3] =
+          line.j[i];
+      lower[(m + k) * 2 * n + reduction_place(i)] = line.turn[i];
     }
   }
   s2_arena_rewind(arena, mark);

@@ -16,7 +16,7 @@
 // what such a direction may have.
 static const double NOTHING = 1e-11, OF_LOSS = 1e-8;
 
-static void swap(double *a, double *b) {
+static void static_swap(double *a, double *b) {
   double was = *a;
   *a = *b;
   *b = was;
@@ -28,48 +28,48 @@ typedef struct System { // rows of `at`: n numbers and a right side
   int *column; // where its unknowns have gone
 } System;
 
-static double *row_of(const System *system, int i) {
+static double *static_row_of(const System *system, int i) {
   return system->at + (size_t)i * (size_t)(system->n + 1);
 }
 
 // The largest number that is left comes to the diagonal; returns its size.
-static double pivot(const System *system, int k) {
+static double static_pivot(const System *system, int k) {
   int row = k, column = k, n = system->n;
   for (int i = k; i < n; i++) {
     // Rows change places, and columns, whose unknowns are remembered.
     for (int j = k; j < n; j++) {
-      if (fabs(row_of(system, i)[j]) > fabs(row_of(system, row)[column])) {
+      if (fabs(static_row_of(system, i)[j]) > fabs(static_row_of(system, row)[column])) {
         row = i;
         column = j;
       }
     }
   }
   for (int j = 0; j <= n && row != k; j++) {
-    swap(&row_of(system, k)[j], &row_of(system, row)[j]);
+    static_swap(&static_row_of(system, k)[j], &static_row_of(system, row)[j]);
   }
   for (int i = 0; i < n && column != k; i++) {
-    swap(&row_of(system, i)[k], &row_of(system, i)[column]);
+    static_swap(&static_row_of(system, i)[k], &static_row_of(system, i)[column]);
   }
   int was = system->column[k];
   system->column[k] = system->column[column];
   system->column[column] = was;
-  return fabs(row_of(system, k)[k]);
+  return fabs(static_row_of(system, k)[k]);
 }
 
 // False: what the rows leave open is asked for.
-static bool solve(const System *system, double *x) {
+static bool static_solve(const System *system, double *x) {
   int n = system->n, rank = 0;
   double size = 0;
   for (int i = 0; i < n; i++) {
-    size = fmax(size, fabs(row_of(system, i)[n]));
+    size = fmax(size, fabs(static_row_of(system, i)[n]));
     system->column[i] = i;
     x[i] = 0;
   }
   // Elimination until nothing but rounding is left.
-  for (; rank < n && pivot(system, rank) > NOTHING; rank++) {
-    const double *from = row_of(system, rank);
+  for (; rank < n && static_pivot(system, rank) > NOTHING; rank++) {
+    const double *from = static_row_of(system, rank);
     for (int i = rank + 1; i < n; i++) {
-      double *to = row_of(system, i), factor = to[rank] / from[rank];
+      double *to = static_row_of(system, i), factor = to[rank] / from[rank];
       for (int j = rank; j <= n && factor != 0; j++) {
         to[j] -= factor * from[j];
       }
@@ -77,13 +77,13 @@ static bool solve(const System *system, double *x) {
   }
   // Directions that the rows leave open may not be asked for.
   for (int i = rank; i < n; i++) {
-    if (!(fabs(row_of(system, i)[n]) <= OF_LOSS * size)) {
+    if (!(fabs(static_row_of(system, i)[n]) <= OF_LOSS * size)) {
       return false;
     }
   }
   // Back substitution; those directions get 0.
   for (int i = rank - 1; i >= 0; i--) {
-    const double *row = row_of(system, i);
+    const double *row = static_row_of(system, i);
     double sum = row[n];
     for (int j = i + 1; j < rank; j++) {
       sum -= row[j] * x[system->column[j]];
@@ -142,12 +142,12 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
     one->q[at[i]] = 1;
     status = s2_trace_vjp(trace, one, arena);
     for (int j = 0; j < count; j++) {
-      row_of(&system, j)[i] = (i == j) - one->q[at[j]];
+      static_row_of(&system, j)[i] = (i == j) - one->q[at[j]];
     }
-    row_of(&system, i)[count] = gradient->q[at[i]];
+    static_row_of(&system, i)[count] = gradient->q[at[i]];
   }
   // x, if there is one
-  if (status.code == S2_OK && !solve(&system, x)) {
+  if (status.code == S2_OK && !static_solve(&system, x)) {
     status = s2_error(S2_INVALID,
                       "world:solve_static() ended where bodies could rest nearby as well (friction "
                       "holds them, or nothing moves them back): where they do has no derivative");

@@ -1,14 +1,14 @@
 // Event stepping backwards (algorithm B4 in docs/stepping.md): intervals of an island's step.
 //
-// A piece goes x+ = flow(x, h). The last one of a step takes what is left, h = left. One that ends
-// where others meet takes the h at which the gap there is 0:
+// An interval goes x+ = flow(x, h). The last one of a step takes what is left, h = left. One that
+// ends where others meet takes the h at which the gap there is 0:
 //
 //     gap(flow(x, h)) = 0  =>  dh = -(dgap/dx dx)/(dgap/dh),   left+ = left - h
 //
 // so the adjoint of h, which is that of the flow's end less that of what is left, goes as a
-// multiple of the gap to where the flow ends, and what is left passes it on unchanged to the piece
-// before. Rates are those of the flow that was computed (a contact that slides changes them), taken
-// by a sweep of its own over the flow.
+// multiple of the gap to where the flow ends, and what is left passes it on unchanged to the
+// interval before. Rates are those of the flow that was computed (a contact that slides changes
+// them), taken by a sweep of its own over the flow.
 #include "diff/step/undo.h"
 
 #include <string.h>

@@ -41,7 +41,8 @@ typedef struct Midpoint {
   double *y;
 } Midpoint;
 
-static S2JointAt at_of(const Midpoint *m, const S2Joint *joint, const double *q, const double *to) {
+static S2JointAt midpoint_at_of(const Midpoint *m, const S2Joint *joint, const double *q,
+                                const double *to) {
   const S2Step *step = m->step;
   double elapsed = step->t - step->world->kept.time + (q == m->q1 || to != NULL ? step->h : 0);
   return (S2JointAt){step->world, joint, q, elapsed, NULL, to};
@@ -49,11 +50,12 @@ static S2JointAt at_of(const Midpoint *m, const S2Joint *joint, const double *q,
 
 // ---- The rows ---------------------------------------------------------------------------------
 
-static int function_of(int index) {
+static int midpoint_function_of(int index) {
   return index < S2_JOINT_EQUATIONS ? index : index == S2_JOINT_LO ? S2_OF_COORDINATE : S2_OF_DRIVE;
 }
 
-static void evaluate(const S2JointAt *at, int function, S2JointRow *row, S2JointHessian *hessian) {
+static void midpoint_evaluate(const S2JointAt *at, int function, S2JointRow *row,
+                              S2JointHessian *hessian) {
   const S2JointKind *kind = s2_joint_kind(at->joint->type);
   if (function == S2_OF_COORDINATE) {
     kind->coordinate(at, row, hessian);
@@ -72,24 +74,25 @@ static void evaluate(const S2JointAt *at, int function, S2JointRow *row, S2Joint
   }
 }
 
-static void add_term(Midpoint *m, Member *member, int index, Law law) {
+static void midpoint_add_term(Midpoint *m, Member *member, int index, Law law) {
   const S2Joint *joint = member->joint;
   Term *term = &member->term[member->count++];
-  *term = (Term){.index = index, .function = function_of(index), .law = law};
-  S2JointAt start = at_of(m, joint, m->step->q0, NULL), end = at_of(m, joint, m->q1, NULL);
-  S2JointAt chord = at_of(m, joint, m->step->q0, m->q1);
-  evaluate(&start, term->function, &term->start, NULL);
-  evaluate(&end, term->function, &term->end, NULL);
-  evaluate(&chord, term->function, &term->chord, NULL);
+  *term = (Term){.index = index, .function = midpoint_function_of(index), .law = law};
+  S2JointAt start = midpoint_at_of(m, joint, m->step->q0, NULL),
+            end = midpoint_at_of(m, joint, m->q1, NULL);
+  S2JointAt chord = midpoint_at_of(m, joint, m->step->q0, m->q1);
+  midpoint_evaluate(&start, term->function, &term->start, NULL);
+  midpoint_evaluate(&end, term->function, &term->end, NULL);
+  midpoint_evaluate(&chord, term->function, &term->chord, NULL);
   term->lambda = m->step->joint_impulse[S2_JOINT_ROWS * member->slot + index];
 }
 
-static void add_equation(Midpoint *m, Member *member, int index, bool angular) {
+static void midpoint_add_equation(Midpoint *m, Member *member, int index, bool angular) {
   const S2Joint *joint = member->joint;
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
   double c = angular ? joint->compliance.angular : joint->compliance.linear;
   bool sprung = s2_joint_sprung(joint, index);
-  add_term(m, member, index, sprung || (!springs && c > 0) ? SOFT : RIGID);
+  midpoint_add_term(m, member, index, sprung || (!springs && c > 0) ? SOFT : RIGID);
   Term *term = &member->term[member->count - 1];
   term->give = sprung ? 1 : c;
   term->hold = sprung ? joint->stiffness : 1;
@@ -97,38 +100,38 @@ static void add_equation(Midpoint *m, Member *member, int index, bool angular) {
                       : c * (angular ? joint->damping.angular : joint->damping.linear);
 }
 
-static void add_driven(Midpoint *m, Member *member, int index, double bound) {
-  add_term(m, member, index, DRIVEN);
+static void midpoint_add_driven(Midpoint *m, Member *member, int index, double bound) {
+  midpoint_add_term(m, member, index, DRIVEN);
   Term *term = &member->term[member->count - 1];
   term->law = fabs(term->lambda) >= bound * (1 - 1e-9) ? FORCED : DRIVEN; // Newton's steps round
 }
 
-static void make_member(Midpoint *m, int32_t slot, Member *member) {
+static void midpoint_make_member(Midpoint *m, int32_t slot, Member *member) {
   const S2Joint *joint = &m->step->world->joints.at[slot];
   double h = m->step->h;
   *member = (Member){.joint = joint, .slot = slot};
   member->of[0] = joint->a == S2_NONE ? S2_GROUND : m->step->node_of[joint->a];
   member->of[1] = joint->b == S2_NONE ? S2_GROUND : m->step->node_of[joint->b];
-  S2JointAt at = at_of(m, joint, m->step->q0, NULL);
+  S2JointAt at = midpoint_at_of(m, joint, m->step->q0, NULL);
   S2JointRow rows[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(&at, rows);
   for (int i = 0; i < count; i++) {
-    add_equation(m, member, i, s2_joint_row_angular(&rows[i]));
+    midpoint_add_equation(m, member, i, s2_joint_row_angular(&rows[i]));
   }
   if (joint->limit_lo == joint->limit_hi) {
-    add_term(m, member, S2_JOINT_LO, RIGID);
+    midpoint_add_term(m, member, S2_JOINT_LO, RIGID);
   }
   if (joint->has_motor && joint->motor_max * h > 0) {
-    add_driven(m, member, S2_JOINT_MOTOR, joint->motor_max * h);
+    midpoint_add_driven(m, member, S2_JOINT_MOTOR, joint->motor_max * h);
   }
   if (joint->friction * h > 0) {
-    add_driven(m, member, S2_JOINT_DRY, joint->friction * h);
+    midpoint_add_driven(m, member, S2_JOINT_DRY, joint->friction * h);
   }
 }
 
 // ---- The matrix -------------------------------------------------------------------------------
 
-static void number(Midpoint *m, S2Arena *arena, int *size, int *width) {
+static void midpoint_number(Midpoint *m, S2Arena *arena, int *size, int *width) {
   S2MidpointGraph graph = {.nodes = m->island->nodes, .joints = m->island->joints};
   int32_t *body = S2_TAKE(arena, int32_t, 2 * graph.joints);
   for (int i = 0; i < 2 * graph.joints; i++) {
@@ -154,33 +157,33 @@ static void number(Midpoint *m, S2Arena *arena, int *size, int *width) {
   }
 }
 
-static double moved(const Midpoint *m, int i) { // h (v0 + v)/2
+static double midpoint_moved(const Midpoint *m, int i) { // h (v0 + v)/2
   return m->step->h * (m->v0[i] + m->v[i]) / 2;
 }
 
 // d(what it moves)/d(h (v0 + v)/2)
-static double turned(const Midpoint *m, int i) {
-  double half = moved(m, i) / 2;
+static double midpoint_turned(const Midpoint *m, int i) {
+  double half = midpoint_moved(m, i) / 2;
   return i % 3 == 0 ? 1 / (1 + half * half) : 1;
 }
 
-static double carried(const Midpoint *m, int of, int c) { // d q1 / d v
-  return m->step->h / 2 * turned(m, 3 * of + c);
+static double midpoint_carried(const Midpoint *m, int of, int c) { // d q1 / d v
+  return m->step->h / 2 * midpoint_turned(m, 3 * of + c);
 }
 
-static void put(const Midpoint *m, int row, int column, double value) {
+static void midpoint_put(const Midpoint *m, int row, int column, double value) {
   *s2_band_at(&m->matrix, column, row) += value;
 }
 
-static double j_of(const S2JointRow *row, int i) {
+static double midpoint_j_of(const S2JointRow *row, int i) {
   return i < 3 ? row->ja[i] : row->jb[i - 3];
 }
 
-static double *side_of(S2RowBar *bar, int i) {
+static double *midpoint_side_of(S2RowBar *bar, int i) {
   return i < 3 ? &bar->ja[i] : &bar->jb[i - 3];
 }
 
-static void velocities(const Midpoint *m, const Member *member, double v[6]) {
+static void midpoint_velocities(const Midpoint *m, const Member *member, double v[6]) {
   for (int i = 0; i < 6; i++) {
     const double *given = s2_joint_number(member->joint, m->step->free_v, i);
     int of = member->of[i / 3];
@@ -189,9 +192,9 @@ static void velocities(const Midpoint *m, const Member *member, double v[6]) {
 }
 
 // -d(push_i lambda)/d(q1) of all terms: chords turn as their ends move.
-static void fill_turns(Midpoint *m, const Member *member) {
+static void midpoint_fill_turns(Midpoint *m, const Member *member) {
   const S2Joint *joint = member->joint;
-  S2JointAt chord = at_of(m, joint, m->step->q0, m->q1);
+  S2JointAt chord = midpoint_at_of(m, joint, m->step->q0, m->q1);
   int slots = m->step->world->bodies.count;
   double elapsed;
   S2PlaceBar place = {
@@ -211,28 +214,28 @@ static void fill_turns(Midpoint *m, const Member *member) {
     // One sweep gives the derivative of all terms' pushes along i by both ends.
     for (int k = 0; k < member->count; k++) {
       S2RowBar bar = {0};
-      *side_of(&bar, i) = member->term[k].lambda;
+      *midpoint_side_of(&bar, i) = member->term[k].lambda;
       s2_joint_function_vjp(&chord, member->term[k].function, &bar, &place);
     }
     for (int j = 0; j < 6; j++) {
       // Ends move by their velocities.
       int of = member->of[j / 3];
       if (of != S2_GROUND) {
-        put(m, m->at[member->of[i / 3]] + i % 3, m->at[of] + j % 3,
-            -*s2_joint_number(joint, place.to, j) * carried(m, of, j % 3));
+        midpoint_put(m, m->at[member->of[i / 3]] + i % 3, m->at[of] + j % 3,
+                     -*s2_joint_number(joint, place.to, j) * midpoint_carried(m, of, j % 3));
       }
     }
   }
 }
 
-static void fill_term(const Midpoint *m, const Member *member, const Term *term, int row) {
+static void midpoint_fill_term(const Midpoint *m, const Member *member, const Term *term, int row) {
   double h = m->step->h, by_value = 0, by_speed = 0, by_lambda = 0, w = 0, v[6];
   S2JointHessian hessian = {0};
-  S2JointAt end = at_of(m, member->joint, m->q1, NULL);
+  S2JointAt end = midpoint_at_of(m, member->joint, m->q1, NULL);
   // J M^-1 J' of the row
   for (int i = 0; i < 6; i++) {
     int of = member->of[i / 3];
-    double j = j_of(&term->end, i);
+    double j = midpoint_j_of(&term->end, i);
     w += of == S2_GROUND ? 0 : j * j / m->step->mass[3 * m->island->node[of] + i % 3];
   }
   // What the row makes of its value, speed and impulse, by the law it obeys.
@@ -246,13 +249,13 @@ static void fill_term(const Midpoint *m, const Member *member, const Term *term,
     S2JointRow again;
     by_speed = 1;
     by_lambda = S2_MIDPOINT_REGULAR * w;
-    evaluate(&end, term->function, &again, &hessian);
+    midpoint_evaluate(&end, term->function, &again, &hessian);
   } else {
     by_lambda = 1;
   }
   // The diagonal, and by every unknown: impulses push along chords, values see where bodies end.
-  velocities(m, member, v);
-  put(m, row, row, by_lambda);
+  midpoint_velocities(m, member, v);
+  midpoint_put(m, row, row, by_lambda);
   for (int i = 0; i < 6; i++) {
     int of = member->of[i / 3];
     if (of == S2_GROUND) {
@@ -263,33 +266,34 @@ static void fill_term(const Midpoint *m, const Member *member, const Term *term,
       bent += hessian.at[i][j] * v[j];
     }
     int unknown = m->at[of] + i % 3;
-    put(m, unknown, row, -j_of(&term->chord, i));
-    put(m, row, unknown,
-        by_speed * j_of(&term->end, i) +
-            (by_value * j_of(&term->end, i) + bent) * carried(m, of, i % 3));
+    midpoint_put(m, unknown, row, -midpoint_j_of(&term->chord, i));
+    midpoint_put(m, row, unknown,
+                 by_speed * midpoint_j_of(&term->end, i) +
+                     (by_value * midpoint_j_of(&term->end, i) + bent) *
+                         midpoint_carried(m, of, i % 3));
   }
 }
 
-static void fill(Midpoint *m) {
+static void midpoint_fill(Midpoint *m) {
   s2_band_clear(&m->matrix);
   for (int i = 0; i < 3 * m->island->nodes; i++) {
     int32_t slot = m->island->node[i / 3], at = 3 * slot + i % 3, row = m->at[i / 3] + i % 3;
     const S2Body *body = &m->step->world->bodies.at[slot];
     double mass = i % 3 == 0 ? body->inertia : body->mass;
-    put(m, row, row, mass + (m->step->mass[at] - mass) / 2);
+    midpoint_put(m, row, row, mass + (m->step->mass[at] - mass) / 2);
   }
   for (int i = 0; i < m->island->joints; i++) {
     const Member *member = &m->member[i];
-    fill_turns(m, member);
+    midpoint_fill_turns(m, member);
     for (int k = 0; k < member->count; k++) {
-      fill_term(m, member, &member->term[k], member->at + k);
+      midpoint_fill_term(m, member, &member->term[k], member->at + k);
     }
   }
 }
 
 // ---- Everything else --------------------------------------------------------------------------
 
-static void bodies_vjp(Midpoint *m) {
+static void midpoint_bodies_vjp(Midpoint *m) {
   const S2Step *step = m->step;
   S2StepAdjoint *bar = m->bar;
   double h = step->h;
@@ -307,7 +311,7 @@ static void bodies_vjp(Midpoint *m) {
   }
 }
 
-static void soft_vjp(Midpoint *m, const Member *member, const Term *term, double y) {
+static void midpoint_soft_vjp(Midpoint *m, const Member *member, const Term *term, double y) {
   S2JointGradient *g = &m->bar->gradient->joint[member->slot];
   double h = m->step->h, sum = term->start.value + term->end.value;
   double more = term->end.value - term->start.value;
@@ -325,7 +329,7 @@ static void soft_vjp(Midpoint *m, const Member *member, const Term *term, double
   }
 }
 
-static void bound_vjp(Midpoint *m, const Member *member, const Term *term, double y) {
+static void midpoint_bound_vjp(Midpoint *m, const Member *member, const Term *term, double y) {
   const S2Joint *joint = member->joint;
   S2JointGradient *g = &m->bar->gradient->joint[member->slot];
   bool dry = term->index == S2_JOINT_DRY;
@@ -334,19 +338,19 @@ static void bound_vjp(Midpoint *m, const Member *member, const Term *term, doubl
   m->bar->h += pushed * (dry ? joint->friction : joint->motor_max);
 }
 
-static void term_vjp(Midpoint *m, const Member *member, const Term *term, double y,
-                     const S2PlaceBar *start_bar, const S2PlaceBar *end_bar) {
+static void midpoint_term_vjp(Midpoint *m, const Member *member, const Term *term, double y,
+                              const S2PlaceBar *start_bar, const S2PlaceBar *end_bar) {
   const S2Joint *joint = member->joint;
   S2RowBar start = {0}, end = {0}, chord = {0};
   double h = m->step->h, v[6];
-  velocities(m, member, v);
+  midpoint_velocities(m, member, v);
   // To the function at the start and the end of the step, by the law the row obeys.
   if (term->law == RIGID) {
     end.value = -y;
   } else if (term->law == SOFT) {
     end.value = -y * (h * term->hold / 2 + term->damp);
     start.value = -y * (h * term->hold / 2 - term->damp);
-    soft_vjp(m, member, term, y);
+    midpoint_soft_vjp(m, member, term, y);
   } else if (term->law == DRIVEN) {
     S2JointGradient *g = &m->bar->gradient->joint[member->slot];
     end.rate = -y;
@@ -354,26 +358,27 @@ static void term_vjp(Midpoint *m, const Member *member, const Term *term, double
     for (int i = 0; i < 6; i++) {
       // Ground that moves has a speed along the row, too.
       double *given = s2_joint_number(joint, m->bar->free_v, i);
-      *side_of(&end, i) = -y * v[i];
+      *midpoint_side_of(&end, i) = -y * v[i];
       if (member->of[i / 3] == S2_GROUND && given != NULL) {
-        *given -= y * j_of(&term->end, i);
+        *given -= y * midpoint_j_of(&term->end, i);
       }
     }
   } else {
-    bound_vjp(m, member, term, y);
+    midpoint_bound_vjp(m, member, term, y);
   }
   // To the chord that the impulse pushes along.
   for (int i = 0; i < 6; i++) {
     int of = member->of[i / 3];
-    *side_of(&chord, i) = of == S2_GROUND ? 0 : term->lambda * m->y[m->at[of] + i % 3];
+    *midpoint_side_of(&chord, i) = of == S2_GROUND ? 0 : term->lambda * m->y[m->at[of] + i % 3];
   }
   // Of a coordinate the limit is subtracted.
   if (term->function == S2_OF_COORDINATE) {
     m->bar->gradient->joint[member->slot].limit_lo -= start.value + end.value;
   }
   // Each by the same function of one pose or two.
-  S2JointAt at_start = at_of(m, joint, m->step->q0, NULL), at_end = at_of(m, joint, m->q1, NULL);
-  S2JointAt at_chord = at_of(m, joint, m->step->q0, m->q1);
+  S2JointAt at_start = midpoint_at_of(m, joint, m->step->q0, NULL),
+            at_end = midpoint_at_of(m, joint, m->q1, NULL);
+  S2JointAt at_chord = midpoint_at_of(m, joint, m->step->q0, m->q1);
   S2PlaceBar both = *end_bar;
   both.q = start_bar->q;
   both.to = end_bar->q;
@@ -382,14 +387,14 @@ static void term_vjp(Midpoint *m, const Member *member, const Term *term, double
   s2_joint_function_vjp(&at_chord, term->function, &chord, &both);
 }
 
-static void joints_vjp(Midpoint *m) {
+static void midpoint_joints_vjp(Midpoint *m) {
   double at_start = 0, at_end = 0;
   S2PlaceBar start = {.q = m->bar->q0, .elapsed = &at_start, .gradient = m->bar->gradient};
   S2PlaceBar end = {.q = m->q1_bar, .elapsed = &at_end, .gradient = m->bar->gradient};
   for (int i = 0; i < m->island->joints; i++) {
     const Member *member = &m->member[i];
     for (int k = 0; k < member->count; k++) {
-      term_vjp(m, member, &member->term[k], m->y[member->at + k], &start, &end);
+      midpoint_term_vjp(m, member, &member->term[k], m->y[member->at + k], &start, &end);
     }
   }
   m->bar->elapsed += at_start + at_end;
@@ -397,14 +402,14 @@ static void joints_vjp(Midpoint *m) {
 }
 
 // q1 = q0 + what it moves by; v1 is that over h. Of the ground h free_v.
-static void places_vjp(Midpoint *m, const double *v1_bar) {
+static void midpoint_places_vjp(Midpoint *m, const double *v1_bar) {
   const S2Step *step = m->step;
   S2StepAdjoint *bar = m->bar;
   double h = step->h;
   for (int i = 0; i < 3 * m->island->nodes; i++) {
     int at = 3 * m->island->node[i / 3] + i % 3;
     double by = m->q1[at] - step->q0[at];
-    double moved_bar = (m->q1_bar[at] + v1_bar[i] / h) * turned(m, i);
+    double moved_bar = (m->q1_bar[at] + v1_bar[i] / h) * midpoint_turned(m, i);
     bar->q0[at] += m->q1_bar[at];
     bar->h += moved_bar * (m->v0[i] + m->v[i]) / 2 - v1_bar[i] * by / (h * h);
     m->v0_bar[i] += moved_bar * h / 2;
@@ -419,7 +424,7 @@ static void places_vjp(Midpoint *m, const double *v1_bar) {
   }
 }
 
-static void begin(Midpoint *m, S2Arena *arena) {
+static void midpoint_begin(Midpoint *m, S2Arena *arena) {
   const S2Step *step = m->step;
   int nodes = m->island->nodes, slots = step->world->bodies.count;
   int joints = step->world->joints.count;
@@ -437,11 +442,11 @@ static void begin(Midpoint *m, S2Arena *arena) {
   for (int i = 0; i < 3 * nodes; i++) {
     int at = 3 * m->island->node[i / 3] + i % 3;
     m->v[i] = step->v2[at];
-    double by = moved(m, i);
+    double by = midpoint_moved(m, i);
     m->q1[at] = step->q0[at] + (i % 3 == 0 ? 2 * atan(by / 2) : by);
   }
   for (int i = 0; i < m->island->joints; i++) {
-    make_member(m, m->island->joint[i], &m->member[i]);
+    midpoint_make_member(m, m->island->joint[i], &m->member[i]);
   }
 }
 
@@ -454,8 +459,8 @@ void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *b
   Midpoint m = {.step = step, .island = island, .bar = adjoint, .v0 = before, .v0_bar = before_bar};
   // Unknowns: 3 a node, then the rows of each joint.
   int size, width, nodes = island->nodes;
-  begin(&m, arena);
-  number(&m, arena, &size, &width);
+  midpoint_begin(&m, arena);
+  midpoint_number(&m, arena, &size, &width);
   m.matrix = s2_band_make(size, width, arena);
   m.y = S2_TAKE_ZEROED(arena, double, size);
   // dl/d(v+), where v1 is the mean of both ends and turns as the chord does, ...
@@ -463,7 +468,7 @@ void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *b
   for (int i = 0; i < 3 * nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     v1_bar[i] = adjoint->v1[at];
-    m.y[m.at[i / 3] + i % 3] = adjoint->v2[at] + v1_bar[i] * turned(&m, i) / 2;
+    m.y[m.at[i / 3] + i % 3] = adjoint->v2[at] + v1_bar[i] * midpoint_turned(&m, i) / 2;
     adjoint->v1[at] = adjoint->v2[at] = 0;
   }
   // ... and dl/d(l), from the impulses that joints keep.
@@ -476,14 +481,14 @@ void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *b
     memset(kept, 0, sizeof(double) * S2_JOINT_ROWS);
   }
   // y = (dF/d(v+, l)')^-1 dl, and everything else gets -y' dF.
-  fill(&m);
+  midpoint_fill(&m);
   if (!s2_band_factor(&m.matrix)) {
     adjoint->gradient->flags |= S2_GRADIENT_SINGULAR;
   } else {
     s2_band_solve(&m.matrix, m.y);
-    bodies_vjp(&m);
-    joints_vjp(&m);
-    places_vjp(&m, v1_bar);
+    midpoint_bodies_vjp(&m);
+    midpoint_joints_vjp(&m);
+    midpoint_places_vjp(&m, v1_bar);
   }
   s2_arena_rewind(arena, mark);
 }

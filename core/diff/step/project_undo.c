@@ -39,6 +39,16 @@ static void project_take_displacement(S2SolveUndo *solve) {
   }
 }
 
+// The island as it was, and the adjoint of what it was displaced by.
+static void project_begin(S2SolveUndo *solve) {
+  S2Undo *undo = solve->undo;
+  s2_undo_set_island(undo, solve->note);
+  solve->touches = undo->open.solved;
+  solve->dl_dv = S2_TAKE_ZEROED(undo->arena, double, 3 * s2_solve_nodes(undo, solve->note));
+  solve->dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, solve->note->solve.rows);
+  project_take_displacement(solve);
+}
+
 // Passes after the first find limits and contacts where those before put them, to rounding: which
 // of them hold then makes no difference, as they move next to nothing. Nor does it in event
 // stepping, where the gaps of what rests and of what has just met are 0 whatever the data.
@@ -151,32 +161,23 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
   double h = undo->bar.h, elapsed = undo->bar.elapsed;
   double *none =
       S2_TAKE_ZEROED(undo->arena, double, 3 * (note->solve.rows + note->of->island.nodes));
-  S2RowsAdjoint rows = {note->solve.x,
-                        note->of->lambda,
-                        data->ja,
-                        data->jb,
-                        data->bias,
-                        none,
-                        none,
-                        none,
-                        start == NULL ? data->rhs : none,
-                        solve->given,
-                        NULL,
-                        NULL};
+  S2RowsAdjoint rows = s2_rows_adjoint(note->solve.x, none);
+  rows.lambda = note->of->lambda;
+  rows.ja = data->ja;
+  rows.jb = data->jb;
+  rows.bias = data->bias;
+  rows.rhs = start == NULL ? data->rhs : none;
+  rows.given = solve->given;
   // ... or errors at q1 and everything else at q0, where the equations were taken from.
   if (start != NULL) {
-    S2RowsAdjoint at_start = {note->solve.x,
-                              note->of->lambda,
-                              data->ja,
-                              data->jb,
-                              none,
-                              none,
-                              none,
-                              none,
-                              project_pushes_bar(solve),
-                              solve->given,
-                              solve->reaction,
-                              note->of->lambda};
+    S2RowsAdjoint at_start = s2_rows_adjoint(note->solve.x, none);
+    at_start.lambda = note->of->lambda;
+    at_start.ja = data->ja;
+    at_start.jb = data->jb;
+    at_start.rhs = project_pushes_bar(solve);
+    at_start.given = solve->given;
+    at_start.reaction = solve->reaction;
+    at_start.pushed = note->of->lambda;
     // An S2Step whose q1 is q0, for assembly and its adjoint.
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
@@ -272,11 +273,16 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
   }
   // Rows and right sides are of q0, ...
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
-  S2RowsAdjoint at_start = {
-      note->solve.x, note->of->lambda, data->ja,     data->jb, data->bias, none, none,
-      none,          data->rhs,        solve->given, NULL,     NULL};
-  S2RowsAdjoint at_end = {note->solve.x, none, none, none,  errors, none,
-                          none,          none, none, given, NULL,   NULL};
+  S2RowsAdjoint at_start = s2_rows_adjoint(note->solve.x, none);
+  at_start.lambda = note->of->lambda;
+  at_start.ja = data->ja;
+  at_start.jb = data->jb;
+  at_start.bias = data->bias;
+  at_start.rhs = data->rhs;
+  at_start.given = solve->given;
+  S2RowsAdjoint at_end = s2_rows_adjoint(note->solve.x, none);
+  at_end.bias = errors;
+  at_end.given = given;
   undo->step.q1 = undo->step.q0;
   undo->bar.q1 = undo->bar.q0;
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, solve->assembly, &at_start,
@@ -291,12 +297,7 @@ static void project_solved_undo(S2Undo *undo, const S2Note *note) {
   S2Arena *arena = undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
-  // dl/d(displacement)
-  s2_undo_set_island(undo, note);
-  solve.touches = undo->open.solved;
-  solve.dl_dv = S2_TAKE_ZEROED(arena, double, 3 * s2_solve_nodes(undo, note));
-  solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->solve.rows);
-  project_take_displacement(&solve);
+  project_begin(&solve);
   // Joints at the end, for their errors; the problem itself at q0, with touches of then.
   S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->of->island.touches);
   S2Assembly end = s2_assemble(&undo->step, &note->of->island, no_contacts, S2_SOLVE_PROJECTION);
@@ -333,14 +334,9 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
     project_solved_undo(undo, note);
     return;
   }
-  // dl/d(displacement)
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
-  s2_undo_set_island(undo, note);
-  solve.touches = undo->open.solved;
-  solve.dl_dv = S2_TAKE_ZEROED(arena, double, 3 * s2_solve_nodes(undo, note));
-  solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->solve.rows);
-  project_take_displacement(&solve);
+  project_begin(&solve);
   // The problem again; turns were made heavier where they were too large.
   S2Assembly made =
       s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_SOLVE_PROJECTION);

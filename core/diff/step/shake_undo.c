@@ -171,8 +171,8 @@ static void shake_rows_vjp(Shake *shake) {
     shake->y[r] = -shake->y[r];
   }
   // dl/dg = -y, of the rows at the end
-  S2RowsAdjoint at_end = {none, none, none, none, shake->y, none,
-                          none, none, none, none, NULL,     NULL};
+  S2RowsAdjoint at_end = s2_rows_adjoint(none, none);
+  at_end.bias = shake->y;
   shake->start.parts = shake->end.parts = shake->rows; // equations come first
   shake->start.parts_given = shake->end.parts_given = 0;
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &shake->end, &at_end,
@@ -182,18 +182,13 @@ static void shake_rows_vjp(Shake *shake) {
     return;
   }
   // ... or by a step whose q1 is q0.
-  S2RowsAdjoint at_start = {none,
-                            note->of->lambda,
-                            ja,
-                            jb,
-                            none,
-                            none,
-                            none,
-                            none,
-                            shake->p,
-                            none,
-                            shake->reaction,
-                            note->of->lambda};
+  S2RowsAdjoint at_start = s2_rows_adjoint(none, none);
+  at_start.lambda = note->of->lambda;
+  at_start.ja = ja;
+  at_start.jb = jb;
+  at_start.rhs = shake->p;
+  at_start.reaction = shake->reaction;
+  at_start.pushed = note->of->lambda;
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
   double h = undo->bar.h;
   shake_set_start(undo, note, true);

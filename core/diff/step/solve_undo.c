@@ -529,10 +529,18 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
     if (any || remade != NULL) {
       s2_solve_bodies_vjp(&solve);
       s2_solve_contacts_vjp(&solve, solve_put_point);
-      S2RowsAdjoint rows = {note->solve.x, note->of->lambda, solve.data.ja,
-                            solve.data.jb, solve.data.bias,  solve.data.compliance,
-                            solve.data.lo, solve.data.hi,    solve.data.rhs,
-                            solve.given,   solve.reaction,   note->of->lambda};
+      S2RowsAdjoint rows = {.v = note->solve.x,
+                            .lambda = note->of->lambda,
+                            .ja = solve.data.ja,
+                            .jb = solve.data.jb,
+                            .bias = solve.data.bias,
+                            .compliance = solve.data.compliance,
+                            .lo = solve.data.lo,
+                            .hi = solve.data.hi,
+                            .rhs = solve.data.rhs,
+                            .given = solve.given,
+                            .reaction = solve.reaction,
+                            .pushed = note->of->lambda};
       if (note->of->island.joints > 0) {
         s2_joint_rows_vjp(&undo->step, &note->of->island, note->solve.kind, &made, &rows,
                           &undo->bar);

@@ -76,51 +76,26 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   size_t rows = S2_JOINT_ROWS * joints;
   S2Step *step = &undo->step;
   S2StepAdjoint *bar = &undo->bar;
-  const struct {
-    double **at;
-    size_t count;
-  } arrays[] = {
-      {&step->q0, count},
-      {&step->v0, count},
-      {&step->force, count},
-      {&step->mass, count},
-      {&step->free_v, count},
-      {&step->v1, count},
-      {&step->v2, count},
-      {&step->q1, count},
-      {&bar->q0, count},
-      {&bar->v0, count},
-      {&bar->force, count},
-      {&bar->mass, count},
-      {&bar->free_v, count},
-      {&bar->v1, count},
-      {&bar->v2, count},
-      {&bar->q1, count},
-      {&undo->displaced, count},
-      {&undo->reflected, count},
-      {&undo->start, count},
-      {&undo->ground0, count},
-      {&undo->ground1, count},
-      {&undo->back, count},
-      {&step->joint_impulse, rows},
-      {&bar->joint_impulse, rows},
-      {&step->pushed, 2 * joints},
-      {&undo->feed, joints},
-      {&undo->impulse_bar, rows},
-      {&undo->waiting_impulse, rows},
-      {&undo->waiting_reaction, 3 * joints},
+  double **const of_slots[] = {
+      &step->q0,      &step->v0,      &step->force,     &step->mass, &step->free_v,    &step->v1,
+      &step->v2,      &step->q1,      &bar->q0,         &bar->v0,    &bar->force,      &bar->mass,
+      &bar->free_v,   &bar->v1,       &bar->v2,         &bar->q1,    &undo->displaced, &undo->start,
+      &undo->ground0, &undo->ground1, &undo->reflected, &undo->back,
   };
-  enum { ARRAYS = sizeof arrays / sizeof *arrays };
-  // All zero, in one block of memory.
-  size_t total = 0;
-  for (int i = 0; i < ARRAYS; i++) {
-    total += arrays[i].count;
+  double **const of_rows[] = {&step->joint_impulse, &bar->joint_impulse, &undo->impulse_bar,
+                              &undo->waiting_impulse};
+  enum { SLOTS = sizeof of_slots / sizeof *of_slots, ROWS = sizeof of_rows / sizeof *of_rows };
+  // In one block, which is zeroed at once.
+  double *v = S2_TAKE_ZEROED(arena, double, SLOTS *count + ROWS * rows + 6 * joints);
+  for (int i = 0; i < SLOTS; i++, v += count) {
+    *of_slots[i] = v;
   }
-  double *v = S2_TAKE_ZEROED(arena, double, total); // in one block: zeroed at once
-  for (int i = 0; i < ARRAYS; i++) {
-    *arrays[i].at = v;
-    v += arrays[i].count;
+  for (int i = 0; i < ROWS; i++, v += rows) {
+    *of_rows[i] = v;
   }
+  step->pushed = v;
+  undo->feed = v + 2 * joints;
+  undo->waiting_reaction = v + 3 * joints;
   // The world that was, and who answers for the program in it.
   undo->back_at = S2_NONE;
   undo->notes = notes;

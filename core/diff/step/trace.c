@@ -55,7 +55,7 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
 // derivative may be nothing but rounding, also of this part of the largest by the state.
 static const double SAME = 1e-9, LEAST = 1e-3;
 
-static double largest(const double *x, int count, int stride) {
+static double trace_largest(const double *x, int count, int stride) {
   double most = 0;
   for (int i = 0; i < count; i++) {
     most = fmax(most, fabs(x[(ptrdiff_t)i * stride]));
@@ -64,11 +64,12 @@ static double largest(const double *x, int count, int stride) {
 }
 
 // Of structures of doubles alone, each field by itself.
-static bool same(const void *a, const void *b, int count, size_t size, double least) {
+static bool trace_same(const void *a, const void *b, int count, size_t size, double least) {
   int fields = (int)(size / sizeof(double));
   for (int k = 0; k < fields; k++) {
     const double *x = (const double *)a + k, *y = (const double *)b + k;
-    double most = SAME * fmax(least, fmax(largest(x, count, fields), largest(y, count, fields)));
+    double most =
+        SAME * fmax(least, fmax(trace_largest(x, count, fields), trace_largest(y, count, fields)));
     for (int i = 0; i < count; i++) {
       ptrdiff_t at = (ptrdiff_t)i * fields;
       if (!(fabs(x[at] - y[at]) <= most)) { // or a NaN
@@ -81,8 +82,8 @@ static bool same(const void *a, const void *b, int count, size_t size, double le
 
 // By a restitution of 0 there is a derivative to one side alone. On that side what it throws
 // leaves, as the first sweep has it.
-static void forget_zero_restitution(const S2Fixed *fixed, const S2WorldGradient *from,
-                                    S2WorldGradient *to) {
+static void trace_forget_zero_restitution(const S2Fixed *fixed, const S2WorldGradient *from,
+                                          S2WorldGradient *to) {
   for (int i = 0; i < fixed->bodies; i++) {
     if (fixed->body[i].restitution == 0) {
       to->body[i].restitution = from->body[i].restitution;
@@ -95,19 +96,21 @@ static void forget_zero_restitution(const S2Fixed *fixed, const S2WorldGradient 
   }
 }
 
-static bool same_gradients(const S2WorldGradient *a, const S2WorldGradient *b) {
+static bool trace_same_gradients(const S2WorldGradient *a, const S2WorldGradient *b) {
   size_t three = 3 * sizeof(double), vector = sizeof(S2Vec2);
-  double least = LEAST * fmax(largest(a->q, 3 * a->slots, 1), largest(a->v, 3 * a->slots, 1));
+  double least =
+      LEAST * fmax(trace_largest(a->q, 3 * a->slots, 1), trace_largest(a->v, 3 * a->slots, 1));
   // Settings as one more array.
   const double settings_a[] = {a->gravity.x, a->gravity.y, a->dt, a->alpha, a->beta, a->time};
   const double settings_b[] = {b->gravity.x, b->gravity.y, b->dt, b->alpha, b->beta, b->time};
-  return same(a->q, b->q, a->slots, three, least) && same(a->v, b->v, a->slots, three, least) &&
-         same(a->f, b->f, a->slots, three, least) &&
-         same(a->body, b->body, a->slots, sizeof *a->body, least) &&
-         same(a->piece, b->piece, a->pieces, sizeof *a->piece, least) &&
-         same(a->vertex, b->vertex, a->vertices, vector, least) &&
-         same(a->joint, b->joint, a->joints, sizeof *a->joint, least) &&
-         same(settings_a, settings_b, 1, sizeof settings_a, least);
+  return trace_same(a->q, b->q, a->slots, three, least) &&
+         trace_same(a->v, b->v, a->slots, three, least) &&
+         trace_same(a->f, b->f, a->slots, three, least) &&
+         trace_same(a->body, b->body, a->slots, sizeof *a->body, least) &&
+         trace_same(a->piece, b->piece, a->pieces, sizeof *a->piece, least) &&
+         trace_same(a->vertex, b->vertex, a->vertices, vector, least) &&
+         trace_same(a->joint, b->joint, a->joints, sizeof *a->joint, least) &&
+         trace_same(settings_a, settings_b, 1, sizeof settings_a, least);
 }
 
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena) {
@@ -121,10 +124,10 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   S2Status status = s2_trace_sweep(trace, 0, &found, gradient, arena);
   if (status.code == S2_OK && found != 0) {
     status = s2_trace_sweep(trace, S2_VJP_OTHER_SIDE | S2_VJP_OTHER_SHARE, &ignored, other, arena);
-    forget_zero_restitution(trace->notes.fixed, gradient, other);
+    trace_forget_zero_restitution(trace->notes.fixed, gradient, other);
     // Both derivatives of the step have to be one.
     bool sound = status.code == S2_OK && (other->flags & ~gradient->flags) == 0;
-    gradient->flags |= sound && same_gradients(gradient, other) ? 0 : S2_GRADIENT_WEAK;
+    gradient->flags |= sound && trace_same_gradients(gradient, other) ? 0 : S2_GRADIENT_WEAK;
   }
   s2_memory_free(other->contact);
   s2_arena_rewind(arena, mark);

@@ -12,7 +12,7 @@ enum {
   BLOCK = 1024 // numbers; sums of blocks are added in turn, which keeps rounding small
 };
 
-static double sum_of(size_t count, const double *a, size_t stride) {
+static double axes_sum_of(size_t count, const double *a, size_t stride) {
   double total = 0;
   for (size_t start = 0; start < count; start += BLOCK) {
     size_t end = count - start < BLOCK ? count : start + BLOCK, i = start;
@@ -32,7 +32,7 @@ static double sum_of(size_t count, const double *a, size_t stride) {
 }
 
 // The first of the largest (smallest); a nan is both.
-static size_t extreme_of(S2ArrayReduce op, size_t count, const double *a, size_t stride) {
+static size_t axes_extreme_of(S2ArrayReduce op, size_t count, const double *a, size_t stride) {
   size_t best = 0;
   for (size_t i = 0; i < count; i++) {
     double x = a[i * stride], y = a[best * stride];
@@ -51,7 +51,7 @@ typedef struct Lines {
   size_t results, count, stride, step;
 } Lines;
 
-static Lines lines_of(S2ArrayAxis axis, S2Size in) {
+static Lines axes_lines_of(S2ArrayAxis axis, S2Size in) {
   size_t rows = (size_t)in.rows, columns = (size_t)in.columns;
   switch (axis) {
   case S2_ARRAY_OVER_ROWS:
@@ -72,21 +72,21 @@ S2Size s2_array_reduce_shape(S2Size in, S2ArrayAxis axis) {
 }
 
 void s2_array_reduce(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double *a, double *out) {
-  Lines lines = lines_of(axis, in);
+  Lines lines = axes_lines_of(axis, in);
   for (size_t k = 0; k < lines.results; k++) {
     const double *from = a + k * lines.step;
     if (op == S2_ARRAY_SUM || op == S2_ARRAY_MEAN) {
-      double sum = sum_of(lines.count, from, lines.stride);
+      double sum = axes_sum_of(lines.count, from, lines.stride);
       out[k] = op == S2_ARRAY_SUM ? sum : sum / (double)lines.count;
     } else {
-      out[k] = from[extreme_of(op, lines.count, from, lines.stride) * lines.stride];
+      out[k] = from[axes_extreme_of(op, lines.count, from, lines.stride) * lines.stride];
     }
   }
 }
 
 void s2_array_reduce_vjp(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double *a,
                          const double *dl_dout, double *dl_da) {
-  Lines lines = lines_of(axis, in);
+  Lines lines = axes_lines_of(axis, in);
   for (size_t k = 0; k < lines.results; k++) {
     const double *from = a + k * lines.step;
     double *to = dl_da + k * lines.step;
@@ -96,7 +96,7 @@ void s2_array_reduce_vjp(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const do
         to[i * lines.stride] += each;
       }
     } else {
-      to[extreme_of(op, lines.count, from, lines.stride) * lines.stride] += dl_dout[k];
+      to[axes_extreme_of(op, lines.count, from, lines.stride) * lines.stride] += dl_dout[k];
     }
   }
 }

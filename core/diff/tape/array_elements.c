@@ -25,7 +25,7 @@ bool s2_array_finite(size_t count, const double *a) {
   return sum == 0;
 }
 
-static double sign(double x) {
+static double element_sign(double x) {
   return x > 0 ? 1 : x < 0 ? -1 : 0;
 }
 
@@ -33,8 +33,8 @@ static double sign(double x) {
 
 #define UNARY_TABLE(ROW)                                                                           \
   ROW(NEGATE, "negate", -x, -1)                                                                    \
-  ROW(ABS, "abs", fabs(x), sign(x))                                                                \
-  ROW(SIGN, "sign", sign(x), 0)                                                                    \
+  ROW(ABS, "abs", fabs(x), element_sign(x))                                                        \
+  ROW(SIGN, "sign", element_sign(x), 0)                                                            \
   ROW(FLOOR, "floor", floor(x), 0)                                                                 \
   ROW(RELU, "relu", x > 0 ? x : x * 0 + 0, x > 0 ? 1 : 0)                                          \
   ROW(SQRT, "sqrt", sqrt(x), 0.5 / o)                                                              \
@@ -105,11 +105,11 @@ S2Status s2_array_broadcast(S2Size a, S2Size b, S2Size *out) {
 }
 
 // d(x^y)/dy; x^y is 0 for all y near the present one where x = 0 < y.
-static double power_exponent_partial(double x, double y, double o) {
+static double element_power_exponent_partial(double x, double y, double o) {
   return x == 0 && y > 0 ? 0 : o * log(x);
 }
 
-static double tie(double x, double y) { // part of the derivative that goes to x if larger
+static double element_tie(double x, double y) { // part of the derivative that goes to x if larger
   return x > y ? 1 : x < y ? 0 : 0.5;
 }
 
@@ -119,10 +119,10 @@ static double tie(double x, double y) { // part of the derivative that goes to x
   ROW(MULTIPLY, "multiply", x *y, y, x)                                                            \
   ROW(DIVIDE, "divide", x / y, 1 / y, -o / y)                                                      \
   ROW(POWER, "power", y == 2 ? x * x : pow(x, y), y == 0 ? 0 : y * pow(x, y - 1),                  \
-      power_exponent_partial(x, y, o))                                                             \
+      element_power_exponent_partial(x, y, o))                                                     \
   ROW(ATAN2, "atan2", atan2(x, y), y / (x * x + y * y), -x / (x * x + y * y))                      \
-  ROW(MAXIMUM, "max", x > y || isnan(x) ? x : y, tie(x, y), tie(y, x))                             \
-  ROW(MINIMUM, "min", x < y || isnan(x) ? x : y, tie(y, x), tie(x, y))                             \
+  ROW(MAXIMUM, "max", x > y || isnan(x) ? x : y, element_tie(x, y), element_tie(y, x))             \
+  ROW(MINIMUM, "min", x < y || isnan(x) ? x : y, element_tie(y, x), element_tie(x, y))             \
   ROW(LESS, "less", x < y, 0, 0)                                                                   \
   ROW(LESS_EQUAL, "less_equal", x <= y, 0, 0)                                                      \
   ROW(EQUAL, "equal", x == y, 0, 0)
@@ -133,7 +133,7 @@ typedef struct Loop {
   size_t a_row, a_column, b_row, b_column; // strides, 0: repeated
 } Loop;
 
-static Loop loop_over(S2Size a, S2Size b) {
+static Loop element_loop_over(S2Size a, S2Size b) {
   Loop loop = {.rows = (size_t)(a.rows == 1 ? b.rows : a.rows),
                .columns = (size_t)(a.columns == 1 ? b.columns : a.columns),
                .a_row = a.rows == 1 ? 0 : (size_t)a.columns,
@@ -200,7 +200,7 @@ const char *s2_array_binary_name(S2ArrayBinary op) {
 
 void s2_array_binary(S2ArrayBinary op, S2Size a_shape, const double *a, S2Size b_shape,
                      const double *b, double *out) {
-  Loop loop = loop_over(a_shape, b_shape);
+  Loop loop = element_loop_over(a_shape, b_shape);
   switch (op) {
     BINARY_TABLE(BINARY_FORWARD)
   case S2_ARRAY_BINARY_COUNT:
@@ -210,7 +210,7 @@ void s2_array_binary(S2ArrayBinary op, S2Size a_shape, const double *a, S2Size b
 
 void s2_array_binary_vjp(S2ArrayBinary op, const S2ArrayPair *in, const double *out,
                          const double *dl_dout, double *dl_da, double *dl_db) {
-  Loop loop = loop_over(in->a_shape, in->b_shape);
+  Loop loop = element_loop_over(in->a_shape, in->b_shape);
   switch (op) {
     BINARY_TABLE(BINARY_BACKWARD)
   case S2_ARRAY_BINARY_COUNT:

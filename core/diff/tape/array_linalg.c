@@ -7,26 +7,26 @@
 #include <math.h>
 #include <string.h>
 
-static double *take(S2Arena *arena, int rows, int columns) {
+static double *linalg_take(S2Arena *arena, int rows, int columns) {
   return S2_TAKE(arena, double, (size_t)rows *(size_t)columns + 1);
 }
 
-static void transpose(int rows, int columns, const double *a, double *out) {
+static void linalg_transpose(int rows, int columns, const double *a, double *out) {
   const S2ArrayBlock block = {columns, rows, 0, 1, columns};
   s2_array_gather(&block, a, out);
 }
 
-static S2Status not_finite(void) {
+static S2Status linalg_not_finite(void) {
   return s2_error(S2_UNSOLVED, "the matrix is not finite");
 }
 
-static S2Status no_convergence(const char *what) {
+static S2Status linalg_no_convergence(const char *what) {
   return s2_error(S2_UNSOLVED, "%s: no convergence", what);
 }
 
 // ---- Linear systems ---------------------------------------------------------------------------
 
-static double largest_row_sum(int n, const double *a) {
+static double linalg_largest_row_sum(int n, const double *a) {
   double largest = 0;
   for (int i = 0; i < n; i++) {
     double sum = 0;
@@ -41,8 +41,8 @@ static double largest_row_sum(int n, const double *a) {
 enum { SMALL = 16 }; // rows up to which a LAPACK call costs more than what it does
 
 // x := K^-1 x or K^-T x for the LAPACK factors of a small K.
-static void solve_small(int n, const double *factors, const int *pivot, bool transposed,
-                        double *x) {
+static void linalg_solve_small(int n, const double *factors, const int *pivot, bool transposed,
+                               double *x) {
   // K = P L U: rows change places first, ...
   for (int i = 0; !transposed && i < n; i++) {
     double swapped = x[i];
@@ -78,24 +78,24 @@ static void solve_small(int n, const double *factors, const int *pivot, bool tra
 }
 
 // K^-1 (or K^-T) times the columns of `x`, which lie one after the other.
-static void solve_columns(int n, int columns, const double *factors, const int *pivot,
-                          bool transposed, double *x) {
+static void linalg_solve_columns(int n, int columns, const double *factors, const int *pivot,
+                                 bool transposed, double *x) {
   if (n > SMALL) {
     LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, transposed ? 'T' : 'N', n, columns, factors, n, pivot, x,
                         n);
     return;
   }
   for (int i = 0; i < columns; i++) {
-    solve_small(n, factors, pivot, transposed, x + (ptrdiff_t)i * n);
+    linalg_solve_small(n, factors, pivot, transposed, x + (ptrdiff_t)i * n);
   }
 }
 
 // 1 / (|K| |K^-1|) of the factored K, in the norm of the largest column sum; `norm` is |K|.
-static double condition_of(int n, const double *factors, const int *pivot, double norm,
-                           S2Arena *arena) {
+static double linalg_condition_of(int n, const double *factors, const int *pivot, double norm,
+                                  S2Arena *arena) {
   double condition = 0, inverse = 0;
   if (n > SMALL) {
-    double *work = take(arena, 4, n);
+    double *work = linalg_take(arena, 4, n);
     int *integers = S2_TAKE(arena, int, n);
     LAPACKE_dgecon_work(LAPACK_COL_MAJOR, '1', n, factors, n, norm, &condition, work, integers);
     return condition;
@@ -103,7 +103,7 @@ static double condition_of(int n, const double *factors, const int *pivot, doubl
   for (int j = 0; j < n; j++) {
     double column[SMALL] = {0}, sum = 0;
     column[j] = 1;
-    solve_small(n, factors, pivot, false, column);
+    linalg_solve_small(n, factors, pivot, false, column);
     for (int i = 0; i < n; i++) {
       sum += fabs(column[i]);
     }
@@ -119,22 +119,22 @@ S2Status s2_array_solve(int n, int columns, const double *a, const double *b, do
     return s2_ok();
   }
   if (!s2_array_finite(size, a)) {
-    return not_finite();
+    return linalg_not_finite();
   }
   memcpy(factors, a, size * sizeof *a);
   if (LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, factors, n, pivot) != 0) {
     return s2_error(S2_UNSOLVED, "singular matrix");
   }
   // what is factored is the transpose: its column sums are our row sums
-  double condition = condition_of(n, factors, pivot, largest_row_sum(n, a), arena);
+  double condition = linalg_condition_of(n, factors, pivot, linalg_largest_row_sum(n, a), arena);
   if (!(condition >= DBL_EPSILON)) {
     return s2_error(S2_UNSOLVED, "singular matrix to working precision (condition 1/%.2g)",
                     condition);
   }
-  double *right = take(arena, columns, n);
-  transpose(n, columns, b, right);
-  solve_columns(n, columns, factors, pivot, true, right);
-  transpose(columns, n, right, x);
+  double *right = linalg_take(arena, columns, n);
+  linalg_transpose(n, columns, b, right);
+  linalg_solve_columns(n, columns, factors, pivot, true, right);
+  linalg_transpose(columns, n, right, x);
   return s2_ok();
 }
 
@@ -144,10 +144,10 @@ void s2_array_solve_vjp(int n, int columns, const double *factors, const int *pi
   if (n == 0 || columns == 0) {
     return;
   }
-  double *right = take(arena, columns, n), *back = take(arena, n, columns);
-  transpose(n, columns, dl_dx, right);
-  solve_columns(n, columns, factors, pivot, false, right);
-  transpose(columns, n, right, back); // A^-T dl/dX
+  double *right = linalg_take(arena, columns, n), *back = linalg_take(arena, n, columns);
+  linalg_transpose(n, columns, dl_dx, right);
+  linalg_solve_columns(n, columns, factors, pivot, false, right);
+  linalg_transpose(columns, n, right, back); // A^-T dl/dX
   if (dl_da != NULL) {
     const S2ArrayProduct outer = {n, columns, n, S2_ARRAY_PLAIN, S2_ARRAY_TRANSPOSED, -1, 1};
     s2_array_product(&outer, back, x, dl_da);
@@ -159,7 +159,7 @@ void s2_array_solve_vjp(int n, int columns, const double *factors, const int *pi
 }
 
 S2Status s2_array_inverse(int n, const double *a, double *out, S2Arena *arena) {
-  double *identity = take(arena, n, n), *factors = take(arena, n, n);
+  double *identity = linalg_take(arena, n, n), *factors = linalg_take(arena, n, n);
   int *pivot = S2_TAKE(arena, int, n + 1);
   memset(identity, 0, (size_t)n * (size_t)n * sizeof *identity);
   for (int i = 0; i < n; i++) {
@@ -169,7 +169,7 @@ S2Status s2_array_inverse(int n, const double *a, double *out, S2Arena *arena) {
 }
 
 double s2_array_determinant(int n, const double *a, S2Arena *arena) {
-  double *factors = take(arena, n, n), product = 1;
+  double *factors = linalg_take(arena, n, n), product = 1;
   int *pivot = S2_TAKE(arena, int, n + 1);
   if (n == 0) {
     return 1;
@@ -191,7 +191,7 @@ S2Status s2_array_cholesky(int n, const double *a, double *out) {
     }
   }
   if (!s2_array_finite(width * width, out)) {
-    return not_finite();
+    return linalg_not_finite();
   }
   if (n > 0 && LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', n, out, n) != 0) {
     return s2_error(S2_UNSOLVED, "the matrix is not positive definite");
@@ -202,8 +202,9 @@ S2Status s2_array_cholesky(int n, const double *a, double *out) {
 S2Status s2_array_least_squares(int rows, int n, int columns, const double *a, const double *b,
                                 double *x, int *rank, S2Arena *arena) {
   int k = rows < n ? rows : n, full = 0;
-  double *u = take(arena, rows, k), *s = take(arena, k, 1), *v = take(arena, n, k);
-  double *inner = take(arena, k, columns);
+  double *u = linalg_take(arena, rows, k), *s = linalg_take(arena, k, 1),
+         *v = linalg_take(arena, n, k);
+  double *inner = linalg_take(arena, k, columns);
   S2_TRY(s2_array_svd(rows, n, a, u, s, v, arena));
   const S2ArrayProduct left = {k, rows, columns, S2_ARRAY_TRANSPOSED, S2_ARRAY_PLAIN, 1, 0};
   s2_array_product(&left, u, b, inner);
@@ -231,15 +232,15 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
     return s2_ok();
   }
   if (!s2_array_finite((size_t)rows * (size_t)columns, a)) {
-    return not_finite();
+    return linalg_not_finite();
   }
   // LAPACK wants columns; what it wants as work space for both calls.
-  double *factors = take(arena, columns, rows), *tau = take(arena, k, 1), wanted[2];
-  transpose(rows, columns, a, factors);
+  double *factors = linalg_take(arena, columns, rows), *tau = linalg_take(arena, k, 1), wanted[2];
+  linalg_transpose(rows, columns, a, factors);
   LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, rows, columns, factors, rows, tau, &wanted[0], -1);
   LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, rows, k, k, factors, rows, tau, &wanted[1], -1);
   int size = (int)fmax(wanted[0], wanted[1]);
-  double *work = take(arena, size, 1);
+  double *work = linalg_take(arena, size, 1);
   // R is above the diagonal, ...
   LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, rows, columns, factors, rows, tau, work, size);
   for (int i = 0; i < k; i++) {
@@ -250,7 +251,7 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
   }
   // ... Q is made of what is below.
   LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, rows, k, k, factors, rows, tau, work, size);
-  transpose(k, rows, factors, q);
+  linalg_transpose(k, rows, factors, q);
   // Unique: no number on the diagonal of R is negative.
   for (int i = 0; i < k; i++) {
     double *row = r + (size_t)i * (size_t)columns;
@@ -267,7 +268,7 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
 }
 
 // Is the largest number of a column, the first of equal ones, negative?
-static bool points_down(int rows, int columns, const double *a, int column) {
+static bool linalg_points_down(int rows, int columns, const double *a, int column) {
   double largest = 0;
   for (int i = 0; i < rows; i++) {
     double x = a[(size_t)i * (size_t)columns + (size_t)column];
@@ -276,7 +277,7 @@ static bool points_down(int rows, int columns, const double *a, int column) {
   return largest < 0;
 }
 
-static void negate_column(int rows, int columns, double *a, int column) {
+static void linalg_negate_column(int rows, int columns, double *a, int column) {
   for (int i = 0; i < rows; i++) {
     a[(size_t)i * (size_t)columns + (size_t)column] *= -1;
   }
@@ -289,32 +290,33 @@ S2Status s2_array_svd(int rows, int columns, const double *a, double *u, double 
     return s2_ok();
   }
   if (!s2_array_finite((size_t)rows * (size_t)columns, a)) {
-    return not_finite();
+    return linalg_not_finite();
   }
   // A' = V diag(s) U': what LAPACK calls U is our V by columns, and its V' is our U by rows.
-  double *copy = take(arena, rows, columns), *v_columns = take(arena, k, columns), wanted = 0;
+  double *copy = linalg_take(arena, rows, columns), *v_columns = linalg_take(arena, k, columns),
+         wanted = 0;
   int *integers = S2_TAKE(arena, int, 8 * (size_t)k);
   memcpy(copy, a, (size_t)rows * (size_t)columns * sizeof *a);
   LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, 'S', columns, rows, copy, columns, s, v_columns, columns, u,
                       k, &wanted, -1, integers);
   int size = (int)wanted;
-  double *work = take(arena, size, 1);
+  double *work = linalg_take(arena, size, 1);
   if (LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, 'S', columns, rows, copy, columns, s, v_columns,
                           columns, u, k, work, size, integers) != 0) {
-    return no_convergence("singular values");
+    return linalg_no_convergence("singular values");
   }
-  transpose(k, columns, v_columns, v);
+  linalg_transpose(k, columns, v_columns, v);
   // Unique signs: the largest number of each column of U is positive.
   for (int i = 0; i < k; i++) {
-    if (points_down(rows, k, u, i)) {
-      negate_column(rows, k, u, i);
-      negate_column(columns, k, v, i);
+    if (linalg_points_down(rows, k, u, i)) {
+      linalg_negate_column(rows, k, u, i);
+      linalg_negate_column(columns, k, v, i);
     }
   }
   return s2_ok();
 }
 
-static bool is_symmetric(int n, const double *a) {
+static bool linalg_is_symmetric(int n, const double *a) {
   for (size_t i = 0; i < (size_t)n; i++) {
     for (size_t j = 0; j < i; j++) {
       if (a[i * (size_t)n + j] != a[j * (size_t)n + i]) {
@@ -326,33 +328,34 @@ static bool is_symmetric(int n, const double *a) {
 }
 
 // Eigenvectors are left in `columns`, one after the other.
-static S2Status symmetric_eigen(int n, const double *a, double *values, double *columns,
-                                S2Arena *arena) {
+static S2Status linalg_symmetric_eigen(int n, const double *a, double *values, double *columns,
+                                       S2Arena *arena) {
   double wanted = 0;
   memcpy(columns, a, (size_t)n * (size_t)n * sizeof *a);
   LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'L', n, columns, n, values, &wanted, -1);
   int size = (int)wanted;
-  double *work = take(arena, size, 1);
+  double *work = linalg_take(arena, size, 1);
   if (LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'L', n, columns, n, values, work, size) != 0) {
-    return no_convergence("eigenvalues");
+    return linalg_no_convergence("eigenvalues");
   }
   return s2_ok();
 }
 
-static S2Status general_eigen(int n, const double *a, double *values, double *imaginary,
-                              double *columns, S2Arena *arena) {
-  double *copy = take(arena, n, n), *re = take(arena, n, 1), *im = take(arena, n, 1), wanted = 0;
-  double *found = take(arena, n, n);
+static S2Status linalg_general_eigen(int n, const double *a, double *values, double *imaginary,
+                                     double *columns, S2Arena *arena) {
+  double *copy = linalg_take(arena, n, n), *re = linalg_take(arena, n, 1),
+         *im = linalg_take(arena, n, 1), wanted = 0;
+  double *found = linalg_take(arena, n, n);
   int *order = S2_TAKE(arena, int, n);
   // Columns of right vectors, in the order LAPACK finds them.
-  transpose(n, n, a, copy);
+  linalg_transpose(n, n, a, copy);
   LAPACKE_dgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, copy, n, re, im, NULL, n, found, n, &wanted,
                      -1);
   int size = (int)wanted;
-  double *work = take(arena, size, 1);
+  double *work = linalg_take(arena, size, 1);
   if (LAPACKE_dgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, copy, n, re, im, NULL, n, found, n, work,
                          size) != 0) {
-    return no_convergence("eigenvalues");
+    return linalg_no_convergence("eigenvalues");
   }
   // By real parts, insertion sort:
   for (int i = 0; i < n; i++) { // stable: conjugate pairs stay together
@@ -378,19 +381,19 @@ S2Status s2_array_eigen(int n, const double *a, double *values, double *imaginar
     return s2_ok();
   }
   if (!s2_array_finite((size_t)n * (size_t)n, a)) {
-    return not_finite();
+    return linalg_not_finite();
   }
-  double *columns = take(arena, n, n);
-  if (is_symmetric(n, a)) {
+  double *columns = linalg_take(arena, n, n);
+  if (linalg_is_symmetric(n, a)) {
     memset(imaginary, 0, (size_t)n * sizeof *imaginary);
-    S2_TRY(symmetric_eigen(n, a, values, columns, arena));
+    S2_TRY(linalg_symmetric_eigen(n, a, values, columns, arena));
   } else {
-    S2_TRY(general_eigen(n, a, values, imaginary, columns, arena));
+    S2_TRY(linalg_general_eigen(n, a, values, imaginary, columns, arena));
   }
-  transpose(n, n, columns, vectors);
+  linalg_transpose(n, n, columns, vectors);
   for (int i = 0; i < n; i++) {
-    if (imaginary[i] == 0 && points_down(n, n, vectors, i)) {
-      negate_column(n, n, vectors, i);
+    if (imaginary[i] == 0 && linalg_points_down(n, n, vectors, i)) {
+      linalg_negate_column(n, n, vectors, i);
     }
   }
   return s2_ok();
@@ -417,7 +420,7 @@ static const double pade[PADE_COUNT] = {64764752532480000,
                                         182,
                                         1};
 
-static void add_scaled(size_t size, double scale, const double *a, double *out) {
+static void linalg_add_scaled(size_t size, double scale, const double *a, double *out) {
   for (size_t i = 0; i < size; i++) {
     out[i] += scale * a[i];
   }
@@ -426,16 +429,17 @@ static void add_scaled(size_t size, double scale, const double *a, double *out) 
 S2Status s2_array_exponential(int n, const double *a, double *out, S2Arena *arena) {
   size_t size = (size_t)n * (size_t)n, bytes = size * sizeof *a;
   if (!s2_array_finite(size, a)) {
-    return not_finite();
+    return linalg_not_finite();
   }
   // exp(a) = exp(a / 2^s)^(2^s), with a / 2^s so small that the approximant is exact.
   int squarings = 0;
-  frexp(largest_row_sum(n, a) / PADE_RADIUS, &squarings);
+  frexp(linalg_largest_row_sum(n, a) / PADE_RADIUS, &squarings);
   squarings = squarings < 0 ? 0 : squarings;
   const S2ArrayProduct times = {n, n, n, S2_ARRAY_PLAIN, S2_ARRAY_PLAIN, 1, 0};
-  double *x = take(arena, n, n), *square = take(arena, n, n), *power = take(arena, n, n);
-  double *even = S2_TAKE_ZEROED(arena, double, size + 1), *factors = take(arena, n, n);
-  double *odd = S2_TAKE_ZEROED(arena, double, size + 1), *next = take(arena, n, n);
+  double *x = linalg_take(arena, n, n), *square = linalg_take(arena, n, n),
+         *power = linalg_take(arena, n, n);
+  double *even = S2_TAKE_ZEROED(arena, double, size + 1), *factors = linalg_take(arena, n, n);
+  double *odd = S2_TAKE_ZEROED(arena, double, size + 1), *next = linalg_take(arena, n, n);
   int *pivot = S2_TAKE(arena, int, n + 1);
   for (size_t i = 0; i < size; i++) {
     x[i] = ldexp(a[i], -squarings);
@@ -444,8 +448,8 @@ S2Status s2_array_exponential(int n, const double *a, double *out, S2Arena *aren
   s2_array_product(&times, x, x, square);
   // Even and odd powers of the approximant of Pade.
   for (int i = 0; i < PADE_COUNT; i += 2) {
-    add_scaled(size, pade[i], power, even);
-    add_scaled(size, pade[i + 1], power, odd);
+    linalg_add_scaled(size, pade[i], power, even);
+    linalg_add_scaled(size, pade[i + 1], power, odd);
     s2_array_product(&times, power, square, next);
     memcpy(power, next, bytes);
   }

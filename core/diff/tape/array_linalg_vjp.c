@@ -7,13 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-static double *take(S2Arena *arena, int rows, int columns) {
+static double *linalg_take(S2Arena *arena, int rows, int columns) {
   return S2_TAKE(arena, double, (size_t)rows *(size_t)columns + 1);
 }
 
 // out = add * out + scale * A B, all dense.
-static void multiply(int m, int k, int n, const double *a, S2ArrayFlip a_flip, const double *b,
-                     S2ArrayFlip b_flip, double scale, double add, double *out) {
+static void linalg_multiply(int m, int k, int n, const double *a, S2ArrayFlip a_flip,
+                            const double *b, S2ArrayFlip b_flip, double scale, double add,
+                            double *out) {
   const S2ArrayProduct product = {m, k, n, a_flip, b_flip, scale, add};
   s2_array_product(&product, a, b, out);
 }
@@ -21,7 +22,7 @@ static void multiply(int m, int k, int n, const double *a, S2ArrayFlip a_flip, c
 #define PLAIN   S2_ARRAY_PLAIN
 #define FLIPPED S2_ARRAY_TRANSPOSED
 
-static bool all_zero(size_t count, const double *a) {
+static bool linalg_all_zero(size_t count, const double *a) {
   for (size_t i = 0; i < count; i++) {
     if (a[i] != 0) {
       return false;
@@ -31,21 +32,22 @@ static bool all_zero(size_t count, const double *a) {
 }
 
 // Numbers this close, relative to the largest, are taken as equal.
-static double gap_limit(int n, double largest) {
+static double linalg_gap_limit(int n, double largest) {
   return 16 * DBL_EPSILON * n * largest;
 }
 
 void s2_array_inverse_vjp(int n, const double *out, const double *dl_dout, double *dl_da,
                           S2Arena *arena) {
-  double *left = take(arena, n, n); // g_A = -Y' g_Y Y'
-  multiply(n, n, n, out, FLIPPED, dl_dout, PLAIN, 1, 0, left);
-  multiply(n, n, n, left, PLAIN, out, FLIPPED, -1, 1, dl_da);
+  double *left = linalg_take(arena, n, n); // g_A = -Y' g_Y Y'
+  linalg_multiply(n, n, n, out, FLIPPED, dl_dout, PLAIN, 1, 0, left);
+  linalg_multiply(n, n, n, left, PLAIN, out, FLIPPED, -1, 1, dl_da);
 }
 
 // g_A = g_d * (cofactors of A), which is det(U) det(V) U diag(product of the other s) V'.
 S2Status s2_array_determinant_vjp(int n, const double *a, double dl_dout, double *dl_da,
                                   S2Arena *arena) {
-  double *u = take(arena, n, n), *s = take(arena, n, 1), *v = take(arena, n, n);
+  double *u = linalg_take(arena, n, n), *s = linalg_take(arena, n, 1),
+         *v = linalg_take(arena, n, n);
   S2_TRY(s2_array_svd(n, n, a, u, s, v, arena));
   double turned = s2_array_determinant(n, u, arena) * s2_array_determinant(n, v, arena);
   for (int k = 0; k < n; k++) {
@@ -57,7 +59,7 @@ S2Status s2_array_determinant_vjp(int n, const double *a, double dl_dout, double
       u[(size_t)i * (size_t)n + (size_t)k] *= others;
     }
   }
-  multiply(n, n, n, u, PLAIN, v, FLIPPED, dl_dout, 1, dl_da);
+  linalg_multiply(n, n, n, u, PLAIN, v, FLIPPED, dl_dout, 1, dl_da);
   return s2_ok();
 }
 
@@ -65,8 +67,8 @@ S2Status s2_array_determinant_vjp(int n, const double *a, double dl_dout, double
 void s2_array_cholesky_vjp(int n, const double *out, const double *dl_dout, double *dl_da,
                            S2Arena *arena) {
   size_t width = (size_t)n;
-  double *p = take(arena, n, n);
-  multiply(n, n, n, out, FLIPPED, dl_dout, PLAIN, 1, 0, p);
+  double *p = linalg_take(arena, n, n);
+  linalg_multiply(n, n, n, out, FLIPPED, dl_dout, PLAIN, 1, 0, p);
   for (size_t i = 0; i < width; i++) {
     p[i * width + i] /= 2;
     for (size_t j = i + 1; j < width; j++) {
@@ -92,7 +94,8 @@ S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double 
                                     double *dl_da, double *dl_db, S2Arena *arena) {
   int m = in->rows, n = in->n, c = in->columns, k = m < n ? m : n;
   // P = V diag(1/s) U'
-  double *u = take(arena, m, k), *s = take(arena, k, 1), *v = take(arena, n, k);
+  double *u = linalg_take(arena, m, k), *s = linalg_take(arena, k, 1),
+         *v = linalg_take(arena, n, k);
   S2_TRY(s2_array_svd(m, n, in->a, u, s, v, arena));
   for (int j = 0; j < k; j++) {
     if (!(s[j] > DBL_EPSILON * (m > n ? m : n) * s[0])) {
@@ -104,9 +107,9 @@ S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double 
     }
   }
   // w = P' g_x
-  double *pseudo = take(arena, n, m), *w = take(arena, m, c);
-  multiply(n, k, m, v, PLAIN, u, FLIPPED, 1, 0, pseudo);
-  multiply(m, n, c, pseudo, FLIPPED, dl_dx, PLAIN, 1, 0, w);
+  double *pseudo = linalg_take(arena, n, m), *w = linalg_take(arena, m, c);
+  linalg_multiply(n, k, m, v, PLAIN, u, FLIPPED, 1, 0, pseudo);
+  linalg_multiply(m, n, c, pseudo, FLIPPED, dl_dx, PLAIN, 1, 0, w);
   if (dl_db != NULL) {
     for (size_t i = 0; i < (size_t)m * (size_t)c; i++) {
       dl_db[i] += w[i];
@@ -114,19 +117,20 @@ S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double 
   }
   if (dl_da != NULL) {
     // r = b - A x, P w, h = g_x - P A g_x, P' x
-    double *r = take(arena, m, c), *pw = take(arena, n, c), *h = take(arena, n, c);
-    double *image = take(arena, m, c), *px = take(arena, m, c);
+    double *r = linalg_take(arena, m, c), *pw = linalg_take(arena, n, c),
+           *h = linalg_take(arena, n, c);
+    double *image = linalg_take(arena, m, c), *px = linalg_take(arena, m, c);
     memcpy(r, in->b, (size_t)m * (size_t)c * sizeof *r);
-    multiply(m, n, c, in->a, PLAIN, in->x, PLAIN, -1, 1, r);
-    multiply(n, m, c, pseudo, PLAIN, w, PLAIN, 1, 0, pw);
-    multiply(m, n, c, in->a, PLAIN, dl_dx, PLAIN, 1, 0, image);
+    linalg_multiply(m, n, c, in->a, PLAIN, in->x, PLAIN, -1, 1, r);
+    linalg_multiply(n, m, c, pseudo, PLAIN, w, PLAIN, 1, 0, pw);
+    linalg_multiply(m, n, c, in->a, PLAIN, dl_dx, PLAIN, 1, 0, image);
     memcpy(h, dl_dx, (size_t)n * (size_t)c * sizeof *h);
-    multiply(n, m, c, pseudo, PLAIN, image, PLAIN, -1, 1, h);
-    multiply(m, n, c, pseudo, FLIPPED, in->x, PLAIN, 1, 0, px);
+    linalg_multiply(n, m, c, pseudo, PLAIN, image, PLAIN, -1, 1, h);
+    linalg_multiply(m, n, c, pseudo, FLIPPED, in->x, PLAIN, 1, 0, px);
     // The three terms of g_A.
-    multiply(m, c, n, r, PLAIN, pw, FLIPPED, 1, 1, dl_da);
-    multiply(m, c, n, w, PLAIN, in->x, FLIPPED, -1, 1, dl_da);
-    multiply(m, c, n, px, PLAIN, h, FLIPPED, 1, 1, dl_da);
+    linalg_multiply(m, c, n, r, PLAIN, pw, FLIPPED, 1, 1, dl_da);
+    linalg_multiply(m, c, n, w, PLAIN, in->x, FLIPPED, -1, 1, dl_da);
+    linalg_multiply(m, c, n, px, PLAIN, h, FLIPPED, 1, 1, dl_da);
   }
   return s2_ok();
 }
@@ -138,9 +142,11 @@ S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r
                          const double *dl_dq, const double *dl_dr, double *dl_da, S2Arena *arena) {
   int k = rows < columns ? rows : columns, behind = columns - k;
   size_t width = (size_t)k;
-  double *square = take(arena, k, k), *g_square = take(arena, k, k), *s = take(arena, k, k);
-  double *v = take(arena, k, behind), *g_v = take(arena, k, behind), *y = take(arena, rows, behind);
-  double *g_x = take(arena, rows, k), *g_y = take(arena, rows, behind), largest = 0;
+  double *square = linalg_take(arena, k, k), *g_square = linalg_take(arena, k, k),
+         *s = linalg_take(arena, k, k);
+  double *v = linalg_take(arena, k, behind), *g_v = linalg_take(arena, k, behind),
+         *y = linalg_take(arena, rows, behind);
+  double *g_x = linalg_take(arena, rows, k), *g_y = linalg_take(arena, rows, behind), largest = 0;
   const S2ArrayBlock first = {k, k, 0, columns, 1}, last = {k, behind, k, columns, 1};
   // R and its adjoint: the square, and V behind it.
   s2_array_gather(&first, r, square);
@@ -152,30 +158,30 @@ S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r
     largest = fmax(largest, fabs(square[i * (width + 1)]));
   }
   for (size_t i = 0; i < width; i++) {
-    if (!(square[i * (width + 1)] > gap_limit(k, largest))) {
+    if (!(square[i * (width + 1)] > linalg_gap_limit(k, largest))) {
       return s2_error(S2_UNSOLVED, "qr: no derivative where the columns depend on each other");
     }
   }
   // g_Q += Y g_V'
   memcpy(g_x, dl_dq, (size_t)rows * width * sizeof *g_x);
-  multiply(rows, k, behind, q, PLAIN, v, PLAIN, 1, 0, y);
-  multiply(rows, behind, k, y, PLAIN, g_v, FLIPPED, 1, 1, g_x);
+  linalg_multiply(rows, k, behind, q, PLAIN, v, PLAIN, 1, 0, y);
+  linalg_multiply(rows, behind, k, y, PLAIN, g_v, FLIPPED, 1, 1, g_x);
   // S: the lower triangle of R g_R' - g_Q' Q, and the same above.
-  multiply(k, k, k, square, PLAIN, g_square, FLIPPED, 1, 0, s);
-  multiply(k, rows, k, g_x, FLIPPED, q, PLAIN, -1, 1, s);
+  linalg_multiply(k, k, k, square, PLAIN, g_square, FLIPPED, 1, 0, s);
+  linalg_multiply(k, rows, k, g_x, FLIPPED, q, PLAIN, -1, 1, s);
   for (size_t i = 0; i < width; i++) {
     for (size_t j = i + 1; j < width; j++) {
       s[i * width + j] = s[j * width + i];
     }
   }
   // g_X = (g_Q + Q S) R^-T
-  multiply(rows, k, k, q, PLAIN, s, PLAIN, 1, 1, g_x);
+  linalg_multiply(rows, k, k, q, PLAIN, s, PLAIN, 1, 1, g_x);
   if (k > 0) {
     cblas_dtrsm(CblasRowMajor, CblasRight, CblasUpper, CblasTrans, CblasNonUnit, rows, k, 1, square,
                 k, g_x, k);
   }
   // g_Y = Q g_V
-  multiply(rows, k, behind, q, PLAIN, g_v, PLAIN, 1, 0, g_y);
+  linalg_multiply(rows, k, behind, q, PLAIN, g_v, PLAIN, 1, 0, g_y);
   const S2ArrayBlock to_x = {rows, k, 0, columns, 1}, to_y = {rows, behind, k, columns, 1};
   s2_array_scatter_add(&to_x, g_x, dl_da);
   s2_array_scatter_add(&to_y, g_y, dl_da);
@@ -185,11 +191,11 @@ S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r
 // ---- Singular values --------------------------------------------------------------------------
 
 // w += (F .* (B' g_B - g_B' B)) with F_ij = 1 / (s_j^2 - s_i^2), times s_j (U) or s_i (V).
-static void add_turning(const S2ArraySvd *in, int rows, int k, const double *b, const double *dl_db,
-                        bool by_row, double *w, S2Arena *arena) {
+static void linalg_add_turning(const S2ArraySvd *in, int rows, int k, const double *b,
+                               const double *dl_db, bool by_row, double *w, S2Arena *arena) {
   size_t width = (size_t)k;
-  double *inner = take(arena, k, k);
-  multiply(k, rows, k, b, FLIPPED, dl_db, PLAIN, 1, 0, inner);
+  double *inner = linalg_take(arena, k, k);
+  linalg_multiply(k, rows, k, b, FLIPPED, dl_db, PLAIN, 1, 0, inner);
   for (size_t i = 0; i < width; i++) {
     for (size_t j = 0; j < width; j++) {
       if (i != j) {
@@ -202,12 +208,12 @@ static void add_turning(const S2ArraySvd *in, int rows, int k, const double *b, 
 }
 
 // out (rows x k) = (I - B B') g_B diag(1 / s)
-static void outside(const S2ArraySvd *in, int rows, int k, const double *b, const double *dl_db,
-                    double *out, S2Arena *arena) {
-  double *inner = take(arena, k, k);
-  multiply(k, rows, k, b, FLIPPED, dl_db, PLAIN, 1, 0, inner);
+static void linalg_outside(const S2ArraySvd *in, int rows, int k, const double *b,
+                           const double *dl_db, double *out, S2Arena *arena) {
+  double *inner = linalg_take(arena, k, k);
+  linalg_multiply(k, rows, k, b, FLIPPED, dl_db, PLAIN, 1, 0, inner);
   memcpy(out, dl_db, (size_t)rows * (size_t)k * sizeof *out);
-  multiply(rows, k, k, b, PLAIN, inner, PLAIN, -1, 1, out);
+  linalg_multiply(rows, k, k, b, PLAIN, inner, PLAIN, -1, 1, out);
   for (int i = 0; i < rows; i++) {
     for (int j = 0; j < k; j++) {
       out[(size_t)i * (size_t)k + (size_t)j] /= in->s[j];
@@ -220,13 +226,14 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
                           const double *dl_dv, double *dl_da, S2Arena *arena) {
   int m = in->rows, n = in->columns, k = m < n ? m : n;
   size_t width = (size_t)k;
-  bool vectors = !all_zero((size_t)m * width, dl_du) || !all_zero((size_t)n * width, dl_dv);
-  double *w = S2_TAKE_ZEROED(arena, double, width *width + 1), *left = take(arena, m, k);
+  bool vectors =
+      !linalg_all_zero((size_t)m * width, dl_du) || !linalg_all_zero((size_t)n * width, dl_dv);
+  double *w = S2_TAKE_ZEROED(arena, double, width *width + 1), *left = linalg_take(arena, m, k);
   // Vectors of values that are as good as equal turn freely.
   for (size_t i = 0; i < width; i++) {
     w[i * (width + 1)] = dl_ds[i];
-    bool close = i + 1 < width ? in->s[i] - in->s[i + 1] <= gap_limit(k, in->s[0])
-                               : m != n && in->s[i] <= gap_limit(k, in->s[0]);
+    bool close = i + 1 < width ? in->s[i] - in->s[i + 1] <= linalg_gap_limit(k, in->s[0])
+                               : m != n && in->s[i] <= linalg_gap_limit(k, in->s[0]);
     // U (diag(g_s) + turning) V'
     if (vectors && close) {
       return s2_error(S2_UNSOLVED,
@@ -234,20 +241,20 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
     }
   }
   if (vectors) {
-    add_turning(in, m, k, in->u, dl_du, false, w, arena);
-    add_turning(in, n, k, in->v, dl_dv, true, w, arena);
+    linalg_add_turning(in, m, k, in->u, dl_du, false, w, arena);
+    linalg_add_turning(in, n, k, in->v, dl_dv, true, w, arena);
   }
-  multiply(m, k, k, in->u, PLAIN, w, PLAIN, 1, 0, left);
-  multiply(m, k, n, left, PLAIN, in->v, FLIPPED, 1, 1, dl_da);
+  linalg_multiply(m, k, k, in->u, PLAIN, w, PLAIN, 1, 0, left);
+  linalg_multiply(m, k, n, left, PLAIN, in->v, FLIPPED, 1, 1, dl_da);
   // And what U and V do not span.
   if (vectors && m > k) {
-    outside(in, m, k, in->u, dl_du, left, arena);
-    multiply(m, k, n, left, PLAIN, in->v, FLIPPED, 1, 1, dl_da);
+    linalg_outside(in, m, k, in->u, dl_du, left, arena);
+    linalg_multiply(m, k, n, left, PLAIN, in->v, FLIPPED, 1, 1, dl_da);
   }
   if (vectors && n > k) {
-    double *right = take(arena, n, k);
-    outside(in, n, k, in->v, dl_dv, right, arena);
-    multiply(m, k, n, in->u, PLAIN, right, FLIPPED, 1, 1, dl_da);
+    double *right = linalg_take(arena, n, k);
+    linalg_outside(in, n, k, in->v, dl_dv, right, arena);
+    linalg_multiply(m, k, n, in->u, PLAIN, right, FLIPPED, 1, 1, dl_da);
   }
   return s2_ok();
 }
@@ -260,10 +267,12 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
                             const double *dl_dvalues, const double *dl_dvectors, double *dl_da,
                             S2Arena *arena) {
   size_t width = (size_t)n, size = width * width;
-  double *inner = take(arena, n, n), *gram = take(arena, n, n), *w = take(arena, n, n);
-  double *right = take(arena, n, n), *flipped = take(arena, n, n), *factors = take(arena, n, n);
+  double *inner = linalg_take(arena, n, n), *gram = linalg_take(arena, n, n),
+         *w = linalg_take(arena, n, n);
+  double *right = linalg_take(arena, n, n), *flipped = linalg_take(arena, n, n),
+         *factors = linalg_take(arena, n, n);
   int *pivot = S2_TAKE(arena, int, n + 1);
-  bool turned = !all_zero(size, dl_dvectors);
+  bool turned = !linalg_all_zero(size, dl_dvectors);
   double largest = 0, steepest = 0;
   // What counts as an equal gap.
   for (size_t i = 0; i < width; i++) {
@@ -271,15 +280,15 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
     steepest = fmax(steepest, fabs(dl_dvalues[i]));
   }
   // V' g_V and V'V
-  multiply(n, n, n, vectors, FLIPPED, dl_dvectors, PLAIN, 1, 0, inner);
-  multiply(n, n, n, vectors, FLIPPED, vectors, PLAIN, 1, 0, gram);
+  linalg_multiply(n, n, n, vectors, FLIPPED, dl_dvectors, PLAIN, 1, 0, inner);
+  linalg_multiply(n, n, n, vectors, FLIPPED, vectors, PLAIN, 1, 0, gram);
   // E .* T beside diag(g_values); equal values only where nothing tells them apart.
   for (size_t i = 0; i < width; i++) {
     for (size_t j = 0; j < width; j++) {
       double gap = values[j] - values[i], difference = dl_dvalues[j] - dl_dvalues[i];
       w[i * width + j] = i == j ? dl_dvalues[i] : 0;
-      if (i != j && fabs(gap) <= gap_limit(n, largest)) {
-        if (turned || fabs(difference) > gap_limit(n, steepest)) {
+      if (i != j && fabs(gap) <= linalg_gap_limit(n, largest)) {
+        if (turned || fabs(difference) > linalg_gap_limit(n, steepest)) {
           return s2_error(S2_UNSOLVED, "eig: equal eigenvalues have no derivative of their own");
         }
       } else if (i != j) {
@@ -289,7 +298,7 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
     }
   }
   // V^-T (w V')
-  multiply(n, n, n, w, PLAIN, vectors, FLIPPED, 1, 0, right);
+  linalg_multiply(n, n, n, w, PLAIN, vectors, FLIPPED, 1, 0, right);
   const S2ArrayBlock transposed = {n, n, 0, 1, n};
   s2_array_gather(&transposed, vectors, flipped);
   S2_TRY(s2_array_solve(n, n, flipped, right, inner, factors, pivot, arena));
@@ -308,8 +317,9 @@ S2Status s2_array_exponential_vjp(int n, const double *a, const double *dl_dout,
   if (scale == 0) {
     return s2_ok();
   }
-  double *block = S2_TAKE_ZEROED(arena, double, 4 * size + 1), *out = take(arena, 2 * n, 2 * n);
-  double *g = take(arena, n, n);
+  double *block = S2_TAKE_ZEROED(arena, double, 4 * size + 1),
+         *out = linalg_take(arena, 2 * n, 2 * n);
+  double *g = linalg_take(arena, n, n);
   for (size_t i = 0; i < size; i++) {
     g[i] = dl_dout[i] / scale;
   }

@@ -9,7 +9,7 @@ typedef struct Argument {
   const double *copy;
 } Argument;
 
-static Argument keep(S2Tape *tape, const S2Array *array) {
+static Argument note_keep(S2Tape *tape, const S2Array *array) {
   Argument argument = {.shape = array->shape, .var = array->var};
   if (array->var == 0) {
     size_t bytes = s2_size_count(array->shape) * sizeof *array->data;
@@ -22,12 +22,12 @@ static Argument keep(S2Tape *tape, const S2Array *array) {
   return argument;
 }
 
-static const double *numbers_of(const S2Tape *tape, const Argument *argument) {
+static const double *note_numbers_of(const S2Tape *tape, const Argument *argument) {
   return argument->var != 0 ? s2_tape_value(tape, argument->var) : argument->copy;
 }
 
 // Nothing is to be done where nothing arrives; nor can it fail there.
-static bool is_idle(S2Tape *tape, S2Var node) {
+static bool note_is_idle(S2Tape *tape, S2Var node) {
   const double *adjoint = s2_tape_adjoint(tape, node);
   int count = s2_tape_count(tape, node);
   for (int i = 0; i < count; i++) {
@@ -53,11 +53,11 @@ typedef struct Elements {
   Argument a, b;
 } Elements;
 
-static S2Status unary_back(S2Tape *tape, S2Var node, void *data) {
+static S2Status note_unary_back(S2Tape *tape, S2Var node, void *data) {
   const Elements *at = data;
-  s2_array_unary_vjp((S2ArrayUnary)at->op, s2_size_count(at->a.shape), numbers_of(tape, &at->a),
-                     s2_tape_value(tape, node), s2_tape_adjoint(tape, node),
-                     s2_tape_adjoint(tape, at->a.var));
+  s2_array_unary_vjp((S2ArrayUnary)at->op, s2_size_count(at->a.shape),
+                     note_numbers_of(tape, &at->a), s2_tape_value(tape, node),
+                     s2_tape_adjoint(tape, node), s2_tape_adjoint(tape, at->a.var));
   return s2_ok();
 }
 
@@ -65,14 +65,14 @@ S2Var s2_note_unary(S2Tape *tape, S2ArrayUnary op, const S2Array *a, const doubl
   if (a->var == 0) {
     return 0;
   }
-  const Elements at = {.op = (int)op, .a = keep(tape, a)};
-  return note(tape, s2_size_count(a->shape), out, unary_back, &at, sizeof at);
+  const Elements at = {.op = (int)op, .a = note_keep(tape, a)};
+  return note(tape, s2_size_count(a->shape), out, note_unary_back, &at, sizeof at);
 }
 
-static S2Status binary_back(S2Tape *tape, S2Var node, void *data) {
+static S2Status note_binary_back(S2Tape *tape, S2Var node, void *data) {
   const Elements *at = data;
-  const S2ArrayPair pair = {at->a.shape, at->b.shape, numbers_of(tape, &at->a),
-                            numbers_of(tape, &at->b)};
+  const S2ArrayPair pair = {at->a.shape, at->b.shape, note_numbers_of(tape, &at->a),
+                            note_numbers_of(tape, &at->b)};
   s2_array_binary_vjp((S2ArrayBinary)at->op, &pair, s2_tape_value(tape, node),
                       s2_tape_adjoint(tape, node), s2_tape_adjoint(tape, at->a.var),
                       s2_tape_adjoint(tape, at->b.var));
@@ -84,13 +84,13 @@ S2Var s2_note_binary(S2Tape *tape, S2ArrayBinary op, const S2Array *a, const S2A
   if ((a->var == 0 && b->var == 0) || op >= S2_ARRAY_LESS) {
     return 0;
   }
-  const Elements at = {.op = (int)op, .a = keep(tape, a), .b = keep(tape, b)};
-  return note(tape, s2_size_count(shape), out, binary_back, &at, sizeof at);
+  const Elements at = {.op = (int)op, .a = note_keep(tape, a), .b = note_keep(tape, b)};
+  return note(tape, s2_size_count(shape), out, note_binary_back, &at, sizeof at);
 }
 
-static S2Status reduce_back(S2Tape *tape, S2Var node, void *data) {
+static S2Status note_reduce_back(S2Tape *tape, S2Var node, void *data) {
   const Elements *at = data;
-  s2_array_reduce_vjp((S2ArrayReduce)at->op, at->axis, at->a.shape, numbers_of(tape, &at->a),
+  s2_array_reduce_vjp((S2ArrayReduce)at->op, at->axis, at->a.shape, note_numbers_of(tape, &at->a),
                       s2_tape_adjoint(tape, node), s2_tape_adjoint(tape, at->a.var));
   return s2_ok();
 }
@@ -100,14 +100,14 @@ S2Var s2_note_reduce(S2Tape *tape, S2ArrayReduce op, S2ArrayAxis axis, const S2A
   if (a->var == 0) {
     return 0;
   }
-  const Elements at = {.op = (int)op, .axis = axis, .a = keep(tape, a)};
+  const Elements at = {.op = (int)op, .axis = axis, .a = note_keep(tape, a)};
   size_t size = s2_size_count(s2_array_reduce_shape(a->shape, axis));
-  return note(tape, size, out, reduce_back, &at, sizeof at);
+  return note(tape, size, out, note_reduce_back, &at, sizeof at);
 }
 
-static S2Status norm_back(S2Tape *tape, S2Var node, void *data) {
+static S2Status note_norm_back(S2Tape *tape, S2Var node, void *data) {
   const Argument *a = data;
-  s2_array_norm_vjp(s2_size_count(a->shape), numbers_of(tape, a), *s2_tape_value(tape, node),
+  s2_array_norm_vjp(s2_size_count(a->shape), note_numbers_of(tape, a), *s2_tape_value(tape, node),
                     *s2_tape_adjoint(tape, node), s2_tape_adjoint(tape, a->var));
   return s2_ok();
 }
@@ -116,13 +116,13 @@ S2Var s2_note_norm(S2Tape *tape, const S2Array *a, double out) {
   if (a->var == 0) {
     return 0;
   }
-  const Argument at = keep(tape, a);
-  return note(tape, 1, &out, norm_back, &at, sizeof at);
+  const Argument at = note_keep(tape, a);
+  return note(tape, 1, &out, note_norm_back, &at, sizeof at);
 }
 
 // ---- Numbers at other places ------------------------------------------------------------------
 
-static S2Status gather_back(S2Tape *tape, S2Var node, void *data) {
+static S2Status note_gather_back(S2Tape *tape, S2Var node, void *data) {
   const S2ArrayPart *part = data;
   s2_array_scatter_add(&part->block, s2_tape_adjoint(tape, node), s2_tape_adjoint(tape, part->var));
   return s2_ok();
@@ -134,7 +134,7 @@ S2Var s2_note_gather(S2Tape *tape, const S2ArrayBlock *block, const S2Array *a, 
   }
   const S2ArrayPart part = {a->var, *block};
   size_t size = (size_t)block->rows * (size_t)block->columns;
-  return note(tape, size, out, gather_back, &part, sizeof part);
+  return note(tape, size, out, note_gather_back, &part, sizeof part);
 }
 
 typedef struct Join {
@@ -142,7 +142,7 @@ typedef struct Join {
   S2ArrayPart *parts;
 } Join;
 
-static S2Status join_back(S2Tape *tape, S2Var node, void *data) {
+static S2Status note_join_back(S2Tape *tape, S2Var node, void *data) {
   const Join *join = data;
   for (int i = 0; i < join->count; i++) {
     s2_array_gather_add(&join->parts[i].block, s2_tape_adjoint(tape, node),
@@ -166,7 +166,7 @@ S2Var s2_note_join(S2Tape *tape, int count, const S2ArrayPart *parts, size_t siz
       join.parts[join.count++] = parts[i];
     }
   }
-  return note(tape, size, out, join_back, &join, sizeof join);
+  return note(tape, size, out, note_join_back, &join, sizeof join);
 }
 
 // ---- Linear algebra ---------------------------------------------------------------------------
@@ -178,11 +178,11 @@ typedef struct Linear {
   const int *pivot;
 } Linear;
 
-static S2Status product_back(S2Tape *tape, S2Var node, void *data) {
+static S2Status note_product_back(S2Tape *tape, S2Var node, void *data) {
   const Linear *at = data;
-  s2_array_product_vjp(at->m, at->k, at->n, numbers_of(tape, &at->a), numbers_of(tape, &at->b),
-                       s2_tape_adjoint(tape, node), s2_tape_adjoint(tape, at->a.var),
-                       s2_tape_adjoint(tape, at->b.var));
+  s2_array_product_vjp(at->m, at->k, at->n, note_numbers_of(tape, &at->a),
+                       note_numbers_of(tape, &at->b), s2_tape_adjoint(tape, node),
+                       s2_tape_adjoint(tape, at->a.var), s2_tape_adjoint(tape, at->b.var));
   return s2_ok();
 }
 
@@ -191,13 +191,13 @@ S2Var s2_note_product(S2Tape *tape, int m, int k, int n, const S2Array *a, const
   if (a->var == 0 && b->var == 0) {
     return 0;
   }
-  const Linear at = {.m = m, .k = k, .n = n, .a = keep(tape, a), .b = keep(tape, b)};
-  return note(tape, (size_t)m * (size_t)n, out, product_back, &at, sizeof at);
+  const Linear at = {.m = m, .k = k, .n = n, .a = note_keep(tape, a), .b = note_keep(tape, b)};
+  return note(tape, (size_t)m * (size_t)n, out, note_product_back, &at, sizeof at);
 }
 
-static S2Status solve_back(S2Tape *tape, S2Var node, void *data) {
+static S2Status note_solve_back(S2Tape *tape, S2Var node, void *data) {
   const Linear *at = data;
-  if (is_idle(tape, node)) {
+  if (note_is_idle(tape, node)) {
     return s2_ok();
   }
   S2Arena arena;
@@ -225,19 +225,19 @@ S2Var s2_note_array_solve(S2Tape *tape, int n, int columns, const S2Array *a, co
                      .b = {.var = b->var},
                      .factors = kept,
                      .pivot = kept_pivot};
-  return note(tape, (size_t)n * (size_t)columns, x, solve_back, &at, sizeof at);
+  return note(tape, (size_t)n * (size_t)columns, x, note_solve_back, &at, sizeof at);
 }
 
-static S2Status least_squares_back(S2Tape *tape, S2Var node, void *data) {
+static S2Status note_least_squares_back(S2Tape *tape, S2Var node, void *data) {
   const Linear *at = data;
-  if (is_idle(tape, node)) {
+  if (note_is_idle(tape, node)) {
     return s2_ok();
   }
   const S2ArrayLeastSquares in = {.rows = at->m,
                                   .n = at->n,
                                   .columns = at->k,
-                                  .a = numbers_of(tape, &at->a),
-                                  .b = numbers_of(tape, &at->b),
+                                  .a = note_numbers_of(tape, &at->a),
+                                  .b = note_numbers_of(tape, &at->b),
                                   .x = s2_tape_value(tape, node)};
   S2Arena arena;
   s2_arena_init(&arena);
@@ -256,9 +256,9 @@ S2Var s2_note_least_squares(S2Tape *tape, int columns, const S2Array *a, const S
   const Linear at = {.m = a->shape.rows,
                      .n = a->shape.columns,
                      .k = columns,
-                     .a = keep(tape, a),
-                     .b = keep(tape, b)};
-  return note(tape, (size_t)at.n * (size_t)columns, x, least_squares_back, &at, sizeof at);
+                     .a = note_keep(tape, a),
+                     .b = note_keep(tape, b)};
+  return note(tape, (size_t)at.n * (size_t)columns, x, note_least_squares_back, &at, sizeof at);
 }
 
 // ---- Functions of one matrix ------------------------------------------------------------------
@@ -272,7 +272,7 @@ typedef struct Places { // of the results, in `out`
   size_t second, third, size;
 } Places;
 
-static Places places_of(S2ArrayFactor factor, S2Size in) {
+static Places note_places_of(S2ArrayFactor factor, S2Size in) {
   size_t rows = (size_t)in.rows, columns = (size_t)in.columns, k = rows < columns ? rows : columns;
   switch (factor) {
   case S2_ARRAY_QR:
@@ -292,12 +292,12 @@ static Places places_of(S2ArrayFactor factor, S2Size in) {
 }
 
 size_t s2_array_factor_size(S2ArrayFactor factor, S2Size in) {
-  return places_of(factor, in).size;
+  return note_places_of(factor, in).size;
 }
 
 S2Status s2_array_factor(S2ArrayFactor factor, S2Size in, const double *a, double *out,
                          S2Arena *arena) {
-  Places at = places_of(factor, in);
+  Places at = note_places_of(factor, in);
   switch (factor) {
   case S2_ARRAY_INVERSE:
     return s2_array_inverse(in.rows, a, out, arena);
@@ -318,10 +318,10 @@ S2Status s2_array_factor(S2ArrayFactor factor, S2Size in, const double *a, doubl
   return s2_array_eigen(in.rows, a, out, out + at.size, out + at.second, arena);
 }
 
-static S2Status factor_vjp(const Factor *at, const double *a, const double *out, const double *g,
-                           double *dl_da, S2Arena *arena) {
+static S2Status note_factor_vjp(const Factor *at, const double *a, const double *out,
+                                const double *g, double *dl_da, S2Arena *arena) {
   S2Size in = at->a.shape;
-  Places to = places_of(at->factor, in);
+  Places to = note_places_of(at->factor, in);
   switch (at->factor) {
   case S2_ARRAY_INVERSE:
     s2_array_inverse_vjp(in.rows, out, g, dl_da, arena);
@@ -346,16 +346,16 @@ static S2Status factor_vjp(const Factor *at, const double *a, const double *out,
   return s2_array_eigen_vjp(in.rows, out, out + to.second, g, g + to.second, dl_da, arena);
 }
 
-static S2Status factor_back(S2Tape *tape, S2Var node, void *data) {
+static S2Status note_factor_back(S2Tape *tape, S2Var node, void *data) {
   const Factor *at = data;
-  if (is_idle(tape, node)) {
+  if (note_is_idle(tape, node)) {
     return s2_ok();
   }
   S2Arena arena;
   s2_arena_init(&arena);
   S2Status status =
-      factor_vjp(at, numbers_of(tape, &at->a), s2_tape_value(tape, node),
-                 s2_tape_adjoint(tape, node), s2_tape_adjoint(tape, at->a.var), &arena);
+      note_factor_vjp(at, note_numbers_of(tape, &at->a), s2_tape_value(tape, node),
+                      s2_tape_adjoint(tape, node), s2_tape_adjoint(tape, at->a.var), &arena);
   s2_arena_free(&arena);
   return status;
 }
@@ -364,6 +364,6 @@ S2Var s2_note_factor(S2Tape *tape, S2ArrayFactor factor, const S2Array *a, const
   if (a->var == 0) {
     return 0;
   }
-  const Factor at = {factor, keep(tape, a)};
-  return note(tape, s2_array_factor_size(factor, a->shape), out, factor_back, &at, sizeof at);
+  const Factor at = {factor, note_keep(tape, a)};
+  return note(tape, s2_array_factor_size(factor, a->shape), out, note_factor_back, &at, sizeof at);
 }

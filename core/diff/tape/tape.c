@@ -46,7 +46,7 @@ struct S2Tape {
   bool full, sweeping;
 };
 
-static void *grown(void *at, size_t *capacity, size_t wanted, size_t item) {
+static void *tape_grown(void *at, size_t *capacity, size_t wanted, size_t item) {
   if (wanted <= *capacity) {
     return at;
   }
@@ -58,9 +58,9 @@ static void *grown(void *at, size_t *capacity, size_t wanted, size_t item) {
   return s2_memory_grow(at, size * item);
 }
 
-static void start_over(S2Tape *tape) {
-  tape->node = grown(tape->node, &tape->node_capacity, 1, sizeof *tape->node);
-  tape->value = grown(tape->value, &tape->value_capacity, 1, sizeof *tape->value);
+static void tape_start_over(S2Tape *tape) {
+  tape->node = tape_grown(tape->node, &tape->node_capacity, 1, sizeof *tape->node);
+  tape->value = tape_grown(tape->value, &tape->value_capacity, 1, sizeof *tape->value);
   tape->node[0] = (Node){0};
   tape->value[0] = 0;
   tape->nodes = tape->numbers = 1;
@@ -69,7 +69,7 @@ static void start_over(S2Tape *tape) {
   tape->full = false;
 }
 
-static void release_others(S2Tape *tape) {
+static void tape_release_others(S2Tape *tape) {
   for (size_t i = tape->others; i-- > 0;) {
     if (tape->other[i].release != NULL) {
       tape->other[i].release(tape->other[i].data);
@@ -80,7 +80,7 @@ static void release_others(S2Tape *tape) {
 S2Tape *s2_tape_new(void) {
   S2Tape *tape = s2_memory_take_zeroed(sizeof *tape);
   s2_arena_init(&tape->arena);
-  start_over(tape);
+  tape_start_over(tape);
   return tape;
 }
 
@@ -88,7 +88,7 @@ void s2_tape_free(S2Tape *tape) {
   if (tape == NULL) {
     return;
   }
-  release_others(tape);
+  tape_release_others(tape);
   s2_arena_free(&tape->arena);
   s2_memory_free(tape->node);
   s2_memory_free(tape->value);
@@ -100,9 +100,9 @@ void s2_tape_free(S2Tape *tape) {
 
 void s2_tape_clear(S2Tape *tape) {
   assert(!tape->sweeping);
-  release_others(tape);
+  tape_release_others(tape);
   s2_arena_reset(&tape->arena);
-  start_over(tape);
+  tape_start_over(tape);
 }
 
 size_t s2_tape_bytes(const S2Tape *tape) {
@@ -122,7 +122,7 @@ int64_t s2_tape_nodes(const S2Tape *tape) {
 }
 
 // Room for a node of `count` numbers: its number, or 0 when the tape is full.
-static S2Var append(S2Tape *tape, size_t count) {
+static S2Var tape_append(S2Tape *tape, size_t count) {
   assert(!tape->sweeping);
   if (tape->nodes >= UINT32_MAX || count > UINT32_MAX - tape->numbers) {
     tape->full = true;
@@ -130,9 +130,9 @@ static S2Var append(S2Tape *tape, size_t count) {
   if (tape->full) {
     return 0;
   }
-  tape->node = grown(tape->node, &tape->node_capacity, tape->nodes + 1, sizeof *tape->node);
+  tape->node = tape_grown(tape->node, &tape->node_capacity, tape->nodes + 1, sizeof *tape->node);
   tape->value =
-      grown(tape->value, &tape->value_capacity, tape->numbers + count, sizeof *tape->value);
+      tape_grown(tape->value, &tape->value_capacity, tape->numbers + count, sizeof *tape->value);
   S2Var var = (S2Var)tape->nodes;
   tape->node[var].at = (uint32_t)tape->numbers;
   tape->nodes += 1;
@@ -140,8 +140,8 @@ static S2Var append(S2Tape *tape, size_t count) {
   return var;
 }
 
-static S2Var append_scalar(S2Tape *tape, double value, Node node) {
-  S2Var var = append(tape, 1);
+static S2Var tape_append_scalar(S2Tape *tape, double value, Node node) {
+  S2Var var = tape_append(tape, 1);
   if (var != 0) {
     node.at = tape->node[var].at;
     tape->node[var] = node;
@@ -150,7 +150,7 @@ static S2Var append_scalar(S2Tape *tape, double value, Node node) {
   return var;
 }
 
-static uint32_t scalar_place(const S2Tape *tape, S2Var var) {
+static uint32_t tape_scalar_place(const S2Tape *tape, S2Var var) {
   assert(var < tape->nodes && s2_tape_count(tape, var) <= 1);
   return tape->node[var].at;
 }
@@ -163,16 +163,16 @@ S2Var s2_tape_scalar1(S2Tape *tape, double value, S2Var a, double da) {
   if (a == 0) {
     return 0;
   }
-  return append_scalar(tape, value, (Node){.a = scalar_place(tape, a), .da = da});
+  return tape_append_scalar(tape, value, (Node){.a = tape_scalar_place(tape, a), .da = da});
 }
 
 S2Var s2_tape_scalar2(S2Tape *tape, double value, S2Var a, double da, S2Var b, double db) {
   if (a == 0 && b == 0) {
     return 0;
   }
-  return append_scalar(
+  return tape_append_scalar(
       tape, value,
-      (Node){.a = scalar_place(tape, a), .b = scalar_place(tape, b), .da = da, .db = db});
+      (Node){.a = tape_scalar_place(tape, a), .b = tape_scalar_place(tape, b), .da = da, .db = db});
 }
 
 S2Var s2_tape_element(S2Tape *tape, S2Var of, int index) {
@@ -181,7 +181,7 @@ S2Var s2_tape_element(S2Tape *tape, S2Var of, int index) {
   }
   assert(of < tape->nodes && index >= 0 && index < s2_tape_count(tape, of));
   uint32_t place = tape->node[of].at + (uint32_t)index;
-  return append_scalar(tape, tape->value[place], (Node){.a = place, .da = 1});
+  return tape_append_scalar(tape, tape->value[place], (Node){.a = place, .da = 1});
 }
 
 void *s2_tape_take(S2Tape *tape, size_t bytes) {
@@ -191,7 +191,7 @@ void *s2_tape_take(S2Tape *tape, size_t bytes) {
 S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward *backward,
                    S2TapeRelease *release, void *data) {
   assert(count >= 0);
-  S2Var var = append(tape, (size_t)count);
+  S2Var var = tape_append(tape, (size_t)count);
   // A tape that is full has no use for the data.
   if (var == 0) {
     if (release != NULL) {
@@ -200,7 +200,8 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
     return 0;
   }
   // What is no sum of products has its own way back, and values of its own.
-  tape->other = grown(tape->other, &tape->other_capacity, tape->others + 1, sizeof *tape->other);
+  tape->other =
+      tape_grown(tape->other, &tape->other_capacity, tape->others + 1, sizeof *tape->other);
   tape->other[tape->others] =
       (Other){.count = count, .backward = backward, .release = release, .data = data};
   tape->others += 1;
@@ -239,13 +240,14 @@ double *s2_tape_adjoint(S2Tape *tape, S2Var node) {
 }
 
 void s2_tape_at_start(S2Tape *tape, void (*start)(void *data), void *data) {
-  tape->start = grown(tape->start, &tape->start_capacity, tape->starts + 1, sizeof *tape->start);
+  tape->start =
+      tape_grown(tape->start, &tape->start_capacity, tape->starts + 1, sizeof *tape->start);
   tape->start[tape->starts] = (Start){start, data};
   tape->starts += 1;
 }
 
 // What both directions ask first; then no node has an adjoint.
-static S2Status begin(S2Tape *tape, S2Var node) {
+static S2Status tape_begin(S2Tape *tape, S2Var node) {
   if (tape->sweeping) {
     return s2_error(S2_BUSY, "a tape cannot be swept from within its sweep");
   }
@@ -264,12 +266,13 @@ static S2Status begin(S2Tape *tape, S2Var node) {
                     (unsigned long)node);
   }
   tape->adjoint = // (as many as there may be values before those grow, so that both grow together)
-      grown(tape->adjoint, &tape->adjoint_capacity, tape->value_capacity, sizeof *tape->adjoint);
+      tape_grown(tape->adjoint, &tape->adjoint_capacity, tape->value_capacity,
+                 sizeof *tape->adjoint);
   memset(tape->adjoint, 0, tape->numbers * sizeof *tape->adjoint);
   return s2_ok();
 }
 
-static S2Status sweep(S2Tape *tape, S2Var output, S2Var last) {
+static S2Status tape_sweep(S2Tape *tape, S2Var output, S2Var last) {
   double *adjoint = tape->adjoint;
   for (S2Var var = output; var >= last; var--) {
     const Node *node = &tape->node[var];
@@ -290,7 +293,7 @@ static S2Status sweep(S2Tape *tape, S2Var output, S2Var last) {
 }
 
 S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed) {
-  S2_TRY(begin(tape, output));
+  S2_TRY(tape_begin(tape, output));
   for (size_t i = 0; i < tape->starts; i++) {
     tape->start[i].run(tape->start[i].data);
   }
@@ -303,7 +306,7 @@ S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed) {
     adjoint[i] = seed == NULL ? 1 : seed[i];
   }
   tape->sweeping = true;
-  S2Status status = sweep(tape, output, 1);
+  S2Status status = tape_sweep(tape, output, 1);
   tape->sweeping = false;
   return status;
 }
@@ -318,14 +321,14 @@ S2Status s2_tape_sweep_since(S2Tape *tape, S2Var output, S2Var first) {
     return s2_error(S2_BUSY, "a tape cannot be swept from within its sweep");
   }
   size_t had = tape->adjoint_capacity;
-  tape->adjoint =
-      grown(tape->adjoint, &tape->adjoint_capacity, tape->value_capacity, sizeof *tape->adjoint);
+  tape->adjoint = tape_grown(tape->adjoint, &tape->adjoint_capacity, tape->value_capacity,
+                             sizeof *tape->adjoint);
   memset(tape->adjoint + had, 0, (tape->adjoint_capacity - had) * sizeof *tape->adjoint);
   size_t from = tape->node[first].at;
   memset(tape->adjoint + from, 0, (tape->numbers - from) * sizeof *tape->adjoint);
   *s2_tape_adjoint(tape, output) = 1;
   tape->sweeping = true;
-  S2Status status = sweep(tape, output, first);
+  S2Status status = tape_sweep(tape, output, first);
   tape->sweeping = false;
   return status;
 }
@@ -335,7 +338,7 @@ bool s2_tape_sweeping(const S2Tape *tape) {
 }
 
 S2Status s2_tape_push(S2Tape *tape, S2Var input, int index) {
-  S2_TRY(begin(tape, input));
+  S2_TRY(tape_begin(tape, input));
   if (tape->one_way > 0) {
     return s2_error(S2_UNAVAILABLE, "the tape holds %lu nodes that know no way forward",
                     (unsigned long)tape->one_way);

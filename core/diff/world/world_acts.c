@@ -100,7 +100,7 @@ void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int argume
 }
 
 // What a gear's joints have turned or moved by.
-static void coordinates(const void *user, const S2World *world, double *numbers) {
+static void world_coordinates(const void *user, const S2World *world, double *numbers) {
   const S2Joint *gear = &world->joints.at[*(const int32_t *)user];
   const int32_t slots[2] = {gear->joint_a, gear->joint_b};
   for (int i = 0; i < 2; i++) {
@@ -116,7 +116,7 @@ void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var 
   S2Place places[S2_MEASURE_PLACES];
   double both[2];
   int count = s2_measure_places(world, slot, places);
-  S2Var node = s2_world_tape_measure(tape, world, 2, both, coordinates, &slot, count, places);
+  S2Var node = s2_world_tape_measure(tape, world, 2, both, world_coordinates, &slot, count, places);
   // sum = c_a + ratio c_b, made anew.
   const S2Place wrote[2] = {s2_place(S2_PLACE_JOINT, slot, S2_OF_RATIO),
                             s2_place(S2_PLACE_JOINT, slot, S2_OF_SUM)};

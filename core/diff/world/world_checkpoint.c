@@ -85,7 +85,7 @@ typedef struct Witness {
   bool replays;
 } Witness;
 
-static bool next_answer(Witness *witness, AnswerKind kind, Answer *answer) {
+static bool checkpoint_next_answer(Witness *witness, AnswerKind kind, Answer *answer) {
   const S2Segment *segment = witness->segment;
   if (witness->next >= segment->answers.count || segment->answers.at[witness->next].kind != kind) {
     return false; // steps differ: s2_segment_trace says so
@@ -94,44 +94,45 @@ static bool next_answer(Witness *witness, AnswerKind kind, Answer *answer) {
   return true;
 }
 
-static void note_answer(Witness *witness, const Answer *answer) {
+static void checkpoint_note_answer(Witness *witness, const Answer *answer) {
   *s2_array_append(witness->segment->answers) = *answer;
 }
 
-static bool ask_force(void *user, S2World *world, S2BodyId body, double t, double dt,
-                      double force[3]) {
+static bool checkpoint_ask_force(void *user, S2World *world, S2BodyId body, double t, double dt,
+                                 double force[3]) {
   Witness *witness = user;
   Answer answer = {.kind = FORCE};
   if (witness->replays) {
-    bool good = next_answer(witness, FORCE, &answer);
+    bool good = checkpoint_next_answer(witness, FORCE, &answer);
     memcpy(force, answer.number, sizeof answer.number);
     return good;
   }
   bool good = witness->real.force(witness->real.user, world, body, t, dt, force);
   memcpy(answer.number, force, sizeof answer.number);
-  note_answer(witness, &answer);
+  checkpoint_note_answer(witness, &answer);
   return good;
 }
 
-static bool ask_filter(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide) {
+static bool checkpoint_ask_filter(void *user, S2World *world, S2BodyId a, S2BodyId b,
+                                  bool *collide) {
   Witness *witness = user;
   Answer answer = {.kind = FILTER};
   if (witness->replays) {
-    bool good = next_answer(witness, FILTER, &answer);
+    bool good = checkpoint_next_answer(witness, FILTER, &answer);
     *collide = answer.yes;
     return good;
   }
   bool good = witness->real.filter(witness->real.user, world, a, b, collide);
   answer.yes = *collide;
-  note_answer(witness, &answer);
+  checkpoint_note_answer(witness, &answer);
   return good;
 }
 
-static bool ask_pre_solve(void *user, S2World *world, S2PreContact *contact) {
+static bool checkpoint_ask_pre_solve(void *user, S2World *world, S2PreContact *contact) {
   Witness *witness = user;
   Answer answer = {.kind = PRE_SOLVE};
   if (witness->replays) {
-    bool good = next_answer(witness, PRE_SOLVE, &answer);
+    bool good = checkpoint_next_answer(witness, PRE_SOLVE, &answer);
     contact->friction = answer.number[0];
     contact->restitution = answer.number[1];
     contact->surface_speed = answer.number[2];
@@ -142,15 +143,15 @@ static bool ask_pre_solve(void *user, S2World *world, S2PreContact *contact) {
   answer = (Answer){.kind = PRE_SOLVE,
                     .yes = contact->enabled,
                     .number = {contact->friction, contact->restitution, contact->surface_speed}};
-  note_answer(witness, &answer);
+  checkpoint_note_answer(witness, &answer);
   return good;
 }
 
-static bool ask_motion(void *user, S2World *world, S2MotionCall *call) {
+static bool checkpoint_ask_motion(void *user, S2World *world, S2MotionCall *call) {
   Witness *witness = user;
   Answer answer = {.kind = MOTION};
   if (witness->replays) {
-    bool good = next_answer(witness, MOTION, &answer);
+    bool good = checkpoint_next_answer(witness, MOTION, &answer);
     memcpy(call->v, answer.number, sizeof answer.number);
     call->sloped = good && answer.slopes >= 0;
     if (call->sloped && call->slope != NULL) {
@@ -167,38 +168,38 @@ static bool ask_motion(void *user, S2World *world, S2MotionCall *call) {
     *s2_array_append(witness->segment->slopes) = slope[c];
   }
   memcpy(answer.number, call->v, sizeof answer.number);
-  note_answer(witness, &answer);
+  checkpoint_note_answer(witness, &answer);
   return good;
 }
 
-static bool ask_proceed(void *user) {
+static bool checkpoint_ask_proceed(void *user) {
   const Witness *witness = user;
   return witness->real.proceed(witness->real.user);
 }
 
-static void put_between(Witness *witness, S2World *world) {
+static void checkpoint_put_between(Witness *witness, S2World *world) {
   const S2Callbacks *real = &witness->real; // those that were there, where it replays
   world->callbacks = (S2Callbacks){
       .user = witness,
-      .force = real->force != NULL ? ask_force : NULL,
-      .filter = real->filter != NULL ? ask_filter : NULL,
-      .pre_solve = real->pre_solve != NULL ? ask_pre_solve : NULL,
-      .motion = real->motion != NULL ? ask_motion : NULL,
-      .proceed = real->proceed != NULL ? ask_proceed : NULL,
+      .force = real->force != NULL ? checkpoint_ask_force : NULL,
+      .filter = real->filter != NULL ? checkpoint_ask_filter : NULL,
+      .pre_solve = real->pre_solve != NULL ? checkpoint_ask_pre_solve : NULL,
+      .motion = real->motion != NULL ? checkpoint_ask_motion : NULL,
+      .proceed = real->proceed != NULL ? checkpoint_ask_proceed : NULL,
   };
 }
 
 // Which there were, and back: a step that is made again is to ask what it asked then.
-static unsigned char present(const S2Callbacks *real) {
+static unsigned char checkpoint_present(const S2Callbacks *real) {
   return (unsigned char)((real->force != NULL) | (real->filter != NULL) << 1 |
                          (real->pre_solve != NULL) << 2 | (real->motion != NULL) << 3);
 }
 
-static S2Callbacks stand_ins(unsigned char present) {
-  return (S2Callbacks){.force = present & 1 ? ask_force : NULL,
-                       .filter = present & 2 ? ask_filter : NULL,
-                       .pre_solve = present & 4 ? ask_pre_solve : NULL,
-                       .motion = present & 8 ? ask_motion : NULL};
+static S2Callbacks checkpoint_stand_ins(unsigned char present) {
+  return (S2Callbacks){.force = present & 1 ? checkpoint_ask_force : NULL,
+                       .filter = present & 2 ? checkpoint_ask_filter : NULL,
+                       .pre_solve = present & 4 ? checkpoint_ask_pre_solve : NULL,
+                       .motion = present & 8 ? checkpoint_ask_motion : NULL};
 }
 
 // ---- Keeping ----------------------------------------------------------------------------------
@@ -207,7 +208,7 @@ static S2Callbacks stand_ins(unsigned char present) {
   (s2_array_reserve(array, (int)s2_world_image_size(world)),                                       \
    (array).count = (int)s2_world_image_size(world), s2_world_image_write(world, (array).at))
 
-static S2Segment *begin_segment(const S2Checkpoints *checkpoints) {
+static S2Segment *checkpoint_begin_segment(const S2Checkpoints *checkpoints) {
   S2Segment *segment = s2_memory_take(sizeof *segment);
   *segment = (S2Segment){.size = (size_t)checkpoints->before.count};
   segment->image = s2_memory_take(segment->size);
@@ -215,7 +216,8 @@ static S2Segment *begin_segment(const S2Checkpoints *checkpoints) {
   return segment;
 }
 
-static void add_patch(S2Segment *segment, const unsigned char *image, size_t at, size_t size) {
+static void checkpoint_add_patch(S2Segment *segment, const unsigned char *image, size_t at,
+                                 size_t size) {
   Patch patch = {at, size, (size_t)segment->bytes.count};
   s2_array_reserve(segment->bytes, segment->bytes.count + (int)size);
   memcpy(segment->bytes.at + segment->bytes.count, image + at, size);
@@ -223,8 +225,8 @@ static void add_patch(S2Segment *segment, const unsigned char *image, size_t at,
   *s2_array_append(segment->patches) = patch;
 }
 
-static void keep_changes(S2Segment *segment, const unsigned char *before,
-                         const unsigned char *after) {
+static void checkpoint_keep_changes(S2Segment *segment, const unsigned char *before,
+                                    const unsigned char *after) {
   size_t size = segment->size;
   for (size_t i = 0; i < size; i++) {
     if (before[i] == after[i]) {
@@ -234,7 +236,7 @@ static void keep_changes(S2Segment *segment, const unsigned char *before,
     for (size_t k = end; k < size && k < end + NEAR; k++) {
       end = before[k] != after[k] ? k + 1 : end;
     }
-    add_patch(segment, before, i, end - i);
+    checkpoint_add_patch(segment, before, i, end - i);
     i = end;
   }
 }
@@ -247,18 +249,19 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
   bool goes_on = segment != NULL && segment->steps.count < every &&
                  segment->size == (size_t)checkpoints->before.count &&
                  checkpoints->after.count == checkpoints->before.count;
-  S2Segment *started = goes_on ? NULL : begin_segment(checkpoints);
+  S2Segment *started = goes_on ? NULL : checkpoint_begin_segment(checkpoints);
   segment = goes_on ? segment : started;
-  Kept kept = {segment->patches.count, segment->answers.count, present(&world->callbacks)};
+  Kept kept = {segment->patches.count, segment->answers.count,
+               checkpoint_present(&world->callbacks)};
   int slopes = segment->slopes.count;
   int bytes = segment->bytes.count;
   // What was changed between the steps.
   if (goes_on) {
-    keep_changes(segment, checkpoints->before.at, checkpoints->after.at);
+    checkpoint_keep_changes(segment, checkpoints->before.at, checkpoints->after.at);
   }
   // Callbacks are listened to while the step is made.
   Witness witness = {.real = world->callbacks, .segment = segment};
-  put_between(&witness, world);
+  checkpoint_put_between(&witness, world);
   S2Status status = s2_world_step(world);
   world->callbacks = witness.real;
   // A step that fails leaves nothing.
@@ -280,7 +283,8 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
 
 // ---- Making again -----------------------------------------------------------------------------
 
-static S2Status step_again(Witness *witness, S2World *world, unsigned char *image, int index) {
+static S2Status checkpoint_step_again(Witness *witness, S2World *world, unsigned char *image,
+                                      int index) {
   S2Segment *segment = witness->segment;
   bool last = index + 1 == segment->steps.count;
   int end = last ? segment->patches.count : segment->steps.at[index + 1].patches;
@@ -289,8 +293,8 @@ static S2Status step_again(Witness *witness, S2World *world, unsigned char *imag
     memcpy(image + patch->at, segment->bytes.at + patch->from, patch->size);
   }
   S2_TRY(s2_world_image_read(world, image, segment->size));
-  witness->real = stand_ins(segment->steps.at[index].callbacks);
-  put_between(witness, world);
+  witness->real = checkpoint_stand_ins(segment->steps.at[index].callbacks);
+  checkpoint_put_between(witness, world);
   S2Trace *trace = s2_trace_new();
   *s2_array_append(segment->traces) = (Again){trace};
   S2_TRY(s2_world_step_traced(world, trace));
@@ -304,7 +308,7 @@ static S2Status step_again(Witness *witness, S2World *world, unsigned char *imag
   return s2_ok();
 }
 
-static S2Status make_again(S2Segment *segment) {
+static S2Status checkpoint_make_again(S2Segment *segment) {
   S2WorldDef def = s2_world_def();
   S2World *world;
   S2_TRY(s2_world_create(&def, &world));
@@ -313,7 +317,7 @@ static S2Status make_again(S2Segment *segment) {
   memcpy(image, segment->image, segment->size);
   S2Status status = s2_ok();
   for (int i = 0; i < segment->steps.count && status.code == S2_OK; i++) {
-    status = step_again(&witness, world, image, i);
+    status = checkpoint_step_again(&witness, world, image, i);
   }
   s2_memory_free(image);
   s2_world_destroy(world);
@@ -322,7 +326,7 @@ static S2Status make_again(S2Segment *segment) {
 
 S2Status s2_segment_trace(S2Segment *segment, int index, const S2Trace **trace) {
   if (segment->traces.count == 0) {
-    S2Status status = make_again(segment);
+    S2Status status = checkpoint_make_again(segment);
     if (status.code != S2_OK) {
       s2_segment_forget(segment);
       return status;

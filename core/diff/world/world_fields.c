@@ -43,7 +43,7 @@ static const Pair piece_pairs[] = {OF(Piece, radius, 0), OF(Piece, friction, 0),
 
 enum { PIECE_NUMBERS = sizeof piece_pairs / sizeof piece_pairs[0] };
 
-static double *at(void *base, size_t offset) {
+static double *place_at(void *base, size_t offset) {
   return (double *)(void *)((unsigned char *)base + offset);
 }
 
@@ -57,13 +57,13 @@ double *s2_place_in(S2World *world, S2Place place) {
   case S2_PLACE_F:
     return &world->f.at[3 * slot + number];
   case S2_PLACE_BODY:
-    return at(&world->bodies.at[slot], body_pairs[number].world);
+    return place_at(&world->bodies.at[slot], body_pairs[number].world);
   case S2_PLACE_PIECE:
-    return at(&world->pieces.at[slot], piece_pairs[number].world);
+    return place_at(&world->pieces.at[slot], piece_pairs[number].world);
   case S2_PLACE_VERTEX:
     return number == 0 ? &world->vertices.at[slot].x : &world->vertices.at[slot].y;
   case S2_PLACE_JOINT:
-    return at(&world->joints.at[slot], joint_pairs[number].world);
+    return place_at(&world->joints.at[slot], joint_pairs[number].world);
   case S2_PLACE_WORLD:
   case S2_PLACE_CONTACT:
     break;
@@ -89,13 +89,13 @@ double *s2_place_gradient(S2WorldGradient *gradient, S2Place place) {
   case S2_PLACE_F:
     return &gradient->f[3 * slot + number];
   case S2_PLACE_BODY:
-    return at(&gradient->body[slot], body_pairs[number].gradient);
+    return place_at(&gradient->body[slot], body_pairs[number].gradient);
   case S2_PLACE_PIECE:
-    return at(&gradient->piece[slot], piece_pairs[number].gradient);
+    return place_at(&gradient->piece[slot], piece_pairs[number].gradient);
   case S2_PLACE_VERTEX:
     return number == 0 ? &gradient->vertex[slot].x : &gradient->vertex[slot].y;
   case S2_PLACE_JOINT:
-    return at(&gradient->joint[slot], joint_pairs[number].gradient);
+    return place_at(&gradient->joint[slot], joint_pairs[number].gradient);
   case S2_PLACE_CONTACT: {
     S2ContactGradient *contact = &gradient->contact[slot];
     double *const of_contact[] = {&contact->impulse.x, &contact->impulse.y, &contact->press.x,
@@ -110,7 +110,7 @@ double *s2_place_gradient(S2WorldGradient *gradient, S2Place place) {
   return numbers[number];
 }
 
-static int add(S2Place *places, int capacity, int count, S2Place place) {
+static int place_add(S2Place *places, int capacity, int count, S2Place place) {
   if (count < capacity) {
     places[count] = place;
   }
@@ -121,27 +121,29 @@ int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capa
   int count = 0;
   // State and forces, fields, ...
   for (int k = 0; k < 3; k++) {
-    count = add(places, capacity, count, s2_place(S2_PLACE_Q, slot, k));
-    count = add(places, capacity, count, s2_place(S2_PLACE_V, slot, k));
-    count = add(places, capacity, count, s2_place(S2_PLACE_F, slot, k));
+    count = place_add(places, capacity, count, s2_place(S2_PLACE_Q, slot, k));
+    count = place_add(places, capacity, count, s2_place(S2_PLACE_V, slot, k));
+    count = place_add(places, capacity, count, s2_place(S2_PLACE_F, slot, k));
   }
   for (int i = 0; i < S2_BODY_NUMBERS; i++) {
-    count = add(places, capacity, count, s2_place(S2_PLACE_BODY, slot, i));
+    count = place_add(places, capacity, count, s2_place(S2_PLACE_BODY, slot, i));
   }
   // ... the lock that moves it, ...
   int32_t drive = world->bodies.at[slot].drive; // made with it
   for (int i = 0; i < S2_JOINT_NUMBERS && drive != S2_NONE; i++) {
-    count = add(places, capacity, count, s2_place(S2_PLACE_JOINT, drive, i));
+    count = place_add(places, capacity, count, s2_place(S2_PLACE_JOINT, drive, i));
   }
   // ... and its shapes.
   for (int32_t p = world->bodies.at[slot].first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
     const S2Piece *piece = &world->pieces.at[p];
     for (int i = 0; i < PIECE_NUMBERS; i++) {
-      count = add(places, capacity, count, s2_place(S2_PLACE_PIECE, p, i));
+      count = place_add(places, capacity, count, s2_place(S2_PLACE_PIECE, p, i));
     }
     for (int i = 0; i < piece->count; i++) {
-      count = add(places, capacity, count, s2_place(S2_PLACE_VERTEX, piece->first_vertex + i, 0));
-      count = add(places, capacity, count, s2_place(S2_PLACE_VERTEX, piece->first_vertex + i, 1));
+      count =
+          place_add(places, capacity, count, s2_place(S2_PLACE_VERTEX, piece->first_vertex + i, 0));
+      count =
+          place_add(places, capacity, count, s2_place(S2_PLACE_VERTEX, piece->first_vertex + i, 1));
     }
   }
   return count;
@@ -150,7 +152,7 @@ int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capa
 int s2_joint_places(int32_t slot, S2Place *places, int capacity) {
   int count = 0;
   for (int i = 0; i < S2_JOINT_NUMBERS; i++) {
-    count = add(places, capacity, count, s2_place(S2_PLACE_JOINT, slot, i));
+    count = place_add(places, capacity, count, s2_place(S2_PLACE_JOINT, slot, i));
   }
   return count;
 }
@@ -167,25 +169,26 @@ void s2_state_places(const S2World *world, S2Place *places) {
 
 int s2_energy_places(const S2World *world, S2Place *places, int capacity) {
   static const S2BodyNumber numbers[] = {S2_OF_MASS, S2_OF_INERTIA, S2_OF_GRAVITY_SCALE};
-  int count = add(places, capacity, 0, s2_place(S2_PLACE_WORLD, 0, S2_OF_GRAVITY_X));
-  count = add(places, capacity, count, s2_place(S2_PLACE_WORLD, 0, S2_OF_GRAVITY_Y));
+  int count = place_add(places, capacity, 0, s2_place(S2_PLACE_WORLD, 0, S2_OF_GRAVITY_X));
+  count = place_add(places, capacity, count, s2_place(S2_PLACE_WORLD, 0, S2_OF_GRAVITY_Y));
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     for (int k = 0; k < 3; k++) {
-      count = add(places, capacity, count, s2_place(S2_PLACE_Q, slot, k));
-      count = add(places, capacity, count, s2_place(S2_PLACE_V, slot, k));
-      count = add(places, capacity, count, s2_place(S2_PLACE_BODY, slot, (int)numbers[k]));
+      count = place_add(places, capacity, count, s2_place(S2_PLACE_Q, slot, k));
+      count = place_add(places, capacity, count, s2_place(S2_PLACE_V, slot, k));
+      count = place_add(places, capacity, count, s2_place(S2_PLACE_BODY, slot, (int)numbers[k]));
     }
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     for (int k = 0; k < S2_OF_REACTION; k++) {
-      count = add(places, capacity, count, s2_place(S2_PLACE_JOINT, world->joint_order.at[i], k));
+      count =
+          place_add(places, capacity, count, s2_place(S2_PLACE_JOINT, world->joint_order.at[i], k));
     }
   }
   return count;
 }
 
-static int add_new(S2Place *places, int count, S2Place place) {
+static int place_add_new(S2Place *places, int count, S2Place place) {
   for (int i = 0; i < count; i++) {
     if (places[i].kind == place.kind && places[i].number == place.number &&
         places[i].slot == place.slot) {
@@ -206,12 +209,12 @@ int s2_measure_places(const S2World *world, int32_t slot, S2Place places[S2_MEAS
     const int32_t bodies[2] = {of->a, of->b};
     for (int k = 0; k < 12; k++) {
       if (bodies[k / 6] != S2_NONE) {
-        count = add_new(places, count,
-                        s2_place(k % 6 < 3 ? S2_PLACE_Q : S2_PLACE_V, bodies[k / 6], k % 3));
+        count = place_add_new(places, count,
+                              s2_place(k % 6 < 3 ? S2_PLACE_Q : S2_PLACE_V, bodies[k / 6], k % 3));
       }
     }
     for (int number = 0; number <= S2_OF_ANGLE0; number++) {
-      count = add_new(places, count, s2_place(S2_PLACE_JOINT, slots[i], number));
+      count = place_add_new(places, count, s2_place(S2_PLACE_JOINT, slots[i], number));
     }
   }
   return count;

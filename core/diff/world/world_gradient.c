@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void *grown(void *at, int had, int wanted, size_t item) {
+static void *gradient_grown(void *at, int had, int wanted, size_t item) {
   if (wanted <= had) {
     return at;
   }
@@ -13,14 +13,14 @@ static void *grown(void *at, int had, int wanted, size_t item) {
   return bytes;
 }
 
-static void fit(S2WorldGradient *g, int slots, int pieces, int vertices, int joints) {
-  g->q = grown(g->q, g->slots, slots, 3 * sizeof(double));
-  g->v = grown(g->v, g->slots, slots, 3 * sizeof(double));
-  g->f = grown(g->f, g->slots, slots, 3 * sizeof(double));
-  g->body = grown(g->body, g->slots, slots, sizeof *g->body);
-  g->piece = grown(g->piece, g->pieces, pieces, sizeof *g->piece);
-  g->vertex = grown(g->vertex, g->vertices, vertices, sizeof *g->vertex);
-  g->joint = grown(g->joint, g->joints, joints, sizeof *g->joint);
+static void gradient_fit(S2WorldGradient *g, int slots, int pieces, int vertices, int joints) {
+  g->q = gradient_grown(g->q, g->slots, slots, 3 * sizeof(double));
+  g->v = gradient_grown(g->v, g->slots, slots, 3 * sizeof(double));
+  g->f = gradient_grown(g->f, g->slots, slots, 3 * sizeof(double));
+  g->body = gradient_grown(g->body, g->slots, slots, sizeof *g->body);
+  g->piece = gradient_grown(g->piece, g->pieces, pieces, sizeof *g->piece);
+  g->vertex = gradient_grown(g->vertex, g->vertices, vertices, sizeof *g->vertex);
+  g->joint = gradient_grown(g->joint, g->joints, joints, sizeof *g->joint);
   g->slots = slots > g->slots ? slots : g->slots;
   g->pieces = pieces > g->pieces ? pieces : g->pieces;
   g->vertices = vertices > g->vertices ? vertices : g->vertices;
@@ -28,7 +28,8 @@ static void fit(S2WorldGradient *g, int slots, int pieces, int vertices, int joi
 }
 
 void s2_world_gradient_fit(S2WorldGradient *g, const S2World *world) {
-  fit(g, world->bodies.count, world->pieces.count, world->vertices.count, world->joints.count);
+  gradient_fit(g, world->bodies.count, world->pieces.count, world->vertices.count,
+               world->joints.count);
 }
 
 int s2_world_gradient_contact(S2WorldGradient *g, int32_t shape_a, int32_t shape_b,
@@ -53,7 +54,7 @@ void s2_contact_gradient_clear(S2ContactGradient *contact) {
       .shape_a = contact->shape_a, .shape_b = contact->shape_b, .feature = contact->feature};
 }
 
-static void *copied(void *to, const void *from, size_t bytes) {
+static void *gradient_copied(void *to, const void *from, size_t bytes) {
   if (bytes > 0) {
     memcpy(to, from, bytes);
   }
@@ -61,7 +62,7 @@ static void *copied(void *to, const void *from, size_t bytes) {
 }
 
 #define COPY(arena, Type, from, count)                                                             \
-  copied(S2_TAKE(arena, Type, count), from, (size_t)(count) * sizeof(Type))
+  gradient_copied(S2_TAKE(arena, Type, count), from, (size_t)(count) * sizeof(Type))
 
 S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena) {
   size_t slots = (size_t)gradient->slots;
@@ -102,7 +103,7 @@ S2WorldGradient *s2_world_gradient_copy(const S2WorldGradient *gradient, S2Arena
   return copy;
 }
 
-static void add(void *to, const void *from, int count, size_t item) {
+static void gradient_add(void *to, const void *from, int count, size_t item) {
   double *a = to;
   const double *b = from;
   size_t numbers = (size_t)count * item / sizeof(double);
@@ -117,14 +118,14 @@ _Static_assert(sizeof(S2PieceGradient) % sizeof(double) == 0, "doubles alone");
 _Static_assert(sizeof(S2JointGradient) % sizeof(double) == 0, "doubles alone");
 
 void s2_world_gradient_add(S2WorldGradient *g, const S2WorldGradient *other) {
-  fit(g, other->slots, other->pieces, other->vertices, other->joints);
-  add(g->q, other->q, other->slots, 3 * sizeof(double));
-  add(g->v, other->v, other->slots, 3 * sizeof(double));
-  add(g->f, other->f, other->slots, 3 * sizeof(double));
-  add(g->body, other->body, other->slots, sizeof *g->body);
-  add(g->piece, other->piece, other->pieces, sizeof *g->piece);
-  add(g->vertex, other->vertex, other->vertices, sizeof *g->vertex);
-  add(g->joint, other->joint, other->joints, sizeof *g->joint);
+  gradient_fit(g, other->slots, other->pieces, other->vertices, other->joints);
+  gradient_add(g->q, other->q, other->slots, 3 * sizeof(double));
+  gradient_add(g->v, other->v, other->slots, 3 * sizeof(double));
+  gradient_add(g->f, other->f, other->slots, 3 * sizeof(double));
+  gradient_add(g->body, other->body, other->slots, sizeof *g->body);
+  gradient_add(g->piece, other->piece, other->pieces, sizeof *g->piece);
+  gradient_add(g->vertex, other->vertex, other->vertices, sizeof *g->vertex);
+  gradient_add(g->joint, other->joint, other->joints, sizeof *g->joint);
   for (int i = 0; i < other->contacts; i++) {
     const S2ContactGradient *from = &other->contact[i];
     int to = s2_world_gradient_contact(g, from->shape_a, from->shape_b, from->feature);
@@ -142,20 +143,20 @@ void s2_world_gradient_add(S2WorldGradient *g, const S2WorldGradient *other) {
   g->flags |= other->flags;
 }
 
-static void zero(void *at, int count, size_t item) {
+static void gradient_zero(void *at, int count, size_t item) {
   if (count > 0) {
     memset(at, 0, (size_t)count * item);
   }
 }
 
 void s2_world_gradient_clear(S2WorldGradient *g) {
-  zero(g->q, g->slots, 3 * sizeof(double));
-  zero(g->v, g->slots, 3 * sizeof(double));
-  zero(g->f, g->slots, 3 * sizeof(double));
-  zero(g->body, g->slots, sizeof *g->body);
-  zero(g->piece, g->pieces, sizeof *g->piece);
-  zero(g->vertex, g->vertices, sizeof *g->vertex);
-  zero(g->joint, g->joints, sizeof *g->joint);
+  gradient_zero(g->q, g->slots, 3 * sizeof(double));
+  gradient_zero(g->v, g->slots, 3 * sizeof(double));
+  gradient_zero(g->f, g->slots, 3 * sizeof(double));
+  gradient_zero(g->body, g->slots, sizeof *g->body);
+  gradient_zero(g->piece, g->pieces, sizeof *g->piece);
+  gradient_zero(g->vertex, g->vertices, sizeof *g->vertex);
+  gradient_zero(g->joint, g->joints, sizeof *g->joint);
   for (int i = 0; i < g->contacts; i++) {
     s2_contact_gradient_clear(&g->contact[i]);
   }

@@ -26,43 +26,43 @@ typedef struct Hit {
   Source source[MOST];
 } Hit;
 
-static Source *add(Hit *hit, S2PlaceKind kind, int32_t slot, int number) {
+static Source *ray_add(Hit *hit, S2PlaceKind kind, int32_t slot, int number) {
   Source *source = &hit->source[hit->sources++];
   *source = (Source){.place = s2_place(kind, slot, number)};
   return source;
 }
 
-static S2Vec2 axis(int c) {
+static S2Vec2 ray_axis(int c) {
   return s2_vec2(c == 0, c == 1);
 }
 
 static void add_ray(Hit *hit) {
   for (int i = 0; i < ARGUMENTS; i++) {
     double part = i < 2 ? 1 - hit->fraction : hit->fraction;
-    Source *source = add(hit, S2_PLACE_Q, i, 0);
+    Source *source = ray_add(hit, S2_PLACE_Q, i, 0);
     source->argument = true;
-    source->carried = s2_scale(part, axis(i % 2));
+    source->carried = s2_scale(part, ray_axis(i % 2));
     source->speed = -s2_dot(hit->normal, source->carried);
   }
 }
 
-static void add_pose(Hit *hit, int32_t slot, S2Pose pose, S2Vec2 centre) {
+static void ray_add_pose(Hit *hit, int32_t slot, S2Pose pose, S2Vec2 centre) {
   S2Vec2 turn = s2_left(s2_sub(hit->point, pose.position));
-  Source *angle = add(hit, S2_PLACE_Q, slot, 0);
+  Source *angle = ray_add(hit, S2_PLACE_Q, slot, 0);
   angle->speed = s2_dot(hit->normal, turn);
   angle->turn = 1;
   angle->centre = s2_left(s2_sub(centre, pose.position));
   for (int c = 0; c < 2; c++) {
-    Source *place = add(hit, S2_PLACE_Q, slot, 1 + c);
-    place->speed = s2_dot(hit->normal, axis(c));
-    place->centre = axis(c);
+    Source *place = ray_add(hit, S2_PLACE_Q, slot, 1 + c);
+    place->speed = s2_dot(hit->normal, ray_axis(c));
+    place->centre = ray_axis(c);
   }
 }
 
-static void add_vertex(Hit *hit, int32_t vertex, S2Pose pose, double part, double turn) {
+static void ray_add_vertex(Hit *hit, int32_t vertex, S2Pose pose, double part, double turn) {
   for (int c = 0; c < 2; c++) {
-    S2Vec2 moved = s2_rotate(pose.rotation, axis(c));
-    Source *source = add(hit, S2_PLACE_VERTEX, vertex, c);
+    S2Vec2 moved = s2_rotate(pose.rotation, ray_axis(c));
+    Source *source = ray_add(hit, S2_PLACE_VERTEX, vertex, c);
     source->speed = part * s2_dot(hit->normal, moved);
     source->turn = turn * s2_dot(hit->normal, moved);
     source->centre = moved;
@@ -71,7 +71,7 @@ static void add_vertex(Hit *hit, int32_t vertex, S2Pose pose, double part, doubl
 
 // The edge (its end in *end) or, of a rounded corner, the vertex (*end is then the same) whose
 // surface the point is on; -1: none.
-static int feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, double *part) {
+static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, double *part) {
   // The point of the core polygon below it; near a vertex it is a rounded corner.
   S2Vec2 core = s2_add_scaled(point, -shape->radius, normal);
   for (int i = 0; i < shape->count && shape->radius > 0; i++) {
@@ -101,29 +101,29 @@ static int feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, 
   return best;
 }
 
-static bool look_at(Hit *hit, const S2World *world, int32_t index) {
+static bool ray_look_at(Hit *hit, const S2World *world, int32_t index) {
   const S2Piece *piece = &world->pieces.at[index];
   S2Shape shape = s2_piece_shape(world, piece);
   S2Pose pose = s2_slot_pose(world->q.at, piece->body);
   int end = 0;
   double part = 0;
   S2Vec2 local = s2_pose_local(pose, hit->point), n = s2_unrotate(pose.rotation, hit->normal);
-  int start = feature(&shape, local, n, &end, &part);
+  int start = ray_feature(&shape, local, n, &end, &part);
   if (start < 0) {
     return false;
   }
   // What moves the surface: the ray itself, the pose, the radius and the vertices.
   hit->arc = start == end;
   add_ray(hit);
-  add_pose(hit, piece->body, pose, s2_pose_point(pose, shape.vertices[start]));
-  add(hit, S2_PLACE_PIECE, index, 0)->speed = 1; // its radius
+  ray_add_pose(hit, piece->body, pose, s2_pose_point(pose, shape.vertices[start]));
+  ray_add(hit, S2_PLACE_PIECE, index, 0)->speed = 1; // its radius
   if (hit->arc) {
-    add_vertex(hit, piece->first_vertex + start, pose, 1, 0);
+    ray_add_vertex(hit, piece->first_vertex + start, pose, 1, 0);
   } else {
     // Of an edge both ends, by how near they are.
     double length = s2_length(s2_sub(shape.vertices[end], shape.vertices[start]));
-    add_vertex(hit, piece->first_vertex + start, pose, 1 - part, 1 / length);
-    add_vertex(hit, piece->first_vertex + end, pose, part, -1 / length);
+    ray_add_vertex(hit, piece->first_vertex + start, pose, 1 - part, 1 / length);
+    ray_add_vertex(hit, piece->first_vertex + end, pose, part, -1 / length);
   }
   if (hit->arc) { // about a point that stays nothing turns but by the radius
     for (int i = 0; i < hit->sources; i++) {
@@ -133,9 +133,9 @@ static bool look_at(Hit *hit, const S2World *world, int32_t index) {
   return true;
 }
 
-static S2Var read(S2WorldTape *tape, const S2World *world, const Hit *hit, int count,
-                  const double *values, double slope[][MOST], int arguments,
-                  const S2Argument *argument) {
+static S2Var ray_read(S2WorldTape *tape, const S2World *world, const Hit *hit, int count,
+                      const double *values, double slope[][MOST], int arguments,
+                      const S2Argument *argument) {
   S2Term terms[2 * MOST];
   int used = 0;
   for (int i = 0; i < count * hit->sources; i++) {
@@ -168,7 +168,7 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
       break;
     }
   }
-  if (index == S2_NONE || !look_at(&hit, world, index)) {
+  if (index == S2_NONE || !ray_look_at(&hit, world, index)) {
     return (S2RayVars){0};
   }
   // fraction = n'(P - f)/n'd: by the surface's speed along n over that of the ray.
@@ -193,8 +193,8 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
   // Three nodes of the tape.
   const double at[2] = {hit.point.x, hit.point.y}, n[2] = {hit.normal.x, hit.normal.y};
   return (S2RayVars){
-      .point = read(tape, world, &hit, 2, at, point, arguments, argument),
-      .normal = read(tape, world, &hit, 2, n, normal, arguments, argument),
-      .fraction = read(tape, world, &hit, 1, &hit.fraction, fraction, arguments, argument),
+      .point = ray_read(tape, world, &hit, 2, at, point, arguments, argument),
+      .normal = ray_read(tape, world, &hit, 2, n, normal, arguments, argument),
+      .fraction = ray_read(tape, world, &hit, 1, &hit.fraction, fraction, arguments, argument),
   };
 }

@@ -22,7 +22,7 @@ typedef struct Point {
   S2Place *place; // that it may depend on
 } Point;
 
-static void list_places(Point *point, S2Arena *arena) {
+static void reading_list_places(Point *point, S2Arena *arena) {
   const S2Touch *touch = point->touch;
   const int32_t shapes[2] = {touch->shape_a, touch->shape_b};
   const S2Piece *pieces = point->world->pieces.at;
@@ -41,8 +41,8 @@ static void list_places(Point *point, S2Arena *arena) {
 }
 
 // The node of one or two numbers, whose adjoints are `bar` (and, of a point, those of its body).
-static S2Var geometry(S2WorldTape *tape, const Point *point, int count, const double *values,
-                      const S2PointBar *bar, bool placed) {
+static S2Var reading_geometry(S2WorldTape *tape, const Point *point, int count,
+                              const double *values, const S2PointBar *bar, bool placed) {
   S2Arena *arena = s2_world_tape_arena(tape);
   S2Term *terms = S2_TAKE(arena, S2Term, count * point->places);
   int used = 0;
@@ -65,7 +65,7 @@ static S2Var geometry(S2WorldTape *tape, const Point *point, int count, const do
 
 // ---- Impulses ---------------------------------------------------------------------------------
 
-static const S2Acted *find_acted(const S2World *world, const S2Contact *contact) {
+static const S2Acted *reading_find_acted(const S2World *world, const S2Contact *contact) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
     if (acted->shape_a == contact->shape_a && acted->shape_b == contact->shape_b &&
@@ -83,7 +83,7 @@ enum {
   OF_ANGULAR_B
 }; // numbers of S2_PLACE_CONTACT
 
-static int add_along(S2Term *terms, int used, int to, int at, int number, S2Vec2 along) {
+static int reading_add_along(S2Term *terms, int used, int to, int at, int number, S2Vec2 along) {
   const double factor[2] = {along.x, along.y};
   for (int c = 0; c < 2; c++) {
     S2Place place = s2_place(S2_PLACE_CONTACT, at, number + c);
@@ -94,20 +94,20 @@ static int add_along(S2Term *terms, int used, int to, int at, int number, S2Vec2
 
 // With the impulse F, its tangent t and the sum P of normal impulses as vectors, n = P/|P|:
 // dn = t t'dP/|P|, d(n'F) = n'dF + (t'F) t'dP/|P|, d(t'F) = t'dF - (n'F) t'dP/|P|.
-static void impulses(S2WorldTape *tape, const S2World *world, const S2Acted *acted, int at,
-                     S2ContactVars *vars) {
+static void reading_impulses(S2WorldTape *tape, const S2World *world, const S2Acted *acted, int at,
+                             S2ContactVars *vars) {
   S2Vec2 n = acted->normal, t = s2_left(n);
   double normal = acted->normal_impulse, tangent = acted->tangent_impulse;
   double turn = acted->press > 0 ? 1 / acted->press : 0; // viscosity alone acts without
   S2Term terms[4];
   if (normal != 0) { // zero is that of what does not press: it stays zero
-    int used = add_along(terms, 0, 0, at, OF_IMPULSE, n);
-    used = add_along(terms, used, 0, at, OF_PRESS, s2_scale(turn * tangent, t));
+    int used = reading_add_along(terms, 0, 0, at, OF_IMPULSE, n);
+    used = reading_add_along(terms, used, 0, at, OF_PRESS, s2_scale(turn * tangent, t));
     vars->normal_impulse = s2_world_tape_read(tape, world, 1, &normal, used, terms);
   }
   if (normal != 0 || tangent != 0) { // what rolls by itself has none, but would with a push
-    int used = add_along(terms, 0, 0, at, OF_IMPULSE, t);
-    used = add_along(terms, used, 0, at, OF_PRESS, s2_scale(-turn * normal, t));
+    int used = reading_add_along(terms, 0, 0, at, OF_IMPULSE, t);
+    used = reading_add_along(terms, used, 0, at, OF_PRESS, s2_scale(-turn * normal, t));
     vars->tangent_impulse = s2_world_tape_read(tape, world, 1, &tangent, used, terms);
   }
   // Angular impulses are kept as they are.
@@ -118,8 +118,8 @@ static void impulses(S2WorldTape *tape, const S2World *world, const S2Acted *act
   // dn = t t'dP/|P|
   if (turn > 0) {
     const double numbers[2] = {n.x, n.y};
-    int used = add_along(terms, 0, 0, at, OF_PRESS, s2_scale(turn * t.x, t));
-    used = add_along(terms, used, 1, at, OF_PRESS, s2_scale(turn * t.y, t));
+    int used = reading_add_along(terms, 0, 0, at, OF_PRESS, s2_scale(turn * t.x, t));
+    used = reading_add_along(terms, used, 1, at, OF_PRESS, s2_scale(turn * t.y, t));
     vars->normal = s2_world_tape_read(tape, world, 2, numbers, used, terms);
   }
 }
@@ -150,7 +150,7 @@ S2Var s2_world_tape_contact_impulse(S2WorldTape *tape, const S2World *world, int
 }
 
 // The feature of a contact as a point of a touch at the poses now: of one that is gone, too.
-static bool touch_of(const S2World *world, const S2Contact *contact, S2Touch *touch) {
+static bool reading_touch_of(const S2World *world, const S2Contact *contact, S2Touch *touch) {
   const S2Piece *a = &world->pieces.at[contact->shape_a], *b = &world->pieces.at[contact->shape_b];
   *touch = (S2Touch){.shape_a = contact->shape_a,
                      .shape_b = contact->shape_b,
@@ -172,15 +172,15 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
   S2ContactVars vars = {0};
   S2WorldGradient *gradient = s2_world_tape_gradient(tape, world);
   // What it carried in the last step: impulses and, by them, the normal.
-  const S2Acted *acted = find_acted(world, contact);
+  const S2Acted *acted = reading_find_acted(world, contact);
   if (acted != NULL) {
     int at =
         s2_world_gradient_contact(gradient, contact->shape_a, contact->shape_b, contact->feature);
-    impulses(tape, world, acted, at, &vars);
+    reading_impulses(tape, world, acted, at, &vars);
   }
   // Where it is: derivatives of the touch that its feature makes at the poses now.
   S2Touch touch;
-  if (!touch_of(world, contact, &touch)) { // bodies were moved by hand since
+  if (!reading_touch_of(world, contact, &touch)) { // bodies were moved by hand since
     return vars;
   }
   Point point = {.world = world, .touch = &touch};
@@ -192,20 +192,20 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
   S2Arena *arena = s2_world_tape_arena(tape);
   s2_arena_reset(arena);
   point.scratch = s2_world_gradient_like(gradient, arena);
-  list_places(&point, arena);
-  vars.point = geometry(tape, &point, 2, at, points, true);
+  reading_list_places(&point, arena);
+  vars.point = reading_geometry(tape, &point, 2, at, points, true);
   if (acted == NULL || !(acted->press > 0)) {
-    vars.normal = geometry(tape, &point, 2, normal, normals, false);
+    vars.normal = reading_geometry(tape, &point, 2, normal, normals, false);
   }
-  vars.gap = geometry(tape, &point, 1, &contact->gap, &gap, false);
+  vars.gap = reading_geometry(tape, &point, 1, &contact->gap, &gap, false);
   return vars;
 }
 
 // ---- Distances --------------------------------------------------------------------------------
 
 // The contact of two pieces whose gap is the distance; false: there is none.
-static bool find_nearest(const S2World *world, int32_t shape_a, int32_t shape_b, double distance,
-                         S2Touch *touch, int *k) {
+static bool reading_find_nearest(const S2World *world, int32_t shape_a, int32_t shape_b,
+                                 double distance, S2Touch *touch, int *k) {
   const S2Piece *a = &world->pieces.at[shape_a], *b = &world->pieces.at[shape_b];
   *touch = (S2Touch){.shape_a = shape_a, .shape_b = shape_b, .body_a = a->body, .body_b = b->body};
   s2_touch_collide(world, touch, world->q.at, INFINITY);
@@ -228,7 +228,7 @@ S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId
   for (; p != S2_NONE && !found; p = world->pieces.at[p].next) {
     int32_t r = world->bodies.at[b.index - 1].first_shape;
     for (; r != S2_NONE && !found; r = world->pieces.at[r].next) {
-      found = find_nearest(world, p, r, closest->distance, &touch, &point.k);
+      found = reading_find_nearest(world, p, r, closest->distance, &touch, &point.k);
     }
   }
   if (!found) {
@@ -252,11 +252,11 @@ S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId
   S2Arena *arena = s2_world_tape_arena(tape);
   s2_arena_reset(arena);
   point.scratch = s2_world_gradient_like(gradient, arena);
-  list_places(&point, arena);
-  vars->point_a = geometry(tape, &point, 2, at_a, points[0], true);
-  vars->point_b = geometry(tape, &point, 2, at_b, points[1], true);
-  vars->normal = geometry(tape, &point, 2, normal, normals, false);
-  vars->distance = geometry(tape, &point, 1, &closest->distance, &gap, false);
+  reading_list_places(&point, arena);
+  vars->point_a = reading_geometry(tape, &point, 2, at_a, points[0], true);
+  vars->point_b = reading_geometry(tape, &point, 2, at_b, points[1], true);
+  vars->normal = reading_geometry(tape, &point, 2, normal, normals, false);
+  vars->distance = reading_geometry(tape, &point, 1, &closest->distance, &gap, false);
   return s2_ok();
 }
 
@@ -289,7 +289,7 @@ typedef struct Errors { // what s2_joint_violation is made of: smooth, as it is 
   double length;
 } Errors;
 
-static void measure_errors(const void *user, const S2World *world, double *numbers) {
+static void reading_measure_errors(const void *user, const S2World *world, double *numbers) {
   const Errors *errors = user;
   const S2Joint *joint = &world->joints.at[errors->slot];
   const S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
@@ -318,8 +318,8 @@ S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot,
     length = bodies[i] == S2_NONE ? length : fmax(length, world->bodies.at[bodies[i]].reach);
   }
   Errors errors = {slot, length > 0 ? length : 1};
-  S2Var rows =
-      s2_world_tape_measure(tape, world, ROWS + 1, numbers, measure_errors, &errors, count, places);
+  S2Var rows = s2_world_tape_measure(tape, world, ROWS + 1, numbers, reading_measure_errors,
+                                     &errors, count, places);
   S2Tape *of = s2_world_tape_of(tape);
   if (rows == 0 || value == 0) {
     return 0;

@@ -19,21 +19,21 @@ struct S2WorldTape {
   S2_ARRAY(S2Term) laws;      // of the step that runs; `to` is 3 slot + component
 };
 
-static void start_sweep(void *data) {
+static void world_tape_start_sweep(void *data) {
   S2WorldTape *world = data;
   s2_world_gradient_clear(&world->gradient);
 }
 
-static void drop_scratch(S2WorldTape *tape) {
+static void world_tape_drop_scratch(S2WorldTape *tape) {
   if (tape->scratch != NULL) {
     s2_world_destroy(tape->scratch);
     tape->scratch = NULL;
   }
 }
 
-static void release_world(void *data) {
+static void world_tape_release_world(void *data) {
   S2WorldTape *tape = data;
-  drop_scratch(tape);
+  world_tape_drop_scratch(tape);
   s2_checkpoints_free(tape->checkpoints);
   s2_world_gradient_free(&tape->gradient);
   s2_arena_free(&tape->arena);
@@ -53,7 +53,7 @@ S2Arena *s2_world_tape_arena(S2WorldTape *tape) {
   return &tape->arena;
 }
 
-static S2Status no_act(S2Tape *tape, S2Var node, void *data) {
+static S2Status world_tape_no_act(S2Tape *tape, S2Var node, void *data) {
   (void)tape, (void)node, (void)data;
   return s2_ok();
 }
@@ -64,12 +64,12 @@ S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
   world->flags = flags;
   world->gradient.tape = tape;
   s2_arena_init(&world->arena);
-  s2_tape_at_start(tape, start_sweep, world);
-  s2_tape_node(tape, 0, NULL, no_act, release_world, world);
+  s2_tape_at_start(tape, world_tape_start_sweep, world);
+  s2_tape_node(tape, 0, NULL, world_tape_no_act, world_tape_release_world, world);
   return world;
 }
 
-static double *bar_of(S2WorldTape *world, S2Place place) {
+static double *world_tape_bar_of(S2WorldTape *world, S2Place place) {
   return s2_place_gradient(&world->gradient, place);
 }
 
@@ -83,8 +83,8 @@ typedef struct Act {
   S2Term *term;
 } Act;
 
-static Act *take_act(S2WorldTape *tape, int count, const S2Place *places, int terms,
-                     const S2Term *term) {
+static Act *world_tape_take_act(S2WorldTape *tape, int count, const S2Place *places, int terms,
+                                const S2Term *term) {
   Act *act = s2_tape_take(tape->tape, sizeof *act);
   *act = (Act){.world = tape, .places = count, .terms = terms};
   if (count > 0) {
@@ -98,7 +98,7 @@ static Act *take_act(S2WorldTape *tape, int count, const S2Place *places, int te
   return act;
 }
 
-static void hand_on(const Act *act, const double *bar) {
+static void world_tape_hand_on(const Act *act, const double *bar) {
   for (int i = 0; i < act->terms; i++) {
     const S2Term *term = &act->term[i];
     double g = bar[term->to] * term->factor;
@@ -108,48 +108,48 @@ static void hand_on(const Act *act, const double *bar) {
     if (term->from != 0) {
       s2_tape_adjoint(act->world->tape, term->from)[term->index] += g;
     } else {
-      *bar_of(act->world, term->source) += g;
+      *world_tape_bar_of(act->world, term->source) += g;
     }
   }
 }
 
-static S2Status undo_write(S2Tape *tape, S2Var node, void *data) {
+static S2Status world_tape_undo_write(S2Tape *tape, S2Var node, void *data) {
   const Act *act = data;
   S2WorldTape *world = act->world;
   (void)tape, (void)node;
   s2_arena_reset(&world->arena);
   double *bar = S2_TAKE(&world->arena, double, act->places + 1);
   for (int i = 0; i < act->places; i++) {
-    double *at = bar_of(world, act->place[i]);
+    double *at = world_tape_bar_of(world, act->place[i]);
     bar[i] = *at;
     *at = act->adds ? *at : 0;
   }
-  hand_on(act, bar);
+  world_tape_hand_on(act, bar);
   return s2_ok();
 }
 
-static void note_write(S2WorldTape *tape, const S2World *world, bool adds, int count,
-                       const S2Place *places, int terms, const S2Term *term) {
+static void world_tape_note_write(S2WorldTape *tape, const S2World *world, bool adds, int count,
+                                  const S2Place *places, int terms, const S2Term *term) {
   s2_world_gradient_fit(&tape->gradient, world);
-  Act *act = take_act(tape, count, places, terms, term);
+  Act *act = world_tape_take_act(tape, count, places, terms, term);
   act->adds = adds;
-  s2_tape_node(tape->tape, 0, NULL, undo_write, NULL, act);
+  s2_tape_node(tape->tape, 0, NULL, world_tape_undo_write, NULL, act);
 }
 
 void s2_world_tape_write(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
                          int terms, const S2Term *term) {
-  note_write(tape, world, false, count, places, terms, term);
+  world_tape_note_write(tape, world, false, count, places, terms, term);
 }
 
 void s2_world_tape_add(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
                        int terms, const S2Term *term) {
   if (terms > 0) {
-    note_write(tape, world, true, count, places, terms, term);
+    world_tape_note_write(tape, world, true, count, places, terms, term);
   }
 }
 
-static S2Status undo_read(S2Tape *tape, S2Var node, void *data) {
-  hand_on(data, s2_tape_adjoint(tape, node));
+static S2Status world_tape_undo_read(S2Tape *tape, S2Var node, void *data) {
+  world_tape_hand_on(data, s2_tape_adjoint(tape, node));
   return s2_ok();
 }
 
@@ -159,8 +159,8 @@ S2Var s2_world_tape_read(S2WorldTape *tape, const S2World *world, int count, con
     return 0;
   }
   s2_world_gradient_fit(&tape->gradient, world);
-  Act *act = take_act(tape, 0, NULL, terms, term);
-  return s2_tape_node(tape->tape, count, values, undo_read, NULL, act);
+  Act *act = world_tape_take_act(tape, 0, NULL, terms, term);
+  return s2_tape_node(tape->tape, count, values, world_tape_undo_read, NULL, act);
 }
 
 S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int count,
@@ -180,7 +180,7 @@ S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int cou
 // A step for extrapolated central differences of a number x: its error is (h/scale)^4/120 and a
 // rounding unit over h. An angle may be of any size and has the scale 1. x + h/2 is exact, so
 // that what is x itself has the derivative 1.
-static double difference_step(double x) {
+static double world_tape_difference_step(double x) {
   double size = fabs(x);
   double h = size == 0 ? 1e-4 : fmax(1e-6, 1e-3 * (size > 10 && size < 1000 ? 10 : size));
   volatile double up = x + h / 2;
@@ -188,13 +188,15 @@ static double difference_step(double x) {
 }
 
 // Both are equal, not both finite (an absent limit), or their difference.
-static double minus(double a, double b) {
+static double world_tape_minus(double a, double b) {
   return a == b || !isfinite(a) || !isfinite(b) ? 0 : a - b;
 }
 
-static double central(const double *up, const double *down, const double *near_up,
-                      const double *near_down, int i, double h) {
-  return (4 * minus(near_up[i], near_down[i]) / h - minus(up[i], down[i]) / (2 * h)) / 3;
+static double world_tape_central(const double *up, const double *down, const double *near_up,
+                                 const double *near_down, int i, double h) {
+  return (4 * world_tape_minus(near_up[i], near_down[i]) / h -
+          world_tape_minus(up[i], down[i]) / (2 * h)) /
+         3;
 }
 
 S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double *numbers,
@@ -211,7 +213,7 @@ S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double
     if (!isfinite(was)) {
       continue;
     }
-    double h = difference_step(was);
+    double h = world_tape_difference_step(was);
     // Differences of two widths, of an error of h^4.
     for (int k = 0; k < 4; k++) {
       *at = was + part[k] * h;
@@ -219,8 +221,8 @@ S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double
     }
     *at = was;
     for (int i = 0; i < count; i++) {
-      double factor =
-          central(shifted, shifted + count, shifted + 2 * count, shifted + 3 * count, i, h);
+      double factor = world_tape_central(shifted, shifted + count, shifted + 2 * count,
+                                         shifted + 3 * count, i, h);
       if (factor != 0) {
         terms[used++] = (S2Term){.to = i, .source = place[p], .factor = factor};
       }
@@ -244,13 +246,13 @@ typedef struct Maker {
   S2Term *term;
 } Maker;
 
-static int list_places(const Maker *maker, const S2World *world, int32_t slot, S2Place *places,
-                       int capacity) {
+static int world_tape_list_places(const Maker *maker, const S2World *world, int32_t slot,
+                                  S2Place *places, int capacity) {
   return maker->joint ? s2_joint_places(slot, places, capacity)
                       : s2_body_places(world, slot, places, capacity);
 }
 
-static S2Status other_vertices(const Maker *maker) {
+static S2Status world_tape_other_vertices(const Maker *maker) {
   char label[S2_NAME_SIZE + 8];
   s2_body_label(maker->world, maker->slot, label);
   return s2_error(
@@ -262,12 +264,12 @@ static S2Status other_vertices(const Maker *maker) {
 }
 
 // Numbers of the newest thing in the scratch world, which goes again.
-static S2Status collect(const Maker *maker, double *numbers) {
+static S2Status world_tape_collect(const Maker *maker, double *numbers) {
   S2World *scratch = maker->tape->scratch;
   int32_t slot = maker->joint ? scratch->joint_order.at[scratch->joint_order.count - 1]
                               : scratch->order.at[scratch->order.count - 1];
   S2Place *places = S2_TAKE(&maker->tape->arena, S2Place, maker->count);
-  int count = list_places(maker, scratch, slot, places, maker->count);
+  int count = world_tape_list_places(maker, scratch, slot, places, maker->count);
   for (int i = 0; i < count && count == maker->count; i++) {
     numbers[i] = s2_place_value(scratch, places[i]);
   }
@@ -276,25 +278,25 @@ static S2Status collect(const Maker *maker, double *numbers) {
   } else {
     s2_body_destroy(scratch, s2_body_id(scratch, slot));
   }
-  return count == maker->count ? s2_ok() : other_vertices(maker);
+  return count == maker->count ? s2_ok() : world_tape_other_vertices(maker);
 }
 
 // Vertices move about as far as the numbers they are made of; farther they are others.
 static const double MOST_MOVED = 100;
 
-static S2Status remake(const Maker *maker, int which, double by, double *numbers) {
+static S2Status world_tape_remake(const Maker *maker, int which, double by, double *numbers) {
   S2_TRY(maker->made->build(maker->made->user, maker->tape->scratch, which, by));
-  S2_TRY(collect(maker, numbers));
+  S2_TRY(world_tape_collect(maker, numbers));
   for (int i = 0; i < maker->count; i++) {
     bool vertex = maker->places[i].kind == S2_PLACE_VERTEX;
     if (vertex && fabs(numbers[i] - maker->plain[i]) > MOST_MOVED * fabs(by)) {
-      return other_vertices(maker);
+      return world_tape_other_vertices(maker);
     }
   }
   return s2_ok();
 }
 
-static void add_terms(Maker *maker, const double *slope, S2Var from, S2Place source) {
+static void world_tape_add_terms(Maker *maker, const double *slope, S2Var from, S2Place source) {
   for (int i = 0; i < maker->count; i++) {
     if (slope[i] != 0) {
       if (maker->terms == maker->capacity) {
@@ -313,88 +315,89 @@ static void add_terms(Maker *maker, const double *slope, S2Var from, S2Place sou
 }
 
 // At the end of what a number may be: five points on one side, of the same order.
-static S2Status one_sided(const Maker *maker, int which, double h, double *slope) {
+static S2Status world_tape_one_sided(const Maker *maker, int which, double h, double *slope) {
   static const double weight[4] = {48, -36, 16, -3};
   double *numbers = S2_TAKE(&maker->tape->arena, double, maker->count);
   memset(slope, 0, sizeof(double) * (size_t)maker->count);
   for (int k = 0; k < 4; k++) {
-    S2_TRY(remake(maker, which, (k + 1) * h, numbers));
+    S2_TRY(world_tape_remake(maker, which, (k + 1) * h, numbers));
     for (int i = 0; i < maker->count; i++) {
-      slope[i] += weight[k] * minus(numbers[i], maker->plain[i]) / (12 * h);
+      slope[i] += weight[k] * world_tape_minus(numbers[i], maker->plain[i]) / (12 * h);
     }
   }
   return s2_ok();
 }
 
-static S2Status two_sided(const Maker *maker, int which, double h, double *slope) {
+static S2Status world_tape_two_sided(const Maker *maker, int which, double h, double *slope) {
   static const double part[4] = {1, -1, 0.5, -0.5};
   int n = maker->count;
   double *numbers = S2_TAKE(&maker->tape->arena, double, 4 * n);
   for (int k = 0; k < 4; k++) {
-    S2Status status = remake(maker, which, part[k] * h, numbers + k * n);
+    S2Status status = world_tape_remake(maker, which, part[k] * h, numbers + k * n);
     if (status.code == S2_INVALID) { // beyond its domain
-      return one_sided(maker, which, -(k % 2 == 0 ? h : -h), slope);
+      return world_tape_one_sided(maker, which, -(k % 2 == 0 ? h : -h), slope);
     }
     S2_TRY(status);
   }
   for (int i = 0; i < n; i++) {
-    slope[i] = central(numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, i, h);
+    slope[i] = world_tape_central(numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, i, h);
   }
   return s2_ok();
 }
 
 // Where shapes get other vertices near the number steps are smaller.
-static S2Status by_input(const Maker *maker, int which, double *slope) {
+static S2Status world_tape_by_input(const Maker *maker, int which, double *slope) {
   enum { TRIES = 4, SMALLER = 16 };
-  double h = difference_step(maker->made->values[which]);
-  S2Status status = two_sided(maker, which, h, slope);
+  double h = world_tape_difference_step(maker->made->values[which]);
+  S2Status status = world_tape_two_sided(maker, which, h, slope);
   for (int k = 1; k < TRIES && status.code == S2_UNAVAILABLE; k++) {
     h /= SMALLER;
-    status = two_sided(maker, which, h, slope);
+    status = world_tape_two_sided(maker, which, h, slope);
   }
   return status;
 }
 
 // The same for a number of the world that it is made in.
-static S2Status by_place(const Maker *maker, S2Place place, double *slope) {
+static S2Status world_tape_by_place(const Maker *maker, S2Place place, double *slope) {
   static const double part[4] = {1, -1, 0.5, -0.5};
   int n = maker->count;
   double *numbers = S2_TAKE(&maker->tape->arena, double, 4 * n);
-  double *at = s2_place_in(maker->tape->scratch, place), was = *at, h = difference_step(was);
+  double *at = s2_place_in(maker->tape->scratch, place), was = *at,
+         h = world_tape_difference_step(was);
   for (int k = 0; k < 4; k++) {
     *at = was + part[k] * h;
-    S2Status status = remake(maker, -1, 0, numbers + k * n);
+    S2Status status = world_tape_remake(maker, -1, 0, numbers + k * n);
     at = s2_place_in(maker->tape->scratch, place);
     *at = was;
     S2_TRY(status);
   }
   for (int i = 0; i < n; i++) {
-    slope[i] = central(numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, i, h);
+    slope[i] = world_tape_central(numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, i, h);
   }
   return s2_ok();
 }
 
-static S2Status note_made(Maker *maker, int sources, const S2Place *source) {
+static S2Status world_tape_note_made(Maker *maker, int sources, const S2Place *source) {
   double *slope = S2_TAKE(&maker->tape->arena, double, maker->count);
   for (int i = 0; i < maker->made->inputs; i++) {
-    S2_TRY(by_input(maker, i, slope));
-    add_terms(maker, slope, maker->made->vars[i], (S2Place){0});
+    S2_TRY(world_tape_by_input(maker, i, slope));
+    world_tape_add_terms(maker, slope, maker->made->vars[i], (S2Place){0});
   }
   for (int i = 0; i < sources; i++) {
-    S2_TRY(by_place(maker, source[i], slope));
-    add_terms(maker, slope, 0, source[i]);
+    S2_TRY(world_tape_by_place(maker, source[i], slope));
+    world_tape_add_terms(maker, slope, 0, source[i]);
   }
   return s2_ok();
 }
 
-static Maker open_maker(S2WorldTape *tape, bool joint, const S2World *world, int32_t slot,
-                        const S2Made *made) {
+static Maker world_tape_open_maker(S2WorldTape *tape, bool joint, const S2World *world,
+                                   int32_t slot, const S2Made *made) {
   s2_arena_reset(&tape->arena);
   Maker maker = {.tape = tape, .joint = joint, .world = world, .slot = slot, .made = made};
-  maker.count = list_places(&maker, world, slot, NULL, 0);
+  maker.count = world_tape_list_places(&maker, world, slot, NULL, 0);
   maker.places = S2_TAKE(&tape->arena, S2Place, maker.count);
   maker.plain = S2_TAKE(&tape->arena, double, maker.count);
-  list_places(&maker, world, slot, maker.places, maker.count);
+  world_tape_list_places(&maker, world, slot, maker.places, maker.count);
   for (int i = 0; i < maker.count; i++) {
     maker.plain[i] = s2_place_value(world, maker.places[i]);
   }
@@ -403,12 +406,12 @@ static Maker open_maker(S2WorldTape *tape, bool joint, const S2World *world, int
 
 S2Status s2_world_tape_made_body(S2WorldTape *tape, const S2World *world, int32_t slot,
                                  const S2Made *made) {
-  Maker maker = open_maker(tape, false, world, slot, made);
-  drop_scratch(tape); // left over where building raised
+  Maker maker = world_tape_open_maker(tape, false, world, slot, made);
+  world_tape_drop_scratch(tape); // left over where building raised
   if (made->inputs > 0) {
     S2_TRY(s2_world_create(&world->kept.def, &tape->scratch));
-    S2Status status = note_made(&maker, 0, NULL);
-    drop_scratch(tape);
+    S2Status status = world_tape_note_made(&maker, 0, NULL);
+    world_tape_drop_scratch(tape);
     S2_TRY(status);
   }
   s2_world_tape_write(tape, world, maker.count, maker.places, maker.terms, maker.term);
@@ -417,7 +420,7 @@ S2Status s2_world_tape_made_body(S2WorldTape *tape, const S2World *world, int32_
 
 // What a joint being made looks at: the poses of its bodies and, of a gear, what its joints measure
 // by.
-static int joint_sources(const S2World *world, const S2Joint *joint, S2Place *places) {
+static int world_tape_joint_sources(const S2World *world, const S2Joint *joint, S2Place *places) {
   int count = 0;
   const S2Joint *of[3] = {joint, NULL, NULL};
   if (joint->type == S2_GEAR) {
@@ -444,13 +447,13 @@ S2Status s2_world_tape_made_joint(S2WorldTape *tape, const S2World *world, int32
                                   const S2Made *made) {
   enum { MOST = 2 * 6 + 2 * 7 };
   S2Place sources[MOST];
-  Maker maker = open_maker(tape, true, world, slot, made);
-  drop_scratch(tape);
+  Maker maker = world_tape_open_maker(tape, true, world, slot, made);
+  world_tape_drop_scratch(tape);
   if (made->build != NULL) {
-    int count = joint_sources(world, &world->joints.at[slot], sources);
+    int count = world_tape_joint_sources(world, &world->joints.at[slot], sources);
     S2_TRY(s2_world_clone(world, &tape->scratch));
-    S2Status status = note_made(&maker, count, sources);
-    drop_scratch(tape);
+    S2Status status = world_tape_note_made(&maker, count, sources);
+    world_tape_drop_scratch(tape);
     S2_TRY(status);
   }
   s2_world_tape_write(tape, world, maker.count, maker.places, maker.terms, maker.term);
@@ -473,7 +476,7 @@ typedef struct Step { // or a part of one
   S2Term *law; // what force laws gave, `to` is 3 slot + component
 } Step;
 
-static void release_step(void *data) {
+static void world_tape_release_step(void *data) {
   Step *step = data;
   s2_tape_count_bytes(step->world->tape, -(ptrdiff_t)step->bytes);
   s2_trace_free(step->trace);
@@ -483,7 +486,7 @@ static void release_step(void *data) {
 }
 
 // The gradient's f is that of the forces in this step, or part of one; by hand they act in all.
-static void forces_vjp(const Step *step, const double *later) {
+static void world_tape_forces_vjp(const Step *step, const double *later) {
   S2WorldTape *world = step->world;
   for (int i = 0; i < step->laws; i++) {
     const S2Term *law = &step->law[i];
@@ -496,7 +499,7 @@ static void forces_vjp(const Step *step, const double *later) {
 
 // Impulses of contacts are summed over the parts of a step: what is asked of them is asked of the
 // part before as well. (Those of joints are the last part's.) NULL: there is none before.
-static S2ContactGradient *asked_of_earlier(const Step *step, S2Arena *arena) {
+static S2ContactGradient *world_tape_asked_of_earlier(const Step *step, S2Arena *arena) {
   const S2WorldGradient *gradient = &step->world->gradient;
   if (step->earlier == NULL || gradient->contacts == 0) {
     return NULL;
@@ -507,7 +510,7 @@ static S2ContactGradient *asked_of_earlier(const Step *step, S2Arena *arena) {
 }
 
 // What the sweep over a step is worth.
-static S2Status swept(const S2WorldTape *world) {
+static S2Status world_tape_swept(const S2WorldTape *world) {
   if (world->flags != NULL) {
     *world->flags |= world->gradient.flags;
   }
@@ -517,7 +520,7 @@ static S2Status swept(const S2WorldTape *world) {
   return s2_ok();
 }
 
-static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
+static S2Status world_tape_undo_step(S2Tape *tape, S2Var node, void *data) {
   const Step *step = data;
   S2WorldTape *world = step->world;
   const S2Trace *trace = step->trace;
@@ -539,18 +542,18 @@ static S2Status undo_step(S2Tape *tape, S2Var node, void *data) {
     s2_tape_count_bytes(tape, (ptrdiff_t)made);
   }
   // Contacts of steps before this one wait until their own.
-  const S2ContactGradient *asked = asked_of_earlier(step, &world->arena);
+  const S2ContactGradient *asked = world_tape_asked_of_earlier(step, &world->arena);
   S2_TRY(s2_trace_vjp(trace, gradient, &world->arena));
   if (asked != NULL) {
     memcpy(gradient->contact, asked, sizeof *asked * (size_t)gradient->contacts);
   }
-  forces_vjp(step, later);
+  world_tape_forces_vjp(step, later);
   // Nothing before needs the segment's traces.
   if (step->segment != NULL && step->index == 0) {
     s2_tape_count_bytes(tape, -(ptrdiff_t)s2_segment_traces(step->segment));
     s2_segment_forget(step->segment);
   }
-  return swept(world);
+  return world_tape_swept(world);
 }
 
 // ---- Rest -------------------------------------------------------------------------------------
@@ -564,13 +567,13 @@ typedef struct Rest {
   size_t bytes;
 } Rest;
 
-static void release_rest(void *data) {
+static void world_tape_release_rest(void *data) {
   Rest *rest = data;
   s2_tape_count_bytes(rest->world->tape, -(ptrdiff_t)rest->bytes);
   s2_trace_free(rest->trace);
 }
 
-static S2Status undo_rest(S2Tape *tape, S2Var node, void *data) {
+static S2Status world_tape_undo_rest(S2Tape *tape, S2Var node, void *data) {
   const Rest *rest = data;
   S2WorldTape *world = rest->world;
   bool asked = false;
@@ -584,7 +587,7 @@ static S2Status undo_rest(S2Tape *tape, S2Var node, void *data) {
   }
   s2_arena_reset(&world->arena);
   S2_TRY(s2_static_vjp(rest->trace, rest->count, rest->at, &world->gradient, &world->arena));
-  return swept(world);
+  return world_tape_swept(world);
 }
 
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
@@ -623,7 +626,7 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   s2_world_gradient_fit(&tape->gradient, world);
   rest->bytes = s2_trace_bytes(rest->trace);
   s2_tape_count_bytes(tape->tape, (ptrdiff_t)rest->bytes);
-  s2_tape_node(tape->tape, 0, NULL, undo_rest, release_rest, rest);
+  s2_tape_node(tape->tape, 0, NULL, world_tape_undo_rest, world_tape_release_rest, rest);
   return s2_ok();
 }
 
@@ -650,14 +653,14 @@ void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]) {
   }
 }
 
-static Step *new_step(S2WorldTape *tape) {
+static Step *world_tape_new_step(S2WorldTape *tape) {
   Step *step = s2_tape_take(tape->tape, sizeof *step);
   *step = (Step){.world = tape, .share = 1};
   tape->laws.count = 0;
   return step;
 }
 
-static void note_step(Step *step, const S2World *world) {
+static void world_tape_note_step(Step *step, const S2World *world) {
   S2WorldTape *tape = step->world;
   step->laws = tape->laws.count;
   if (step->laws > 0) {
@@ -673,7 +676,7 @@ static void note_step(Step *step, const S2World *world) {
     step->bytes = step->index == 0 ? bytes : 0;
   }
   s2_tape_count_bytes(tape->tape, (ptrdiff_t)step->bytes);
-  s2_tape_node(tape->tape, 0, NULL, undo_step, release_step, step);
+  s2_tape_node(tape->tape, 0, NULL, world_tape_undo_step, world_tape_release_step, step);
 }
 
 // Parts are noted one by one where functions of the program look at the states between them.
@@ -682,35 +685,35 @@ typedef struct Parts {
   S2World *world;
 } Parts;
 
-static void begin_part(Parts *parts, Step *earlier) {
-  Step *step = parts->now = new_step(parts->now->world);
+static void world_tape_begin_part(Parts *parts, Step *earlier) {
+  Step *step = parts->now = world_tape_new_step(parts->now->world);
   step->share = 1.0 / parts->world->kept.def.substeps;
   step->earlier = earlier;
   step->trace = s2_trace_new();
   parts->world->notes = &step->trace->notes;
 }
 
-static void next_part(void *user) {
+static void world_tape_next_part(void *user) {
   Parts *parts = user;
   Step *ended = parts->now;
   ended->goes_on = true;
-  note_step(ended, parts->world);
-  begin_part(parts, ended);
+  world_tape_note_step(ended, parts->world);
+  world_tape_begin_part(parts, ended);
 }
 
-static S2Status step_in_parts(S2WorldTape *tape, S2World *world) {
+static S2Status world_tape_step_in_parts(S2WorldTape *tape, S2World *world) {
   Step first = {.world = tape};
   Parts parts = {&first, world};
   S2_TRY(s2_world_idle(world));
-  begin_part(&parts, NULL);
-  world->parted = next_part;
+  world_tape_begin_part(&parts, NULL);
+  world->parted = world_tape_next_part;
   world->parted_user = &parts; // cppcheck-suppress autoVariables; taken back below
   S2Status status = s2_world_step(world);
   world->parted = NULL;
   world->parted_user = NULL;
   world->notes = NULL;
   if (status.code == S2_OK) {
-    note_step(parts.now, world);
+    world_tape_note_step(parts.now, world);
     return status;
   }
   s2_trace_free(parts.now->trace);
@@ -724,25 +727,25 @@ S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
   bool in_parts = world->kept.def.substeps > 1 && s2_world_asks(world);
   if (every > 0 && !in_parts && s2_checkpoints_can(world)) {
     tape->checkpoints = tape->checkpoints == NULL ? s2_checkpoints_new() : tape->checkpoints;
-    Step *step = new_step(tape);
+    Step *step = world_tape_new_step(tape);
     S2_TRY(s2_checkpoints_step(tape->checkpoints, world, every, &step->segment, &step->index));
-    note_step(step, world);
+    world_tape_note_step(step, world);
     return s2_ok();
   }
   if (tape->checkpoints != NULL) {
     s2_checkpoints_break(tape->checkpoints);
   }
   if (in_parts) {
-    return step_in_parts(tape, world);
+    return world_tape_step_in_parts(tape, world);
   }
-  Step *step = new_step(tape);
+  Step *step = world_tape_new_step(tape);
   step->trace = s2_trace_new();
   S2Status status = s2_world_step_traced(world, step->trace);
   if (status.code != S2_OK) {
     s2_trace_free(step->trace);
     return status;
   }
-  note_step(step, world);
+  world_tape_note_step(step, world);
   return status;
 }
 
@@ -752,7 +755,7 @@ typedef struct Copy {
   S2WorldTape *to, *from;
 } Copy;
 
-static S2Status undo_copy(S2Tape *tape, S2Var node, void *data) {
+static S2Status world_tape_undo_copy(S2Tape *tape, S2Var node, void *data) {
   const Copy *copy = data;
   (void)tape, (void)node;
   if (copy->from != NULL) {
@@ -765,5 +768,5 @@ static S2Status undo_copy(S2Tape *tape, S2Var node, void *data) {
 void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from) {
   Copy *copy = s2_tape_take(to->tape, sizeof *copy);
   *copy = (Copy){to, from};
-  s2_tape_node(to->tape, 0, NULL, undo_copy, NULL, copy);
+  s2_tape_node(to->tape, 0, NULL, world_tape_undo_copy, NULL, copy);
 }

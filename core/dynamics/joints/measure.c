@@ -7,65 +7,14 @@
 // is linear in the arms or quadratic, so the gradients at the means of the arms meet the change of
 // the value exactly, J (w, dx) = g(to) - g(q), and are balanced as those at a pose: forces along
 // them do the work the values say, and keep momentum and angular momentum.
-#include "dynamics/joints/joint.h"
-
-typedef struct Sides {
-  S2Vec2 ra, rb; // arms of the anchors, world axes
-  S2Rot turn_b;
-  S2Vec2 apart; // p_a - p_b, from differences so that it keeps its digits far from the origin
-} Sides;
+#include "dynamics/joints/sides.h"
 
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local) {
   return slot == S2_NONE ? local : s2_pose_point(s2_slot_pose(q, slot), local);
 }
 
-static inline S2Rot turn_of(const S2JointAt *at, int32_t slot) {
-  return slot == S2_NONE    ? (S2Rot){1, 0}
-         : at->turn != NULL ? at->turn[slot]
-                            : s2_rot(at->q[3 * slot]);
-}
-
 S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot) {
-  return turn_of(at, slot);
-}
-
-// The world is a body at the origin.
-static const double *pose_of(const double *q, int32_t slot) {
-  static const double world[3] = {0, 0, 0};
-  return slot == S2_NONE ? world : q + 3 * slot;
-}
-
-static inline Sides sides_at(const S2JointAt *at) {
-  const S2Joint *joint = at->joint;
-  const double *qa = pose_of(at->q, joint->a), *qb = pose_of(at->q, joint->b);
-  Sides sides = {.turn_b = turn_of(at, joint->b)};
-  sides.ra = s2_rotate(turn_of(at, joint->a), joint->local_a);
-  sides.rb = s2_rotate(sides.turn_b, joint->local_b);
-  sides.apart = s2_vec2((qa[1] - qb[1]) + (sides.ra.x - sides.rb.x),
-                        (qa[2] - qb[2]) + (sides.ra.y - sides.rb.y));
-  return sides;
-}
-
-static S2Vec2 mean(S2Vec2 a, S2Vec2 b) {
-  return s2_vec2((a.x + b.x) / 2, (a.y + b.y) / 2);
-}
-
-static inline Sides sides_at_end(const S2JointAt *at) {
-  return sides_at(&(S2JointAt){at->world, at->joint, at->to, at->elapsed, NULL, NULL});
-}
-
-// Of a chord the means of both ends.
-static inline Sides sides_of(const S2JointAt *at) {
-  Sides sides = sides_at(at);
-  if (at->to != NULL) {
-    Sides end = sides_at_end(at);
-    sides.turn_b.c = (sides.turn_b.c + end.turn_b.c) / 2;
-    sides.turn_b.s = (sides.turn_b.s + end.turn_b.s) / 2;
-    sides.ra = mean(sides.ra, end.ra);
-    sides.rb = mean(sides.rb, end.rb);
-    sides.apart = mean(sides.apart, end.apart);
-  }
-  return sides;
+  return s2_sides_turn(at, slot);
 }
 
 // (A - B) / (tan A - tan B) for half the turns of a and b: one factor for both, so that torques
@@ -77,7 +26,7 @@ double s2_measure_turn(const S2JointAt *at) {
   double half[2];
   const int32_t slot[2] = {at->joint->a, at->joint->b};
   for (int i = 0; i < 2; i++) {
-    half[i] = (pose_of(at->to, slot[i])[0] - pose_of(at->q, slot[i])[0]) / 2;
+    half[i] = (s2_sides_pose(at->to, slot[i])[0] - s2_sides_pose(at->q, slot[i])[0]) / 2;
   }
   double apart = half[0] - half[1];
   double bend = fabs(apart) < 1e-8 ? 1 : apart / sin(apart);
@@ -103,7 +52,8 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
 }
 
 // With U = R_b u and w = p_a - x_b: s = U'(w - r_b), a force along U acts on both bodies at p_a.
-static inline void offset(const Sides *sides, S2Vec2 u, double *value, double ja[3], double jb[3]) {
+static inline void offset(const S2Sides *sides, S2Vec2 u, double *value, double ja[3],
+                          double jb[3]) {
   *value = s2_dot(u, sides->apart);
   ja[0] = s2_cross(sides->ra, u);
   ja[1] = u.x;
@@ -115,7 +65,7 @@ static inline void offset(const Sides *sides, S2Vec2 u, double *value, double ja
 
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian) {
-  Sides sides = sides_of(at);
+  S2Sides sides = s2_sides_of(at);
   S2Vec2 u = s2_rotate(sides.turn_b, direction);
   *row = (S2JointRow){0};
   offset(&sides, u, &row->value, row->ja, row->jb);
@@ -133,7 +83,7 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
 }
 
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]) {
-  Sides sides = sides_of(at);
+  S2Sides sides = s2_sides_of(at);
   S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
   rows[0] = rows[1] = (S2JointRow){0};
   offset(&sides, x, &rows[0].value, rows[0].ja, rows[0].jb);
@@ -141,7 +91,7 @@ void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]) {
 }
 
 void s2_measure_pin(const S2JointAt *at, S2Pin *pin) {
-  Sides sides = sides_at(at);
+  S2Sides sides = s2_sides_at(at);
   S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
   offset(&sides, x, &pin->value[0], pin->ja[0], pin->jb[0]);
   offset(&sides, s2_left(x), &pin->value[1], pin->ja[1], pin->jb[1]);
@@ -166,11 +116,8 @@ void s2_measure_y(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian)
 // With n the direction and t across it: dL = n'd(p_a - p_b), and the second derivative is that of
 // p_a - p_b along n plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction of the start.
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
-  Sides sides = sides_of(at);
-  double length = s2_length(sides.apart);
-  if (at->to != NULL) {
-    length = (s2_length(sides_at(at).apart) + s2_length(sides_at_end(at).apart)) / 2;
-  }
+  S2Sides sides = s2_sides_of(at);
+  double length = s2_sides_length(at, &sides);
   bool none = length < S2_NO_LENGTH;
   S2Vec2 n = none ? s2_rotate(sides.turn_b, at->joint->axis) : s2_scale(1 / length, sides.apart);
   *row = (S2JointRow){

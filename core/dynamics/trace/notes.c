@@ -252,6 +252,7 @@ void s2_note_touch(const S2WorldDef *def, const void *kept, S2Touch *touch) {
 }
 
 static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touch *touch) {
+  // Without impulses where nothing backwards reads them.
   const unsigned char *x = kept;
   bool same = kept != NULL && memcmp(x, touch, HEAD_OF_TOUCH) == 0;
   size_t size = note_point_size(def, touch);
@@ -388,6 +389,7 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
   note->solve.kind = kind;
   note->solve.into_v1 = v == step->v1;
   note->solve.rows = assembly->problem.rows;
+  // Mostly velocities are those of the free motion before their solve.
   note->solve.before =
       note_nodes_are(island, v, step->free_v) ? NULL : note_of_nodes(notes, island, v);
   note->of->lambda = note_numbers(notes, solution->lambda, note->solve.rows);
@@ -398,6 +400,7 @@ void s2_note_linearise(const S2Step *step, int32_t touch) {
   if (step->world->notes == NULL) {
     return;
   }
+  // As an island of one touch without nodes.
   int32_t index[1] = {touch};
   S2Island one = {.touches = 1, .touch = index};
   S2Note *note = note_add_island(step, &one, S2_ACT_LINEARISE);
@@ -417,6 +420,7 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
         notes->reason = "a constraint in a nonlinear step";
       }
     }
+    // v1 and v2 of a linear step, which the rule overwrites.
     note->midpoint.restarted = restarted;
     note->midpoint.before = note_numbers(notes, linear, 3 * island->nodes);
     note->midpoint.v0 = note_numbers(notes, v0, 3 * island->nodes);
@@ -684,6 +688,7 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
     note->arrive.meets = met != S2_NONE;
     note->arrive.others = !alone;
     note->arrive.point = point;
+    // The one touch that ends the interval.
     if (note->arrive.meets) {
       S2Island one = {.touches = 1, .touch = &met};
       note_keep_touches(step, &one, NULL, step->touches, note);

@@ -20,42 +20,43 @@ static size_t fixed_bytes(const S2World *world) {
          sizeof(S2Joint) * (size_t)world->joints.count;
 }
 
-static bool equal(const void *a, const void *b, size_t bytes) {
+static bool fixed_equal(const void *a, const void *b, size_t bytes) {
   return bytes == 0 || memcmp(a, b, bytes) == 0;
 }
 
 // Without what steps change, which S2_ACT_PART has, and what no derivative depends on.
-static bool same_joint(const S2Joint *a, const S2Joint *b) {
+static bool fixed_same_joint(const S2Joint *a, const S2Joint *b) {
   size_t goal = offsetof(S2Joint, goal), stiffness = offsetof(S2Joint, stiffness);
   size_t last = offsetof(S2Joint, last), bound = offsetof(S2Joint, max_force);
+  // Three runs of bytes, with what is left out between them.
   const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
-  return equal(x, y, goal) && equal(x + stiffness, y + stiffness, last - stiffness) &&
-         equal(x + bound, y + bound, offsetof(S2Joint, pushed) - bound);
+  return fixed_equal(x, y, goal) && fixed_equal(x + stiffness, y + stiffness, last - stiffness) &&
+         fixed_equal(x + bound, y + bound, offsetof(S2Joint, pushed) - bound);
 }
 
-static bool same_joints(const S2Fixed *fixed, const S2World *world) {
+static bool fixed_same_joints(const S2Fixed *fixed, const S2World *world) {
   bool same = fixed->joints == world->joints.count;
   for (int i = 0; i < fixed->joints && same; i++) {
-    same = same_joint(&fixed->joint[i], &world->joints.at[i]);
+    same = fixed_same_joint(&fixed->joint[i], &world->joints.at[i]);
   }
   return same;
 }
 
-static bool still_holds(const S2Fixed *fixed, const S2World *world) {
-  return fixed != NULL && equal(&fixed->def, &world->kept.def, sizeof fixed->def) &&
-         same_joints(fixed, world) && fixed->bodies == world->bodies.count &&
+static bool fixed_still_holds(const S2Fixed *fixed, const S2World *world) {
+  return fixed != NULL && fixed_equal(&fixed->def, &world->kept.def, sizeof fixed->def) &&
+         fixed_same_joints(fixed, world) && fixed->bodies == world->bodies.count &&
          fixed->order == world->order.count && fixed->pieces == world->pieces.count &&
          fixed->vertices == world->vertices.count &&
          fixed->joint_order == world->joint_order.count &&
-         equal(fixed->body, world->bodies.at, sizeof(S2Body) * (size_t)fixed->bodies) &&
-         equal(fixed->piece, world->pieces.at, sizeof(S2Piece) * (size_t)fixed->pieces) &&
-         equal(fixed->vertex, world->vertices.at, sizeof(S2Vec2) * (size_t)fixed->vertices) &&
-         equal(fixed->order_of, world->order.at, sizeof(int32_t) * (size_t)fixed->order) &&
-         equal(fixed->joint_order_of, world->joint_order.at,
-               sizeof(int32_t) * (size_t)fixed->joint_order);
+         fixed_equal(fixed->body, world->bodies.at, sizeof(S2Body) * (size_t)fixed->bodies) &&
+         fixed_equal(fixed->piece, world->pieces.at, sizeof(S2Piece) * (size_t)fixed->pieces) &&
+         fixed_equal(fixed->vertex, world->vertices.at, sizeof(S2Vec2) * (size_t)fixed->vertices) &&
+         fixed_equal(fixed->order_of, world->order.at, sizeof(int32_t) * (size_t)fixed->order) &&
+         fixed_equal(fixed->joint_order_of, world->joint_order.at,
+                     sizeof(int32_t) * (size_t)fixed->joint_order);
 }
 
-static void *put(unsigned char **at, const void *from, size_t bytes) {
+static void *fixed_put(unsigned char **at, const void *from, size_t bytes) {
   void *to = *at;
   if (bytes > 0) {
     memcpy(to, from, bytes);
@@ -65,7 +66,8 @@ static void *put(unsigned char **at, const void *from, size_t bytes) {
 }
 
 // Arrays in the order of falling alignment, so that none needs filling up.
-static S2Fixed *make(const S2World *world) {
+static S2Fixed *fixed_make(const S2World *world) {
+  // One block of memory: the structure, and behind it the arrays.
   size_t head = (sizeof(S2Fixed) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
   size_t bytes = head + fixed_bytes(world);
   unsigned char *memory = s2_memory_take(bytes), *at = memory + head;
@@ -79,20 +81,21 @@ static S2Fixed *make(const S2World *world) {
                      .joint_order = world->joint_order.count,
                      .bytes = bytes};
   memcpy(&fixed->def, &world->kept.def, sizeof fixed->def); // filling, too: it is compared
-  fixed->joint = put(&at, world->joints.at, sizeof(S2Joint) * (size_t)fixed->joints);
-  fixed->body = put(&at, world->bodies.at, sizeof(S2Body) * (size_t)fixed->bodies);
-  fixed->piece = put(&at, world->pieces.at, sizeof(S2Piece) * (size_t)fixed->pieces);
-  fixed->vertex = put(&at, world->vertices.at, sizeof(S2Vec2) * (size_t)fixed->vertices);
-  fixed->order_of = put(&at, world->order.at, sizeof(int32_t) * (size_t)fixed->order);
+  fixed->joint = fixed_put(&at, world->joints.at, sizeof(S2Joint) * (size_t)fixed->joints);
+  fixed->body = fixed_put(&at, world->bodies.at, sizeof(S2Body) * (size_t)fixed->bodies);
+  fixed->piece = fixed_put(&at, world->pieces.at, sizeof(S2Piece) * (size_t)fixed->pieces);
+  fixed->vertex = fixed_put(&at, world->vertices.at, sizeof(S2Vec2) * (size_t)fixed->vertices);
+  fixed->order_of = fixed_put(&at, world->order.at, sizeof(int32_t) * (size_t)fixed->order);
   fixed->joint_order_of =
-      put(&at, world->joint_order.at, sizeof(int32_t) * (size_t)fixed->joint_order);
+      fixed_put(&at, world->joint_order.at, sizeof(int32_t) * (size_t)fixed->joint_order);
   return fixed;
 }
 
 S2Fixed *s2_fixed_of(S2World *world) {
-  if (!still_holds(world->fixed, world)) {
+  // The world keeps the last one itself, as one of its users.
+  if (!fixed_still_holds(world->fixed, world)) {
     s2_fixed_release(world->fixed);
-    world->fixed = make(world);
+    world->fixed = fixed_make(world);
   }
   world->fixed->users += 1;
   return world->fixed;

@@ -18,7 +18,7 @@ void s2_notes_init(S2Notes *notes) {
   *notes = (S2Notes){0};
 }
 
-static void free_blocks(S2NoteBlock *block) {
+static void notes_free_blocks(S2NoteBlock *block) {
   while (block != NULL) {
     S2NoteBlock *older = block->older;
     s2_memory_free(block);
@@ -27,8 +27,8 @@ static void free_blocks(S2NoteBlock *block) {
 }
 
 void s2_notes_clear(S2Notes *notes) {
-  free_blocks(notes->block);
-  free_blocks(notes->answer_block);
+  notes_free_blocks(notes->block);
+  notes_free_blocks(notes->answer_block);
   s2_array_free(notes->at);
   s2_array_free(notes->latest);
   s2_fixed_release(notes->fixed);
@@ -36,13 +36,14 @@ void s2_notes_clear(S2Notes *notes) {
   s2_notes_init(notes);
 }
 
-static size_t rounded(size_t bytes) {
+static size_t notes_rounded(size_t bytes) {
   return (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
 void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes) {
   S2NoteBlock *block = *blocks;
-  bytes = rounded(bytes);
+  bytes = notes_rounded(bytes);
+  // What does not fit begins a new block, of its own size where that is larger.
   if (block == NULL || block->size - block->at < bytes) {
     size = size < bytes ? bytes : size;
     S2NoteBlock *fresh = s2_memory_take(HEAD + size);
@@ -59,7 +60,7 @@ void *s2_note_take(S2Notes *notes, size_t bytes) {
   size_t first = notes->expected > 0 ? notes->expected : FIRST_BLOCK;
   size_t size = notes->block == NULL ? first : first / MORE;
   void *memory = s2_notes_take(notes, &notes->block, size, bytes);
-  notes->used += rounded(bytes);
+  notes->used += notes_rounded(bytes);
   return memory;
 }
 
@@ -67,7 +68,7 @@ int s2_notes_mark(const S2Step *step) {
   return step->world->notes == NULL ? 0 : step->world->notes->at.count;
 }
 
-static bool holds(const S2NoteBlock *block, const void *memory) {
+static bool notes_holds(const S2NoteBlock *block, const void *memory) {
   uintptr_t start = (uintptr_t)block + HEAD, at = (uintptr_t)memory;
   return at >= start && at < start + block->size;
 }
@@ -80,7 +81,7 @@ void s2_notes_rewind(const S2Step *step, int mark) {
   }
   const S2Note *first = s2_note_at(notes, mark);
   // Blocks that were begun since are given back, ...
-  while (!holds(notes->block, first)) {
+  while (!notes_holds(notes->block, first)) {
     S2NoteBlock *older = notes->block->older;
     notes->used -= notes->block->at;
     notes->bytes -= HEAD + notes->block->size;
@@ -97,6 +98,7 @@ void s2_notes_rewind(const S2Step *step, int mark) {
 
 void s2_notes_end(S2Notes *notes) {
   s2_array_free(notes->latest);
+  // The next trace of such a world begins with a block of this size.
   if (notes->fixed != NULL) {
     notes->fixed->expected = notes->used;
   }

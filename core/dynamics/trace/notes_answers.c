@@ -11,7 +11,7 @@ static const S2Answer **answers_of(const S2Notes *notes, S2Asked asked, int32_t 
   return &notes->answers[asked == S2_ASKED_BODY ? notes->joint_slots + slot : slot];
 }
 
-static const char *no_slope(S2Asked asked) {
+static const char *answer_no_slope(S2Asked asked) {
   switch (asked) {
   case S2_ASKED_PULL:
     return "a spring with a law of the program's own";
@@ -37,7 +37,7 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
   }
   // Without slopes the step has no derivative.
   if (answer->slope == NULL) {
-    notes->reason = no_slope(answer->asked);
+    notes->reason = answer_no_slope(answer->asked);
     return;
   }
   if (notes->answers == NULL) {
@@ -59,7 +59,9 @@ const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
   // Times that are the same by other sums; those that matter are parts of a step away.
   static const double SAME = 1e-12;
   const S2Answer *at = notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
+  // Newest first: what was asked last is mostly what is asked for.
   while (at != NULL) {
+    // Poses are the same to the bit, times to rounding.
     bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));
     for (int i = 0; i < 6; i++) {
       same = same && at->q[i] == like->q[i];

@@ -1,0 +1,66 @@
+// Private to core/dynamics and core/diff: the two anchors of a joint, which measure.c and its
+// derivatives are made of.
+#ifndef S2_SIDES_H
+#define S2_SIDES_H
+
+#include "dynamics/joints/joint.h"
+
+typedef struct S2Sides {
+  S2Rot turn_a, turn_b;
+  S2Vec2 ra, rb; // arms of the anchors, world axes
+  S2Vec2 apart;  // p_a - p_b, from differences so that it keeps its digits far from the origin
+} S2Sides;
+
+// The world is a body at the origin.
+static inline const double *s2_sides_pose(const double *q, int32_t slot) {
+  static const double world[3] = {0, 0, 0};
+  return slot == S2_NONE ? world : q + 3 * slot;
+}
+
+static inline S2Rot s2_sides_turn(const S2JointAt *at, int32_t slot) {
+  return slot == S2_NONE    ? (S2Rot){1, 0}
+         : at->turn != NULL ? at->turn[slot]
+                            : s2_rot(at->q[3 * slot]);
+}
+
+static inline S2Sides s2_sides_at(const S2JointAt *at) {
+  const S2Joint *joint = at->joint;
+  const double *qa = s2_sides_pose(at->q, joint->a), *qb = s2_sides_pose(at->q, joint->b);
+  S2Sides sides = {.turn_a = s2_sides_turn(at, joint->a), .turn_b = s2_sides_turn(at, joint->b)};
+  sides.ra = s2_rotate(sides.turn_a, joint->local_a);
+  sides.rb = s2_rotate(sides.turn_b, joint->local_b);
+  sides.apart = s2_vec2((qa[1] - qb[1]) + (sides.ra.x - sides.rb.x),
+                        (qa[2] - qb[2]) + (sides.ra.y - sides.rb.y));
+  return sides;
+}
+
+static inline S2Sides s2_sides_at_end(const S2JointAt *at) {
+  return s2_sides_at(&(S2JointAt){at->world, at->joint, at->to, at->elapsed, NULL, NULL});
+}
+
+static inline S2Vec2 s2_sides_mean(S2Vec2 a, S2Vec2 b) {
+  return s2_vec2((a.x + b.x) / 2, (a.y + b.y) / 2);
+}
+
+// Of a chord the means of both ends (turn_a is that of its start).
+static inline S2Sides s2_sides_of(const S2JointAt *at) {
+  S2Sides sides = s2_sides_at(at);
+  if (at->to != NULL) {
+    S2Sides end = s2_sides_at_end(at);
+    sides.turn_b.c = (sides.turn_b.c + end.turn_b.c) / 2;
+    sides.turn_b.s = (sides.turn_b.s + end.turn_b.s) / 2;
+    sides.ra = s2_sides_mean(sides.ra, end.ra);
+    sides.rb = s2_sides_mean(sides.rb, end.rb);
+    sides.apart = s2_sides_mean(sides.apart, end.apart);
+  }
+  return sides;
+}
+
+// |p_a - p_b|, of a chord the mean of both ends; `sides` are those of `at`.
+static inline double s2_sides_length(const S2JointAt *at, const S2Sides *sides) {
+  return at->to == NULL
+             ? s2_length(sides->apart)
+             : (s2_length(s2_sides_at(at).apart) + s2_length(s2_sides_at_end(at).apart)) / 2;
+}
+
+#endif
