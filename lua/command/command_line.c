@@ -196,7 +196,6 @@ static const Option options[] = {
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
     {"--view", "[=PORT]", set_view, "serve the live viewer and print its address", PASSED_OVER},
     {"--threads", "N", NULL, "worker threads (not available yet)", TAKEN},
-    {"--sandbox", NULL, NULL, "for scripts of strangers (not available yet)", TAKEN},
     {"--watch", NULL, set_watch, "run again when the script, or a file it loads, is saved",
      PASSED_OVER},
 };
@@ -270,7 +269,7 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
     return unknown_option(name);
   }
   if (option->set == NULL) {
-    return s2_error(S2_UNAVAILABLE, "%s: not available yet", option->name);
+    return s2_error(S2_INVALID, "%s: not available yet", option->name);
   }
   if (option->value == NULL && joined != NULL) {
     return s2_error(S2_INVALID, "%s takes no value", option->name);

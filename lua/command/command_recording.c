@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "record/data/data.h"
 #include "record/s2d/output.h"
+#include "record/s2d/s2d.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -126,7 +127,7 @@ static void print_run(const S2Run *run) {
 }
 
 static void print_summary(const char *path, S2Replay *replay, const Summary *summary) {
-  printf("%s: .s2d recording, version %lu, %s\n", path, (unsigned long)s2_replay_version(replay),
+  printf("%s: .s2d recording, version %d, %s\n", path, S2_S2D_VERSION,
          summary->cut ? "cut short (it was not closed; all whole frames are there)" : "complete");
   print_run(s2_replay_run(replay));
   printf("  %-15s %" PRIu64 "\n", "frames", summary->frames);
@@ -197,7 +198,7 @@ static void json_text(const char *text) {
 
 static void json_summary(S2Replay *replay, const Summary *summary) {
   const S2Run *run = s2_replay_run(replay);
-  printf("{\"version\":%lu,\"complete\":%s,\"run\":[", (unsigned long)s2_replay_version(replay),
+  printf("{\"version\":%d,\"complete\":%s,\"run\":[", S2_S2D_VERSION,
          summary->cut ? "false" : "true");
   for (int i = 0; i < run->entries.count; i++) {
     fputs(i > 0 ? ",[" : "[", stdout);

@@ -51,9 +51,6 @@ static bool check_suffix(lua_State *L, const char *path, S2Status *status) {
   if (status->code == S2_INVALID) {
     s2_lua_bad_argument(L, 1, "%s", status->message);
   }
-  if (status->code == S2_UNAVAILABLE && strstr(status->message, "not available yet") != NULL) {
-    s2_lua_bad_argument(L, 1, "%s", status->message);
-  }
   return status->code == S2_OK;
 }
 

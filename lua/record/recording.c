@@ -289,19 +289,15 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
 
 // ---- Lua --------------------------------------------------------------------------------------
 
-// Trouble with files is not the script's fault: it gets nil and the message.
+// Trouble with files and libraries that are missing are not the script's fault: it gets nil and the
+// message.
 static int result(lua_State *L, S2Status status) {
-  if (status.code == S2_IO) {
+  if (status.code == S2_IO || status.code == S2_UNAVAILABLE) {
     lua_pushnil(L);
     lua_pushstring(L, status.message);
     return 2;
   }
-  if (status.code == S2_UNAVAILABLE && strstr(status.message, "not available yet") == NULL) {
-    lua_pushnil(L); // a library is missing
-    lua_pushstring(L, status.message);
-    return 2;
-  }
-  if (status.code == S2_INVALID || status.code == S2_UNAVAILABLE) {
+  if (status.code == S2_INVALID) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
   s2_lua_try(L, status);

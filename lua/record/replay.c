@@ -4,6 +4,7 @@
 #include "lua/diff/array.h"
 #include "lua/world/binding.h"
 #include "record/s2d/replay_column.h"
+#include "record/s2d/s2d.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,7 +72,7 @@ static int replay_about(lua_State *L) {
   lua_setfield(L, -2, "count");
   lua_pushboolean(L, s2_replay_complete(replay));
   lua_setfield(L, -2, "complete");
-  lua_pushinteger(L, (lua_Integer)s2_replay_version(replay));
+  lua_pushinteger(L, S2_S2D_VERSION);
   lua_setfield(L, -2, "version");
   const S2Run *run = s2_replay_run(replay);
   lua_createtable(L, 2 * run->entries.count, 0);

@@ -29,7 +29,6 @@ struct S2Replay {
   FILE *file;
   char *path;
   off_t length; // of the file when it was opened
-  uint32_t version;
   bool complete;
   S2Run run;
   S2_ARRAY(Scene) scenes;
@@ -76,7 +75,7 @@ static void get_name(Cursor *cursor, char name[S2_NAME_SIZE]) {
   cursor->at += S2_NAME_SIZE;
 }
 
-static bool get_settings(Cursor *cursor, uint32_t version, S2WorldDef *settings) {
+static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
   settings->dt = get_double(cursor);
   settings->gravity = get_vec(cursor);
   settings->tolerance = get_double(cursor);
@@ -87,15 +86,8 @@ static bool get_settings(Cursor *cursor, uint32_t version, S2WorldDef *settings)
   settings->alpha = get_double(cursor);
   settings->beta = get_double(cursor);
   uint32_t formulation = get32(cursor), elasticity = get32(cursor), geometric = get32(cursor);
-  uint32_t model = get32(cursor), linear = S2_LINEAR_AUTO, substeps = 1;
-  if (version > 2) {
-    linear = get32(cursor);
-    substeps = get32(cursor);
-    settings->smoothing = get_double(cursor);
-  } else {
-    settings->smoothing = s2_world_def().smoothing;
-    model = S2_NEWTON; // was reserved
-  }
+  uint32_t model = get32(cursor), linear = get32(cursor), substeps = get32(cursor);
+  settings->smoothing = get_double(cursor);
   if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_AUTO ||
       stabilization > S2_POST_ASSEMBLY || friction > S2_COMBINE_MAX ||
       restitution > S2_COMBINE_MAX || iterations > INT32_MAX || formulation > S2_FORM_VARIATION ||
@@ -187,28 +179,23 @@ static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
   return true;
 }
 
-static bool get_scene(const unsigned char *contents, uint32_t size, uint32_t version,
-                      S2S2dPast *past, S2Moment *moment) {
-  uint32_t header = version > 3   ? S2_S2D_SCENE_HEADER
-                    : version > 2 ? S2_S2D_SCENE_HEADER_3
-                                  : S2_S2D_SCENE_HEADER_2;
-  if (size < header) {
+static bool get_scene(const unsigned char *contents, uint32_t size, S2S2dPast *past,
+                      S2Moment *moment) {
+  if (size < S2_S2D_SCENE_HEADER) {
     return false;
   }
   Cursor cursor = {contents};
-  bool ok = get_settings(&cursor, version, &moment->settings);
-  if (version > 3) {
-    past->grain = get_double(&cursor);
-    past->impulse_grain = get_double(&cursor);
-    past->any = false;
-    past->version_4 = version == 4;
-    ok = ok && past->grain > 0 && past->impulse_grain > 0;
-  }
+  bool ok = get_settings(&cursor, &moment->settings);
+  past->grain = get_double(&cursor);
+  past->impulse_grain = get_double(&cursor);
+  past->any = false;
+  ok = ok && past->grain > 0 && past->impulse_grain > 0;
   uint32_t bodies = get32(&cursor), shapes = get32(&cursor);
   uint32_t vertices = get32(&cursor), joints = get32(&cursor);
   // Sums of four products below 2^39: no overflow. Equality also bounds every count by the size.
-  uint64_t wanted = header + (uint64_t)S2_S2D_BODY * bodies + (uint64_t)S2_S2D_SHAPE * shapes +
-                    (uint64_t)S2_S2D_VERTEX * vertices + (uint64_t)S2_S2D_JOINT * joints;
+  uint64_t wanted = S2_S2D_SCENE_HEADER + (uint64_t)S2_S2D_BODY * bodies +
+                    (uint64_t)S2_S2D_SHAPE * shapes + (uint64_t)S2_S2D_VERTEX * vertices +
+                    (uint64_t)S2_S2D_JOINT * joints;
   if (!ok || wanted != size) {
     return false;
   }
@@ -234,19 +221,6 @@ static bool get_scene(const unsigned char *contents, uint32_t size, uint32_t ver
   moment->vertices.count = (int)vertices;
   moment->joints.count = (int)joints;
   return ok && shapes_taken == shapes && vertices_taken == vertices;
-}
-
-static bool get_contact(Cursor *cursor, S2MomentContact *contact, uint32_t bodies) {
-  contact->a = (int32_t)get32(cursor);
-  contact->b = (int32_t)get32(cursor);
-  contact->feature = get32(cursor);
-  contact->sliding = (get32(cursor) & S2_S2D_SLIDING) != 0;
-  contact->point = get_vec(cursor);
-  contact->normal = get_vec(cursor);
-  contact->gap = get_double(cursor);
-  contact->normal_impulse = get_double(cursor);
-  contact->tangent_impulse = get_double(cursor);
-  return position_ok(contact->a, bodies) && position_ok(contact->b, bodies);
 }
 
 static bool get_channels(const unsigned char *contents, uint32_t size, S2Moment *moment) {
@@ -297,51 +271,6 @@ static bool get_run(const unsigned char *contents, uint32_t size, S2Run *run) {
   return size >= 4 && cursor.at == end;
 }
 
-// Of versions 2 and 3, into a moment that holds the frame's scene.
-static bool get_frame(const unsigned char *contents, uint32_t size, S2Moment *moment) {
-  if (size < S2_S2D_FRAME_HEADER) {
-    return false;
-  }
-  Cursor cursor = {contents};
-  moment->time = get_double(&cursor);
-  moment->step = get64(&cursor);
-  moment->hash = get64(&cursor);
-  moment->kinetic = moment->potential = moment->residual = moment->iterations = (double)NAN;
-  moment->momentum[0] = moment->momentum[1] = moment->momentum[2] = (double)NAN;
-  uint32_t bodies = get32(&cursor), contacts = get32(&cursor), joints = get32(&cursor);
-  get32(&cursor); // reserved
-  uint64_t wanted = S2_S2D_FRAME_HEADER + (uint64_t)S2_S2D_BODY_STATE * bodies +
-                    (uint64_t)S2_S2D_CONTACT * contacts + (uint64_t)S2_S2D_JOINT_STATE * joints;
-  if (wanted != size || bodies != (uint32_t)moment->bodies.count ||
-      joints != (uint32_t)moment->joints.count) {
-    return false;
-  }
-  for (uint32_t i = 0; i < bodies; i++) {
-    S2MomentBody *body = &moment->bodies.at[i];
-    for (int k = 0; k < 3; k++) {
-      body->q[k] = get_double(&cursor);
-    }
-    for (int k = 0; k < 3; k++) {
-      body->v[k] = get_double(&cursor);
-    }
-  }
-  s2_array_reserve(moment->contacts, (int)contacts);
-  moment->contacts.count = (int)contacts;
-  bool ok = true;
-  for (uint32_t i = 0; ok && i < contacts; i++) {
-    ok = get_contact(&cursor, &moment->contacts.at[i], bodies);
-  }
-  for (uint32_t i = 0; ok && i < joints; i++) {
-    S2MomentJoint *joint = &moment->joints.at[i];
-    joint->anchor_a = get_vec(&cursor);
-    joint->anchor_b = get_vec(&cursor);
-    joint->impulse = get_vec(&cursor);
-    joint->angle = get_double(&cursor);
-    joint->speed = get_double(&cursor);
-  }
-  return ok;
-}
-
 // ---- The file ---------------------------------------------------------------------------------
 
 // Reads and checks the chunk at `offset` into `contents`. False: none there that is whole.
@@ -363,17 +292,9 @@ static bool read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   if (fread(replay->contents, 1, size, replay->file) != size) {
     return false;
   }
-  uint64_t (*sum)(uint64_t, const unsigned char *, size_t) =
-      replay->version > 3 ? s2_s2d_hash_words : s2_s2d_hash;
-  uint64_t hash = sum(sum(S2_S2D_HASH_START, header, 8), replay->contents, size);
+  uint64_t hash = s2_s2d_hash(s2_s2d_hash(S2_S2D_HASH_START, header, 8), replay->contents, size);
   *chunk = (Chunk){.kind = (S2S2dChunk)s2_s2d_get32(header), .offset = offset, .size = size};
   return hash == s2_s2d_get64(header + 8);
-}
-
-static bool get_any_frame(S2Replay *replay, uint32_t size) {
-  return replay->version > 3
-             ? s2_s2d_frame_read(&replay->past, replay->contents, size, &replay->moment)
-             : get_frame(replay->contents, size, &replay->moment);
 }
 
 static bool load_scene(S2Replay *replay, int32_t at) {
@@ -387,7 +308,7 @@ static bool load_scene(S2Replay *replay, int32_t at) {
     return false;
   }
   if (!read_chunk(replay, scene->scene, &chunk) || chunk.kind != S2_S2D_SCENE ||
-      !get_scene(replay->contents, chunk.size, replay->version, &replay->past, &replay->moment)) {
+      !get_scene(replay->contents, chunk.size, &replay->past, &replay->moment)) {
     return false;
   }
   replay->scene_loaded = at;
@@ -406,28 +327,28 @@ static void add_frame(S2Replay *replay, Frame frame) {
 // Takes in the chunk just read. False: it is not as it should be.
 static bool take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
   const unsigned char *contents = replay->contents;
-  bool compact = replay->version > 3;
   if (chunk->kind == S2_S2D_SCENE) {
     *s2_array_append(replay->scenes) = (Scene){*channels, chunk->offset};
     replay->moment.channels.count = *channels > 0 ? replay->moment.channels.count : 0;
     *channels = 0;
-    bool ok = get_scene(contents, chunk->size, replay->version, &replay->past, &replay->moment);
+    bool ok = get_scene(contents, chunk->size, &replay->past, &replay->moment);
     replay->scene_loaded = ok ? replay->scenes.count - 1 : -1;
     return ok;
   }
   if (chunk->kind == S2_S2D_FRAME) {
-    if (replay->scene_loaded < 0 || !get_any_frame(replay, chunk->size)) {
+    if (replay->scene_loaded < 0 ||
+        !s2_s2d_frame_read(&replay->past, contents, chunk->size, &replay->moment)) {
       return false;
     }
-    bool key = !compact || s2_s2d_frame_is_key(contents, chunk->size);
+    bool key = s2_s2d_frame_is_key(contents, chunk->size);
     uint32_t behind = key ? 0 : replay->frames[replay->frame_count - 1].behind + 1;
     add_frame(replay, (Frame){chunk->offset, replay->scene_loaded, behind});
     replay->read = replay->frame_count;
-  } else if (compact && chunk->kind == S2_S2D_CHANNELS) {
+  } else if (chunk->kind == S2_S2D_CHANNELS) {
     *channels = chunk->offset;
     replay->scene_loaded = -1;
     return get_channels(contents, chunk->size, &replay->moment);
-  } else if (compact && chunk->kind == S2_S2D_RUN) {
+  } else if (chunk->kind == S2_S2D_RUN) {
     return get_run(contents, chunk->size, &replay->run);
   } // other kinds: of a later writer that this version may pass over
   return true;
@@ -480,8 +401,8 @@ static bool get_index(S2Replay *replay, uint32_t size) {
 static bool find_index(S2Replay *replay) {
   Chunk chunk;
   off_t end = replay->length - S2_S2D_CHUNK_HEADER - 8;
-  if (replay->version < 4 || end < S2_S2D_FILE_HEADER || !read_chunk(replay, end, &chunk) ||
-      chunk.kind != S2_S2D_END || chunk.size != 8) {
+  if (end < S2_S2D_FILE_HEADER || !read_chunk(replay, end, &chunk) || chunk.kind != S2_S2D_END ||
+      chunk.size != 8) {
     return false;
   }
   off_t index = (off_t)(s2_s2d_get64(replay->contents) & INT64_MAX);
@@ -515,11 +436,10 @@ static S2Status read_header(S2Replay *replay) {
     return s2_error(S2_INVALID, "'%s' is no .s2d recording", path);
   }
   uint32_t version = s2_s2d_get32(header + 8);
-  if (version < S2_S2D_OLDEST || version > S2_S2D_VERSION) {
-    return s2_error(S2_INVALID, "'%s' has format version %lu; this program reads versions %d to %d",
-                    path, (unsigned long)version, S2_S2D_OLDEST, S2_S2D_VERSION);
+  if (version != S2_S2D_VERSION) {
+    return s2_error(S2_INVALID, "'%s' has format version %lu; this program reads version %d only",
+                    path, (unsigned long)version, S2_S2D_VERSION);
   }
-  replay->version = version;
   return s2_ok();
 }
 
@@ -573,10 +493,6 @@ const S2Run *s2_replay_run(const S2Replay *replay) {
   return &replay->run;
 }
 
-uint32_t s2_replay_version(const S2Replay *replay) {
-  return replay->version;
-}
-
 bool s2_replay_complete(const S2Replay *replay) {
   return replay->complete;
 }
@@ -595,7 +511,7 @@ static bool read_frames(S2Replay *replay, uint64_t index) {
   for (uint64_t i = from; i <= index; i++) {
     Chunk chunk;
     if (!read_chunk(replay, replay->frames[i].offset, &chunk) || chunk.kind != S2_S2D_FRAME ||
-        !get_any_frame(replay, chunk.size)) {
+        !s2_s2d_frame_read(&replay->past, replay->contents, chunk.size, &replay->moment)) {
       return false;
     }
   }

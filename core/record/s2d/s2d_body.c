@@ -151,23 +151,6 @@ static void code_place(S2S2dBits *bits, S2S2dBodyPast *past, double *q, const do
   }
 }
 
-// Version 4 had two guesses, no short speeds and no bodies that stay where they are.
-static void code_missed_4(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, double h,
-                          bool mean) {
-  bool straight = false;
-  double guess[3], moved[3];
-  s2_s2d_code_flag(bits, &straight);
-  past->guess = straight ? S2_S2D_STRAIGHT : S2_S2D_AS_LAST;
-  guess_v(past, past->guess, guess);
-  for (int k = 0; k < 3; k++) {
-    s2_s2d_code_double(bits, &body->v[k], guess[k], &past->length[3 + k]);
-  }
-  guess_q(past, body->v, h, mean, moved);
-  for (int k = 0; k < 3; k++) {
-    s2_s2d_code_double_or_hit(bits, &body->q[k], moved[k], &past->length[k]);
-  }
-}
-
 static void code_missed(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, double h,
                         bool mean) {
   uint32_t how = bits->writing ? best_guess(past, body->v) : 0;
@@ -182,8 +165,8 @@ static void code_missed(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body
   code_place(bits, past, body->q, moved);
 }
 
-static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, double h, bool mean,
-                      bool version_4) {
+static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, double h,
+                      bool mean) {
   double guess[3], moved[3];
   guess_v(past, past->guess, guess);
   guess_q(past, guess, h, mean, moved);
@@ -193,8 +176,6 @@ static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, 
   if (as_guessed) {
     memcpy(body->v, guess, sizeof guess);
     memcpy(body->q, moved, sizeof moved);
-  } else if (version_4) {
-    code_missed_4(bits, past, body, h, mean);
   } else {
     code_missed(bits, past, body, h, mean);
   }
@@ -230,6 +211,6 @@ void s2_s2d_code_bodies(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment, doub
   bool mean = bits->writing && vote_for_mean(past, moment, h);
   s2_s2d_code_flag(bits, &mean);
   for (int i = 0; i < past->bodies.count; i++) {
-    code_body(bits, &past->bodies.at[i], &moment->bodies.at[i], h, mean, past->version_4);
+    code_body(bits, &past->bodies.at[i], &moment->bodies.at[i], h, mean);
   }
 }

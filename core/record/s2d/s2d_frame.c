@@ -226,7 +226,7 @@ static void add_up(const S2Moment *moment, double sums[S2_S2D_SUMS]) {
 
 // A sum that was right is taken, else the change of it.
 static double guess_head(const S2S2dPast *past, int i, const double *sums) {
-  if (i >= S2_S2D_SUMS || past->version_4) {
+  if (i >= S2_S2D_SUMS) {
     return past->head[i];
   }
   double guess = s2_same_bits(&past->head[i], &past->sums[i], 1)
@@ -241,9 +241,7 @@ static void code_head(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
       &moment->momentum[2], &moment->residual,  &moment->iterations,
   };
   double sums[S2_S2D_SUMS] = {0};
-  if (!past->version_4) {
-    add_up(moment, sums);
-  }
+  add_up(moment, sums);
   for (int i = 0; i < S2_S2D_HEAD_VALUES; i++) {
     s2_s2d_code_double(bits, heads[i], guess_head(past, i, sums), &past->head_length[i]);
     past->head[i] = *heads[i];
@@ -293,9 +291,7 @@ static void code_kept_contact(S2S2dBits *bits, const S2S2dPast *past, const S2Mo
   if (!same) {
     s2_s2d_code_flag(bits, &next->sliding);
     bool pushed = bits->writing && memcmp(next->value, old->value, PLACE * sizeof(int32_t)) == 0;
-    if (!past->version_4) {
-      s2_s2d_code_flag(bits, &pushed);
-    }
+    s2_s2d_code_flag(bits, &pushed);
     code_contact_values(bits, next->value, old->value, next->length, pushed ? PLACE : 0);
   }
   if (!bits->writing) {
@@ -500,14 +496,9 @@ static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   }
   uint64_t old_step = past->step;
   code_start(bits, past, moment);
-  if (past->version_4) {
-    code_head(bits, past, moment);
-  }
   double h = moment->step == old_step + 1 ? moment->settings.dt : moment->time - past->time;
   s2_s2d_code_bodies(bits, past, moment, h);
-  if (!past->version_4) {
-    code_head(bits, past, moment);
-  }
+  code_head(bits, past, moment);
   if (bits->writing) {
     plain = !round_all(past, moment);
   }

@@ -197,8 +197,8 @@ static S2Status chunk_end(S2S2dBytes *bytes, size_t start, S2S2dChunk kind) {
   }
   s2_s2d_set32(at, (uint32_t)kind);
   s2_s2d_set32(at + 4, (uint32_t)size);
-  uint64_t hash = s2_s2d_hash_words(S2_S2D_HASH_START, at, 8);
-  hash = s2_s2d_hash_words(hash, at + S2_S2D_CHUNK_HEADER, size);
+  uint64_t hash = s2_s2d_hash(S2_S2D_HASH_START, at, 8);
+  hash = s2_s2d_hash(hash, at + S2_S2D_CHUNK_HEADER, size);
   s2_s2d_set64(at + 8, hash);
   return s2_ok();
 }
