@@ -92,11 +92,11 @@ void s2_command_print_run(FILE *file, const S2Run *run) {
     fputs(" '", file);
     for (const char *end; (end = strchr(word, '\'')) != NULL; word = end + 1) {
       char *part = s2_data_copy_text(word, (size_t)(end - word));
-      s2_text_print(file, part);
+      s2_text_print(file, S2_TEXT_PLAIN, part);
       s2_memory_free(part);
       fputs("'\\''", file);
     }
-    s2_text_print(file, word);
+    s2_text_print(file, S2_TEXT_PLAIN, word);
     fputs("'", file);
   }
   fputs("\n", file);
@@ -108,7 +108,7 @@ static void print_entry(const char *key, const char *value) {
   char name[4 * WIDTH + 1];
   s2_text_escape(name, sizeof name, key);
   printf("  %-15s ", name);
-  s2_text_print(stdout, value);
+  s2_text_print(stdout, S2_TEXT_PLAIN, value);
   puts("");
 }
 
@@ -177,22 +177,9 @@ static void json_value(const char *name, double value) {
   json_number(value);
 }
 
-// What is no UTF-8 becomes U+FFFD.
 static void json_text(const char *text) {
   putchar('"');
-  for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-    int length = s2_text_utf8((const char *)at);
-    if (*at < 0x20 || *at == 0x7f) {
-      printf("\\u%04x", *at++);
-    } else if (length == 0) {
-      fputs(S2_TEXT_REPLACEMENT, stdout);
-      at++;
-    } else {
-      fputs(*at == '"' || *at == '\\' ? "\\" : "", stdout);
-      fwrite(at, 1, (size_t)length, stdout);
-      at += length;
-    }
-  }
+  s2_text_print(stdout, S2_TEXT_JSON, text);
   putchar('"');
 }
 

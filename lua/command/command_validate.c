@@ -47,7 +47,7 @@ static bool is_inside(const char *file) {
 static int refuse(const S2Run *run, const char *reason) {
   fflush(stdout);
   fputs("sim2d: --validate: ", stderr);
-  s2_text_print(stderr, reason);
+  s2_text_print(stderr, S2_TEXT_PLAIN, reason);
   fputs("\n  the recorded command line: ", stderr);
   s2_command_print_run(stderr, run);
   return EXIT_WRONG_USAGE;
@@ -120,13 +120,13 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
     Contents contents = compare(recorded, argv[line.script]);
     if (contents != AS_RECORDED) {
       fputs("sim2d: note: '", stderr);
-      s2_text_print(stderr, argv[line.script]);
+      s2_text_print(stderr, S2_TEXT_PLAIN, argv[line.script]);
       fprintf(stderr, "' %s\n", told[contents]);
     }
     const char *build = s2_run_get(recorded, "build", 0);
     if (build != NULL && strcmp(build, s2_build()) != 0) {
       fputs("sim2d: note: recorded by another build (", stderr);
-      s2_text_print(stderr, build);
+      s2_text_print(stderr, S2_TEXT_PLAIN, build);
       fprintf(stderr, "; this one: %s)\n", s2_build());
     }
     S2Validator *validator = s2_validator_new(replay);

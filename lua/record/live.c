@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "lua/base/traceback.h"
 #include "lua/diff/on_tape.h"
 #include "record/page/page.h"
@@ -36,38 +37,13 @@ static void add(Text *text, const char *more) {
   }
 }
 
-// Bytes of the UTF-8 character at `at`, 0: it is none.
-static int utf8_size(const unsigned char *at) {
-  int size = at[0] < 0x80                     ? 1
-             : at[0] >= 0xc2 && at[0] <= 0xdf ? 2
-             : at[0] >= 0xe0 && at[0] <= 0xef ? 3
-             : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
-                                              : 0;
-  for (int i = 1; i < size; i++) {
-    if ((at[i] & 0xc0) != 0x80) {
-      return 0;
-    }
-  }
-  bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
-  bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
-  return overlong || beyond ? 0 : size;
-}
-
 // A text of JSON. Browsers drop the connection when it is not UTF-8.
 static void add_string(Text *text, const char *string) {
   add_char(text, '"');
-  for (const unsigned char *at = (const unsigned char *)string; *at != '\0';) {
-    int size = utf8_size(at);
-    if (*at < ' ' || *at == '"' || *at == '\\' || size == 0) {
-      char escaped[8];
-      snprintf(escaped, sizeof escaped, "\\u%04x", size == 0 ? 0xfffdu : *at);
-      add(text, escaped);
-      at++;
-      continue;
-    }
-    for (int i = 0; i < size; i++) {
-      add_char(text, (char)*at++);
-    }
+  while (*string != '\0') {
+    char piece[S2_TEXT_PIECE];
+    s2_text_next(S2_TEXT_JSON, &string, piece);
+    add(text, piece);
   }
   add_char(text, '"');
 }

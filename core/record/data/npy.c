@@ -1,7 +1,7 @@
 // One array as NumPy keeps it (numpy.lib.format, versions 1 to 3): a line of Python that tells
 // type, order and shape, then the values.
+#include "base/text.h"
 #include "record/data/data_formats.h"
-#include "record/draw/unicode.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -145,13 +145,9 @@ static void arrow_path(cairo_t *context, const S2Scene *scene, const S2Primitive
 static const char *clean(S2Canvas *canvas, const char *text) {
   canvas->text.count = 0;
   while (*text != '\0') {
-    int length = s2_text_utf8(text);
-    const char *bytes = length == 0 ? S2_TEXT_REPLACEMENT : text;
-    int size = length == 0 ? (int)strlen(S2_TEXT_REPLACEMENT) : length;
-    s2_array_reserve(canvas->text, canvas->text.count + size + 1);
-    memcpy(canvas->text.at + canvas->text.count, bytes, (size_t)size);
-    canvas->text.count += size;
-    text += length == 0 ? 1 : length;
+    s2_array_reserve(canvas->text, canvas->text.count + S2_TEXT_PIECE);
+    canvas->text.count +=
+        (int)s2_text_next(S2_TEXT_CLEAN, &text, canvas->text.at + canvas->text.count);
   }
   s2_array_reserve(canvas->text, canvas->text.count + 1);
   canvas->text.at[canvas->text.count] = '\0';

@@ -41,25 +41,8 @@ static void put_color(S2Output *output, const char *name, uint32_t color) {
 
 static void put_text(S2Output *output, const char *text) {
   while (*text != '\0') {
-    int length = s2_text_utf8(text);
-    switch (length == 1 ? *text : 0) {
-    case '&':
-      s2_output_text(output, "&amp;");
-      break;
-    case '<':
-      s2_output_text(output, "&lt;");
-      break;
-    case '>':
-      s2_output_text(output, "&gt;");
-      break;
-    default:
-      if (length == 0) {
-        s2_output_text(output, S2_TEXT_REPLACEMENT);
-      } else {
-        s2_output_bytes(output, text, (size_t)length);
-      }
-    }
-    text += length == 0 ? 1 : length;
+    char piece[S2_TEXT_PIECE];
+    s2_output_bytes(output, piece, s2_text_next(S2_TEXT_XML, &text, piece));
   }
 }
 
