@@ -1,4 +1,4 @@
-#include "record/draw/cairo.h"
+#include "record/draw/pixels.h"
 #include "record/draw/picture.h"
 #include "record/draw/svg.h"
 #include "record/record.h"
@@ -12,7 +12,7 @@ S2DrawOptions s2_draw_options(void) {
 static S2Status draw(S2World *world, const char *path, bool png, const S2DrawOptions *options,
                      S2Moment *moment, S2Scene *scene) {
   if (png) {
-    S2_TRY(s2_cairo_available());
+    S2_TRY(s2_canvas_available());
   }
   S2_TRY(s2_moment_capture(moment, world));
   S2_TRY(s2_picture_build(scene, moment, options));

@@ -4,7 +4,7 @@
 #include "record/album.h"
 #include "record/data/csv.h"
 #include "record/data/data_formats.h"
-#include "record/draw/cairo.h"
+#include "record/draw/pixels.h"
 #include "record/draw/svg.h"
 #include "record/page/html.h"
 #include "record/s2d/s2d_write.h"
@@ -87,7 +87,7 @@ static S2Status check_format(Format format, const char *path, S2Video *video) {
   case HDF5:
     return s2_data_check_path(path);
   case PNG:
-    return s2_cairo_available();
+    return s2_canvas_available();
   case GIF:
   case MP4:
     return s2_video_open(video, format == GIF);

@@ -85,7 +85,7 @@ static int canvas_text(lua_State *L) {
                             .degrees = luaL_checknumber(L, 5),
                             .size = luaL_checknumber(L, 6),
                             .bold = lua_toboolean(L, 7) != 0,
-                            .align = (S2CanvasAlign)luaL_checkinteger(L, 8),
+                            .align = (S2TextAlign)luaL_checkinteger(L, 8),
                             .fill = (uint32_t)luaL_checkinteger(L, 9),
                             .halo = (uint32_t)luaL_checkinteger(L, 10),
                             .halo_width = luaL_checknumber(L, 11)};
@@ -113,7 +113,7 @@ int s2_lua_canvas(lua_State *L) {
     lua_setfield(L, -2, "__index");
   }
   lua_setmetatable(L, -2);
-  S2Status status = s2_canvas_open(canvas, width, height, scale);
+  S2Status status = s2_canvas_open(canvas, S2_CANVAS_PLOT, width, height, scale);
   if (status.code != S2_OK) {
     return answer(L, status);
   }

@@ -1,6 +1,6 @@
 #include "record/video/video.h"
 
-#include "record/draw/cairo.h"
+#include "record/draw/pixels.h"
 #include "record/draw/picture.h"
 #include "record/s2d/output.h"
 #include "record/video/ffmpeg.h"
@@ -14,7 +14,7 @@ enum { MP4_WIDTH = 960, GIF_WIDTH = 480 }; // pixels
 
 S2Status s2_video_open(S2Video *video, bool gif) {
   *video = (S2Video){.gif = gif};
-  S2_TRY(s2_cairo_available());
+  S2_TRY(s2_canvas_available());
   return s2_ffmpeg_available();
 }
 
@@ -141,7 +141,7 @@ static S2Status send_frames(Film *film, bool *good) {
     s2_view_follow(&film->scene.view, &film->moment, &film->draw);
     const S2Story story = {&film->moment, 1, &video->trails};
     s2_picture_story(&film->scene, &story, &film->draw);
-    S2_TRY(s2_canvas_draw(film->canvas, &film->scene));
+    S2_TRY(s2_pixels_draw(film->canvas, &film->scene));
     bool last = i + 1 == video->shown_from.count;
     int64_t until = last ? video->frames : video->shown_from.at[i + 1];
     for (int64_t frame = video->shown_from.at[i]; frame < until && *good; frame++) {
@@ -156,7 +156,7 @@ static S2Status make(Film *film, const char *path) {
   S2_TRY(s2_store_rewind(&video->store));
   S2_TRY(s2_store_next(&video->store, &film->moment));
   S2_TRY(set_view(film));
-  S2_TRY(s2_canvas_create(film->scene.view.width, film->scene.view.height, &film->canvas));
+  S2_TRY(s2_pixels_open(&film->canvas, &film->scene.view));
   S2_TRY(start(film, path));
   bool good = true;
   S2Status sent = send_frames(film, &good);
@@ -177,7 +177,7 @@ S2Status s2_video_write(S2Video *video, const char *path, const S2RecordOptions 
   }
   film.draw.width += film.draw.width % 2;
   S2Status status = make(&film, path);
-  s2_canvas_destroy(film.canvas);
+  s2_canvas_free(film.canvas);
   s2_scene_free(&film.scene);
   s2_moment_free(&film.moment);
   return status;
