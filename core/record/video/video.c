@@ -1,7 +1,7 @@
 #include "record/video/video.h"
 
-#include "record/draw/pixels.h"
 #include "record/draw/picture.h"
+#include "record/draw/pixels.h"
 #include "record/s2d/output.h"
 #include "record/video/ffmpeg.h"
 
@@ -12,8 +12,7 @@
 enum { MP4_WIDTH = 960, GIF_WIDTH = 480 }; // pixels
 #define EARLY 1e-6                         // frames: times are sums of steps
 
-S2Status s2_video_open(S2Video *video, bool gif) {
-  *video = (S2Video){.gif = gif};
+S2Status s2_video_available(void) {
   S2_TRY(s2_canvas_available());
   return s2_ffmpeg_available();
 }
