@@ -1,6 +1,6 @@
 #include "dynamics/trace/notes.h"
 
-#include "base/same_bits.h"
+#include "base/number.h"
 
 #include <stddef.h>
 #include <string.h>

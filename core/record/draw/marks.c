@@ -10,6 +10,15 @@
 // Impulses that get an arrow get at least one of this length.
 #define ARROW_STUB 9.0 // pixels
 
+uint32_t s2_picture_color(const S2Picture *picture, uint32_t color) {
+  uint32_t result = color & 0xff, background = picture->theme->background;
+  for (int shift = 8; shift < 32; shift += 8) {
+    double own = color >> shift & 0xff, behind = background >> shift & 0xff;
+    result |= (uint32_t)lround(own + picture->fade * (behind - own)) << shift;
+  }
+  return result;
+}
+
 // ---- Contacts ---------------------------------------------------------------------------------
 
 double s2_picture_largest_impulse(const S2Moment *moment) {

@@ -21,15 +21,6 @@ static uint32_t darker(uint32_t color) {
   return result;
 }
 
-uint32_t s2_picture_color(const S2Picture *picture, uint32_t color) {
-  uint32_t result = color & 0xff, background = picture->theme->background;
-  for (int shift = 8; shift < 32; shift += 8) {
-    double own = color >> shift & 0xff, behind = background >> shift & 0xff;
-    result |= (uint32_t)lround(own + picture->fade * (behind - own)) << shift;
-  }
-  return result;
-}
-
 static uint32_t faded(uint32_t color, double alpha) {
   return (color & ~0xffu) | (uint32_t)lround(alpha * (color & 0xff));
 }

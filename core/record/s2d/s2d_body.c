@@ -1,6 +1,6 @@
 #include "record/s2d/s2d_body.h"
 
-#include "base/same_bits.h"
+#include "base/number.h"
 
 enum {
   FIRST_Q = 32, // bits that places and speeds are expected to be missed by at first

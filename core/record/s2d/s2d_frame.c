@@ -1,6 +1,6 @@
 #include "record/s2d/s2d_frame.h"
 
-#include "base/same_bits.h"
+#include "base/number.h"
 #include "record/s2d/s2d_body.h"
 
 #include <math.h>
