@@ -75,33 +75,6 @@ static S2Status summarise(S2Replay *replay, Summary *summary) {
   return s2_ok();
 }
 
-static bool is_plain(const char *word) {
-  return *word != '\0' &&
-         word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                           "-_./=:,+@%")] == '\0';
-}
-
-void s2_command_print_run(FILE *file, const S2Run *run) {
-  int at = 0;
-  fputs("sim2d", file);
-  for (const char *word; (word = s2_run_next(run, "word", &at)) != NULL;) {
-    if (is_plain(word)) {
-      fprintf(file, " %s", word);
-      continue;
-    }
-    fputs(" '", file);
-    for (const char *end; (end = strchr(word, '\'')) != NULL; word = end + 1) {
-      char *part = s2_data_copy_text(word, (size_t)(end - word));
-      s2_text_print(file, S2_TEXT_PLAIN, part);
-      s2_memory_free(part);
-      fputs("'\\''", file);
-    }
-    s2_text_print(file, S2_TEXT_PLAIN, word);
-    fputs("'", file);
-  }
-  fputs("\n", file);
-}
-
 // A line of the summary; both texts come from the file.
 static void print_entry(const char *key, const char *value) {
   enum { WIDTH = 15 };

@@ -15,6 +15,33 @@
 #include <string.h>
 #include <unistd.h>
 
+static bool is_plain(const char *word) {
+  return *word != '\0' &&
+         word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                           "-_./=:,+@%")] == '\0';
+}
+
+void s2_command_print_run(FILE *file, const S2Run *run) {
+  int at = 0;
+  fputs("sim2d", file);
+  for (const char *word; (word = s2_run_next(run, "word", &at)) != NULL;) {
+    if (is_plain(word)) {
+      fprintf(file, " %s", word);
+      continue;
+    }
+    fputs(" '", file);
+    for (const char *end; (end = strchr(word, '\'')) != NULL; word = end + 1) {
+      char *part = s2_data_copy_text(word, (size_t)(end - word));
+      s2_text_print(file, S2_TEXT_PLAIN, part);
+      s2_memory_free(part);
+      fputs("'\\''", file);
+    }
+    s2_text_print(file, S2_TEXT_PLAIN, word);
+    fputs("'", file);
+  }
+  fputs("\n", file);
+}
+
 enum { EXIT_WRONG_USAGE = 2 };
 
 // The recorded command line as main gets its own. To be freed; the words are borrowed.

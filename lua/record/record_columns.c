@@ -225,6 +225,15 @@ static void push_result(lua_State *L, int functions, int column, double time) {
   lua_pushnumber(L, value);
 }
 
+S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
+  for (int i = 0; i < lw->recorders.count; i++) {
+    if (lw->recorders.at[i].id == id) {
+      return lw->recorders.at[i].rows;
+    }
+  }
+  return NULL;
+}
+
 // A function may do anything, as closing the recording it belongs to: it is looked up after each.
 S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
   int top = lua_gettop(L);

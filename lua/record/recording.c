@@ -173,11 +173,6 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   return first.status;
 }
 
-S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
-  int at = place_of(lw, id);
-  return at < 0 ? NULL : lw->recorders.at[at].rows;
-}
-
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status) {
   *status = s2_ok();
   while (lw->recorders.count > 0) {
