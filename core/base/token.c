@@ -36,6 +36,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   if (file == NULL) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
+  // To its end, whatever it is: pipes and devices have no size.
   size_t capacity = READ_CHUNK, used = 0;
   char *bytes = s2_memory_try(capacity), *grown = bytes;
   while (grown != NULL &&
@@ -45,6 +46,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
     grown = s2_memory_try_grow(bytes, capacity);
     bytes = grown != NULL ? grown : bytes;
   }
+  // The text belongs to `tokens` from here on, also after an error.
   bool failed = ferror(file) != 0;
   int reason = errno;
   fclose(file);
@@ -52,6 +54,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   if (grown == NULL) {
     return s2_memory_exhausted(capacity);
   }
+  // What is read is judged: failures of the file, its size, its bytes.
   bytes[used] = 0;
   tokens->size = used;
   if (failed) {

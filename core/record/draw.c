@@ -1,5 +1,5 @@
-#include "record/draw/pixels.h"
 #include "record/draw/picture.h"
+#include "record/draw/pixels.h"
 #include "record/draw/svg.h"
 #include "record/record.h"
 #include "record/suffix.h"

@@ -117,6 +117,7 @@ static int place_of(S2Track *track, const S2MomentBody *body, int after) {
 }
 
 static void add_poses(S2Track *track, const S2Moment *moment) {
+  // A column for each body that was ever there: found or added, with all memory in hand.
   s2_array_reserve(track->places, moment->bodies.count);
   s2_array_reserve(track->bodies, track->bodies.count + moment->bodies.count); // none fails below
   int *places = track->places.at;
@@ -124,6 +125,7 @@ static void add_poses(S2Track *track, const S2Moment *moment) {
   for (int i = 0; i < moment->bodies.count; i++) {
     after = places[i] = place_of(track, &moment->bodies.at[i], after);
   }
+  // Rows have room for more bodies than there are; what is too narrow is doubled.
   size_t stride = track->stride < 1 ? 1 : track->stride;
   while (stride < (size_t)track->bodies.count) {
     stride *= 2;
@@ -134,11 +136,13 @@ static void add_poses(S2Track *track, const S2Moment *moment) {
     track->bodies.count = before;
     return;
   }
+  // Rows before get the new width, from the last to the first.
   if (stride != track->stride) {
     restride(&track->q, track->frames, track->stride, stride, (size_t)before);
     restride(&track->v, track->frames, track->stride, stride, (size_t)before);
     track->stride = stride;
   }
+  // A new row: nan where no body is.
   double *q = track->q.numbers + track->q.count, *v = track->v.numbers + track->v.count;
   for (size_t k = 0; k < 3 * stride; k++) {
     q[k] = v[k] = (double)NAN;
@@ -164,6 +168,7 @@ static bool reserve_contacts(S2Track *track, size_t count) {
 }
 
 static void add_contacts(S2Track *track, const S2Moment *moment) {
+  // One row a contact, in arrays side by side.
   append_integer(track, &track->contacts, moment->contacts.count);
   size_t count = (size_t)moment->contacts.count;
   if (count == 0 || !reserve_contacts(track, count)) {

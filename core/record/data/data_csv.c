@@ -85,6 +85,7 @@ static void write_value(S2Output *output, const S2DataArray *array, size_t i, co
 }
 
 void s2_csv_save(S2Output *output, const S2DataSet *set) {
+  // An array of two axes is written as it is, without a header.
   if (is_matrix(set)) {
     const S2DataArray *array = &set->arrays.at[0];
     const char *text = array->values;
@@ -94,6 +95,7 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
     }
     return;
   }
+  // The header; texts lie one behind the other, so each column has a place of its own in them.
   int columns = set->arrays.count;
   const char **texts = s2_memory_take((size_t)(columns + 1) * sizeof *texts);
   for (int k = 0; k < columns; k++) {
@@ -107,6 +109,7 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
   if (columns > 0 && !set->bare) {
     s2_output_text(output, "\n");
   }
+  // Row by row: all columns are of one length.
   size_t rows = columns > 0 ? s2_data_count(&set->arrays.at[0]) : 0;
   for (size_t i = 0; i < rows; i++) {
     for (int k = 0; k < columns; k++) {
@@ -172,6 +175,7 @@ static S2Status quoted_cell(const Cells *cells, Cursor *cursor) {
 static S2Status read_cell(Cells *cells, Cursor *cursor) {
   char *start = skip_blanks(cells, cursor->at);
   cursor->at = start;
+  // The contents: up to the closing quote, or to what ends a cell, without blanks at its end.
   char *end = NULL;
   if (*start == '"') {
     *s2_array_append(cells->cells) = start + 1;
@@ -186,6 +190,7 @@ static S2Status read_cell(Cells *cells, Cursor *cursor) {
       end--;
     }
   }
+  // What comes behind it: the separator, which is passed, or the end of the line.
   if (cells->separator == ' ') { // blanks at the end of a line separate nothing
     char *next = skip_blanks(cells, cursor->at);
     cursor->more = *next != '\r' && *next != '\n' && *next != '\0';
@@ -198,6 +203,7 @@ static S2Status read_cell(Cells *cells, Cursor *cursor) {
     cursor->more = *cursor->at == cells->separator;
     cursor->at += cursor->more;
   }
+  // The text ends where a separator was; a blank that is read further is left alone until here.
   if (end != NULL && end < cursor->at) {
     *end = '\0';
   }
@@ -219,17 +225,20 @@ static S2Status read_cells(Cells *cells, char *text, size_t size) {
   if (memchr(text, 0, size) != NULL) {
     return s2_data_refuse(cells->path, "not a text file (it has a byte 0)");
   }
+  // The text is cut up in place: cells point into it.
   Cursor cursor = {.at = text, .line = 1};
   if (strncmp(cursor.at, "\xef\xbb\xbf", 3) == 0) {
     cursor.at += 3; // a mark of UTF-8 that some programs write
   }
   while (*cursor.at != '\0') {
+    // Comments and empty lines are no rows.
     char *at = skip_blanks(cells, cursor.at);
     if (*at == '#' || *at == '\n' || *at == '\r' || *at == '\0') {
       cursor.at = at + strcspn(at, "\n");
       end_row(&cursor);
       continue;
     }
+    // A row goes on while a separator follows.
     Row row = {.first = cells->cells.count, .line = cursor.line};
     do {
       S2_TRY(read_cell(cells, &cursor));
@@ -237,6 +246,7 @@ static S2Status read_cells(Cells *cells, char *text, size_t size) {
         return s2_data_refuse(cells->path, "more than a thousand million cells");
       }
     } while (cursor.more);
+    // A last line without an end may have been cut.
     cells->open = *cursor.at == '\0' ? row.line : 0;
     end_row(&cursor);
     row.count = cells->cells.count - row.first;

@@ -151,6 +151,7 @@ static S2Status read_file(const char *path, S2DataFile *file) {
   if (stream == NULL) {
     return s2_error(S2_IO, "cannot read '%s': %s", s2_path_tail(path), strerror(errno));
   }
+  // Twice as much room whenever it is full; one byte stays for the 0 behind the end.
   size_t capacity = (size_t)1 << 16, used = 0;
   unsigned char *bytes = s2_memory_try(capacity), *grown = bytes;
   errno = 0;
@@ -161,6 +162,7 @@ static S2Status read_file(const char *path, S2DataFile *file) {
     grown = s2_memory_try_grow(bytes, capacity);
     bytes = grown != NULL ? grown : bytes;
   }
+  // Why reading ended: failure, memory, the largest size, or the end of the file.
   int reason = ferror(stream) != 0 ? (errno != 0 ? errno : EIO) : 0;
   fclose(stream);
   if (grown == NULL) {

@@ -42,6 +42,7 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
   size_t count = (size_t)set->arrays.count;
   S2Status status = s2_ok();
   const char **names = s2_memory_take((count + 1) * sizeof *names);
+  // Each name on its own, and its unit.
   for (size_t i = 0; i < count && status.code == S2_OK; i++) {
     names[i] = set->arrays.at[i].name;
     if (!is_path(names[i]) || strlen(names[i]) > LONGEST_NAME) {
@@ -54,6 +55,7 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
                         (int)LONGEST_TEXT);
     }
   }
+  // All of them: sorted by path, an array that lies inside another follows it.
   if (status.code == S2_OK && count > 1) {
     qsort(names, count, sizeof *names, by_place);
   }
@@ -146,6 +148,7 @@ static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array
 }
 
 static S2Status write_array(hid_t file, const S2DataArray *array) {
+  // Shape and type as HDF5 has them.
   hsize_t shape[S2_DATA_AXES];
   for (int i = 0; i < array->axes; i++) {
     shape[i] = array->shape[i];
@@ -160,6 +163,7 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   }
   hid_t space =
       array->axes > 0 ? H5Screate_simple(array->axes, shape, NULL) : H5Screate(H5S_SCALAR);
+  // The dataset, with the groups its name wants.
   hid_t links = H5Pcreate(H5P_LINK_CREATE); // "a/b" is b in the group a
   H5Pset_create_intermediate_group(links, 1);
   H5Pset_char_encoding(links, H5T_CSET_UTF8);
@@ -168,6 +172,7 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   if (status.code == S2_OK) {
     status = write_values(dataset, type, array);
   }
+  // A unit is an attribute of the array.
   if (status.code == S2_OK && array->unit[0] != '\0') {
     status = written(write_attribute(dataset, UNITS, array->unit), array);
   }
@@ -210,6 +215,7 @@ static S2Status write_all(hid_t file, S2Output *output, const S2DataSet *set) {
   }
   s2_memory_free(keys.at);
   S2_TRY(status);
+  // The file was made in memory: its bytes go where all output goes.
   H5Fflush(file, H5F_SCOPE_GLOBAL);
   ssize_t size = H5Fget_file_image(file, NULL, 0);
   if (size <= 0) {

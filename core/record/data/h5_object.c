@@ -71,11 +71,13 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
   if (!read_start(h5, address, &header, &view)) {
     return s2_h5_fail(h5, "the header of an object in it is damaged");
   }
+  // An object is read once, so that links in a circle end.
   uint64_t place = h5->base + address; // in the file: there is a header
   if ((h5->seen[place / 8] >> (place % 8) & 1) != 0) {
     return true; // it has several names
   }
   h5->seen[place / 8] |= (unsigned char)(1u << (place % 8));
+  // Its messages; some say where there are more of them.
   int first = object->count;
   bool good = take_messages(h5, header, view, object);
   for (int i = first; i < object->count && good; i++) { // the list grows meanwhile
@@ -85,6 +87,7 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
       good = follow(h5, header, data, object);
     } else if (message.kind == S2_H5_LINK_INFO || message.kind == S2_H5_ATTRIBUTE_INFO) {
       bool links = message.kind == S2_H5_LINK_INFO;
+      // Links or attributes that are many lie in a heap; a tree of records says where.
       s2_h5_part(&data, 1);
       bool numbered = (s2_h5_number(&data, 1) & 1) != 0;
       s2_h5_part(&data, numbered ? (links ? 8 : 2) : 0);

@@ -49,6 +49,7 @@ static size_t encode_texts(const S2DataArray *array, S2Npy *npy) {
 
 void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
   enum { LINE = 64 + 24 * (S2_DATA_AXES + 1) };
+  // Type, as NumPy writes it, and bytes of the values.
   *npy = (S2Npy){.values = array->values};
   char order = little_endian() ? '<' : '>', type[32];
   size_t count = s2_data_count(array);
@@ -69,6 +70,7 @@ void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
     snprintf(type, sizeof type, "%cU%zu", order, encode_texts(array, npy));
     break;
   }
+  // The line of Python: (), (n,), (n, m) ... are tuples.
   char line[LINE];
   int length =
       snprintf(line, sizeof line, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
@@ -80,6 +82,7 @@ void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
                        array->shape[i]);
   }
   length += snprintf(line + length, sizeof line - (size_t)length, "), }");
+  // The header is filled up with blanks, so that the values start at a multiple of ALIGNMENT.
   npy->header_size = ((size_t)(PREFIX + length + 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   npy->header = s2_memory_take(npy->header_size);
   size_t room = npy->header_size - PREFIX;
@@ -178,6 +181,7 @@ static bool take_shape(Line *line) {
 
 // {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } with its keys in any order.
 static S2Status read_line(const char *path, const char *what, Line *line) {
+  // Each key once, in any order.
   bool type = false, order = false, shape = false;
   bool good = take(line, '{');
   while (good && !take(line, '}')) {
@@ -207,6 +211,7 @@ static S2Status read_line(const char *path, const char *what, Line *line) {
       break;
     }
   }
+  // Nothing may be missing, and nothing may follow.
   skip(line);
   if (!good || !type || !order || !shape || *line->at != '\0') {
     return s2_data_refuse(path, "the header of %s is damaged (or it has more than %d axes)", what,
@@ -350,6 +355,7 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
                               S2DataSet *set) {
   Type type = {0};
   S2_TRY(read_type(path, what, line->type, &type));
+  // How many values the shape says, without overflow: never more than there are bytes.
   size_t count = 1;
   bool empty = false;
   for (int i = 0; i < line->axes; i++) {
@@ -363,10 +369,12 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
     count *= line->shape[i];
   }
   count = empty ? 0 : count;
+  // Their bytes must be those that are there.
   if (size / type.size != count || size % type.size != 0) {
     return s2_data_refuse(path, "%s has %zu bytes, its shape needs %zu of %zu bytes each", what,
                           size, count, type.size);
   }
+  // To the nearest of our types; texts grow by a final 0 each.
   S2DataType kind = type.kind == 'f'                       ? S2_DATA_NUMBER
                     : type.kind == 'b'                     ? S2_DATA_FLAG
                     : type.kind == 'U' || type.kind == 'S' ? S2_DATA_TEXT

@@ -263,6 +263,7 @@ bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, 
 // Finds the bytes of an entry in the file and checks what can be told before they are unpacked.
 static S2Status find_bytes(const S2DataFile *file, const Directory *directory, Packed *packed) {
   size_t length = strlen(packed->name), start = packed->local, end = directory->offset;
+  // What the directory says must be possible for an array.
   if (length < 4 || strcmp(packed->name + length - 4, ".npy") != 0) {
     return s2_data_refuse(file->path, "'%s' in it is no array (.npy)", packed->name);
   }
@@ -270,6 +271,7 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
     return s2_data_refuse(file->path, "'%s': arrays of 4 GB and more are not supported",
                           packed->name);
   }
+  // It points to a local header, whose name and extras come before the bytes.
   if (start > end || end - start < LOCAL_HEADER ||
       s2_s2d_get32(file->bytes + start) != LOCAL_MAGIC) {
     return s2_data_refuse(file->path, "'%s' is not where the directory says", packed->name);
@@ -279,6 +281,7 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
     return s2_data_refuse(file->path, "'%s' is cut short", packed->name);
   }
   packed->start = start;
+  // Nothing but deflate, and no size that deflate cannot reach: memory is taken for it later.
   if ((packed->flags & ENCRYPTED) != 0 ||
       (packed->method != STORED && packed->method != DEFLATED)) {
     return s2_data_refuse(file->path, "'%s' is packed or encrypted in a way not known here",

@@ -55,6 +55,7 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
   if (size <= spill->size) {
     return s2_ok();
   }
+  // Doubled while it is small, then by a quarter: a large file is not to be half empty.
   size_t room = spill->size < 512 ? 512 : spill->size;
   while (room < size) {
     room += room < DOUBLED ? room : room / 4;
@@ -68,6 +69,7 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
     spill->size = room;
     return s2_ok();
   }
+  // Beyond that in a file, mapped anew whenever it grows.
   if (spill->file == NULL) {
     return move_out(spill, room);
   }

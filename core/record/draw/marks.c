@@ -67,6 +67,7 @@ void s2_picture_contacts(S2Picture *picture) {
   const S2Theme *theme = picture->theme;
   const S2Moment *moment = picture->moment;
   double largest = s2_picture_largest_impulse(moment);
+  // Dots: filled where there is an impulse, rings where there is none.
   double radius = fmin(fmax(0.05 * picture->body_size, 1.2 * picture->unit), 2.6 * picture->unit);
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
@@ -76,6 +77,7 @@ void s2_picture_contacts(S2Picture *picture) {
                      .width = carries ? 0 : 0.8 * picture->unit};
     s2_scene_dot(picture->scene, contact->point, radius, paint);
   }
+  // Arrows of normal impulses ...
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
     if (contact->normal_impulse > 0) {
@@ -85,6 +87,7 @@ void s2_picture_contacts(S2Picture *picture) {
                    theme->normal);
     }
   }
+  // ... and of friction on top of them, coloured by whether it holds.
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
     double side = shown_side(moment, contact);
@@ -145,10 +148,12 @@ static void draw_spring(S2Picture *picture, S2Vec2 from, S2Vec2 to, double width
 static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double radius) {
   double unit = picture->unit;
   S2Scene *scene = picture->scene;
+  // Strong lines for what is part of the joint, faint ones for what only belongs together.
   S2Paint line = {.stroke = ink_of(picture, joint->enabled), .width = 1.3 * unit};
   S2Paint faint = {.stroke = ink_of(picture, false), .width = unit};
   uint32_t error = s2_picture_color(picture, picture->theme->error);
   S2Paint apart = {.stroke = error, .width = 1.3 * unit};
+  // A gap that shows is drawn as an error, unless compliance asked for it.
   double gap = s2_length(s2_sub(joint->anchor_a, joint->anchor_b)) * scene->view.scale;
   switch (joint->type) {
   case S2_SPRING:

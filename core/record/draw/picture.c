@@ -34,16 +34,19 @@ static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
   uint32_t fill = s2_palette(body->id.index - 1);
   const S2Theme *theme = picture->theme;
   S2Paint paint = {.fill = fill, .stroke = darker(fill), .width = width};
+  // By type ...
   if (body->type == S2_STATIC) {
     paint = (S2Paint){.fill = theme->static_fill, .stroke = theme->static_line, .width = width};
   } else if (body->type == S2_KINEMATIC) {
     paint = (S2Paint){
         .fill = theme->kinematic_fill, .stroke = theme->kinematic_line, .width = 1.7 * width};
   }
+  // ... or as the script says, with a darker outline.
   if (body->color != 0) {
     paint.fill = body->color;
     paint.stroke = body->type == S2_KINEMATIC ? theme->kinematic_line : darker(body->color);
   }
+  // Sensors and what is disabled can be seen through.
   if (body->sensor) {
     paint.fill = faded(paint.fill, SENSOR_ALPHA);
     paint.dash = 4 * picture->unit;
@@ -52,6 +55,7 @@ static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
     paint.fill = faded(paint.fill, DISABLED_ALPHA);
     paint.stroke = faded(paint.stroke, DISABLED_ALPHA);
   }
+  // The past fades.
   paint.fill = s2_picture_color(picture, paint.fill);
   paint.stroke = s2_picture_color(picture, paint.stroke);
   return paint;
@@ -249,6 +253,7 @@ static void draw_past(S2Picture *picture, const S2Story *story) {
 void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions *options) {
   scene->primitives.count = scene->points.count = scene->text.count = 0;
   const S2Moment *last = &story->moments[story->count - 1];
+  // What all parts of the picture measure with: the size of bodies and the width of lines.
   double size = mean_body_size(last);
   S2Picture picture = {
       .scene = scene,
@@ -259,6 +264,7 @@ void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions 
       .body_size = size > 0 ? size * scene->view.scale : 0.2 * scene->view.width,
   };
   scene->background = picture.theme->background;
+  // From the back to the front: ground, past, trails, what moves, marks, words.
   draw_bodies(&picture, STATIC_LAYER, SENSOR_LAYER);
   draw_past(&picture, story);
   if (story->trails != NULL) {

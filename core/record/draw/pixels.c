@@ -63,6 +63,7 @@ static void draw_text(S2Canvas *canvas, const S2Scene *scene, const S2Primitive 
 
 static void draw_primitive(S2Canvas *canvas, const S2Scene *scene, const S2Primitive *primitive) {
   const S2Paint *paint = &primitive->paint;
+  // The path by type; lines are not filled, arrows and texts have a halo.
   S2CanvasPaint painted = {.fill = paint->fill,
                            .stroke = paint->stroke,
                            .width = paint->width,

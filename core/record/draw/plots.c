@@ -41,10 +41,12 @@ void s2_plots_settle(S2Plots *plots) {
   int count = plots->list.count;
   // NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers
   S2Plot **sorted = s2_memory_take(((size_t)count + 1) * sizeof *sorted);
+  // Sorted by name, and by time within a name.
   for (int i = 0; i < count; i++) {
     sorted[i] = &plots->list.at[i];
   }
   qsort(sorted, (size_t)count, sizeof *sorted, by_name); // NOLINT(bugprone-sizeof-expression)
+  // The first of a name takes the drawing of the last one.
   for (int first = 0, i = 1; i < count; i++) {
     if (strcmp(sorted[first]->name, sorted[i]->name) != 0) {
       first = i;
@@ -55,6 +57,7 @@ void s2_plots_settle(S2Plots *plots) {
     sorted[i]->svg = NULL; // to be left out
   }
   s2_memory_free(sorted);
+  // The others go; the order in which names first came stays.
   int kept = 0;
   for (int i = 0; i < count; i++) {
     if (plots->list.at[i].svg != NULL) {

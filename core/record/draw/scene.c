@@ -108,6 +108,7 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
   if (!isfinite(radius) || radius < 0) {
     return;
   }
+  // The core in the world, as far as it is near the view.
   S2Box box = clip_box(&scene->view, radius);
   int first = scene->points.count;
   bool inside = true;
@@ -124,6 +125,7 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
     // What is cut off is further away than the radius: the grown outline does not show it.
     clip_to_box(scene, first, box);
   }
+  // A disc far larger than the picture becomes its rim as a polygon: arcs of that size are inexact.
   int left = scene->points.count - first;
   if (left == 1 && radius * scene->view.scale > LARGEST_ARC) {
     S2Vec2 centre = scene->points.at[first];

@@ -74,6 +74,7 @@ static void put_outline(S2Output *output, const S2Scene *scene, const S2Primitiv
   const S2SceneView *view = &scene->view;
   const S2Vec2 *core = scene->points.at + primitive->first;
   double radius = primitive->size;
+  // A core of one point is a circle.
   if (primitive->count == 1) {
     S2Vec2 centre = s2_view_pixel(view, core[0]);
     s2_output_text(output, "<circle");
@@ -128,6 +129,7 @@ static void put_arrow(S2Output *output, const S2Scene *scene, const S2Primitive 
 static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primitive *primitive,
                           bool painted) {
   S2Vec2 at = s2_view_pixel(&scene->view, scene->points.at[primitive->first]);
+  // The element and its geometry.
   switch (primitive->type) {
   case S2_PRIMITIVE_OUTLINE:
     put_outline(output, scene, primitive);
@@ -155,6 +157,7 @@ static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primit
     }
     break;
   }
+  // Its paint, unless a group around it says that; then the contents of a text.
   if (painted) {
     put_paint(output, primitive);
   }

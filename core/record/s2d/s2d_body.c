@@ -120,6 +120,7 @@ static void code_speed(S2S2dBits *bits, S2S2dBodyPast *past, int k, double *valu
     s2_s2d_code_double(bits, value, guess, &past->length[3 + k]);
     return;
   }
+  // The exponent as a change of the last one, then by how much the whole number was guessed wrong.
   int32_t change = exponent - past->exponent[k];
   s2_s2d_code_small(bits, &change);
   exponent = past->exponent[k] + change;

@@ -83,16 +83,19 @@ static S2Status set_view(Film *film) {
 static S2Status start(Film *film, const char *path) {
   static const char gif_filter[] = "split[a][b];[a]palettegen=stats_mode=full[p];[b][p]paletteuse="
                                    "dither=none:diff_mode=rectangle";
+  // Size and frame rate, as ffmpeg is told; pixels are words in this machine's order.
   const S2SceneView *view = &film->scene.view;
   char size[32], rate[S2_NUMBER_SIZE];
   snprintf(size, sizeof size, "%dx%d", view->width, view->height);
   s2_number_short(rate, film->options->fps, 6);
   const uint32_t one = 1;
   bool little = *(const unsigned char *)&one == 1;
+  // "file:" keeps ffmpeg from reading a name as an address.
   char target[4096 + 8];
   if (snprintf(target, sizeof target, "file:%s", path) >= (int)sizeof target) {
     return s2_error(S2_IO, "cannot write '%s': the path is too long", s2_path_tail(path));
   }
+  // What comes in ...
   const char *arguments[40] = {"-hide_banner",
                                "-loglevel",
                                "error",
@@ -108,6 +111,7 @@ static S2Status start(Film *film, const char *path) {
                                rate,
                                "-i",
                                "pipe:0"};
+  // ... what is to be made of it ...
   static const char *const gif[] = {"-vf", gif_filter, "-f", "gif", NULL};
   static const char *const mp4[] = {"-c:v", "libx264", "-pix_fmt",  "yuv420p",   "-crf",
                                     "18",   "-tune",   "animation", "-movflags", "+faststart",
@@ -119,6 +123,7 @@ static S2Status start(Film *film, const char *path) {
   for (const char *const *more = film->video->gif ? gif : mp4; *more != NULL; more++) {
     arguments[count++] = *more;
   }
+  // ... and nothing of the day or the program, so that the same run gives the same file.
   static const char *const same_bits[] = {"-fflags",   "+bitexact",     "-flags:v",
                                           "+bitexact", "-map_metadata", "-1"};
   for (size_t i = 0; i < sizeof same_bits / sizeof same_bits[0]; i++) {
