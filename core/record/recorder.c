@@ -289,6 +289,7 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
   *recorder = NULL;
   const S2RecordOptions defaults = s2_record_options();
   const S2RecordOptions *used = options == NULL ? &defaults : options;
+  // The suffix picks the format.
   const char *suffixes[SINKS];
   for (int i = 0; i < SINKS; i++) {
     suffixes[i] = sinks[i].suffix;
@@ -297,6 +298,7 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
   S2_TRY(s2_suffix_find(path, suffixes, SINKS, &index));
   const Sink *sink = &sinks[index];
   Making making = {.path = path, .options = used, .sink = sink};
+  // All that can be refused is refused before the file is touched.
   S2_TRY(check_options(used));
   if (sink->arrays) {
     S2_TRY(s2_data_check_path(path));
@@ -439,6 +441,7 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   if (recorder == NULL) {
     return s2_ok();
   }
+  // The end of the file; one that is not worth keeping goes.
   S2Status finished =
       recorder->sink->foreign ? finish(recorder) : s2_memory_guarded(finish, recorder);
   if (!recorder->whole) {
@@ -447,6 +450,7 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   if (finished.code == S2_OK && recorder->exhausted) {
     finished = no_memory(recorder);
   }
+  // Failures that a buffer held back show here.
   S2Status closed = s2_output_close(&recorder->output);
   s2_html_free(&recorder->html);
   s2_s2d_free(&recorder->writer);

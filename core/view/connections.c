@@ -189,6 +189,7 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
                         double now) {
   static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
   enum { MOST = 200 };
+  // What a browser says (RFC 6455, 4.2.1); anything else is refused with a reason.
   const char *key = request->socket_key;
   if (request->socket_version == NULL || strcmp(request->socket_version, "13") != 0) {
     refuse(connection, "426 Upgrade Required", "sim2d: only version 13 of websockets\n");
@@ -198,11 +199,13 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
     refuse(connection, "400 Bad Request", "sim2d: no Sec-WebSocket-Key\n");
     return;
   }
+  // A place among the clients.
   connection->client = take_place(server);
   if (connection->client < 0) {
     refuse(connection, "503 Service Unavailable", "sim2d: too many pages are watching this run\n");
     return;
   }
+  // The answer proves that the key was understood.
   char accept[S2_SOCKET_ACCEPT];
   s2_socket_accept(key, accept);
   S2ServerKept *out = &connection->out;
@@ -345,6 +348,7 @@ static void receive(S2Server *server, S2Connection *connection, double now) {
   if (connection->state == S2_CONNECTION_ENDING || connection->end != 0) {
     connection->got = 0; // nothing it says counts any more
   }
+  // As much as there is, and there is room for.
   ssize_t got = recv(connection->socket, connection->in + connection->got,
                      S2_SERVER_REQUEST - connection->got, 0);
   if (got <= 0) {
@@ -356,6 +360,7 @@ static void receive(S2Server *server, S2Connection *connection, double now) {
   connection->got += (size_t)got;
   connection->heard = now;
   connection->pinged = false;
+  // A request is waited for until its head is whole.
   if (connection->state == S2_CONNECTION_READING) {
     size_t size = s2_http_head_size((const char *)connection->in, connection->got);
     if (size > 0) {
@@ -365,6 +370,7 @@ static void receive(S2Server *server, S2Connection *connection, double now) {
       refuse(connection, "431 Request Header Fields Too Large", "sim2d: too long a request\n");
     }
   }
+  // What follows its head may be frames already.
   if (connection->state == S2_CONNECTION_CLIENT) {
     obey_frames(server, connection);
   }
@@ -486,12 +492,15 @@ static void turn(S2Server *server, double until) {
   enum { PIPE, LISTENER, FIRST };
   struct pollfd polled[FIRST + S2_SERVER_PLACES];
   double now = clock_now();
+  // The simulation's thread wakes us by a pipe; after a failure to accept nobody is let in for a
+  // while.
   polled[PIPE] = (struct pollfd){.fd = server->wake[0], .events = POLLIN};
   polled[LISTENER] =
       (struct pollfd){.fd = now < server->deaf ? -1 : server->listener, .events = POLLIN};
   if (now < server->deaf) {
     until = fmin(until, server->deaf);
   }
+  // Each connection says what it waits for, and until when.
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     S2Connection *connection = &server->connections[i];
     struct pollfd *of = &polled[FIRST + i];
@@ -503,11 +512,13 @@ static void turn(S2Server *server, double until) {
       until = fmin(until, due(connection));
     }
   }
+  // No time limit where nothing is due.
   double ms = isfinite(until) ? ceil(fmax(until - now, 0) * 1e3) : -1;
   if (poll(polled, FIRST + S2_SERVER_PLACES, (int)ms) < 0) {
     return;
   }
   now = clock_now();
+  // Woken: the pipe is emptied so that the next byte wakes again.
   if (polled[PIPE].revents != 0) {
     char bytes[8];
     pthread_mutex_lock(&server->mutex);
@@ -515,6 +526,7 @@ static void turn(S2Server *server, double until) {
     (void)!read(server->wake[0], bytes, sizeof bytes);
     pthread_mutex_unlock(&server->mutex);
   }
+  // Those who are there before those who come.
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     if (server->connections[i].socket >= 0) {
       attend(server, &server->connections[i], polled[FIRST + i].revents, now);

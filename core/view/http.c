@@ -81,6 +81,7 @@ typedef struct Headers {
 } Headers;
 
 static bool read_header(char *line, S2HttpRequest *request, Headers *headers) {
+  // NAME: VALUE, without blanks around the value.
   char *colon = line + strcspn(line, ": \t");
   if (colon == line || *colon != ':') {
     return false;
@@ -91,10 +92,12 @@ static bool read_header(char *line, S2HttpRequest *request, Headers *headers) {
   while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t')) {
     value[--length] = '\0';
   }
+  // A list of words, which may come more than once.
   if (strcasecmp(line, "Connection") == 0) {
     headers->asks_upgrade |= lists(value, "upgrade");
     return true;
   }
+  // Others count once; twice is an attack or a mistake.
   const struct {
     const char *name;
     const char **value;
@@ -166,6 +169,7 @@ static void sha1(const char *text, unsigned char digest[20]) {
   enum { BLOCK = 64, ROUNDS = 80 };
   unsigned char padded[2 * BLOCK] = {0};
   size_t size = strlen(text), blocks = size + 9 > BLOCK ? 2 : 1;
+  // FIPS 180-4: a bit 1, zeros, the length in bits. Keys and answers fit into two blocks.
   memcpy(padded, text, size); // NOLINT(bugprone-not-null-terminated-result): bytes
   padded[size] = 0x80;
   padded[blocks * BLOCK - 2] = (unsigned char)(size * 8 >> 8);
@@ -173,6 +177,7 @@ static void sha1(const char *text, unsigned char digest[20]) {
   uint32_t hash[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
   for (size_t block = 0; block < blocks; block++) {
     uint32_t w[ROUNDS] = {0}, a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
+    // 80 rounds, each with a word made of words before.
     for (size_t i = 0; i < ROUNDS; i++) {
       const unsigned char *at = padded + block * BLOCK + 4 * i;
       w[i] = i < 16 ? (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]
@@ -188,6 +193,7 @@ static void sha1(const char *text, unsigned char digest[20]) {
       b = a;
       a = next;
     }
+    // Sums modulo 2^32.
     hash[0] += a;
     hash[1] += b;
     hash[2] += c;
@@ -244,6 +250,7 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
   if (wrong != 0) {
     return wrong;
   }
+  // The length: 7 bits, or 16 of them behind a mark; longer ones we do not take.
   size_t header = 2, size = bytes[1] & LENGTH;
   if (size == EIGHT_BYTES) {
     return S2_SOCKET_TOO_LONG; // 64 kB at least
@@ -258,12 +265,14 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
       return S2_SOCKET_WRONG; // in more bytes than it takes
     }
   }
+  // Whole or not at all: the rest may be under way.
   if (size > most) {
     return S2_SOCKET_TOO_LONG;
   }
   if (count < header + MASK + size) {
     return 0;
   }
+  // Clients mask what they send.
   const unsigned char *mask = bytes + header;
   unsigned char *payload = bytes + header + MASK;
   for (size_t i = 0; i < size; i++) {

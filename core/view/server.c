@@ -101,16 +101,19 @@ S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Serv
   S2Server *server = s2_memory_take_zeroed(sizeof *server);
   server->page = page;
   server->page_size = size;
+  // Nothing is open yet: closing is safe from here on.
   server->listener = server->wake[0] = server->wake[1] = -1;
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     server->connections[i].socket = -1;
   }
+  // Waits are measured by a clock that nobody sets.
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&server->mutex, NULL);
   pthread_cond_init(&server->asked, &monotonic);
   pthread_condattr_destroy(&monotonic);
+  // Who may watch, where, and the thread that serves them.
   S2Status status = make_token(server->token);
   if (status.code == S2_OK) {
     status = listen_on(server, port);

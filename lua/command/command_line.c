@@ -257,6 +257,7 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
     joined = word + 2;
     length = 2;
   }
+  // Which option it is.
   const Option *option = NULL;
   for (int i = 0; i < OPTION_COUNT; i++) {
     if (strlen(options[i].name) == length && strncmp(options[i].name, word, length) == 0) {
@@ -268,6 +269,7 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
     snprintf(name, sizeof name, "%.*s", (int)(length < 50 ? length : 50), word);
     return unknown_option(name);
   }
+  // Does it take a value, and is there one: behind "=", or the next word?
   if (option->set == NULL) {
     return s2_error(S2_INVALID, "%s: not available yet", option->name);
   }
@@ -283,6 +285,7 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
     }
     value = argv[++*at];
   }
+  // Words of a recording come from anybody: some options are refused, others have no meaning there.
   ++*at;
   if (recorded && option->recorded == REFUSED) {
     return s2_error(S2_INVALID, "%s is never taken from a recording", option->name);

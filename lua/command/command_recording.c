@@ -51,6 +51,7 @@ static S2Status summarise(S2Replay *replay, Summary *summary) {
                        .energy_least = (double)NAN,
                        .energy_most = (double)NAN,
                        .residual = (double)NAN};
+  // One pass over all frames: there may be more than memory holds.
   s2_replay_plots(replay, &summary->plots);
   for (uint64_t i = 0; i < summary->frames; i++) {
     const S2Moment *moment = NULL;
@@ -239,6 +240,7 @@ static void json_joints(const S2Moment *moment) {
 }
 
 static void json_frame(const S2Moment *moment) {
+  // Numbers of the world, channels, then the lists.
   printf("{\"step\":%" PRIu64 ",\"hash\":\"%016" PRIx64 "\",", moment->step, moment->hash);
   json_value("time", moment->time);
   putchar(',');
@@ -251,6 +253,7 @@ static void json_frame(const S2Moment *moment) {
   json_value("residual", moment->residual);
   putchar(',');
   json_value("iterations", moment->iterations);
+  // Watched values.
   printf(",\"channels\":[");
   for (int i = 0; i < moment->channels.count; i++) {
     fputs(i > 0 ? ",{\"name\":" : "{\"name\":", stdout);
@@ -308,6 +311,7 @@ typedef struct Words {
 static const char *read_words(int argc, char **argv, bool inspect, Words *words,
                               const char **wrong) {
   *words = (Words){0};
+  // Options and names in any order; what is wrong is named.
   for (int i = 1; i < argc; i++) {
     const char *word = *wrong = argv[i];
     if (inspect && strcmp(word, "--json") == 0) {
@@ -337,6 +341,7 @@ static const char *read_words(int argc, char **argv, bool inspect, Words *words,
       return "one word too many";
     }
   }
+  // What belongs together.
   *wrong = NULL;
   if (words->run && !words->validate) {
     return "--run belongs to --validate";
@@ -355,6 +360,7 @@ int s2_command_inspect(int argc, char **argv) {
   if (status.code != S2_OK) {
     return fail(EXIT_WRONG_USAGE, status.message);
   }
+  // One frame, or all in few lines.
   if (words.has_frame) {
     const S2Moment *moment = NULL;
     status = s2_replay_frame(replay, words.frame, &moment);
@@ -439,6 +445,7 @@ int s2_command_replay(int argc, char **argv, const char *output, S2RunAgain *run
     return fail(EXIT_WRONG_USAGE, status.message);
   }
   int result = EXIT_SUCCESS;
+  // Compared, refused, converted, or only looked at.
   if (words.validate) {
     result = s2_command_validate(replay, words.path, words.run ? words.script : NULL, run);
   } else if (output != NULL && same_file(output, words.path)) {

@@ -137,6 +137,7 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
             path);
     return EXIT_FAILURE;
   }
+  // May it be run? Nothing of it has run so far.
   int argc = 0;
   char **argv = words_of(recorded, &argc);
   S2CommandLine line;
@@ -144,6 +145,7 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
   int result = status.code != S2_OK ? refuse(recorded, status.message)
                                     : check(recorded, &line, argc, argv, allowed);
   if (result == EXIT_SUCCESS) {
+    // What is not as it was is told: script and build.
     Contents contents = compare(recorded, argv[line.script]);
     if (contents != AS_RECORDED) {
       fputs("sim2d: note: '", stderr);
@@ -156,6 +158,7 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
       s2_text_print(stderr, S2_TEXT_PLAIN, build);
       fprintf(stderr, "; this one: %s)\n", s2_build());
     }
+    // The run, with its steps compared as they are made.
     S2Validator *validator = s2_validator_new(replay);
     (void)run(argc, argv, validator);
     result = s2_validator_report(validator, path) ? EXIT_SUCCESS : EXIT_FAILURE;

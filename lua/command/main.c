@@ -173,12 +173,14 @@ static bool run_code(Command *command, lua_State *L) {
 }
 
 static bool run_script(Command *command, lua_State *L, int script) {
+  // "-" is the standard input, unless "--" came before.
   const char *path = NULL;
   if (script < command->argc) {
     char **word = &command->argv[script];
     bool is_stdin = strcmp(word[0], "-") == 0 && strcmp(word[-1], "--") != 0;
     path = is_stdin ? NULL : word[0];
   }
+  // A script that is not there ends the command; one with errors is told when it is to run.
   bool missing = false;
   int status = s2_script_load(L, path, &missing);
   if (missing) {
@@ -190,9 +192,11 @@ static bool run_script(Command *command, lua_State *L, int script) {
     }
     return false;
   }
+  // Modules beside the script are found.
   if (path != NULL) {
     s2_script_find_beside(L, path);
   }
+  // The words behind its name.
   int arguments = 0;
   if (status == LUA_OK) {
     luaL_checkstack(L, command->argc, "too many arguments");

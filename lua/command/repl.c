@@ -83,12 +83,14 @@ static void add_keys(lua_State *L, int list, const char *word) {
 
 // Leaves a sorted list of completions of `text`, whole words, on the stack.
 static void list_completions(lua_State *L, const char *text) {
+  // The word that is to be completed starts behind the last point.
   const char *word = text + strlen(text);
   while (word > text && word[-1] != '.' && word[-1] != ':') {
     word--;
   }
   lua_newtable(L);
   int list = lua_gettop(L);
+  // Names in the table before it, and in what its objects are looked up in.
   if (push_named(L, text, word > text ? (size_t)(word - text) - 1 : 0)) {
     if (lua_istable(L, -1)) {
       add_keys(L, list, word);
@@ -102,6 +104,7 @@ static void list_completions(lua_State *L, const char *text) {
       add_keys(L, list, word);
     }
   }
+  // Completions are whole words.
   lua_settop(L, list);
   for (lua_Integer i = 1; lua_rawgeti(L, list, i) != LUA_TNIL; i++) {
     lua_pushlstring(L, text, (size_t)(word - text));
@@ -109,6 +112,7 @@ static void list_completions(lua_State *L, const char *text) {
     lua_concat(L, 2);
     lua_rawseti(L, list, i);
   }
+  // Sorted, if the script has left table.sort in place.
   lua_settop(L, list);
   lua_getglobal(L, "table");
   if (lua_istable(L, -1) && lua_getfield(L, -1, "sort") == LUA_TFUNCTION) {

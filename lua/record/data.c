@@ -387,6 +387,7 @@ static void push_value(lua_State *L, const S2DataArray *array) {
     push_texts(L, array, 0, &at);
     return;
   }
+  // Single values are Lua's own.
   if (array->axes == 0 && array->type == S2_DATA_INTEGER) {
     lua_pushinteger(L, *(const int64_t *)array->values);
     return;
@@ -399,6 +400,7 @@ static void push_value(lua_State *L, const S2DataArray *array) {
     lua_pushnumber(L, *(const double *)array->values);
     return;
   }
+  // All axes but the first make one.
   size_t count = s2_data_count(array), rest = 1;
   for (int i = 1; i < array->axes; i++) {
     rest *= array->shape[i];
@@ -414,12 +416,14 @@ static void push_value(lua_State *L, const S2DataArray *array) {
 // Pushes {names =, units =, run =}.
 static void push_about(lua_State *L, const S2DataSet *set) {
   lua_createtable(L, 0, 3);
+  // Names in order; ragged rows have none.
   lua_createtable(L, set->arrays.count, 0);
   for (int i = 0; i < set->arrays.count && !set->bare; i++) {
     lua_pushstring(L, set->arrays.at[i].name);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "names");
+  // Units of those that have one.
   lua_newtable(L);
   for (int i = 0; i < set->arrays.count; i++) {
     if (set->arrays.at[i].unit[0] != '\0') {
@@ -428,6 +432,7 @@ static void push_about(lua_State *L, const S2DataSet *set) {
     }
   }
   lua_setfield(L, -2, "units");
+  // What is said of the run.
   lua_newtable(L);
   for (int i = 0; i < set->run.entries.count; i++) {
     lua_pushstring(L, set->run.entries.at[i].value);
@@ -444,6 +449,7 @@ static S2DataOptions read_options(lua_State *L) {
   s2_keys_boolean(&keys, "ragged", &options.ragged);
   if (s2_keys_push(&keys, "separator") != LUA_TNIL) {
     const char *text = lua_tostring(L, -1);
+    // No character that can be part of a number or a line.
     if (lua_type(L, -1) != LUA_TSTRING || strlen(text) != 1 ||
         strchr("\"#.+-\r\n", *text) != NULL) {
       s2_keys_fail(&keys, "separator",
@@ -453,6 +459,7 @@ static S2DataOptions read_options(lua_State *L) {
   }
   if (s2_keys_push(&keys, "columns") != LUA_TNIL) {
     int list = lua_gettop(L);
+    // Names of columns, in place of a header.
     lua_Unsigned count = lua_type(L, list) == LUA_TTABLE ? lua_rawlen(L, list) : 0;
     if (count == 0 || count > INT32_MAX || options.ragged) {
       s2_keys_fail(&keys, "columns",
@@ -479,12 +486,14 @@ static int data_load(lua_State *L) {
   S2Status status;
   (void)check_suffix(L, path, &status); // any build reads what only some can write
   S2DataOptions options = read_options(L);
+  // Only .csv needs to be told how it is to be read.
   bool csv = strcasecmp(s2_path_suffix(path), ".csv") == 0;
   if (!csv && !lua_isnil(L, 2)) {
     s2_lua_bad_argument(L, 2, "options are for .csv files; this one says itself what is in it");
   }
   S2DataSet *set = push_set(L);
   status = s2_data_load(path, &options, set);
+  // All must fit before the first is made.
   for (int i = 0; i < set->arrays.count && status.code == S2_OK; i++) {
     (void)check_array(&set->arrays.at[i], s2_path_tail(path), &status);
   }
@@ -497,6 +506,7 @@ static int data_load(lua_State *L) {
             "lack digits (a line end behind it silences this)\n",
             s2_path_tail(path), set->open);
   }
+  // One array, rows, or arrays by name.
   if (set->bare && !options.ragged) {
     push_value(L, &set->arrays.at[0]);
   } else {

@@ -150,6 +150,7 @@ static void read_strobe(const S2Keys *keys, S2RecordOptions *options) {
   lua_State *L = keys->L;
   S2Complaint complaint;
   int type = s2_keys_push(keys, "strobe");
+  // A list of times, which must ascend: they are waited for one after the other.
   if (type == LUA_TTABLE) {
     int count = (int)luaL_len(L, -1);
     double *times = lua_newuserdatauv(L, sizeof *times * ((size_t)count + 1), 0);
@@ -169,6 +170,7 @@ static void read_strobe(const S2Keys *keys, S2RecordOptions *options) {
     }
     options->strobe_times = times;
     options->strobe_count = count;
+    // Or one time every so often.
   } else if (type != LUA_TNIL &&
              !s2_value_number(L, -1, S2_POSITIVE, &options->strobe_period, &complaint)) {
     s2_keys_fail(keys, "strobe", "a period (s) or a list of times: %s", complaint.text);

@@ -259,7 +259,9 @@ static void obey(lua_State *L, S2Live *live, const S2LuaSession *session,
   size_t length = blank != NULL ? (size_t)(blank - text) : strlen(text);
   S2LiveDrag *drag = &live->drags[command->client];
   double x, y;
+// The verbs that the engine's side obeys; all others go to live.lua.
 #define IS(verb) (length == sizeof(verb) - 1 && memcmp(text, verb, length) == 0)
+  // The run's pace: going on and another pace start its clock anew.
   if (IS("pause")) {
     live->paused = true;
     live->steps = 0;
@@ -272,6 +274,7 @@ static void obey(lua_State *L, S2Live *live, const S2LuaSession *session,
   } else if (IS("pace") && read_number(&rest, &x) && x >= 0) {
     live->pace = x;
     live->anchored = false;
+    // What is shown.
   } else if (IS("world") && read_number(&rest, &x)) {
     S2LuaWorld *lw = find_world(session, x);
     if (lw != NULL) {
@@ -280,6 +283,7 @@ static void obey(lua_State *L, S2Live *live, const S2LuaSession *session,
     }
   } else if (IS("reset")) {
     reset(live);
+    // Hands: one a client, moved when the next step begins.
   } else if (IS("grab")) {
     grab(live, drag, rest);
   } else if (IS("move") && read_number(&rest, &x) && read_number(&rest, &y)) {
@@ -287,6 +291,7 @@ static void obey(lua_State *L, S2Live *live, const S2LuaSession *session,
   } else if (IS("drop")) {
     drag->dropped = true;
   } else {
+    // The script's side: sliders, buttons, keys; a client that goes lets go, too.
     drag->dropped |= IS("gone");
     lua_pushinteger(L, command->client);
     lua_pushstring(L, rest);
@@ -415,12 +420,14 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
   S2Live *live = session->open.live;
   double entered = s2_lua_clock(), now = entered;
   follow(live, lw, now);
+  // Where there is no script to run again, a reset restores the world as it was at first.
   if (first && live->unwind == NULL && live->shown == lw) {
     lua_pushvalue(L, 1);
     call_handler(L, live, "start", 1); // where a reset goes back to
     lua_pop(L, 1);
   }
   double time = due(live, lw, now);
+  // Until the step is due: commands, saved files, frames; then a slice of sleep.
   bool wanted = first;
   for (;;) {
     obey_all(L, live, session, lw);
@@ -429,6 +436,7 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     if (live->resets && live->shown == lw) {
       start_over(L, live);
     }
+    // Paused, or nobody looks on yet who is waited for.
     now = s2_lua_clock();
     bool halted =
         live->server != NULL && ((live->paused && live->steps == 0) ||
@@ -436,6 +444,7 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     if (!halted) {
       time = due(live, lw, now);
     }
+    // A frame when it is time for one: not too often, and not at the cost of a run that is late.
     wanted |= halted || now >= live->put + fmax(FRAME, SHARE * live->cost) || time > now + FRAME;
     if (wanted && live->stale && live->shown == lw) {
       show(L, live, session, 1);
@@ -445,6 +454,7 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     }
     s2_server_wait(live->server, halted ? now + SLICE : fmin(time, now + SLICE));
   }
+  // The step goes on. One that was asked for is used up by the world that is shown.
   live->wait = false;
   if (live->steps > 0 && (live->shown == lw || entered > live->stepped + QUIET)) {
     live->steps--;

@@ -142,6 +142,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
   if (s2_keys_push(keys, "columns") != LUA_TTABLE) {
     s2_keys_fail(keys, "columns", "a table expected, as {\"cart.x\", \"energy.total\"}");
   }
+  // The stack: columns, names, functions (nil: a number of the engine), units.
   int columns = lua_gettop(L), names = columns + 1, functions = names + 1, units = functions + 1;
   push_columns(L, keys, columns);
   (void)s2_keys_push(keys, "units");
@@ -151,6 +152,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
   S2Column *column = lua_newuserdatauv(L, ((size_t)width + 1) * sizeof *column, 0);
   S2RowTitle *titles = lua_newuserdatauv(L, ((size_t)width + 1) * sizeof *titles, 0);
   titles[0] = (S2RowTitle){"time", "s"};
+  // Each name once; it is the engine's, or a watched value's, or a function stands beside it.
   for (int i = 0; i < width; i++) {
     lua_rawgeti(L, names, i + 1);
     const char *name = lua_tostring(L, -1), *unit = "";
@@ -174,6 +176,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
     titles[i + 1] = (S2RowTitle){name, unit_of(L, units, name, unit)};
     lua_settop(L, units + 2);
   }
+  // The file, then what writes it: nothing below raises.
   S2Rows *rows = NULL;
   *status = path == NULL ? s2_ok() : s2_rows_open(path, width + 1, titles, &rows);
   if (status->code != S2_OK) {
@@ -238,6 +241,7 @@ S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
 S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
   int top = lua_gettop(L);
   double time = s2_world_time(lw->world), start = s2_lua_clock();
+  // The script's functions and the engine's numbers, side by side on the stack.
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
   lua_rawgeti(L, -1, id);
   int functions = top + 2;
@@ -251,6 +255,7 @@ S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
       lua_pushnumber(L, s2_column_read(lw->world, &rows->column[i]));
     }
   }
+  // One row, unless a function has closed the recording.
   S2Status status = s2_ok();
   if (rows != NULL && rows->rows != NULL) {
     rows->values[0] = time;

@@ -99,6 +99,7 @@ static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
   s2_lua_push_watched(L, lw); // first: functions of the script may raise, or close what is open
   int watched = lua_gettop(L);
   session->recordings++;
+  // A run that is validated writes nothing: its frames are compared, or left out.
   bool compared =
       session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
   if (session->validator == NULL) {
@@ -111,6 +112,7 @@ static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
     s2_recorder_run(recorder, &run);
     s2_run_free(&run);
   }
+  // The first frame; without it there is no recording.
   S2LuaRecorder opened = {
       .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
   S2Status status = record_frame(L, lw, &opened, watched);
@@ -148,6 +150,7 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   if (rows == NULL) {
     return status;
   }
+  // It is known before its functions run: they may close it.
   *id = ++lw->next_recorder;
   *s2_array_append(lw->recorders) = (S2LuaRecorder){.rows = rows, .id = *id, .every = every};
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
@@ -328,15 +331,18 @@ static int world_record(lua_State *L) {
   const char *path = check_path(L);
   S2Keys keys = s2_keys_open(L, 3, true, s2_lua_record_keys, s2_lua_draw_keys, 0);
   S2RecordOptions options = s2_record_options();
+  // Options, also those of pictures, which some formats have.
   s2_lua_record_options(&keys, lw, path, &options);
   int64_t every = 1;
   s2_keys_integer(&keys, "every", 1, INT32_MAX, &every);
+  // The object keeps the world alive.
   Recording *recording = lua_newuserdatauv(L, sizeof *recording, 1);
   *recording = (Recording){.type = s2_type_recording, .lw = lw};
   luaL_setmetatable(L, "sim2d.Recording");
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
   int top = lua_gettop(L);
+  // A table of columns is another kind of recording, with fewer options.
   bool columns = s2_keys_has(&keys, "columns");
   if (!columns && s2_keys_has(&keys, "units")) {
     return s2_keys_fail(&keys, "units", "only with `columns`; other recordings have their units");

@@ -203,7 +203,7 @@ static S2Status read_cell(Cells *cells, Cursor *cursor) {
     cursor->more = *cursor->at == cells->separator;
     cursor->at += cursor->more;
   }
-  // The text ends where a separator was; a blank that is read further is left alone until here.
+  // Ended last: what stands there was still to be looked at.
   if (end != NULL && end < cursor->at) {
     *end = '\0';
   }

@@ -34,12 +34,14 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
     return true;
   }
   S2H5View view = message->data;
+  // Version 1 has names and fills them, and odd lists of numbers, up to 8 bytes.
   uint64_t version = s2_h5_number(&view, 1), count = s2_h5_number(&view, 1);
   s2_h5_part(&view, version == 1 ? 6 : 0);
   if (message->shared || version < 1 || version > 2 || count > MOST_FILTERS) {
     return s2_h5_fail(h5, FILTER);
   }
   for (uint64_t i = 0; i < count; i++) {
+    // A filter: number, name, flags, its own numbers.
     uint64_t filter = s2_h5_number(&view, 2);
     bool named = version == 1 || filter >= LEAST_NAMED;
     uint64_t name = named ? s2_h5_number(&view, 2) : 0;
@@ -48,6 +50,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
     bool filled = version == 1 && name % ALIGNMENT != 0;
     s2_h5_part(&view, name + (filled ? ALIGNMENT - name % ALIGNMENT : 0));
     s2_h5_part(&view, 4 * (numbers + (version == 1 ? numbers % 2 : 0)));
+    // Order matters: they are undone from the last to the first.
     if (filter != DEFLATE && filter != SHUFFLE) {
       return s2_h5_fail(h5, FILTER);
     }
@@ -75,6 +78,7 @@ static const unsigned char *unpack(S2H5 *h5, const Layout *layout, S2H5View pack
     if ((skipped >> i & 1) != 0) {
       continue;
     }
+    // Two buffers take turns.
     unsigned char *to = layout->one[into];
     if (layout->filters[i] == DEFLATE) {
       if (size < layout->chunk_size / S2_DEFLATE_MOST ||
@@ -91,6 +95,7 @@ static const unsigned char *unpack(S2H5 *h5, const Layout *layout, S2H5View pack
     at = to;
     into = 1 - into;
   }
+  // Whatever was undone, a whole chunk must come out.
   if (size != layout->chunk_size) {
     s2_h5_fail(h5, "a chunk of it is damaged");
     return NULL;
@@ -169,6 +174,7 @@ static bool read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t
 static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layout *layout) {
   enum { DEEPEST = 32 };
   int axes = layout->space->axes;
+  // One axis more than the array has: the bytes of a value.
   bool fits = s2_h5_number(&view, 1) == (uint64_t)axes + 1 && axes > 0;
   uint64_t tree = s2_h5_address(h5, &view);
   layout->chunk_size = layout->type->size;
@@ -181,12 +187,14 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
   if (!fits || view.bad) {
     return s2_h5_fail(h5, DAMAGED);
   }
+  // No chunk was written: all is the fill value.
   if (tree == S2_H5_NOWHERE) {
     return true;
   }
   if (!read_filters(h5, object, layout)) {
     return false;
   }
+  // Deflate cannot make so much of this file: no memory for a chunk that cannot be.
   if (layout->chunk_size / S2_DEFLATE_MOST > h5->size) {
     return s2_h5_fail(h5, DAMAGED);
   }
@@ -204,6 +212,7 @@ static void fill(const S2H5Object *object, const Layout *layout) {
   const S2H5Message *message = s2_h5_message(object, S2_H5_FILL);
   S2H5View view = {0};
   bool given = message != NULL;
+  // The message has had three forms; the oldest one has another kind.
   if (given) {
     view = message->data;
     uint64_t version = s2_h5_number(&view, 1);
@@ -218,6 +227,7 @@ static void fill(const S2H5Object *object, const Layout *layout) {
     view = message->data;
     given = true;
   }
+  // Without a value, or one of another type, zeros.
   uint64_t size = given ? s2_h5_number(&view, 4) : 0;
   S2H5View value = s2_h5_part(&view, size);
   if (!given || view.bad || value.bad || size != layout->type->size) {
@@ -233,11 +243,13 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   enum { COMPACT = 0, TOGETHER = 1, CHUNKED = 2 };
   const S2H5Message *message = s2_h5_message(object, S2_H5_LAYOUT);
   S2H5View view = message->data;
+  // Layouts of version 3 and 4 that have no index of chunks of their own.
   uint64_t version = s2_h5_number(&view, 1), class = s2_h5_number(&view, 1);
   if (message->shared || version < 3 || version > 4 || class > CHUNKED ||
       (version == 4 && class == CHUNKED)) {
     return s2_h5_fail(h5, OTHER);
   }
+  // Compact: the values stand in the message. Together: in one place of the file, or nowhere yet.
   S2H5View bytes = {0};
   if (class == COMPACT) {
     uint64_t size = s2_h5_number(&view, 2);
@@ -252,10 +264,12 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   if (bytes.bad || (bytes.at != NULL && (uint64_t)(bytes.end - bytes.at) < layout->size)) {
     return s2_h5_fail(h5, DAMAGED);
   }
+  // Values that lie in the file are used where they are.
   values->bytes = bytes.at;
   if (bytes.at != NULL) {
     return true;
   }
+  // Else they are gathered, over the fill value where no chunk is.
   values->bytes = values->owned = layout->values = s2_memory_take(layout->size);
   fill(object, layout);
   return class == TOGETHER || read_chunks(h5, view, object, layout);

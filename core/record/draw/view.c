@@ -119,6 +119,7 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
   if (count < SMALLEST_CROWD) {
     return crowd;
   }
+  // The middle: medians, which strays do not move.
   double *values = s2_memory_take(sizeof(double) * (size_t)count);
   for (int i = 0; i < count; i++) {
     values[i] = box_middle(boxes[i]).x;
@@ -128,11 +129,13 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
     values[i] = box_middle(boxes[i]).y;
   }
   crowd.middle.y = median(values, count);
+  // How far from it most are.
   for (int i = 0; i < count; i++) {
     values[i] = s2_length(s2_sub(box_middle(boxes[i]), crowd.middle)) + extent(boxes[i]);
   }
   crowd.radius = STRAY_DISTANCE * median(values, count);
   s2_memory_free(values);
+  // Too many strays are none: then all bodies are the crowd.
   int strays = 0;
   for (int i = 0; i < count; i++) {
     strays += !in_crowd(crowd, box_middle(boxes[i]));
@@ -252,6 +255,7 @@ static double clamp(double x, double lo, double hi) {
 static S2Box context(const S2Moment *moment, S2Box core, double size) {
   double whole = extent(core);
   double margin = fmax(CONTEXT_PART * whole, CONTEXT_BODIES * size);
+  // What stands still counts where it comes near; of all else the nearest point is remembered.
   S2Box near = box_grown(core, margin);
   S2Box all = box_grown(core, PADDING * whole);
   S2Vec2 middle = box_middle(core), nearest = middle;
@@ -275,6 +279,7 @@ static S2Box context(const S2Moment *moment, S2Box core, double size) {
       }
     }
   }
+  // Bodies that fly alone are shown with a bit of what is nearest.
   return alone ? box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin)) : all;
 }
 

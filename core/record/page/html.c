@@ -56,6 +56,7 @@ static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
   if (size == 0) {
     return s2_ok();
   }
+  // The line, in memory that is kept for the next one.
   size_t length = encoded_size((size_t)size) + 1;
   if (length > writer->text_capacity) {
     writer->text = s2_memory_grow(writer->text, 2 * length);
@@ -63,6 +64,7 @@ static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
   }
   encode(writer->text, (const unsigned char *)writer->bytes, (size_t)size);
   writer->text[length - 1] = '\n';
+  // In the block that is open; one that is long enough is closed, and the next line opens another.
   if (writer->block == 0) {
     s2_output_text(output, BLOCK_START);
   }

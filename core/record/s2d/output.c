@@ -144,6 +144,7 @@ S2Status s2_output_open_whole(S2Output *output, const char *path) {
   if (!replaces && lstat(path, &info) == 0) {
     return s2_output_open(output, path); // a device, or a link to nothing yet
   }
+  // Names of the part and of what it is to replace.
   S2Status named = set_names(output, path, replaces ? old : path);
   free(old);
   S2_TRY(named);
@@ -163,6 +164,7 @@ S2Status s2_output_open_whole(S2Output *output, const char *path) {
     // A folder in which nothing can be made, but the file can be written; a name that is too long.
     return s2_output_open(output, path);
   }
+  // The new file may be read by whom the old one could be.
   if (replaces) {
     (void)fchmod(fileno(output->file), info.st_mode & 0777);
   }

@@ -76,6 +76,7 @@ static void get_name(Cursor *cursor, char name[S2_NAME_SIZE]) {
 }
 
 static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
+  // In the order of docs/replay-format.md.
   settings->dt = get_double(cursor);
   settings->gravity = get_vec(cursor);
   settings->tolerance = get_double(cursor);
@@ -88,6 +89,7 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
   uint32_t formulation = get32(cursor), elasticity = get32(cursor), geometric = get32(cursor);
   uint32_t model = get32(cursor), linear = get32(cursor), substeps = get32(cursor);
   settings->smoothing = get_double(cursor);
+  // Contents are not trusted: each number must be one of its kind.
   if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_AUTO ||
       stabilization > S2_POST_ASSEMBLY || friction > S2_COMBINE_MAX ||
       restitution > S2_COMBINE_MAX || iterations > INT32_MAX || formulation > S2_FORM_VARIATION ||
@@ -184,12 +186,14 @@ static bool get_scene(const unsigned char *contents, uint32_t size, S2S2dPast *p
   if (size < S2_S2D_SCENE_HEADER) {
     return false;
   }
+  // Settings and grains.
   Cursor cursor = {contents};
   bool ok = get_settings(&cursor, &moment->settings);
   past->grain = get_double(&cursor);
   past->impulse_grain = get_double(&cursor);
   past->any = false;
   ok = ok && past->grain > 0 && past->impulse_grain > 0;
+  // How many of each table follow.
   uint32_t bodies = get32(&cursor), shapes = get32(&cursor);
   uint32_t vertices = get32(&cursor), joints = get32(&cursor);
   // Sums of four products below 2^39: no overflow. Equality also bounds every count by the size.
@@ -203,6 +207,7 @@ static bool get_scene(const unsigned char *contents, uint32_t size, S2S2dPast *p
   s2_array_reserve(moment->shapes, (int)shapes);
   s2_array_reserve(moment->vertices, (int)vertices);
   s2_array_reserve(moment->joints, (int)joints);
+  // Bodies and shapes say how many shapes and vertices they take: together all there are.
   uint32_t shapes_taken = 0, vertices_taken = 0;
   for (uint32_t i = 0; ok && i < bodies; i++) {
     ok = get_body(&cursor, &moment->bodies.at[i], &shapes_taken, shapes);
@@ -327,6 +332,7 @@ static void add_frame(S2Replay *replay, Frame frame) {
 // Takes in the chunk just read. False: it is not as it should be.
 static bool take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
   const unsigned char *contents = replay->contents;
+  // The channels before a scene are its own.
   if (chunk->kind == S2_S2D_SCENE) {
     *s2_array_append(replay->scenes) = (Scene){*channels, chunk->offset};
     replay->moment.channels.count = *channels > 0 ? replay->moment.channels.count : 0;
@@ -335,6 +341,7 @@ static bool take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
     replay->scene_loaded = ok ? replay->scenes.count - 1 : -1;
     return ok;
   }
+  // Frames are read, too: each is told from the one before, and the file may end anywhere.
   if (chunk->kind == S2_S2D_FRAME) {
     if (replay->scene_loaded < 0 ||
         !s2_s2d_frame_read(&replay->past, contents, chunk->size, &replay->moment)) {
