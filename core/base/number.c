@@ -16,7 +16,7 @@ static void point_decimal(char *text) {
   }
 }
 
-static bool special(char text[S2_NUMBER_SIZE], double value) {
+static bool number_special(char text[S2_NUMBER_SIZE], double value) {
   if (isfinite(value)) {
     return false;
   }
@@ -25,7 +25,7 @@ static bool special(char text[S2_NUMBER_SIZE], double value) {
 }
 
 size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value) {
-  if (!special(text, value)) {
+  if (!number_special(text, value)) {
     snprintf(text, S2_NUMBER_SIZE, "%.17g", value);
     point_decimal(text);
   }
@@ -33,7 +33,7 @@ size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value) {
 }
 
 void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
-  if (special(text, value)) {
+  if (number_special(text, value)) {
     return;
   }
   snprintf(text, S2_NUMBER_SIZE, "%.*f", decimals, value);
@@ -123,7 +123,7 @@ static const Power far_powers[] = {
 
 __extension__ typedef unsigned __int128 Product;
 
-static uint64_t upper(Product product) {
+static uint64_t number_upper(Product product) {
   return (uint64_t)(product >> 64);
 }
 
@@ -132,16 +132,17 @@ static Power power_of_ten(int power) {
   int far = (power + APART * -LOWEST) / APART, near = power - APART * (far + LOWEST);
   const Power *a = &near_powers[near], *b = &far_powers[far];
   Product high = (Product)a->high * b->high;
-  Product middle = (Product)upper((Product)a->low * b->low) +
+  Product middle = (Product)number_upper((Product)a->low * b->low) +
                    (uint64_t)((Product)a->high * b->low) + (uint64_t)((Product)a->low * b->high);
-  high +=
-      upper(middle) + upper((Product)a->high * b->low) + (Product)upper((Product)a->low * b->high);
+  high += number_upper(middle) + number_upper((Product)a->high * b->low) +
+          (Product)number_upper((Product)a->low * b->high);
   int exponent = a->exponent + b->exponent + 128;
   uint64_t low = (uint64_t)high;
-  if (upper(high) >> 63 == 0) {
-    return (Power){upper(high) << 1 | low >> 63, low << 1 | ((uint64_t)middle >> 63), exponent - 1};
+  if (number_upper(high) >> 63 == 0) {
+    return (Power){number_upper(high) << 1 | low >> 63, low << 1 | ((uint64_t)middle >> 63),
+                   exponent - 1};
   }
-  return (Power){upper(high), low, exponent};
+  return (Power){number_upper(high), low, exponent};
 }
 
 // A number whole + fraction / 2^64.
@@ -151,11 +152,12 @@ typedef struct Scaled {
 
 // mantissa 2^exponent 10^power, which is below 2^61 and not below 2^49; the highest bit of the
 // mantissa is set.
-static Scaled scale(uint64_t mantissa, int exponent, int power) {
+static Scaled number_scale(uint64_t mantissa, int exponent, int power) {
   Power ten = power_of_ten(power);
-  Product high = (Product)mantissa * ten.high + upper((Product)mantissa * ten.low);
+  Product high = (Product)mantissa * ten.high + number_upper((Product)mantissa * ten.low);
   int shift = -(exponent + ten.exponent) - 128;
-  return (Scaled){upper(high) >> shift, upper(high) << (64 - shift) | (uint64_t)high >> shift};
+  return (Scaled){number_upper(high) >> shift,
+                  number_upper(high) << (64 - shift) | (uint64_t)high >> shift};
 }
 
 // The digits of a finite positive number and the power of ten of the first. False: not to be told.
@@ -171,7 +173,7 @@ static bool find_digits(double value, uint64_t *digits, int *power) {
   exponent -= 1075 + zeros;
   // log10(2) is 78913 / 2^18 as far as matters here. The first digit may be one place higher.
   *power = (((exponent + 63) * 78913 + (BIAS << 18)) >> 18) - BIAS;
-  Scaled number = scale(mantissa, exponent, DIGITS - 1 - *power);
+  Scaled number = number_scale(mantissa, exponent, DIGITS - 1 - *power);
   if (number.whole >= 10 * TEN_16) {
     *power += 1;
     number.fraction = number.whole % 10 * (UINT64_MAX / 10) + number.fraction / 10;

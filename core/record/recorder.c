@@ -239,7 +239,7 @@ static void *copy_of(const void *from, size_t bytes) {
   return from == NULL ? NULL : memcpy(s2_memory_take(bytes), from, bytes);
 }
 
-static S2Status check_options(const S2RecordOptions *options) {
+static S2Status recorder_check_options(const S2RecordOptions *options) {
   if (!(options->fps > 0) || !isfinite(options->fps) || !(options->speed > 0) ||
       !isfinite(options->speed)) {
     return s2_error(S2_INVALID, "fps and speed of a video are %g and %g, must be > 0 and finite",
@@ -263,7 +263,7 @@ typedef struct Making {
   S2Recorder *recorder;
 } Making;
 
-static S2Status make(void *user) {
+static S2Status recorder_make(void *user) {
   Making *making = user;
   const S2RecordOptions *used = making->options;
   S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
@@ -299,7 +299,7 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
   const Sink *sink = &sinks[index];
   Making making = {.path = path, .options = used, .sink = sink};
   // All that can be refused is refused before the file is touched.
-  S2_TRY(check_options(used));
+  S2_TRY(recorder_check_options(used));
   if (sink->arrays) {
     S2_TRY(s2_data_check_path(path));
   } else if (sink->available != NULL) {
@@ -307,7 +307,7 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
   }
   S2_TRY(sink->stream ? s2_output_open(&making.output, path)
                       : s2_output_open_whole(&making.output, path));
-  S2Status made = s2_memory_building(make, &making);
+  S2Status made = s2_memory_building(recorder_make, &making);
   if (made.code != S2_OK) {
     s2_output_abandon(&making.output);
     return made;
@@ -352,14 +352,14 @@ void s2_recorder_set(S2Recorder *recorder, int channel, double value) {
 }
 
 // What is known of the run comes before the first frame.
-static S2Status start(S2Recorder *recorder) {
+static S2Status recorder_start(S2Recorder *recorder) {
   bool first = !recorder->started && recorder->sink->start != NULL;
   recorder->started = true;
   return first ? recorder->sink->start(recorder) : s2_ok();
 }
 
 static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
-  S2_TRY(start(recorder));
+  S2_TRY(recorder_start(recorder));
   S2_TRY(recorder->sink->frame(recorder, moment));
   // Whole frames reach the file one by one: whatever ends this process, they are there.
   return recorder->sink->stream ? s2_output_flush(&recorder->output) : s2_ok();
@@ -393,7 +393,7 @@ typedef struct Adding {
   const S2Moment *moment; // ... or this
 } Adding;
 
-static S2Status add(void *user) {
+static S2Status recorder_add(void *user) {
   const Adding *adding = user;
   S2Recorder *recorder = adding->recorder;
   if (adding->world == NULL) {
@@ -405,13 +405,14 @@ static S2Status add(void *user) {
 
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
   Adding adding = {recorder, world, NULL};
-  return is_wanted(recorder, s2_world_time(world)) ? within_memory(recorder, add, &adding)
+  return is_wanted(recorder, s2_world_time(world)) ? within_memory(recorder, recorder_add, &adding)
                                                    : s2_ok();
 }
 
 S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment) {
   Adding adding = {recorder, NULL, moment};
-  return is_wanted(recorder, moment->time) ? within_memory(recorder, add, &adding) : s2_ok();
+  return is_wanted(recorder, moment->time) ? within_memory(recorder, recorder_add, &adding)
+                                           : s2_ok();
 }
 
 bool s2_recorder_holds_plots(const S2Recorder *recorder) {
@@ -422,16 +423,16 @@ S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *sv
   if (!s2_recorder_holds_plots(recorder)) {
     return s2_error(S2_INVALID, "only .html and .s2d recordings hold plots");
   }
-  S2_TRY(start(recorder));
+  S2_TRY(recorder_start(recorder));
   S2_TRY(recorder->sink->plot(recorder, name, svg));
   return s2_output_flush(&recorder->output);
 }
 
-static S2Status finish(void *user) {
+static S2Status recorder_finish(void *user) {
   S2Recorder *recorder = user;
   const Sink *sink = recorder->sink;
   recorder->whole = sink->stream;
-  S2_TRY(start(recorder));
+  S2_TRY(recorder_start(recorder));
   S2Status status = sink->finish != NULL ? sink->finish(recorder) : s2_ok();
   recorder->whole = recorder->whole || status.code == S2_OK;
   return status;
@@ -442,8 +443,8 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
     return s2_ok();
   }
   // The end of the file; one that is not worth keeping goes.
-  S2Status finished =
-      recorder->sink->foreign ? finish(recorder) : s2_memory_guarded(finish, recorder);
+  S2Status finished = recorder->sink->foreign ? recorder_finish(recorder)
+                                              : s2_memory_guarded(recorder_finish, recorder);
   if (!recorder->whole) {
     s2_output_abandon(&recorder->output);
   }

@@ -62,7 +62,7 @@ static bool read_first_line(char *line, S2HttpRequest *request) {
 }
 
 // Is the word in a list of words with commas?
-static bool lists(const char *list, const char *word) {
+static bool http_lists(const char *list, const char *word) {
   size_t length = strlen(word);
   while (*list != '\0') {
     list += strspn(list, ", \t");
@@ -80,7 +80,7 @@ typedef struct Headers {
   bool asks_upgrade; // in one of the Connection headers
 } Headers;
 
-static bool read_header(char *line, S2HttpRequest *request, Headers *headers) {
+static bool http_read_header(char *line, S2HttpRequest *request, Headers *headers) {
   // NAME: VALUE, without blanks around the value.
   char *colon = line + strcspn(line, ": \t");
   if (colon == line || *colon != ':') {
@@ -94,7 +94,7 @@ static bool read_header(char *line, S2HttpRequest *request, Headers *headers) {
   }
   // A list of words, which may come more than once.
   if (strcasecmp(line, "Connection") == 0) {
-    headers->asks_upgrade |= lists(value, "upgrade");
+    headers->asks_upgrade |= http_lists(value, "upgrade");
     return true;
   }
   // Others count once; twice is an attack or a mistake.
@@ -129,12 +129,12 @@ bool s2_http_read(char *head, size_t size, S2HttpRequest *request) {
     return false;
   }
   for (char *line = next; (next = cut_line(line, end)) != NULL && *line != '\0'; line = next) {
-    if (!read_header(line, request, &headers)) {
+    if (!http_read_header(line, request, &headers)) {
       return false;
     }
   }
   request->upgrades =
-      headers.asks_upgrade && headers.upgrade != NULL && lists(headers.upgrade, "websocket");
+      headers.asks_upgrade && headers.upgrade != NULL && http_lists(headers.upgrade, "websocket");
   bool empty = headers.content_length == NULL || strcmp(headers.content_length, "0") == 0;
   return empty && headers.transfer_encoding == NULL;
 }
@@ -159,13 +159,13 @@ bool s2_http_value(const char *query, const char *name, char *value, size_t size
 
 // ---- The answer to a key ----------------------------------------------------------------------
 
-static uint32_t turned(uint32_t word, int bits) {
+static uint32_t http_turned(uint32_t word, int bits) {
   return word << bits | word >> (32 - bits);
 }
 
 // SHA-1 (RFC 3174) of a text of less than two blocks. It guards nothing here: the protocol wants
 // it.
-static void sha1(const char *text, unsigned char digest[20]) {
+static void http_sha1(const char *text, unsigned char digest[20]) {
   enum { BLOCK = 64, ROUNDS = 80 };
   unsigned char padded[2 * BLOCK] = {0};
   size_t size = strlen(text), blocks = size + 9 > BLOCK ? 2 : 1;
@@ -181,15 +181,15 @@ static void sha1(const char *text, unsigned char digest[20]) {
     for (size_t i = 0; i < ROUNDS; i++) {
       const unsigned char *at = padded + block * BLOCK + 4 * i;
       w[i] = i < 16 ? (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]
-                    : turned(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+                    : http_turned(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
       uint32_t mixed = i < 20   ? ((b & c) | (~b & d)) + 0x5a827999
                        : i < 40 ? (b ^ c ^ d) + 0x6ed9eba1
                        : i < 60 ? ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc
                                 : (b ^ c ^ d) + 0xca62c1d6;
-      uint32_t next = turned(a, 5) + mixed + e + w[i];
+      uint32_t next = http_turned(a, 5) + mixed + e + w[i];
       e = d;
       d = c;
-      c = turned(b, 30);
+      c = http_turned(b, 30);
       b = a;
       a = next;
     }
@@ -211,7 +211,7 @@ void s2_socket_accept(const char *key, char accept[S2_SOCKET_ACCEPT]) {
   char text[S2_SOCKET_KEY + sizeof secret] = "";
   unsigned char digest[21] = {0}; // a byte of padding
   snprintf(text, sizeof text, "%.*s%s", S2_SOCKET_KEY, key, secret);
-  sha1(text, digest);
+  http_sha1(text, digest);
   for (size_t i = 0; i < 7; i++) {
     uint32_t three =
         (uint32_t)digest[3 * i] << 16 | (uint32_t)digest[3 * i + 1] << 8 | digest[3 * i + 2];

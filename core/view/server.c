@@ -24,7 +24,7 @@ enum {
 };
 
 // The mutex is held.
-static void wake(S2Server *server) {
+static void server_wake(S2Server *server) {
   if (!server->woken) {
     server->woken = true;
     while (write(server->wake[1], "", 1) < 0 && errno == EINTR) {
@@ -70,7 +70,7 @@ static S2Status listen_on(S2Server *server, int port) {
   return s2_ok();
 }
 
-static S2Status start(S2Server *server) {
+static S2Status server_start(S2Server *server) {
   if (pipe(server->wake) != 0) {
     return s2_error(S2_IO, "the live viewer cannot make a pipe: %s", strerror(errno));
   }
@@ -119,7 +119,7 @@ S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Serv
     status = listen_on(server, port);
   }
   if (status.code == S2_OK) {
-    status = start(server);
+    status = server_start(server);
   }
   if (status.code != S2_OK) {
     s2_server_close(server);
@@ -136,7 +136,7 @@ void s2_server_close(S2Server *server) {
   if (server->serving) {
     pthread_mutex_lock(&server->mutex);
     server->closing = true;
-    wake(server);
+    server_wake(server);
     pthread_mutex_unlock(&server->mutex);
     pthread_join(server->thread, NULL);
   }
@@ -175,7 +175,7 @@ int s2_server_client_count(S2Server *server) {
   return count;
 }
 
-static void put(S2Server *server, S2ServerMessage kind, const void *bytes, size_t size) {
+static void server_put(S2Server *server, S2ServerMessage kind, const void *bytes, size_t size) {
   S2ServerKept *message = &server->messages[kind];
   s2_server_make_room(message, size);
   if (size > 0) {
@@ -187,12 +187,12 @@ static void put(S2Server *server, S2ServerMessage kind, const void *bytes, size_
 
 void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes, size_t size) {
   pthread_mutex_lock(&server->mutex);
-  put(server, message, bytes, size);
+  server_put(server, message, bytes, size);
   if (message == S2_SERVER_SCENE) {
-    put(server, S2_SERVER_FRAME, NULL, 0); // of the scene before
+    server_put(server, S2_SERVER_FRAME, NULL, 0); // of the scene before
   }
   if (count_clients(server) > 0) {
-    wake(server);
+    server_wake(server);
   }
   pthread_mutex_unlock(&server->mutex);
 }

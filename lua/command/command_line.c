@@ -314,7 +314,7 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv, bool record
   return s2_ok();
 }
 
-static S2Status read_line(S2CommandLine *line, int argc, char **argv, bool recorded) {
+static S2Status option_read_line(S2CommandLine *line, int argc, char **argv, bool recorded) {
   *line = (S2CommandLine){.session = {.dt = (double)NAN}};
   line->code = s2_memory_take((size_t)(argc + 1) * sizeof *line->code);
   S2Status status = read_all(line, argc, argv, recorded);
@@ -325,11 +325,11 @@ static S2Status read_line(S2CommandLine *line, int argc, char **argv, bool recor
 }
 
 S2Status s2_command_line_read(S2CommandLine *line, int argc, char **argv) {
-  return read_line(line, argc, argv, false);
+  return option_read_line(line, argc, argv, false);
 }
 
 S2Status s2_command_line_read_recorded(S2CommandLine *line, int argc, char **argv) {
-  return read_line(line, argc, argv, true);
+  return option_read_line(line, argc, argv, true);
 }
 
 void s2_command_line_free(S2CommandLine *line) {

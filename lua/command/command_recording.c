@@ -16,13 +16,13 @@
 
 enum { EXIT_WRONG_USAGE = 2 };
 
-static int fail(int status, const char *message) {
+static int recording_fail(int status, const char *message) {
   fflush(stdout);
   fprintf(stderr, "sim2d: %s\n", message);
   return status;
 }
 
-static int usage(const char *problem, const char *word) {
+static int recording_usage(const char *problem, const char *word) {
   fprintf(stderr,
           "sim2d: %s%s%s\n"
           "usage: sim2d inspect FILE.s2d [--json] [--frame N]\n"
@@ -43,7 +43,7 @@ typedef struct Summary {
   S2Plots plots;
 } Summary;
 
-static S2Status summarise(S2Replay *replay, Summary *summary) {
+static S2Status recording_summarise(S2Replay *replay, Summary *summary) {
   *summary = (Summary){.frames = s2_replay_frame_count(replay),
                        .cut = !s2_replay_complete(replay),
                        .first = (double)NAN,
@@ -353,12 +353,12 @@ int s2_command_inspect(int argc, char **argv) {
   Words words;
   const char *wrong = NULL, *problem = read_words(argc, argv, true, &words, &wrong);
   if (problem != NULL) {
-    return usage(problem, wrong);
+    return recording_usage(problem, wrong);
   }
   S2Replay *replay = NULL;
   S2Status status = s2_replay_open(words.path, &replay);
   if (status.code != S2_OK) {
-    return fail(EXIT_WRONG_USAGE, status.message);
+    return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
   // One frame, or all in few lines.
   if (words.has_frame) {
@@ -371,7 +371,7 @@ int s2_command_inspect(int argc, char **argv) {
     }
   } else {
     Summary summary;
-    status = summarise(replay, &summary);
+    status = recording_summarise(replay, &summary);
     if (status.code == S2_OK && words.json) {
       json_summary(replay, &summary);
     } else if (status.code == S2_OK) {
@@ -380,7 +380,7 @@ int s2_command_inspect(int argc, char **argv) {
     s2_plots_free(&summary.plots);
   }
   s2_replay_close(replay);
-  return status.code == S2_OK ? EXIT_SUCCESS : fail(EXIT_FAILURE, status.message);
+  return status.code == S2_OK ? EXIT_SUCCESS : recording_fail(EXIT_FAILURE, status.message);
 }
 
 static bool same_file(const char *a, const char *b) {
@@ -401,11 +401,11 @@ static int told_cut(S2Replay *replay, const char *path, const char *output) {
   return EXIT_FAILURE;
 }
 
-static int convert(S2Replay *replay, const char *path, const char *output) {
+static int recording_convert(S2Replay *replay, const char *path, const char *output) {
   S2Recorder *recorder = NULL;
   S2Status status = s2_recorder_open(output, &recorder);
   if (status.code != S2_OK) {
-    return fail(EXIT_WRONG_USAGE, status.message);
+    return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
   s2_recorder_run(recorder, s2_replay_run(replay));
   for (uint64_t i = 0; status.code == S2_OK && i < s2_replay_frame_count(replay); i++) {
@@ -426,41 +426,42 @@ static int convert(S2Replay *replay, const char *path, const char *output) {
   if (status.code == S2_OK) {
     status = closed;
   }
-  return status.code == S2_OK ? told_cut(replay, path, output) : fail(EXIT_FAILURE, status.message);
+  return status.code == S2_OK ? told_cut(replay, path, output)
+                              : recording_fail(EXIT_FAILURE, status.message);
 }
 
 int s2_command_replay(int argc, char **argv, const char *output, S2RunAgain *run) {
   Words words;
   const char *wrong = NULL, *problem = read_words(argc, argv, false, &words, &wrong);
   if (problem != NULL) {
-    return usage(problem, wrong);
+    return recording_usage(problem, wrong);
   }
   output = words.output != NULL ? words.output : output;
   if (words.validate && output != NULL) {
-    return usage("--validate writes no file", output);
+    return recording_usage("--validate writes no file", output);
   }
   S2Replay *replay = NULL;
   S2Status status = s2_replay_open(words.path, &replay);
   if (status.code != S2_OK) {
-    return fail(EXIT_WRONG_USAGE, status.message);
+    return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
   int result = EXIT_SUCCESS;
   // Compared, refused, converted, or only looked at.
   if (words.validate) {
     result = s2_command_validate(replay, words.path, words.run ? words.script : NULL, run);
   } else if (output != NULL && same_file(output, words.path)) {
-    result = usage("a recording cannot be written over itself", output);
+    result = recording_usage("a recording cannot be written over itself", output);
   } else if (output != NULL) {
-    result = convert(replay, words.path, output);
+    result = recording_convert(replay, words.path, output);
   } else {
     Summary summary;
-    status = summarise(replay, &summary);
+    status = recording_summarise(replay, &summary);
     if (status.code == S2_OK) {
       print_summary(words.path, replay, &summary);
       printf("Written as another file it can be seen:  sim2d replay %s OUT.svg (the last frame)\n",
              words.path);
     }
-    result = status.code == S2_OK ? result : fail(EXIT_FAILURE, status.message);
+    result = status.code == S2_OK ? result : recording_fail(EXIT_FAILURE, status.message);
     s2_plots_free(&summary.plots);
   }
   s2_replay_close(replay);

@@ -45,7 +45,7 @@ static int close_session(lua_State *L) {
 }
 
 // Closes the recordings and prints the statistics.
-static void finish(Command *command, lua_State *L) {
+static void command_finish(Command *command, lua_State *L) {
   lua_sethook(L, NULL, 0, 0); // nothing below may be interrupted half-way
   s2_script_stopped();
   lua_pushcfunction(L, close_session);
@@ -62,7 +62,7 @@ static void finish(Command *command, lua_State *L) {
 
 // With --view and --watch the end of the script is not the end of the command, unless there is
 // nothing to see: a script that prints its help, or cannot be found, has no world.
-static void linger(Command *command, lua_State *L, bool exited) {
+static void command_linger(Command *command, lua_State *L, bool exited) {
   S2Live *live = &command->live;
   bool wanted = command->line.view || command->line.watch;
   bool shows = s2_session(L)->worlds > 0 || (command->line.watch && !exited);
@@ -90,8 +90,8 @@ static int command_exit(lua_State *L) {
     s2_script_unwind();
     return luaL_error(L, "the script ends");
   }
-  finish(command, L);
-  linger(command, L, true);
+  command_finish(command, L);
+  command_linger(command, L, true);
   if (command->live.again) {
     s2_script_unwind();
     return luaL_error(L, "the script runs again");
@@ -233,13 +233,13 @@ static int protected_main(lua_State *L) {
   command->status = EXIT_SUCCESS;
   s2_live_begin(&command->live);
   run_all(command, L);
-  finish(command, L);
-  linger(command, L, false);
+  command_finish(command, L);
+  command_linger(command, L, false);
   return 0;
 }
 
 // What recordings are to know of this run. Before each, since what is watched may have changed.
-static void describe(const Command *command, S2Run *run) {
+static void command_describe(const Command *command, S2Run *run) {
   s2_run_free(run);
   for (int i = 1; i < command->argc; i++) {
     s2_run_add(run, "word", command->argv[i]);
@@ -307,7 +307,7 @@ static int run_lua(Command *command) {
   command->line.session.run = &run;
   if (open_live(command)) {
     do {
-      describe(command, &run);
+      command_describe(command, &run);
       run_once(command);
     } while (command->live.again);
   }

@@ -22,7 +22,7 @@ static const char PROMPT_MORE[] = ">> ";
 // ---- Reading lines ----------------------------------------------------------------------------
 
 // Pushes a line of any length without its end. False at the end of the input or on Ctrl-C.
-static bool read_plain(lua_State *L) {
+static bool repl_read_plain(lua_State *L) {
   int c = getchar();
   if (c == EOF) {
     return false;
@@ -135,7 +135,7 @@ static char *next_completion(const char *text, int state) {
   return found;
 }
 
-static char **complete(const char *text, int start, int end) {
+static char **repl_complete(const char *text, int start, int end) {
   (void)start;
   (void)end;
   rl_attempted_completion_over = 1; // never file names
@@ -171,7 +171,7 @@ static void editing_begin(lua_State *L, char history[PATH_SIZE]) {
   rl_readline_name = "sim2d";
   rl_initialize();
   rl_catch_signals = 1; // Ctrl-C gives the terminal back before we see it
-  rl_attempted_completion_function = complete;
+  rl_attempted_completion_function = repl_complete;
   rl_completer_word_break_characters = " \t\n\"'`@$><=;|&{([,+-*/%^~#";
   rl_completion_append_character = '\0';
   history_path(history);
@@ -206,7 +206,7 @@ static bool read_edited(lua_State *L, const char *prompt) {
 #endif
 
 // Pushes the next line. False, with nothing pushed, at the end of the input or on Ctrl-C.
-static bool read_line(lua_State *L, bool terminal, const char *prompt) {
+static bool repl_read_line(lua_State *L, bool terminal, const char *prompt) {
   if (terminal) {
 #ifdef S2_HAVE_EDIT
     return read_edited(L, prompt);
@@ -216,7 +216,7 @@ static bool read_line(lua_State *L, bool terminal, const char *prompt) {
 #endif
   }
   (void)prompt;
-  return read_plain(L);
+  return repl_read_plain(L);
 }
 
 // ---- Running them -----------------------------------------------------------------------------
@@ -234,7 +234,7 @@ static bool is_incomplete(lua_State *L, int status) {
 
 // Loads the text on top of the stack as an expression or else as a statement. Leaves the chunk or
 // the message above it; the message of a text that could go on is the one that says so.
-static int load_text(lua_State *L) {
+static int repl_load_text(lua_State *L) {
   int text = lua_gettop(L);
   lua_pushfstring(L, "return %s", lua_tostring(L, text));
   int status = luaL_loadbuffer(L, lua_tostring(L, -1), lua_rawlen(L, -1), "=stdin");
@@ -254,13 +254,13 @@ static int load_text(lua_State *L) {
 
 // Reads lines until they make a chunk. Leaves the chunk, or the message, with its load status in
 // *status. False at the end of the input or on Ctrl-C.
-static bool read_chunk(lua_State *L, bool terminal, int *status) {
-  if (!read_line(L, terminal, PROMPT)) {
+static bool repl_read_chunk(lua_State *L, bool terminal, int *status) {
+  if (!repl_read_line(L, terminal, PROMPT)) {
     return false;
   }
   for (;;) { // the text so far is on top
-    *status = load_text(L);
-    if (!is_incomplete(L, *status) || !read_line(L, terminal, PROMPT_MORE)) {
+    *status = repl_load_text(L);
+    if (!is_incomplete(L, *status) || !repl_read_line(L, terminal, PROMPT_MORE)) {
       lua_remove(L, -2);
       return *s2_script_interrupted() == 0;
     }
@@ -291,7 +291,7 @@ static int print_values(lua_State *L) {
 static void run_lines(lua_State *L, bool terminal) {
   int base = lua_gettop(L);
   int status = LUA_OK;
-  while (read_chunk(L, terminal, &status)) {
+  while (repl_read_chunk(L, terminal, &status)) {
     if (status == LUA_OK) {
       status = s2_script_call(L, 0, LUA_MULTRET);
     }

@@ -31,13 +31,13 @@ static S2DataSet *push_set(lua_State *L) {
   return set;
 }
 
-static int trouble(lua_State *L, const char *message) {
+static int data_trouble(lua_State *L, const char *message) {
   lua_pushnil(L);
   lua_pushstring(L, message);
   return 2;
 }
 
-static const char *check_path(lua_State *L) {
+static const char *data_check_path(lua_State *L) {
   char text[S2_LUA_TEXT];
   if (lua_type(L, 1) != LUA_TSTRING) {
     s2_lua_bad_argument(L, 1, "path expected, got %s", s2_lua_describe(L, 1, text));
@@ -63,7 +63,7 @@ typedef struct Saving {
   const char *unit;
 } Saving;
 
-static int refuse(const Saving *saving, int index, const char *expected) {
+static int data_refuse(const Saving *saving, int index, const char *expected) {
   char text[S2_LUA_TEXT];
   const char *got = s2_lua_describe(saving->L, index, text);
   if (saving->name[0] == '\0') {
@@ -73,13 +73,13 @@ static int refuse(const Saving *saving, int index, const char *expected) {
                              got);
 }
 
-static S2DataArray *add(const Saving *saving, S2DataType type, int axes, size_t rows,
-                        size_t columns) {
+static S2DataArray *data_add(const Saving *saving, S2DataType type, int axes, size_t rows,
+                             size_t columns) {
   const size_t shape[2] = {rows, columns};
   return s2_data_add(saving->set, saving->name, saving->unit, type, axes, shape);
 }
 
-static bool read_plain(lua_State *L, int index, double *value) {
+static bool data_read_plain(lua_State *L, int index, double *value) {
   S2Var var;
   if (lua_type(L, index) == LUA_TNUMBER) {
     *value = lua_tonumber(L, index);
@@ -92,7 +92,7 @@ static const char *read_text(const Saving *saving, int index) {
   size_t length = 0;
   const char *text = lua_tolstring(saving->L, index, &length);
   if (strlen(text) != length) {
-    refuse(saving, index, "texts without a byte 0 inside");
+    data_refuse(saving, index, "texts without a byte 0 inside");
   }
   return text;
 }
@@ -105,11 +105,11 @@ static void add_list(const Saving *saving, int index, size_t count) {
   S2DataType type = kind == LUA_TSTRING    ? S2_DATA_TEXT
                     : kind == LUA_TBOOLEAN ? S2_DATA_FLAG
                                            : S2_DATA_NUMBER;
-  S2DataArray *array = add(saving, type, 1, count, 0);
+  S2DataArray *array = data_add(saving, type, 1, count, 0);
   double number = 0;
   for (size_t i = 0; i < count; i++) {
     int got = lua_geti(L, index, (lua_Integer)i + 1);
-    if (type == S2_DATA_NUMBER && read_plain(L, -1, &number)) {
+    if (type == S2_DATA_NUMBER && data_read_plain(L, -1, &number)) {
       ((double *)array->values)[i] = number;
     } else if (type == S2_DATA_TEXT && got == LUA_TSTRING) {
       s2_data_add_text(array, read_text(saving, -1));
@@ -121,7 +121,7 @@ static void add_list(const Saving *saving, int index, size_t count) {
                type == S2_DATA_TEXT   ? "string"
                : type == S2_DATA_FLAG ? "true or false"
                                       : "number");
-      refuse(saving, -1, expected);
+      data_refuse(saving, -1, expected);
     }
     lua_pop(L, 1);
   }
@@ -137,18 +137,18 @@ static void add_rows(const Saving *saving, int index, size_t rows) {
   lua_geti(L, index, 1);
   size_t width = (size_t)luaL_len(L, -1);
   lua_pop(L, 1);
-  double *values = add(saving, S2_DATA_NUMBER, 2, rows, width)->values;
+  double *values = data_add(saving, S2_DATA_NUMBER, 2, rows, width)->values;
   for (size_t i = 0; i < rows; i++) {
     lua_geti(L, index, (lua_Integer)i + 1);
     char expected[64];
     snprintf(expected, sizeof expected, "[%zu]: a row of %zu numbers", i + 1, width);
     if (!is_list(L, -1) || (size_t)luaL_len(L, -1) != width) {
-      refuse(saving, -1, expected);
+      data_refuse(saving, -1, expected);
     }
     for (size_t k = 0; k < width; k++) {
       lua_geti(L, -1, (lua_Integer)k + 1);
-      if (!read_plain(L, -1, &values[i * width + k])) {
-        refuse(saving, -1, expected);
+      if (!data_read_plain(L, -1, &values[i * width + k])) {
+        data_refuse(saving, -1, expected);
       }
       lua_pop(L, 1);
     }
@@ -166,24 +166,25 @@ static void add_value(const Saving *saving, int index) {
     S2Array view = s2_lua_array_view(L, array);
     bool list = view.shape.axes == 1;
     S2DataArray *added =
-        add(saving, S2_DATA_NUMBER, view.shape.axes,
-            (size_t)(list ? view.shape.columns : view.shape.rows), (size_t)view.shape.columns);
+        data_add(saving, S2_DATA_NUMBER, view.shape.axes,
+                 (size_t)(list ? view.shape.columns : view.shape.rows), (size_t)view.shape.columns);
     memcpy(added->values, view.data, s2_size_count(view.shape) * sizeof(double));
   } else if (lua_isinteger(L, index)) {
-    *(int64_t *)add(saving, S2_DATA_INTEGER, 0, 0, 0)->values = lua_tointeger(L, index);
-  } else if (read_plain(L, index, &number)) {
-    *(double *)add(saving, S2_DATA_NUMBER, 0, 0, 0)->values = number;
+    *(int64_t *)data_add(saving, S2_DATA_INTEGER, 0, 0, 0)->values = lua_tointeger(L, index);
+  } else if (data_read_plain(L, index, &number)) {
+    *(double *)data_add(saving, S2_DATA_NUMBER, 0, 0, 0)->values = number;
   } else if (type == LUA_TBOOLEAN) {
-    *(unsigned char *)add(saving, S2_DATA_FLAG, 0, 0, 0)->values = lua_toboolean(L, index) != 0;
+    *(unsigned char *)data_add(saving, S2_DATA_FLAG, 0, 0, 0)->values =
+        lua_toboolean(L, index) != 0;
   } else if (type == LUA_TSTRING) {
     const char *text = read_text(saving, index);
-    s2_data_add_text(add(saving, S2_DATA_TEXT, 0, 0, 0), text);
+    s2_data_add_text(data_add(saving, S2_DATA_TEXT, 0, 0, 0), text);
   } else if (is_list(L, index)) {
     size_t count = (size_t)luaL_len(L, index);
     if (count == 0 && type == LUA_TTABLE) {
       lua_pushnil(L);
       if (lua_next(L, index) != 0) {
-        refuse(saving, index, "an array, a list, a number or a text");
+        data_refuse(saving, index, "an array, a list, a number or a text");
       }
     }
     lua_geti(L, index, 1);
@@ -195,7 +196,7 @@ static void add_value(const Saving *saving, int index) {
       add_list(saving, index, count);
     }
   } else {
-    refuse(saving, index, "an array, a list, a number or a text");
+    data_refuse(saving, index, "an array, a list, a number or a text");
   }
 }
 
@@ -297,10 +298,10 @@ static void add_named(lua_State *L, S2DataSet *set, const S2Keys *keys) {
 static int data_save(lua_State *L) {
   static const char *const names[] = {"columns", "units", NULL};
   lua_settop(L, 3);
-  const char *path = check_path(L);
+  const char *path = data_check_path(L);
   S2Status status;
   if (!check_suffix(L, path, &status)) {
-    return trouble(L, status.message);
+    return data_trouble(L, status.message);
   }
   S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
   S2DataSet *set = push_set(L);
@@ -317,7 +318,7 @@ static int data_save(lua_State *L) {
     }
     const Saving saving = {L, set, "", ""};
     if (!is_list(L, 2)) {
-      refuse(&saving, 2, "arrays by name, {name = array}, or one array");
+      data_refuse(&saving, 2, "arrays by name, {name = array}, or one array");
     }
     add_value(&saving, 2);
   } else {
@@ -328,7 +329,7 @@ static int data_save(lua_State *L) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
   if (status.code != S2_OK) {
-    return trouble(L, status.message);
+    return data_trouble(L, status.message);
   }
   lua_pushboolean(L, 1);
   return 1;
@@ -442,7 +443,7 @@ static void push_about(lua_State *L, const S2DataSet *set) {
 }
 
 // Reads the options; names stay on the stack.
-static S2DataOptions read_options(lua_State *L) {
+static S2DataOptions data_read_options(lua_State *L) {
   static const char *const known[] = {"columns", "ragged", "separator", NULL};
   S2Keys keys = s2_keys_open(L, 2, true, known, NULL, 0);
   S2DataOptions options = {0};
@@ -482,10 +483,10 @@ static S2DataOptions read_options(lua_State *L) {
 
 static int data_load(lua_State *L) {
   lua_settop(L, 2);
-  const char *path = check_path(L);
+  const char *path = data_check_path(L);
   S2Status status;
   (void)check_suffix(L, path, &status); // any build reads what only some can write
-  S2DataOptions options = read_options(L);
+  S2DataOptions options = data_read_options(L);
   // Only .csv needs to be told how it is to be read.
   bool csv = strcasecmp(s2_path_suffix(path), ".csv") == 0;
   if (!csv && !lua_isnil(L, 2)) {
@@ -498,7 +499,7 @@ static int data_load(lua_State *L) {
     (void)check_array(&set->arrays.at[i], s2_path_tail(path), &status);
   }
   if (status.code != S2_OK) {
-    return trouble(L, status.message);
+    return data_trouble(L, status.message);
   }
   if (set->open > 0) { // many programs leave the last line end out: no reason to refuse it
     fprintf(stderr,

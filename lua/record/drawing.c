@@ -13,7 +13,8 @@ const char *const s2_lua_record_keys[] = {"every", "from",  "to",      "trails",
                                           "fps",   "speed", "columns", "units",  NULL};
 
 // The body on the top of the stack.
-static bool read_body(lua_State *L, const S2LuaWorld *lw, S2BodyId *id, S2Complaint *complaint) {
+static bool drawing_read_body(lua_State *L, const S2LuaWorld *lw, S2BodyId *id,
+                              S2Complaint *complaint) {
   char text[S2_LUA_TEXT];
   const S2LuaBody *body = luaL_testudata(L, -1, "sim2d.Body");
   if (body == NULL) {
@@ -85,7 +86,7 @@ void s2_lua_draw_options(const S2Keys *keys, const S2LuaWorld *lw, S2DrawOptions
   read_title(keys, options);
   S2Complaint complaint;
   if (s2_keys_push(keys, "follow") != LUA_TNIL &&
-      !read_body(keys->L, lw, &options->follow, &complaint)) {
+      !drawing_read_body(keys->L, lw, &options->follow, &complaint)) {
     s2_keys_fail(keys, "follow", "%s", complaint.text);
   }
   lua_pop(keys->L, 1);
@@ -131,7 +132,7 @@ static void read_trails(const S2Keys *keys, const S2LuaWorld *lw, S2RecordOption
     for (int i = 0; i < count; i++) {
       S2Complaint complaint;
       lua_geti(L, -2, i + 1);
-      if (!read_body(L, lw, &ids[i], &complaint)) {
+      if (!drawing_read_body(L, lw, &ids[i], &complaint)) {
         s2_keys_fail(keys, "trails", "item %d: %s", i + 1, complaint.text);
       }
       lua_pop(L, 1);

@@ -22,11 +22,11 @@ static void check_name(lua_State *L, const S2Keys *keys, int index) {
 }
 
 // Appends what lies on top of the stack (popped) to the list.
-static void append(lua_State *L, int list) {
+static void columns_append(lua_State *L, int list) {
   lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
 }
 
-static bool less(lua_State *L, const char *name, int list, lua_Integer at) {
+static bool columns_less(lua_State *L, const char *name, int list, lua_Integer at) {
   lua_rawgeti(L, list, at);
   bool is_less = strcmp(name, lua_tostring(L, -1)) < 0;
   lua_pop(L, 1);
@@ -50,7 +50,7 @@ static void push_function_names(lua_State *L, const S2Keys *keys, int columns) {
     check_name(L, keys, -2);
     lua_Integer at = (lua_Integer)lua_rawlen(L, list) + 1;
     const char *name = lua_tostring(L, -2);
-    for (; at > 1 && less(L, name, list, at - 1); at--) {
+    for (; at > 1 && columns_less(L, name, list, at - 1); at--) {
       lua_rawgeti(L, list, at - 1);
       lua_rawseti(L, list, at);
     }
@@ -72,13 +72,13 @@ static void push_columns(lua_State *L, const S2Keys *keys, int columns) {
                    s2_lua_describe(L, -1, text));
     }
     check_name(L, keys, -1);
-    append(L, names);
+    columns_append(L, names);
   }
   push_function_names(L, keys, columns);
   for (lua_Unsigned i = 1; i <= lua_rawlen(L, functions + 1); i++) {
     lua_rawgeti(L, functions + 1, (lua_Integer)i);
     lua_pushvalue(L, -1);
-    append(L, names);
+    columns_append(L, names);
     lua_Integer column = (lua_Integer)lua_rawlen(L, names);
     lua_pushvalue(L, -1);
     lua_rawseti(L, functions, -column); // its name, for messages
@@ -208,7 +208,7 @@ void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run) {
 // ---- Rows -------------------------------------------------------------------------------------
 
 // Pushes what the function of a column gives, made plain.
-static void push_result(lua_State *L, int functions, int column, double time) {
+static void columns_push_result(lua_State *L, int functions, int column, double time) {
   double value = 0;
   S2Var var = 0;
   char text[S2_LUA_TEXT];
@@ -249,7 +249,7 @@ S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
   for (int i = 0; rows != NULL && i < rows->width; i++) {
     luaL_checkstack(L, LUA_MINSTACK, "too many columns");
     if (rows->column[i].number == FUNCTION) {
-      push_result(L, functions, i + 1, time);
+      columns_push_result(L, functions, i + 1, time);
       rows = s2_lua_rows_find(lw, id);
     } else {
       lua_pushnumber(L, s2_column_read(lw->world, &rows->column[i]));

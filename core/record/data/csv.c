@@ -10,7 +10,7 @@ void s2_csv_header(S2Output *output) {
 
 enum { NUMBERS = 6, NUMBER_ROOM = 26 }; // bytes of "-1.2345678901234567e-123,", with room
 
-static char *put_body(char *at, const S2MomentBody *body) {
+static char *csv_put_body(char *at, const S2MomentBody *body) {
   const double numbers[NUMBERS] = {body->q[0], body->q[1], body->q[2],
                                    body->v[0], body->v[1], body->v[2]};
   for (int k = 0; k < NUMBERS; k++) {
@@ -52,7 +52,7 @@ void s2_csv_frame(S2Output *output, const S2Moment *moment) {
       s2_csv_text(output, body->name);
       at = rows;
     }
-    at = put_body(at, body);
+    at = csv_put_body(at, body);
     if (at - rows > GATHERED) {
       s2_output_bytes(output, rows, (size_t)(at - rows));
       at = rows;

@@ -116,7 +116,7 @@ static S2Status check_all(void *user) {
   return writing->format->check(writing->set);
 }
 
-static S2Status write_all(void *user) {
+static S2Status data_write_all(void *user) {
   const Writing *writing = user;
   return writing->format->save(writing->output, writing->set);
 }
@@ -125,7 +125,7 @@ S2Status s2_data_write(const S2DataSet *set, const char *path, S2Output *output)
   Writing writing = {set, output, NULL};
   S2_TRY(find_writer(path, &writing.format));
   S2_TRY(s2_memory_building(check_all, &writing));
-  return s2_memory_building(write_all, &writing);
+  return s2_memory_building(data_write_all, &writing);
 }
 
 S2Status s2_data_save(const S2DataSet *set, const char *path) {
@@ -134,7 +134,7 @@ S2Status s2_data_save(const S2DataSet *set, const char *path) {
   S2_TRY(find_writer(path, &writing.format));
   S2_TRY(s2_memory_building(check_all, &writing)); // before anything is written
   S2_TRY(s2_output_open_whole(&output, path));
-  S2Status written = s2_memory_building(write_all, &writing);
+  S2Status written = s2_memory_building(data_write_all, &writing);
   if (written.code != S2_OK) {
     s2_output_abandon(&output);
     return written;
@@ -145,7 +145,7 @@ S2Status s2_data_save(const S2DataSet *set, const char *path) {
 // ---- Reading ----------------------------------------------------------------------------------
 
 // Pipes and devices have no size: the file is read until it ends.
-static S2Status read_file(const char *path, S2DataFile *file) {
+static S2Status data_read_file(const char *path, S2DataFile *file) {
   static const size_t most = (size_t)UINT32_MAX; // ends the reading of /dev/zero; .npz ends there
   FILE *stream = fopen(path, "rb");
   if (stream == NULL) {
@@ -203,7 +203,7 @@ S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet 
   const DataFormat *format;
   S2_TRY(find_format(path, &format));
   S2DataFile file = {0};
-  S2_TRY(read_file(path, &file));
+  S2_TRY(data_read_file(path, &file));
   Loading loading = {&file, options != NULL ? options : &none, set, format};
   S2Status status = s2_memory_building(load_format, &loading);
   s2_memory_free(file.bytes);

@@ -16,7 +16,7 @@ enum {
 };
 
 // As texts, but what is in a group comes right behind the group.
-static int by_place(const void *a, const void *b) {
+static int hdf5_by_place(const void *a, const void *b) {
   const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;
   for (; *x == *y && *x != '\0'; x++, y++) {
   }
@@ -57,7 +57,7 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
   }
   // All of them: sorted by path, an array that lies inside another follows it.
   if (status.code == S2_OK && count > 1) {
-    qsort(names, count, sizeof *names, by_place);
+    qsort(names, count, sizeof *names, hdf5_by_place);
   }
   for (size_t i = 1; i < count && status.code == S2_OK; i++) {
     size_t length = strlen(names[i - 1]);
@@ -90,14 +90,14 @@ typedef struct Hush {
   void *data;
 } Hush;
 
-static Hush hush(void) {
+static Hush hdf5_hush(void) {
   Hush before = {0};
   H5Eget_auto2(H5E_DEFAULT, &before.print, &before.data);
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   return before;
 }
 
-static void unhush(Hush before) {
+static void hdf5_unhush(Hush before) {
   H5Eset_auto2(H5E_DEFAULT, before.print, before.data);
 }
 
@@ -117,7 +117,7 @@ static bool write_attribute(hid_t object, const char *name, const char *text) {
   return good;
 }
 
-static S2Status written(bool good, const S2DataArray *array) {
+static S2Status hdf5_written(bool good, const S2DataArray *array) {
   return good ? s2_ok()
               : s2_error(S2_INVALID,
                          "HDF5 cannot hold the array '%.60s': is the name free and without"
@@ -131,8 +131,8 @@ static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array
     return s2_ok();
   }
   if (array->type != S2_DATA_TEXT) {
-    return written(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0,
-                   array);
+    return hdf5_written(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0,
+                        array);
   }
   const char **texts = s2_memory_try(count * sizeof *texts), *at = array->values;
   if (texts == NULL) {
@@ -144,7 +144,7 @@ static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array
   }
   bool good = H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, texts) >= 0;
   s2_memory_free(texts);
-  return written(good, array);
+  return hdf5_written(good, array);
 }
 
 static S2Status write_array(hid_t file, const S2DataArray *array) {
@@ -168,13 +168,13 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   H5Pset_create_intermediate_group(links, 1);
   H5Pset_char_encoding(links, H5T_CSET_UTF8);
   hid_t dataset = H5Dcreate2(file, array->name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
-  S2Status status = written(dataset >= 0, array);
+  S2Status status = hdf5_written(dataset >= 0, array);
   if (status.code == S2_OK) {
     status = write_values(dataset, type, array);
   }
   // A unit is an attribute of the array.
   if (status.code == S2_OK && array->unit[0] != '\0') {
-    status = written(write_attribute(dataset, UNITS, array->unit), array);
+    status = hdf5_written(write_attribute(dataset, UNITS, array->unit), array);
   }
   if (dataset >= 0) {
     H5Dclose(dataset);
@@ -196,7 +196,7 @@ static S2Status make_keys(void *user) {
   return s2_ok();
 }
 
-static S2Status write_all(hid_t file, S2Output *output, const S2DataSet *set) {
+static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *set) {
   for (int i = 0; i < set->arrays.count; i++) {
     S2_TRY(write_array(file, &set->arrays.at[i]));
   }
@@ -232,7 +232,7 @@ static S2Status write_all(hid_t file, S2Output *output, const S2DataSet *set) {
 }
 
 S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
-  Hush before = hush();
+  Hush before = hdf5_hush();
   hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_fapl_core(access, GROWTH, 0);
   hid_t creation = H5Pcreate(H5P_FILE_CREATE);
@@ -240,12 +240,12 @@ S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
   S2Status status = s2_error(S2_INVALID, "HDF5 cannot make the file");
   hid_t file = H5Fcreate("sim2d", H5F_ACC_TRUNC, creation, access); // the name of no file
   if (file >= 0) {
-    status = write_all(file, output, set);
+    status = hdf5_write_all(file, output, set);
     H5Fclose(file);
   }
   H5Pclose(creation);
   H5Pclose(access);
-  unhush(before);
+  hdf5_unhush(before);
   return status;
 }
 

@@ -88,7 +88,7 @@ static bool read_group(Reading *reading, const char *name, const S2H5Object *obj
 }
 
 // What is known of the run stands in the attributes of the root group.
-static void read_run(Reading *reading, const S2H5Object *root) {
+static void hdf5_read_run(Reading *reading, const S2H5Object *root) {
   for (int i = 0; i < root->count && reading->h5.trouble == NULL; i++) {
     char *name = NULL, *text = NULL;
     if (root->at[i].kind == S2_H5_ATTRIBUTE &&
@@ -106,7 +106,7 @@ static bool read_object(Reading *reading, const char *name, uint64_t address) {
   bool is_array =
       s2_h5_message(&object, S2_H5_TYPE) != NULL && s2_h5_message(&object, S2_H5_SPACE) != NULL;
   if (good && *name == '\0') {
-    read_run(reading, &object);
+    hdf5_read_run(reading, &object);
     good = reading->h5.trouble == NULL;
   }
   if (good) {

@@ -54,7 +54,7 @@ static bool read_symbols(const OldGroup *group, uint64_t address) {
 }
 
 // `above`: level of the node over this one; a tree gets lower towards its leaves, so it ends.
-static bool read_tree(const OldGroup *group, uint64_t address, uint64_t above) {
+static bool h5_read_tree(const OldGroup *group, uint64_t address, uint64_t above) {
   S2H5 *h5 = group->h5;
   unsigned start = 8 + 2 * h5->offsets;
   S2H5View header = s2_h5_view(h5, address, start);
@@ -69,7 +69,7 @@ static bool read_tree(const OldGroup *group, uint64_t address, uint64_t above) {
   for (uint64_t i = 0; i < count && good; i++) {
     s2_h5_length(h5, &view); // the key
     uint64_t child = s2_h5_address(h5, &view);
-    good = level > 0 ? read_tree(group, child, level) : read_symbols(group, child);
+    good = level > 0 ? h5_read_tree(group, child, level) : read_symbols(group, child);
   }
   return good;
 }
@@ -87,7 +87,7 @@ static bool read_old(S2H5 *h5, S2H5View message, S2H5Links *links) {
   if (message.bad || header.bad || group.names.bad) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  return tree == S2_H5_NOWHERE || read_tree(&group, tree, DEEPEST);
+  return tree == S2_H5_NOWHERE || h5_read_tree(&group, tree, DEEPEST);
 }
 
 // ---- Fractal heaps ----------------------------------------------------------------------------
@@ -134,8 +134,8 @@ static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
 }
 
 // Where the block that has byte `offset` of the heap lies, and where in the heap it starts.
-static bool find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t *block,
-                       uint64_t *start) {
+static bool h5_find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t *block,
+                          uint64_t *start) {
   *block = heap->root;
   *start = 0;
   if (heap->rows == 0) {
@@ -169,7 +169,7 @@ static bool find_object(S2H5 *h5, const Heap *heap, S2H5View place, S2H5View *ob
   }
   uint64_t offset = s2_h5_number(&place, heap->offset_size);
   uint64_t length = s2_h5_number(&place, heap->length_size), block = 0, start = 0;
-  if (place.bad || !find_block(h5, heap, offset, &block, &start)) {
+  if (place.bad || !h5_find_block(h5, heap, offset, &block, &start)) {
     return s2_h5_fail(h5, DAMAGED);
   }
   *object = s2_h5_view(h5, block == S2_H5_NOWHERE ? block : block + (offset - start), length);
@@ -201,7 +201,7 @@ static bool take_records(const Tree *tree, S2H5View *view, uint64_t count) {
   return true;
 }
 
-static bool read_node(const Tree *tree, uint64_t address, uint64_t count, unsigned level) {
+static bool h5_read_node(const Tree *tree, uint64_t address, uint64_t count, unsigned level) {
   enum { HEADER = 6 };
   S2H5 *h5 = tree->h5;
   unsigned child = h5->offsets + tree->count_size + (level > 0 ? tree->total_size[level - 1] : 0);
@@ -216,7 +216,7 @@ static bool read_node(const Tree *tree, uint64_t address, uint64_t count, unsign
   for (uint64_t i = 0; i <= count && level > 0 && good; i++) {
     uint64_t below = s2_h5_address(h5, &view), records = s2_h5_number(&view, tree->count_size);
     s2_h5_part(&view, tree->total_size[level - 1]);
-    good = read_node(tree, below, records, level - 1);
+    good = h5_read_node(tree, below, records, level - 1);
   }
   return good;
 }
@@ -263,7 +263,7 @@ bool s2_h5_dense(S2H5 *h5, uint64_t heap_address, uint64_t tree_address, S2H5Kin
       !find_sizes(&tree, node, depth)) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  return root == S2_H5_NOWHERE || count == 0 || read_node(&tree, root, count, depth);
+  return root == S2_H5_NOWHERE || count == 0 || h5_read_node(&tree, root, count, depth);
 }
 
 // ---- Links ------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ static int by_order(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static int by_name(const void *a, const void *b) {
+static int h5_by_name(const void *a, const void *b) {
   return strcmp(((const S2H5Link *)a)->name, ((const S2H5Link *)b)->name);
 }
 
@@ -309,7 +309,7 @@ bool s2_h5_links(S2H5 *h5, const S2H5Object *object, S2H5Links *links) {
     }
   }
   if (good && links->count > 1) {
-    qsort(links->at, (size_t)links->count, sizeof *links->at, by_name);
+    qsort(links->at, (size_t)links->count, sizeof *links->at, h5_by_name);
     for (int i = 1; i < links->count && good; i++) {
       good = strcmp(links->at[i - 1].name, links->at[i].name) != 0 || s2_h5_fail(h5, DAMAGED);
     }

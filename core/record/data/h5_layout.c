@@ -60,7 +60,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
 }
 
 // First all first bytes of the values, then all second ones, ...
-static void unshuffle(const unsigned char *from, unsigned char *to, size_t count, size_t size) {
+static void h5_unshuffle(const unsigned char *from, unsigned char *to, size_t count, size_t size) {
   for (size_t k = 0; k < size; k++) {
     for (size_t i = 0; i < count; i++) {
       to[i * size + k] = from[k * count + i];
@@ -69,8 +69,8 @@ static void unshuffle(const unsigned char *from, unsigned char *to, size_t count
 }
 
 // The values of a chunk, or NULL. A bit of `skipped` is a filter that was not applied to it.
-static const unsigned char *unpack(S2H5 *h5, const Layout *layout, S2H5View packed,
-                                   uint64_t skipped) {
+static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View packed,
+                                      uint64_t skipped) {
   const unsigned char *at = packed.at;
   uint64_t size = (uint64_t)(packed.end - packed.at);
   int into = 0;
@@ -90,7 +90,7 @@ static const unsigned char *unpack(S2H5 *h5, const Layout *layout, S2H5View pack
     } else if (size != layout->chunk_size) {
       break;
     } else {
-      unshuffle(at, to, size / layout->type->size, layout->type->size);
+      h5_unshuffle(at, to, size / layout->type->size, layout->type->size);
     }
     at = to;
     into = 1 - into;
@@ -106,7 +106,7 @@ static const unsigned char *unpack(S2H5 *h5, const Layout *layout, S2H5View pack
 // ---- Chunks -----------------------------------------------------------------------------------
 
 // Copies what of the chunk lies in the array, row by row.
-static void place(const Layout *layout, const uint64_t *offset, const unsigned char *chunk) {
+static void h5_place(const Layout *layout, const uint64_t *offset, const unsigned char *chunk) {
   int last = layout->space->axes - 1;
   uint64_t size = layout->type->size, index[S2_DATA_AXES] = {0}, within[S2_DATA_AXES] = {0};
   for (int i = 0; i <= last; i++) {
@@ -133,7 +133,7 @@ static void place(const Layout *layout, const uint64_t *offset, const unsigned c
   }
 }
 
-static bool take_chunk(S2H5 *h5, const Layout *layout, S2H5View key, uint64_t address) {
+static bool h5_take_chunk(S2H5 *h5, const Layout *layout, S2H5View key, uint64_t address) {
   uint64_t size = s2_h5_number(&key, 4), skipped = s2_h5_number(&key, 4);
   uint64_t offset[S2_DATA_AXES];
   for (int i = 0; i < layout->space->axes; i++) {
@@ -143,15 +143,15 @@ static bool take_chunk(S2H5 *h5, const Layout *layout, S2H5View key, uint64_t ad
   if (key.bad || packed.bad) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  const unsigned char *chunk = unpack(h5, layout, packed, skipped);
+  const unsigned char *chunk = h5_unpack(h5, layout, packed, skipped);
   if (chunk != NULL) {
-    place(layout, offset, chunk);
+    h5_place(layout, offset, chunk);
   }
   return chunk != NULL;
 }
 
 // `above`: level of the node over this one.
-static bool read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t above) {
+static bool h5_read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t above) {
   enum { CHUNKS = 1 };
   unsigned start = 8 + 2 * h5->offsets, key = 8 + 8 * ((unsigned)layout->space->axes + 1);
   S2H5View header = s2_h5_view(h5, address, start);
@@ -166,7 +166,8 @@ static bool read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t
   for (uint64_t i = 0; i < count && good; i++) {
     S2H5View first = s2_h5_part(&view, key);
     uint64_t child = s2_h5_address(h5, &view);
-    good = level > 0 ? read_tree(h5, layout, child, level) : take_chunk(h5, layout, first, child);
+    good = level > 0 ? h5_read_tree(h5, layout, child, level)
+                     : h5_take_chunk(h5, layout, first, child);
   }
   return good;
 }
@@ -201,13 +202,13 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
   for (int i = 0; i < 2; i++) {
     layout->one[i] = s2_memory_take(layout->chunk_size);
   }
-  return read_tree(h5, layout, tree, DEEPEST);
+  return h5_read_tree(h5, layout, tree, DEEPEST);
 }
 
 // ---- Arrays -----------------------------------------------------------------------------------
 
 // What stands where nothing was written.
-static void fill(const S2H5Object *object, const Layout *layout) {
+static void h5_fill(const S2H5Object *object, const Layout *layout) {
   enum { GIVEN = 0x20 };
   const S2H5Message *message = s2_h5_message(object, S2_H5_FILL);
   S2H5View view = {0};
@@ -271,7 +272,7 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   }
   // Else they are gathered, over the fill value where no chunk is.
   values->bytes = values->owned = layout->values = s2_memory_take(layout->size);
-  fill(object, layout);
+  h5_fill(object, layout);
   return class == TOGETHER || read_chunks(h5, view, object, layout);
 }
 

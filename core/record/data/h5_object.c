@@ -48,7 +48,7 @@ static bool read_start(S2H5 *h5, uint64_t address, Header *header, S2H5View *vie
 }
 
 // More messages, elsewhere.
-static bool follow(S2H5 *h5, Header header, S2H5View where, S2H5Object *object) {
+static bool h5_follow(S2H5 *h5, Header header, S2H5View where, S2H5Object *object) {
   enum { CHECKSUM = 4 };
   uint64_t address = s2_h5_address(h5, &where), size = s2_h5_length(h5, &where);
   S2H5View view = s2_h5_view(h5, address, where.bad ? UINT64_MAX : size);
@@ -84,7 +84,7 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
     const S2H5Message message = object->at[i];
     S2H5View data = message.data;
     if (message.kind == S2_H5_CONTINUATION) {
-      good = follow(h5, header, data, object);
+      good = h5_follow(h5, header, data, object);
     } else if (message.kind == S2_H5_LINK_INFO || message.kind == S2_H5_ATTRIBUTE_INFO) {
       bool links = message.kind == S2_H5_LINK_INFO;
       // Links or attributes that are many lie in a heap; a tree of records says where.

@@ -184,7 +184,7 @@ static bool add_heap_text(S2H5 *h5, S2H5View place, S2DataArray *array) {
 
 // ---- Values -----------------------------------------------------------------------------------
 
-static uint64_t load(const S2H5Type *type, const unsigned char *at) {
+static uint64_t h5_load(const S2H5Type *type, const unsigned char *at) {
   uint64_t bits = 0;
   for (uint32_t i = 0; i < type->size; i++) {
     bits = bits << 8 | at[type->big_endian ? i : type->size - 1 - i];
@@ -192,8 +192,8 @@ static uint64_t load(const S2H5Type *type, const unsigned char *at) {
   return bits;
 }
 
-static double load_float(const S2H5Type *type, const unsigned char *at) {
-  uint64_t bits = load(type, at);
+static double h5_load_float(const S2H5Type *type, const unsigned char *at) {
+  uint64_t bits = h5_load(type, at);
   if (type->size == sizeof(double)) {
     double value;
     memcpy(&value, &bits, sizeof value);
@@ -206,8 +206,8 @@ static double load_float(const S2H5Type *type, const unsigned char *at) {
 }
 
 // False: larger than an int64_t.
-static bool load_integer(const S2H5Type *type, const unsigned char *at, int64_t *value) {
-  uint64_t bits = load(type, at);
+static bool h5_load_integer(const S2H5Type *type, const unsigned char *at, int64_t *value) {
+  uint64_t bits = h5_load(type, at);
   unsigned unused = type->size > 0 && type->size < 8 ? 64 - 8 * type->size : 0;
   if (type->has_sign && unused > 0 && (bits >> (63 - unused) & 1) != 0) {
     bits |= UINT64_MAX << (64 - unused);
@@ -232,10 +232,10 @@ bool s2_h5_decode(S2H5 *h5, const S2H5Type *type, const unsigned char *bytes, si
   for (size_t i = 0; i < count && good; i++, bytes += type->size) {
     switch (type->class) {
     case S2_H5_FLOAT:
-      ((double *)array->values)[i] = load_float(type, bytes);
+      ((double *)array->values)[i] = h5_load_float(type, bytes);
       break;
     case S2_H5_INTEGER:
-      good = load_integer(type, bytes, (int64_t *)array->values + i) ||
+      good = h5_load_integer(type, bytes, (int64_t *)array->values + i) ||
              s2_h5_fail(h5, "it has an integer above 2^63 - 1");
       break;
     case S2_H5_FLAG:

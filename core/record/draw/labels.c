@@ -175,7 +175,7 @@ typedef struct Row {
   double left, right, baseline, font;
 } Row;
 
-static void put_text(S2Picture *picture, Row *row, const char *text, uint32_t color) {
+static void label_put_text(S2Picture *picture, Row *row, const char *text, uint32_t color) {
   const S2SceneView *view = &picture->scene->view;
   s2_scene_text(picture->scene, s2_view_world(view, s2_vec2(row->left, row->baseline)),
                 s2_vec2(0, 0), row->font, S2_TEXT_LEFT, text, text_paint(picture, color));
@@ -207,14 +207,14 @@ static void put_scale(S2Picture *picture, Row *row) {
   row->right = from - row->font;
 }
 
-static void put_arrow(S2Picture *picture, Row *row, const char *text, uint32_t color) {
+static void label_put_arrow(S2Picture *picture, Row *row, const char *text, uint32_t color) {
   const S2SceneView *view = &picture->scene->view;
   double length = 1.7 * row->font;
   S2Vec2 tail = s2_vec2(row->left, row->baseline - 0.33 * row->font);
   s2_scene_arrow(picture->scene, s2_view_world(view, tail), s2_vec2(length, 0), 1.6 * picture->unit,
                  (S2Paint){.fill = color});
   row->left += length + 0.5 * row->font;
-  put_text(picture, row, text, picture->theme->ink);
+  label_put_text(picture, row, text, picture->theme->ink);
 }
 
 static void put_arrows(S2Picture *picture, Row *row) {
@@ -235,13 +235,14 @@ static void put_arrows(S2Picture *picture, Row *row) {
   char normal[64];
   snprintf(normal, sizeof normal, "normal \xe2\x89\xa4 %.3g N s", largest);
   if (largest > 0) {
-    put_arrow(picture, row, normal, picture->theme->normal);
+    label_put_arrow(picture, row, normal, picture->theme->normal);
   }
   if (sticking) {
-    put_arrow(picture, row, sliding ? "sticking" : "sticking friction", picture->theme->sticking);
+    label_put_arrow(picture, row, sliding ? "sticking" : "sticking friction",
+                    picture->theme->sticking);
   }
   if (sliding) {
-    put_arrow(picture, row, "sliding friction", picture->theme->sliding);
+    label_put_arrow(picture, row, "sliding friction", picture->theme->sliding);
   }
 }
 
@@ -256,7 +257,7 @@ static void put_time(S2Picture *picture, Row *row, const S2Story *story) {
   } else {
     snprintf(text, sizeof text, "t = %.4g s", last);
   }
-  put_text(picture, row, text, picture->theme->ink);
+  label_put_text(picture, row, text, picture->theme->ink);
 }
 
 // A fitted view leaves strays out; the reader shall know.
@@ -274,7 +275,7 @@ static void put_strays(S2Picture *picture, Row *row) {
   if (count > 0 && picture->options->fit && picture->options->follow.index == 0) {
     char text[48];
     snprintf(text, sizeof text, "%d %s out of view", count, count == 1 ? "body" : "bodies");
-    put_text(picture, row, text, picture->theme->ink);
+    label_put_text(picture, row, text, picture->theme->ink);
   }
 }
 

@@ -122,7 +122,7 @@ static void draw_arm(S2Picture *picture, int32_t position, S2Vec2 anchor, S2Pain
   }
 }
 
-static bool fixed(const S2Moment *moment, int32_t position) {
+static bool mark_fixed(const S2Moment *moment, int32_t position) {
   return position < 0 || moment->bodies.at[position].type != S2_DYNAMIC;
 }
 
@@ -202,7 +202,7 @@ static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double r
     s2_scene_dot(picture->scene, joint->anchor_b, 0.5 * radius, (S2Paint){.fill = ink});
     return;
   }
-  if (fixed(moment, joint->a) || fixed(moment, joint->b)) {
+  if (mark_fixed(moment, joint->a) || mark_fixed(moment, joint->b)) {
     ring.fill = ink;
     ring.stroke = paper;
   }

@@ -13,7 +13,7 @@
 #define MARK_PART 0.55
 enum { MARK_HALVINGS = 24 }; // of the search for the rim: more than a pixel needs
 
-static uint32_t darker(uint32_t color) {
+static uint32_t picture_darker(uint32_t color) {
   uint32_t result = color & 0xff;
   for (int shift = 8; shift < 32; shift += 8) {
     result |= (uint32_t)(OUTLINE_DARKNESS * (color >> shift & 0xff)) << shift;
@@ -21,7 +21,7 @@ static uint32_t darker(uint32_t color) {
   return result;
 }
 
-static uint32_t faded(uint32_t color, double alpha) {
+static uint32_t picture_faded(uint32_t color, double alpha) {
   return (color & ~0xffu) | (uint32_t)lround(alpha * (color & 0xff));
 }
 
@@ -33,7 +33,7 @@ static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
   // The slot, not the place in the list: a body keeps its colour when others go.
   uint32_t fill = s2_palette(body->id.index - 1);
   const S2Theme *theme = picture->theme;
-  S2Paint paint = {.fill = fill, .stroke = darker(fill), .width = width};
+  S2Paint paint = {.fill = fill, .stroke = picture_darker(fill), .width = width};
   // By type ...
   if (body->type == S2_STATIC) {
     paint = (S2Paint){.fill = theme->static_fill, .stroke = theme->static_line, .width = width};
@@ -44,16 +44,16 @@ static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
   // ... or as the script says, with a darker outline.
   if (body->color != 0) {
     paint.fill = body->color;
-    paint.stroke = body->type == S2_KINEMATIC ? theme->kinematic_line : darker(body->color);
+    paint.stroke = body->type == S2_KINEMATIC ? theme->kinematic_line : picture_darker(body->color);
   }
   // Sensors and what is disabled can be seen through.
   if (body->sensor) {
-    paint.fill = faded(paint.fill, SENSOR_ALPHA);
+    paint.fill = picture_faded(paint.fill, SENSOR_ALPHA);
     paint.dash = 4 * picture->unit;
   }
   if (!body->enabled) {
-    paint.fill = faded(paint.fill, DISABLED_ALPHA);
-    paint.stroke = faded(paint.stroke, DISABLED_ALPHA);
+    paint.fill = picture_faded(paint.fill, DISABLED_ALPHA);
+    paint.stroke = picture_faded(paint.stroke, DISABLED_ALPHA);
   }
   // The past fades.
   paint.fill = s2_picture_color(picture, paint.fill);
@@ -155,7 +155,7 @@ static void draw_mark(S2Picture *picture, const S2MomentBody *body, S2Paint pain
 // Later layers lie on top.
 enum { STATIC_LAYER, SENSOR_LAYER, KINEMATIC_LAYER, DYNAMIC_LAYER };
 
-static int layer(const S2MomentBody *body) {
+static int picture_layer(const S2MomentBody *body) {
   if (body->sensor) {
     return SENSOR_LAYER;
   }
@@ -168,7 +168,7 @@ static void draw_bodies(S2Picture *picture, int from, int to) {
   for (int level = from; level <= to; level++) {
     for (int i = 0; i < picture->moment->bodies.count; i++) {
       const S2MomentBody *body = &picture->moment->bodies.at[i];
-      if (layer(body) != level) {
+      if (picture_layer(body) != level) {
         continue;
       }
       S2Paint paint = body_paint(picture, body);
@@ -190,7 +190,8 @@ static void draw_trail(S2Picture *picture, const S2Trails *trails, const S2Trail
     count--;
   }
   uint32_t color = body_paint(picture, body).fill;
-  S2Paint paint = {.stroke = faded(picture->options->dark ? color : darker(color), alpha),
+  S2Paint paint = {.stroke =
+                       picture_faded(picture->options->dark ? color : picture_darker(color), alpha),
                    .width = 1.3 * picture->unit};
   s2_scene_path(picture->scene, trail->points.at, count, paint);
   if (count > 0) { // up to where the body is now

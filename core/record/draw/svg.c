@@ -39,7 +39,7 @@ static void put_color(S2Output *output, const char *name, uint32_t color) {
   }
 }
 
-static void put_text(S2Output *output, const char *text) {
+static void svg_put_text(S2Output *output, const char *text) {
   while (*text != '\0') {
     char piece[S2_TEXT_PIECE];
     s2_output_bytes(output, piece, s2_text_next(S2_TEXT_XML, &text, piece));
@@ -115,7 +115,7 @@ static void put_line(S2Output *output, const S2Scene *scene, const S2Primitive *
   s2_output_text(output, "\"");
 }
 
-static void put_arrow(S2Output *output, const S2Scene *scene, const S2Primitive *primitive) {
+static void svg_put_arrow(S2Output *output, const S2Scene *scene, const S2Primitive *primitive) {
   S2Vec2 corners[S2_ARROW_CORNERS];
   s2_scene_arrow_corners(scene, primitive, corners);
   s2_output_text(output, "<path d=\"");
@@ -144,7 +144,7 @@ static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primit
     put_attribute(output, "r", primitive->size);
     break;
   case S2_PRIMITIVE_ARROW:
-    put_arrow(output, scene, primitive);
+    svg_put_arrow(output, scene, primitive);
     break;
   case S2_PRIMITIVE_TEXT:
     s2_output_text(output, "<text");
@@ -163,7 +163,7 @@ static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primit
   }
   if (primitive->type == S2_PRIMITIVE_TEXT) {
     s2_output_text(output, ">");
-    put_text(output, scene->text.at + primitive->text);
+    svg_put_text(output, scene->text.at + primitive->text);
     s2_output_text(output, "</text>\n");
   } else {
     s2_output_text(output, "/>\n");

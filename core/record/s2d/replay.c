@@ -49,12 +49,12 @@ typedef struct Cursor {
   const unsigned char *at;
 } Cursor;
 
-static uint32_t get32(Cursor *cursor) {
+static uint32_t replay_get32(Cursor *cursor) {
   cursor->at += 4;
   return s2_s2d_get32(cursor->at - 4);
 }
 
-static uint64_t get64(Cursor *cursor) {
+static uint64_t replay_get64(Cursor *cursor) {
   cursor->at += 8;
   return s2_s2d_get64(cursor->at - 8);
 }
@@ -81,13 +81,17 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
   settings->gravity = get_vec(cursor);
   settings->tolerance = get_double(cursor);
   settings->contact_margin = get_double(cursor);
-  uint32_t solver = get32(cursor), contact = get32(cursor), stepping = get32(cursor);
-  uint32_t stabilization = get32(cursor), friction = get32(cursor), restitution = get32(cursor);
-  uint32_t iterations = get32(cursor), flags = get32(cursor);
+  uint32_t solver = replay_get32(cursor), contact = replay_get32(cursor),
+           stepping = replay_get32(cursor);
+  uint32_t stabilization = replay_get32(cursor), friction = replay_get32(cursor),
+           restitution = replay_get32(cursor);
+  uint32_t iterations = replay_get32(cursor), flags = replay_get32(cursor);
   settings->alpha = get_double(cursor);
   settings->beta = get_double(cursor);
-  uint32_t formulation = get32(cursor), elasticity = get32(cursor), geometric = get32(cursor);
-  uint32_t model = get32(cursor), linear = get32(cursor), substeps = get32(cursor);
+  uint32_t formulation = replay_get32(cursor), elasticity = replay_get32(cursor),
+           geometric = replay_get32(cursor);
+  uint32_t model = replay_get32(cursor), linear = replay_get32(cursor),
+           substeps = replay_get32(cursor);
   settings->smoothing = get_double(cursor);
   // Contents are not trusted: each number must be one of its kind.
   if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_AUTO ||
@@ -120,11 +124,11 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
 // `shapes`: how many are spoken for so far.
 static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint32_t shape_total) {
   *body = (S2MomentBody){0};
-  body->id.index = get32(cursor);
-  body->id.serial = get32(cursor);
-  uint32_t type = get32(cursor), flags = get32(cursor);
-  body->color = get32(cursor);
-  uint32_t count = get32(cursor);
+  body->id.index = replay_get32(cursor);
+  body->id.serial = replay_get32(cursor);
+  uint32_t type = replay_get32(cursor), flags = replay_get32(cursor);
+  body->color = replay_get32(cursor);
+  uint32_t count = replay_get32(cursor);
   body->mass = get_double(cursor);
   body->inertia = get_double(cursor);
   get_name(cursor, body->name);
@@ -143,7 +147,7 @@ static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint3
 static bool get_shape(Cursor *cursor, S2MomentShape *shape, uint32_t *vertices,
                       uint32_t vertex_total) {
   *shape = (S2MomentShape){0};
-  uint32_t count = get32(cursor), flags = get32(cursor);
+  uint32_t count = replay_get32(cursor), flags = replay_get32(cursor);
   shape->radius = get_double(cursor);
   shape->previous = get_vec(cursor);
   shape->next = get_vec(cursor);
@@ -164,11 +168,11 @@ static bool position_ok(int32_t position, uint32_t count) {
 
 static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
   *joint = (S2MomentJoint){0};
-  joint->id.index = get32(cursor);
-  joint->id.serial = get32(cursor);
-  uint32_t type = get32(cursor), flags = get32(cursor);
-  joint->a = (int32_t)get32(cursor);
-  joint->b = (int32_t)get32(cursor);
+  joint->id.index = replay_get32(cursor);
+  joint->id.serial = replay_get32(cursor);
+  uint32_t type = replay_get32(cursor), flags = replay_get32(cursor);
+  joint->a = (int32_t)replay_get32(cursor);
+  joint->b = (int32_t)replay_get32(cursor);
   get_name(cursor, joint->name);
   if (type >= S2_JOINT_TYPE_COUNT || (joint->a != -1 && !position_ok(joint->a, bodies)) ||
       (joint->b != -1 && !position_ok(joint->b, bodies))) {
@@ -194,8 +198,8 @@ static bool get_scene(const unsigned char *contents, uint32_t size, S2S2dPast *p
   past->any = false;
   ok = ok && past->grain > 0 && past->impulse_grain > 0;
   // How many of each table follow.
-  uint32_t bodies = get32(&cursor), shapes = get32(&cursor);
-  uint32_t vertices = get32(&cursor), joints = get32(&cursor);
+  uint32_t bodies = replay_get32(&cursor), shapes = replay_get32(&cursor);
+  uint32_t vertices = replay_get32(&cursor), joints = replay_get32(&cursor);
   // Sums of four products below 2^39: no overflow. Equality also bounds every count by the size.
   uint64_t wanted = S2_S2D_SCENE_HEADER + (uint64_t)S2_S2D_BODY * bodies +
                     (uint64_t)S2_S2D_SHAPE * shapes + (uint64_t)S2_S2D_VERTEX * vertices +
@@ -230,7 +234,7 @@ static bool get_scene(const unsigned char *contents, uint32_t size, S2S2dPast *p
 
 static bool get_channels(const unsigned char *contents, uint32_t size, S2Moment *moment) {
   Cursor cursor = {contents};
-  uint32_t count = size < 4 ? 0 : get32(&cursor);
+  uint32_t count = size < 4 ? 0 : replay_get32(&cursor);
   if (size != 4 + (uint64_t)S2_S2D_CHANNEL * count) {
     return false;
   }
@@ -252,7 +256,7 @@ static const unsigned char *get_text(Cursor *cursor, const unsigned char *end, u
   if (end - cursor->at < 4) {
     return NULL;
   }
-  *size = get32(cursor);
+  *size = replay_get32(cursor);
   if ((size_t)(end - cursor->at) < *size) {
     return NULL;
   }
@@ -264,7 +268,7 @@ static bool get_run(const unsigned char *contents, uint32_t size, S2Run *run) {
   Cursor cursor = {contents};
   const unsigned char *end = contents + size;
   s2_run_free(run);
-  uint32_t count = size < 4 ? 0 : get32(&cursor), key_size, value_size;
+  uint32_t count = size < 4 ? 0 : replay_get32(&cursor), key_size, value_size;
   for (uint32_t i = 0; i < count; i++) {
     const unsigned char *key = get_text(&cursor, end, &key_size);
     const unsigned char *value = key == NULL ? NULL : get_text(&cursor, end, &value_size);
@@ -279,7 +283,7 @@ static bool get_run(const unsigned char *contents, uint32_t size, S2Run *run) {
 // ---- The file ---------------------------------------------------------------------------------
 
 // Reads and checks the chunk at `offset` into `contents`. False: none there that is whole.
-static bool read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
+static bool replay_read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   unsigned char header[S2_S2D_CHUNK_HEADER];
   if (replay->length - offset < S2_S2D_CHUNK_HEADER ||
       fseeko(replay->file, offset, SEEK_SET) != 0 ||
@@ -308,11 +312,11 @@ static bool load_scene(S2Replay *replay, int32_t at) {
   replay->scene_loaded = -1;
   replay->moment.channels.count = 0;
   if (scene->channels > 0 &&
-      (!read_chunk(replay, scene->channels, &chunk) || chunk.kind != S2_S2D_CHANNELS ||
+      (!replay_read_chunk(replay, scene->channels, &chunk) || chunk.kind != S2_S2D_CHANNELS ||
        !get_channels(replay->contents, chunk.size, &replay->moment))) {
     return false;
   }
-  if (!read_chunk(replay, scene->scene, &chunk) || chunk.kind != S2_S2D_SCENE ||
+  if (!replay_read_chunk(replay, scene->scene, &chunk) || chunk.kind != S2_S2D_SCENE ||
       !get_scene(replay->contents, chunk.size, &replay->past, &replay->moment)) {
     return false;
   }
@@ -320,7 +324,7 @@ static bool load_scene(S2Replay *replay, int32_t at) {
   return true;
 }
 
-static void add_frame(S2Replay *replay, Frame frame) {
+static void replay_add_frame(S2Replay *replay, Frame frame) {
   if (replay->frame_count == replay->frame_capacity) {
     uint64_t capacity = replay->frame_capacity == 0 ? 256 : 2 * replay->frame_capacity;
     replay->frames = s2_memory_grow(replay->frames, sizeof(Frame) * (size_t)capacity);
@@ -330,7 +334,7 @@ static void add_frame(S2Replay *replay, Frame frame) {
 }
 
 // Takes in the chunk just read. False: it is not as it should be.
-static bool take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
+static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
   const unsigned char *contents = replay->contents;
   // The channels before a scene are its own.
   if (chunk->kind == S2_S2D_SCENE) {
@@ -349,7 +353,7 @@ static bool take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
     }
     bool key = s2_s2d_frame_is_key(contents, chunk->size);
     uint32_t behind = key ? 0 : replay->frames[replay->frame_count - 1].behind + 1;
-    add_frame(replay, (Frame){chunk->offset, replay->scene_loaded, behind});
+    replay_add_frame(replay, (Frame){chunk->offset, replay->scene_loaded, behind});
     replay->read = replay->frame_count;
   } else if (chunk->kind == S2_S2D_CHANNELS) {
     *channels = chunk->offset;
@@ -366,12 +370,12 @@ static bool take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
 static void find_frames(S2Replay *replay) {
   off_t offset = S2_S2D_FILE_HEADER, channels = 0;
   Chunk chunk;
-  while (read_chunk(replay, offset, &chunk)) {
+  while (replay_read_chunk(replay, offset, &chunk)) {
     if (chunk.kind == S2_S2D_END) {
       replay->complete = true;
       return;
     }
-    if (!take_chunk(replay, &chunk, &channels)) {
+    if (!replay_take_chunk(replay, &chunk, &channels)) {
       return;
     }
     offset += S2_S2D_CHUNK_HEADER + (off_t)chunk.size;
@@ -380,26 +384,27 @@ static void find_frames(S2Replay *replay) {
 
 static bool get_index(S2Replay *replay, uint32_t size) {
   Cursor cursor = {replay->contents};
-  uint64_t frames = size < S2_S2D_INDEX_HEADER ? 0 : get64(&cursor);
-  uint64_t scenes = size < S2_S2D_INDEX_HEADER ? 0 : get64(&cursor);
+  uint64_t frames = size < S2_S2D_INDEX_HEADER ? 0 : replay_get64(&cursor);
+  uint64_t scenes = size < S2_S2D_INDEX_HEADER ? 0 : replay_get64(&cursor);
   if (frames > size || scenes > size ||
       size != S2_S2D_INDEX_HEADER + S2_S2D_INDEX_SCENE * scenes + S2_S2D_INDEX_FRAME * frames) {
     return false;
   }
   // Offsets need no check: whatever is read there is.
   for (uint64_t i = 0; i < scenes; i++) {
-    off_t channels = (off_t)(get64(&cursor) & INT64_MAX);
-    *s2_array_append(replay->scenes) = (Scene){channels, (off_t)(get64(&cursor) & INT64_MAX)};
+    off_t channels = (off_t)(replay_get64(&cursor) & INT64_MAX);
+    *s2_array_append(replay->scenes) =
+        (Scene){channels, (off_t)(replay_get64(&cursor) & INT64_MAX)};
   }
   for (uint64_t i = 0; i < frames; i++) {
-    off_t offset = (off_t)(get64(&cursor) & INT64_MAX);
-    uint32_t scene = get32(&cursor), behind = get32(&cursor);
+    off_t offset = (off_t)(replay_get64(&cursor) & INT64_MAX);
+    uint32_t scene = replay_get32(&cursor), behind = replay_get32(&cursor);
     bool same = i > 0 && behind > 0 && replay->frames[i - 1].scene == (int32_t)scene &&
                 replay->frames[i - 1].behind + 1 == behind;
     if (scene >= scenes || (behind > 0 && !same)) {
       return false;
     }
-    add_frame(replay, (Frame){offset, (int32_t)scene, behind});
+    replay_add_frame(replay, (Frame){offset, (int32_t)scene, behind});
   }
   return true;
 }
@@ -408,25 +413,25 @@ static bool get_index(S2Replay *replay, uint32_t size) {
 static bool find_index(S2Replay *replay) {
   Chunk chunk;
   off_t end = replay->length - S2_S2D_CHUNK_HEADER - 8;
-  if (end < S2_S2D_FILE_HEADER || !read_chunk(replay, end, &chunk) || chunk.kind != S2_S2D_END ||
-      chunk.size != 8) {
+  if (end < S2_S2D_FILE_HEADER || !replay_read_chunk(replay, end, &chunk) ||
+      chunk.kind != S2_S2D_END || chunk.size != 8) {
     return false;
   }
   off_t index = (off_t)(s2_s2d_get64(replay->contents) & INT64_MAX);
-  if (index < S2_S2D_FILE_HEADER || !read_chunk(replay, index, &chunk) ||
+  if (index < S2_S2D_FILE_HEADER || !replay_read_chunk(replay, index, &chunk) ||
       chunk.kind != S2_S2D_INDEX || !get_index(replay, chunk.size)) {
     replay->scenes.count = 0;
     replay->frame_count = 0;
     return false;
   }
-  if (read_chunk(replay, S2_S2D_FILE_HEADER, &chunk) && chunk.kind == S2_S2D_RUN) {
+  if (replay_read_chunk(replay, S2_S2D_FILE_HEADER, &chunk) && chunk.kind == S2_S2D_RUN) {
     get_run(replay->contents, chunk.size, &replay->run);
   }
   replay->complete = true;
   return true;
 }
 
-static S2Status read_header(S2Replay *replay) {
+static S2Status replay_read_header(S2Replay *replay) {
   const char *path = s2_path_tail(replay->path);
   unsigned char header[S2_S2D_FILE_HEADER];
   errno = 0;
@@ -463,7 +468,7 @@ static S2Status open_replay(void *user) {
   opened->scene_loaded = -1;
   size_t bytes = strlen(opening->path) + 1;
   opened->path = memcpy(s2_memory_take(bytes), opening->path, bytes);
-  S2Status status = read_header(opened);
+  S2Status status = replay_read_header(opened);
   if (status.code != S2_OK) {
     opened->file = NULL;
     s2_replay_close(opened);
@@ -517,7 +522,8 @@ static bool read_frames(S2Replay *replay, uint64_t index) {
   }
   for (uint64_t i = from; i <= index; i++) {
     Chunk chunk;
-    if (!read_chunk(replay, replay->frames[i].offset, &chunk) || chunk.kind != S2_S2D_FRAME ||
+    if (!replay_read_chunk(replay, replay->frames[i].offset, &chunk) ||
+        chunk.kind != S2_S2D_FRAME ||
         !s2_s2d_frame_read(&replay->past, replay->contents, chunk.size, &replay->moment)) {
       return false;
     }
@@ -584,7 +590,7 @@ void s2_replay_plots(S2Replay *replay, S2Plots *plots) {
     if (kind == S2_S2D_END) {
       break;
     }
-    if (kind == S2_S2D_PLOT && read_chunk(replay, offset, &chunk)) {
+    if (kind == S2_S2D_PLOT && replay_read_chunk(replay, offset, &chunk)) {
       take_plot(replay, chunk.size, plots);
     }
     offset += S2_S2D_CHUNK_HEADER + (off_t)s2_s2d_get32(header + 4);

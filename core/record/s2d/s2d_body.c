@@ -43,7 +43,7 @@ static void guess_q(const S2S2dBodyPast *past, const double *v, double h, bool m
   }
 }
 
-static int cost(const double *value, const double *guess) {
+static int body_cost(const double *value, const double *guess) {
   int bits = 0;
   for (int k = 0; k < 3; k++) {
     bits += s2_s2d_length(s2_s2d_miss(value[k], guess[k]));
@@ -140,7 +140,7 @@ static void code_speed(S2S2dBits *bits, S2S2dBodyPast *past, int k, double *valu
 
 static void code_place(S2S2dBits *bits, S2S2dBodyPast *past, double *q, const double *moved) {
   bool hit = bits->writing && s2_same_bits(q, moved, 3);
-  bool still = bits->writing && !hit && cost(q, past->q) < cost(q, moved);
+  bool still = bits->writing && !hit && body_cost(q, past->q) < body_cost(q, moved);
   s2_s2d_code_flag(bits, &hit);
   if (hit) {
     memcpy(q, moved, 3 * sizeof *q);
@@ -196,7 +196,7 @@ static bool vote_for_mean(const S2S2dPast *past, const S2Moment *moment, double 
     if (!s2_same_bits(body->q, ends, 3)) {
       guess_q(&past->bodies.at[i], body->v, h, true, means);
       votes++;
-      better += cost(body->q, means) < cost(body->q, ends) ? 1 : -1;
+      better += body_cost(body->q, means) < body_cost(body->q, ends) ? 1 : -1;
     }
   }
   return better > 0;

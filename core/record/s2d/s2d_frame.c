@@ -113,8 +113,8 @@ static bool contact_values(const S2S2dPast *past, const S2Moment *moment,
   return fits;
 }
 
-static S2MomentContact contact_of(const S2S2dPast *past, const S2Moment *moment,
-                                  const S2S2dContactPast *from) {
+static S2MomentContact frame_contact_of(const S2S2dPast *past, const S2Moment *moment,
+                                        const S2S2dContactPast *from) {
   S2Vec2 offset =
       s2_vec2((double)from->value[0] * past->grain, (double)from->value[1] * past->grain);
   return (S2MomentContact){
@@ -297,7 +297,7 @@ static void code_kept_contact(S2S2dBits *bits, const S2S2dPast *past, const S2Mo
     code_contact_values(bits, next->value, old->value, next->length, pushed ? PLACE : 0);
   }
   if (!bits->writing) {
-    *contact = contact_of(past, moment, next);
+    *contact = frame_contact_of(past, moment, next);
   }
 }
 
@@ -336,7 +336,7 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   next->b = (int32_t)b;
   next->feature = (uint32_t)keys[2];
   if (!bits->writing) {
-    *contact = contact_of(past, moment, next);
+    *contact = frame_contact_of(past, moment, next);
   }
 }
 

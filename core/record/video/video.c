@@ -63,7 +63,7 @@ typedef struct Film {
   S2Ffmpeg ffmpeg;
 } Film;
 
-static S2Status set_view(Film *film) {
+static S2Status video_set_view(Film *film) {
   S2SceneView *view = &film->scene.view;
   S2Sweep first = {0};
   s2_sweep_add(&first, &film->moment);
@@ -80,7 +80,7 @@ static S2Status set_view(Film *film) {
   return status;
 }
 
-static S2Status start(Film *film, const char *path) {
+static S2Status video_start(Film *film, const char *path) {
   static const char gif_filter[] = "split[a][b];[a]palettegen=stats_mode=full[p];[b][p]paletteuse="
                                    "dither=none:diff_mode=rectangle";
   // Size and frame rate, as ffmpeg is told; pixels are words in this machine's order.
@@ -155,13 +155,13 @@ static S2Status send_frames(Film *film, bool *good) {
   return s2_ok();
 }
 
-static S2Status make(Film *film, const char *path) {
+static S2Status video_make(Film *film, const char *path) {
   S2Video *video = film->video;
   S2_TRY(s2_store_rewind(&video->store));
   S2_TRY(s2_store_next(&video->store, &film->moment));
-  S2_TRY(set_view(film));
+  S2_TRY(video_set_view(film));
   S2_TRY(s2_pixels_open(&film->canvas, &film->scene.view));
-  S2_TRY(start(film, path));
+  S2_TRY(video_start(film, path));
   bool good = true;
   S2Status sent = send_frames(film, &good);
   S2Status ended = s2_ffmpeg_end(&film->ffmpeg);
@@ -180,7 +180,7 @@ S2Status s2_video_write(S2Video *video, const char *path, const S2RecordOptions 
     film.draw.width = video->gif ? GIF_WIDTH : MP4_WIDTH;
   }
   film.draw.width += film.draw.width % 2;
-  S2Status status = make(&film, path);
+  S2Status status = video_make(&film, path);
   s2_canvas_free(film.canvas);
   s2_scene_free(&film.scene);
   s2_moment_free(&film.moment);
