@@ -37,6 +37,7 @@ static void **memory_place_of(const Held *held, const void *memory) {
 }
 
 static bool memory_hold(Held *held, void *memory) {
+  // At least half of the table stays free; what was given back is not taken over.
   if (2 * (held->count + 1) > held->room) {
     Held larger = {.room = held->room == 0 ? 64 : 2 * held->room};
     larger.at = calloc(larger.room, sizeof(void *));

@@ -38,6 +38,7 @@ void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
   }
   snprintf(text, S2_NUMBER_SIZE, "%.*f", decimals, value);
   point_decimal(text);
+  // Zeros at the end, and the point if nothing is behind it.
   if (strchr(text, '.') != NULL) {
     char *end = text + strlen(text);
     while (end[-1] == '0') {
@@ -253,6 +254,7 @@ static void prefer_few_digits(double value, uint64_t *digits, int *first) {
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   enum { LARGEST = sizeof tens / sizeof *tens - 1, FEW = 15, CUT = 100 }; // CUT: of 17 digits
+  // Rounded to 15 digits; zeros at the end make the power of ten smaller.
   uint64_t few = (*digits + CUT / 2) / CUT, shortest = few;
   int power = *first - (FEW - 1);
   while (power < -LARGEST && shortest % 10 == 0) {
@@ -262,6 +264,7 @@ static void prefer_few_digits(double value, uint64_t *digits, int *first) {
   if (power < -LARGEST || power > 0) {
     return;
   }
+  // Both are doubles without error, so this is what reading gives.
   double read = (double)shortest / tens[-power];
   if (read == value) {
     bool carried = few * CUT == 10 * TEN_16;
@@ -282,6 +285,7 @@ size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
   if (!isfinite(value) || !find_digits(fabs(value), &number, &first)) {
     return s2_number_printed(text, value);
   }
+  // 15 digits if they do, without zeros at the end.
   prefer_few_digits(fabs(value), &number, &first);
   write_digits(digits, number);
   while (digits[count - 1] == '0') {
@@ -290,6 +294,7 @@ size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
   if (value < 0) {
     *at++ = '-';
   }
+  // As %g: an exponent where the point is far away.
   at += (first < -4 || first >= DIGITS ? write_scientific : write_plain)(at, digits, count, first);
   *at = '\0';
   return (size_t)(at - text);

@@ -25,6 +25,7 @@ static uint32_t sha256_turn(uint32_t x, int bits) {
 
 static void take_block(S2Sha256 *hash) {
   uint32_t w[ROUNDS], s[WORDS];
+  // The message schedule (FIPS 180-4, 6.2.2).
   for (int i = 0; i < 16; i++) {
     const unsigned char *at = hash->block + 4 * i;
     w[i] = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | (uint32_t)at[3];
@@ -34,9 +35,11 @@ static void take_block(S2Sha256 *hash) {
     w[i] = w[i - 16] + w[i - 7] + (sha256_turn(a, 7) ^ sha256_turn(a, 18) ^ a >> 3) +
            (sha256_turn(b, 17) ^ sha256_turn(b, 19) ^ b >> 10);
   }
+  // The state is kept as its difference from the start, so that all zeros is a new hash.
   for (int i = 0; i < WORDS; i++) {
     s[i] = hash->state[i] ^ start[i];
   }
+  // 64 rounds; s is a, b, ... h.
   for (int i = 0; i < ROUNDS; i++) {
     uint32_t one = s[7] + (sha256_turn(s[4], 6) ^ sha256_turn(s[4], 11) ^ sha256_turn(s[4], 25)) +
                    ((s[4] & s[5]) ^ (~s[4] & s[6])) + constants[i] + w[i];

@@ -129,6 +129,7 @@ static int text_minimum(int a, int b) {
 // Optimal string alignment distance.
 static int text_edits(const char *a, size_t n, const char *b, size_t m) {
   int d[LONGEST + 1][LONGEST + 1];
+  // Nothing to begin with: all is inserted, or deleted.
   for (size_t i = 0; i <= n; i++) {
     d[i][0] = (int)i;
   }
@@ -137,6 +138,7 @@ static int text_edits(const char *a, size_t n, const char *b, size_t m) {
   }
   for (size_t i = 1; i <= n; i++) {
     for (size_t j = 1; j <= m; j++) {
+      // The cheapest of change, insertion, deletion, and swap of neighbours.
       int change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
       d[i][j] = text_minimum(change, text_minimum(d[i - 1][j], d[i][j - 1]) + 1);
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {

@@ -88,6 +88,7 @@ static bool album_pass(S2Album *album, double time, const S2RecordOptions *optio
 
 S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOptions *options) {
   s2_trails_add(&album->trails, moment, options);
+  // The last moment only; trails still have to fit into the view.
   if (!is_strobe(options)) {
     if (options->trails != S2_TRAILS_NONE) {
       s2_sweep_add(&album->sweep, moment);
@@ -100,6 +101,7 @@ S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOpti
     album->start = moment->time;
     album->period = options->strobe_period;
   }
+  // A strobe: where moments become too many every other one goes.
   if (album_pass(album, moment->time, options)) {
     s2_sweep_add(&album->sweep, moment);
     album_keep(album, moment);

@@ -15,6 +15,7 @@ static S2Status capture_shapes(S2Moment *moment, S2World *world, S2MomentBody *b
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape;
     S2_TRY(s2_body_shape(world, body->id, i, &shape));
+    // Vertices of all shapes lie in one array.
     int first = moment->vertices.count;
     s2_array_reserve(moment->vertices, first + shape.count);
     moment->vertices.count += shape.count;
@@ -83,6 +84,7 @@ static void capture_contacts(S2Moment *moment, S2World *world) {
   const S2Contact *contacts = s2_world_contacts(world, &count);
   moment->contacts.count = 0;
   for (int i = 0; i < count; i++) {
+    // Bodies by their place in the moment.
     int32_t a = body_position(moment, contacts[i].a);
     int32_t b = body_position(moment, contacts[i].b);
     if (a < 0 || b < 0) {

@@ -268,11 +268,13 @@ static S2Status recorder_make(void *user) {
   const S2RecordOptions *used = making->options;
   S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->sink = making->sink;
+  // Lists of the options belong to the caller: they are copied.
   opened->options = *used;
   opened->options.trail_bodies = opened->trail_bodies =
       copy_of(used->trail_bodies, sizeof(S2BodyId) * (size_t)used->trail_count);
   opened->options.strobe_times = opened->strobe_times =
       copy_of(used->strobe_times, sizeof(double) * (size_t)used->strobe_count);
+  // Videos have widths of their own, and choose later.
   if (opened->sink->picture && used->draw.width == 0) {
     opened->options.draw.width = s2_draw_options().width;
   }

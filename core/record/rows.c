@@ -59,6 +59,7 @@ static S2Status rows_make(void *user) {
   opened->format = making->format;
   opened->output = making->output;
   opened->width = making->count;
+  // Titles one behind the other, each with its 0.
   size_t bytes = 0;
   for (int i = 0; i < making->count; i++) {
     bytes += strlen(making->titles[i].name) + strlen(making->titles[i].unit) + 2;
@@ -82,6 +83,7 @@ S2Status s2_rows_open(const char *path, int count, const S2RowTitle *titles, S2R
   int format = 0;
   S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
   Making making = {.path = path, .count = count, .titles = titles, .format = (Format)format};
+  // All that can be refused is refused before the file is touched.
   S2_TRY(s2_memory_building(check_titles, &making));
   S2_TRY(format == CSV ? s2_output_open(&making.output, path)
                        : s2_output_open_whole(&making.output, path));
@@ -129,6 +131,7 @@ S2Status s2_rows_add(S2Rows *rows, const double *values) {
   if (is_full(rows)) {
     return too_long(rows);
   }
+  // Rows are kept until the end; memory doubles.
   if (rows->rows == rows->capacity) {
     size_t capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
     size_t bytes = capacity * width * sizeof *rows->values;

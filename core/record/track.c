@@ -291,6 +291,7 @@ static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
 static void pick_name(const S2DataSet *set, const char *wanted, char name[CHANNEL_SIZE]) {
   static const char *const kept[] = {"", ".", "units", "run"};
   snprintf(name, CHANNEL_SIZE, "%s", wanted);
+  // Names that mean something to readers, or are there already, get "channel_" before them.
   for (int i = 0;; i++) {
     for (char *at = strchr(name, '/'); at != NULL; at = strchr(at, '/')) {
       *at = '_'; // in .h5 there are groups before it
@@ -335,6 +336,7 @@ static void track_clear(S2Track *track) {
     s2_spill_free(&track->channels.at[i].values.bytes);
   }
   s2_array_free(track->channels);
+  // All columns, in memory or in files.
   Column *const columns[] = {&track->time,
                              &track->energy,
                              &track->momentum,
@@ -358,6 +360,7 @@ static void track_clear(S2Track *track) {
 }
 
 S2Status s2_track_arrays(S2Track *track, S2DataSet *set) {
+  // Frames, then bodies, contacts and channels, in the order of docs/lua.md.
   const size_t frames[2] = {track->frames, 3}, bodies = (size_t)track->bodies.count;
   track_add_column(set, "time", "s", S2_DATA_NUMBER, &track->time, 1, frames);
   add_pose_array(set, "q", &track->q, track);

@@ -223,6 +223,7 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
 static void obey_request(S2Server *server, S2Connection *connection, size_t size, double now) {
   S2HttpRequest request;
   connection->since = now;
+  // Refused in this order: no request, a stranger, nothing there, not to be had like that.
   if (!s2_http_read((char *)connection->in, size, &request)) {
     connection_refuse(connection, "400 Bad Request", "sim2d: this is no request\n");
   } else if (!may_enter(server, &request)) {
@@ -237,6 +238,7 @@ static void obey_request(S2Server *server, S2Connection *connection, size_t size
   } else {
     serve_page(server, connection);
   }
+  // What follows the head stays.
   connection->got -= size;
   memmove(connection->in, connection->in + size, connection->got);
 }
@@ -466,6 +468,7 @@ bool s2_connections_set_flags(int file) {
 
 static void let_in(S2Server *server, double now) {
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
+    // As many as wait, but not for ever.
     int visitor = accept(server->listener, NULL, NULL);
     if (visitor < 0) {
       if (!would_block() && errno != ECONNABORTED) { // no more sockets
@@ -474,6 +477,7 @@ static void let_in(S2Server *server, double now) {
       }
       return;
     }
+    // The oldest that may go makes room; without one the visitor is sent away.
     S2Connection *connection = find_place(server, true);
     if (connection == NULL || !s2_connections_set_flags(visitor)) {
       close(visitor);
@@ -567,6 +571,7 @@ static bool connection_is_empty(const S2Server *server) {
 void *s2_connections_serve(void *user) {
   S2Server *server = user;
   double until = (double)INFINITY;
+  // Until the engine closes, and then until what is under way has been sent, but not for long.
   do {
     connection_turn(server, until);
     pthread_mutex_lock(&server->mutex);

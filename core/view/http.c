@@ -46,6 +46,7 @@ static bool read_first_line(char *line, S2HttpRequest *request) {
   if (method == 0 || line[method] != ' ' || *path != '/') {
     return false;
   }
+  // METHOD PATH VERSION, with one blank between.
   char *version = strchr(path, ' ');
   if (version == NULL || (strcmp(version, " HTTP/1.1") != 0 && strcmp(version, " HTTP/1.0") != 0)) {
     return false;
@@ -128,11 +129,13 @@ bool s2_http_read(char *head, size_t size, S2HttpRequest *request) {
   if (next == NULL || !read_first_line(head, request)) {
     return false;
   }
+  // Headers until an empty line.
   for (char *line = next; (next = cut_line(line, end)) != NULL && *line != '\0'; line = next) {
     if (!http_read_header(line, request, &headers)) {
       return false;
     }
   }
+  // No body: nothing we answer has one.
   request->upgrades =
       headers.asks_upgrade && headers.upgrade != NULL && http_lists(headers.upgrade, "websocket");
   bool empty = headers.content_length == NULL || strcmp(headers.content_length, "0") == 0;

@@ -133,6 +133,7 @@ void s2_server_close(S2Server *server) {
   if (server == NULL) {
     return;
   }
+  // The thread ends by itself; nobody else touches its connections.
   if (server->serving) {
     pthread_mutex_lock(&server->mutex);
     server->closing = true;
@@ -140,6 +141,7 @@ void s2_server_close(S2Server *server) {
     pthread_mutex_unlock(&server->mutex);
     pthread_join(server->thread, NULL);
   }
+  // What it used is free now.
   const int files[] = {server->listener, server->wake[0], server->wake[1]};
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
     if (files[i] >= 0) {

@@ -98,6 +98,7 @@ static S2Status set_solver(S2CommandLine *line, const char *value) {
     line->session.solver = solver;
     return s2_ok();
   }
+  // A list for the message, or the one that was meant.
   const char *names[S2_SOLVER_COUNT];
   char list[120] = "";
   size_t used = 0;
@@ -213,6 +214,7 @@ void s2_command_line_help(void) {
        "stdin; without a script sim2d reads lines from the terminal. The script finds its "
        "arguments\n"
        "in `arg` and `...`.\n");
+  // One line an option; values in brackets may be left out.
   for (int i = 0; i < OPTION_COUNT; i++) {
     char left[32];
     const char *value = options[i].value == NULL ? "" : options[i].value;

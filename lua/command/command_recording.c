@@ -103,6 +103,7 @@ static void print_run(const S2Run *run) {
 static void print_summary(const char *path, S2Replay *replay, const Summary *summary) {
   printf("%s: .s2d recording, version %d, %s\n", path, S2_S2D_VERSION,
          summary->cut ? "cut short (it was not closed; all whole frames are there)" : "complete");
+  // What is known of the run, then what is in the frames.
   print_run(s2_replay_run(replay));
   printf("  %-15s %" PRIu64 "\n", "frames", summary->frames);
   for (int i = 0; i < summary->plots.list.count; i++) {
@@ -113,6 +114,7 @@ static void print_summary(const char *path, S2Replay *replay, const Summary *sum
   }
   printf("  %-15s %.6g s, from %.6g s to %.6g s\n", "time", summary->last - summary->first,
          summary->first, summary->last);
+  // What changes is given from least to most.
   if (summary->bodies_least != summary->bodies_most) {
     printf("  %-15s %d to %d\n", "bodies", summary->bodies_least, summary->bodies_most);
   } else {
@@ -278,6 +280,7 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
     printf("  energy %.6g J + %.6g J, residual %.3g, %.0f iterations\n", moment->kinetic,
            moment->potential, moment->residual, moment->iterations);
   }
+  // Names come from the file: they are written as text of one line.
   for (int i = 0; i < moment->channels.count; i++) {
     const S2MomentChannel *channel = &moment->channels.at[i];
     char name[4 * S2_NAME_SIZE], unit[4 * S2_UNIT_SIZE];
@@ -285,6 +288,7 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
     s2_text_escape(unit, sizeof unit, channel->unit);
     printf("  %s = %.9g %s\n", name, channel->value, unit);
   }
+  // As wide as a terminal.
   printf("  %-16s %12s %12s %12s %12s %12s %12s\n", "body", "angle", "x", "y", "omega", "vx", "vy");
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
@@ -408,6 +412,7 @@ static int recording_convert(S2Replay *replay, const char *path, const char *out
     return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
   s2_recorder_run(recorder, s2_replay_run(replay));
+  // Frame by frame, as if a world ran.
   for (uint64_t i = 0; status.code == S2_OK && i < s2_replay_frame_count(replay); i++) {
     const S2Moment *moment = NULL;
     status = s2_replay_frame(replay, i, &moment);
@@ -415,6 +420,7 @@ static int recording_convert(S2Replay *replay, const char *path, const char *out
       status = s2_recorder_moment(recorder, moment);
     }
   }
+  // Plots last, as when they are recorded.
   S2Plots plots = {0};
   s2_replay_plots(replay, &plots);
   for (int i = 0; status.code == S2_OK && s2_recorder_holds_plots(recorder) && i < plots.list.count;
@@ -422,6 +428,7 @@ static int recording_convert(S2Replay *replay, const char *path, const char *out
     status = s2_recorder_plot(recorder, plots.list.at[i].name, plots.list.at[i].svg);
   }
   s2_plots_free(&plots);
+  // Closing fails where a buffer held it back.
   S2Status closed = s2_recorder_close(recorder);
   if (status.code == S2_OK) {
     status = closed;

@@ -25,6 +25,7 @@ void s2_command_print_run(FILE *file, const S2Run *run) {
   int at = 0;
   fputs("sim2d", file);
   for (const char *word; (word = s2_run_next(run, "word", &at)) != NULL;) {
+    // Words that mean something to a shell stand in quotes; a quote among them outside of these.
     if (validate_is_plain(word)) {
       fprintf(file, " %s", word);
       continue;
@@ -107,6 +108,7 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
                           const char *allowed) {
   char reason[S2_MESSAGE_SIZE];
   const char *script = line->script < argc ? argv[line->script] : "-";
+  // What cannot be run again, or is not there any more.
   if (line->tool != S2_RUN_SCRIPT || strcmp(script, "-") == 0) {
     return validate_refuse(
         run, "the recording does not say how to make it again (it was made by a program, by "
@@ -116,6 +118,7 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
     snprintf(reason, sizeof reason, "cannot open '%.100s': %s", script, strerror(errno));
     return validate_refuse(run, reason);
   }
+  // By the user's word, or not at all: then how to give it.
   if (is_allowed(script, allowed)) {
     return EXIT_SUCCESS;
   }

@@ -85,11 +85,13 @@ static int command_exit(lua_State *L) {
   } else {
     command->status = (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
   }
+  // A run that is compared ends without its process.
   if (command->line.session.validator != NULL) {
     command->exited = true;
     s2_script_unwind();
     return luaL_error(L, "the script ends");
   }
+  // As at the end of a script: recordings are closed, the viewer lingers.
   command_finish(command, L);
   command_linger(command, L, true);
   if (command->live.again) {
@@ -137,12 +139,14 @@ static void set_arg(Command *command, lua_State *L) {
 // Calls the chunk below `arguments` values, or reports why it could not be loaded.
 static bool run_chunk(Command *command, lua_State *L, int load_status, int arguments) {
   int status = load_status == LUA_OK ? s2_script_call(L, arguments, 0) : load_status;
+  // A run that is to begin again, or has ended on purpose, is no failure.
   if (status != LUA_OK || *s2_script_interrupted() != 0) {
     if (command->live.again || command->exited) {
       lua_settop(L, status != LUA_OK ? -2 : -1); // not a failure of the script
       return false;
     }
     command->status = failure_status(L);
+    // One that is compared has failed only if it ended before the recording.
     S2Validator *validator = command->line.session.validator;
     bool compared = validator != NULL && s2_validator_ended(validator);
     if (validator != NULL && !compared) {
@@ -341,6 +345,7 @@ int main(int argc, char **argv) {
     _exit(EXIT_RAISED); // at exit OpenBLAS would wait for its threads, if it has any
   }
   Command command = {.argc = argc, .argv = argv};
+  // The words first: nothing starts when they are wrong.
   S2Status status = s2_command_line_read(&command.line, argc, argv);
   if (status.code != S2_OK) {
     return usage_error(status);

@@ -295,6 +295,7 @@ static void run_lines(lua_State *L, bool terminal) {
     if (status == LUA_OK) {
       status = s2_script_call(L, 0, LUA_MULTRET);
     }
+    // What it returned is printed.
     int values = lua_gettop(L) - base;
     if (status == LUA_OK && values > 0) {
       luaL_checkstack(L, LUA_MINSTACK, "too many results");
@@ -317,6 +318,7 @@ static void run_lines(lua_State *L, bool terminal) {
 
 void s2_repl_run(lua_State *L) {
   bool terminal = isatty(STDIN_FILENO) == 1;
+  // `sim` is at hand.
   lua_getglobal(L, "require");
   lua_pushliteral(L, "sim2d");
   lua_call(L, 1, 1);

@@ -101,6 +101,7 @@ static int canvas_save(lua_State *L) {
 int s2_lua_canvas(lua_State *L) {
   double width = luaL_checknumber(L, 1), height = luaL_checknumber(L, 2);
   double scale = luaL_checknumber(L, 3);
+  // The object before the canvas: what is opened is then freed, whatever raises.
   S2Canvas **canvas = lua_newuserdatauv(L, sizeof(S2Canvas *), 0);
   *canvas = NULL;
   if (luaL_newmetatable(L, CANVAS) != 0) {

@@ -100,6 +100,7 @@ static const char *read_text(const Saving *saving, int index) {
 // The list at `index`, of what its first element is.
 static void add_list(const Saving *saving, int index, size_t count) {
   lua_State *L = saving->L;
+  // The first element says what all are.
   int kind = lua_geti(L, index, 1);
   lua_pop(L, 1);
   S2DataType type = kind == LUA_TSTRING    ? S2_DATA_TEXT
@@ -134,6 +135,7 @@ static bool is_list(lua_State *L, int index) {
 
 static void add_rows(const Saving *saving, int index, size_t rows) {
   lua_State *L = saving->L;
+  // As wide as the first row.
   lua_geti(L, index, 1);
   size_t width = (size_t)luaL_len(L, -1);
   lua_pop(L, 1);
@@ -162,6 +164,7 @@ static void add_value(const Saving *saving, int index) {
   const S2LuaArray *array = s2_lua_array_test(L, index);
   double number = 0;
   int type = lua_type(L, index);
+  // Arrays are copied as they are; a list's first axis is its columns here.
   if (array != NULL) {
     S2Array view = s2_lua_array_view(L, array);
     bool list = view.shape.axes == 1;
@@ -169,6 +172,7 @@ static void add_value(const Saving *saving, int index) {
         data_add(saving, S2_DATA_NUMBER, view.shape.axes,
                  (size_t)(list ? view.shape.columns : view.shape.rows), (size_t)view.shape.columns);
     memcpy(added->values, view.data, s2_size_count(view.shape) * sizeof(double));
+    // Single values, of their own types.
   } else if (lua_isinteger(L, index)) {
     *(int64_t *)data_add(saving, S2_DATA_INTEGER, 0, 0, 0)->values = lua_tointeger(L, index);
   } else if (data_read_plain(L, index, &number)) {
@@ -179,6 +183,7 @@ static void add_value(const Saving *saving, int index) {
   } else if (type == LUA_TSTRING) {
     const char *text = read_text(saving, index);
     s2_data_add_text(data_add(saving, S2_DATA_TEXT, 0, 0, 0), text);
+    // Lists, and lists of lists; a table with other keys is neither.
   } else if (is_list(L, index)) {
     size_t count = (size_t)luaL_len(L, index);
     if (count == 0 && type == LUA_TTABLE) {
@@ -204,6 +209,7 @@ static void add_value(const Saving *saving, int index) {
 static int push_names(lua_State *L, const S2Keys *keys) {
   lua_newtable(L);
   int names = lua_gettop(L), count = 0;
+  // Those that were asked for, in that order, each once.
   if (s2_keys_push(keys, "columns") != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TTABLE) {
       s2_keys_fail(keys, "columns", "list of names expected");
@@ -230,6 +236,7 @@ static int push_names(lua_State *L, const S2Keys *keys) {
     lua_settop(L, names);
     return count;
   }
+  // All of them: Lua knows no order, so they are sorted.
   lua_settop(L, names);
   for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
     char text[S2_LUA_TEXT];
@@ -260,6 +267,7 @@ static int push_units(lua_State *L, const S2Keys *keys) {
     lua_newtable(L);
   }
   int units = lua_gettop(L);
+  // Texts by names, of arrays that are there.
   if (lua_type(L, units) != LUA_TTABLE) {
     s2_keys_fail(keys, "units", "a table expected, {name = unit}");
   }
@@ -279,6 +287,7 @@ static int push_units(lua_State *L, const S2Keys *keys) {
 static void add_named(lua_State *L, S2DataSet *set, const S2Keys *keys) {
   int count = push_names(L, keys), names = lua_gettop(L), units = push_units(L, keys);
   for (int i = 1; i <= count; i++) {
+    // A name, its unit, its value.
     lua_rawgeti(L, names, i);
     Saving saving = {L, set, lua_tostring(L, -1), ""};
     if (strlen(saving.name) != lua_rawlen(L, -1)) {
@@ -300,12 +309,14 @@ static int data_save(lua_State *L) {
   lua_settop(L, 3);
   const char *path = data_check_path(L);
   S2Status status;
+  // What cannot be written is refused before anything is read.
   if (!check_suffix(L, path, &status)) {
     return data_trouble(L, status.message);
   }
   S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
   S2DataSet *set = push_set(L);
   bool one = lua_type(L, 2) != LUA_TTABLE || lua_rawlen(L, 2) > 0;
+  // One array without a name, where the format has such, or arrays by name.
   if (one) {
     set->bare = true;
     if (s2_keys_has(&keys, "columns") || s2_keys_has(&keys, "units")) {
@@ -345,6 +356,7 @@ static double value_at(const S2DataArray *array, size_t i) {
 
 // Does it fit into an array of Lua's? All axes but the first make one.
 static bool check_array(const S2DataArray *array, const char *path, S2Status *status) {
+  // All axes but the first make one.
   size_t count = s2_data_count(array), rows = array->axes > 0 ? array->shape[0] : 1, rest = 1;
   for (int i = 1; i < array->axes; i++) {
     rest *= array->shape[i];
@@ -354,6 +366,7 @@ static bool check_array(const S2DataArray *array, const char *path, S2Status *st
         s2_error(S2_INVALID, "cannot read '%s': '%.60s' has too many values", path, array->name);
     return false;
   }
+  // Only integers that are doubles, too.
   for (size_t i = 0; array->type == S2_DATA_INTEGER && array->axes > 0 && i < count; i++) {
     int64_t value = ((const int64_t *)array->values)[i];
     if (value > EXACT || value < -EXACT) {

@@ -33,6 +33,7 @@ static bool drawing_read_body(lua_State *L, const S2LuaWorld *lw, S2BodyId *id,
 static void read_view(const S2Keys *keys, S2DrawOptions *options) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
+  // Two corners in place of the view that fits.
   if (s2_keys_push(keys, "view") != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TTABLE) {
       s2_keys_fail(keys, "view", "two corners {{x, y}, {x, y}} expected, got %s",
@@ -74,6 +75,7 @@ static void read_title(const S2Keys *keys, S2DrawOptions *options) {
 }
 
 void s2_lua_draw_options(const S2Keys *keys, const S2LuaWorld *lw, S2DrawOptions *options) {
+  // Sizes and switches, then what needs more than a word.
   int64_t width = options->width;
   s2_keys_integer(keys, "width", 16, MAX_WIDTH, &width);
   options->width = (int)width;
@@ -102,6 +104,7 @@ static bool is_one_of(const char *path, const char *first, const char *second) {
 static void check_format(const S2Keys *keys, const char *path) {
   static const char *const drawing[] = {"width", "contacts", "joints", "names",  "legend", "dark",
                                         "view",  "follow",   "title",  "trails", NULL};
+  // What belongs to pictures and videos, what to pictures, and what to videos.
   bool picture = is_one_of(path, ".svg", ".png"), video = is_one_of(path, ".gif", ".mp4");
   for (int i = 0; drawing[i] != NULL && !picture && !video; i++) {
     if (s2_keys_has(keys, drawing[i])) {
@@ -124,6 +127,7 @@ static void read_trails(const S2Keys *keys, const S2LuaWorld *lw, S2RecordOption
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
   int type = s2_keys_push(keys, "trails");
+  // All that moves, or bodies of this world.
   if (type == LUA_TBOOLEAN) {
     options->trails = lua_toboolean(L, -1) ? S2_TRAILS_ALL : S2_TRAILS_NONE;
   } else if (type == LUA_TTABLE) {

@@ -89,6 +89,7 @@ static void put_state(S2Live *live, const S2LuaSession *session) {
   live_add(&text, ",\"script\":");
   add_string(&text, live->script != NULL ? live->script : "");
   add_char(&text, '}');
+  // Sent when it differs from what was sent last.
   if (text.count == live->state.count && memcmp(text.at, live->state.at, (size_t)text.count) == 0) {
     s2_array_free(text);
     return;
@@ -104,6 +105,7 @@ void s2_live_plots(S2Live *live, const S2Plots *plots) {
   if (live == NULL || live->server == NULL || live->plots == plots->changes) {
     return;
   }
+  // All plots together: they are few, and change rarely.
   Text text = {0};
   live_add(&text, "{\"type\":\"plots\",\"plots\":[");
   for (int i = 0; i < plots->list.count; i++) {
@@ -124,12 +126,14 @@ void s2_live_plots(S2Live *live, const S2Plots *plots) {
 // Calls the function of live.lua with the verb and the values on top of the stack (popped); pushes
 // its result. What a script's function raises is told and does not end the run.
 static void call_handler(lua_State *L, S2Live *live, const char *verb, int arguments) {
+  // Without live.lua (it is loaded with the library) nothing is asked.
   int first = lua_gettop(L) - arguments + 1;
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &s2_live_handler) != LUA_TFUNCTION) {
     lua_settop(L, first - 1);
     lua_pushnil(L);
     return;
   }
+  // The stack: message handler, function, verb, values.
   lua_insert(L, first);
   lua_pushstring(L, verb);
   lua_insert(L, first + 1);

@@ -106,10 +106,12 @@ S2RunKey *s2_data_run_keys(const S2Run *run) {
   int count = run->entries.count;
   S2RunKey *keys = s2_memory_take(((size_t)count + 1) * sizeof *keys);
   Keyed *sorted = s2_memory_take(((size_t)count + 1) * sizeof *sorted);
+  // Sorted by key, in order of entries: equal keys stand together ...
   for (int i = 0; i < count; i++) {
     sorted[i] = (Keyed){run->entries.at[i].key, i};
   }
   qsort(sorted, (size_t)count, sizeof *sorted, by_key);
+  // ... and are numbered from the second on.
   for (int i = 0, nth = 0; i < count; i++) {
     nth = i > 0 && strcmp(sorted[i - 1].key, sorted[i].key) == 0 ? nth + 1 : 1;
     char *key = keys[sorted[i].entry];

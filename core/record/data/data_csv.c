@@ -46,6 +46,7 @@ S2Status s2_csv_check(const S2DataSet *set) {
   if (is_matrix(set)) {
     return s2_ok();
   }
+  // Columns: lists, all of one length.
   for (int i = 0; i < set->arrays.count; i++) {
     const S2DataArray *array = &set->arrays.at[i], *first = &set->arrays.at[0];
     if (array->axes > 1) {
@@ -296,6 +297,7 @@ static const char *cell_at(const Cells *cells, int row, int column) {
 // "x [m]" is x in m. Adds the column, empty.
 static S2Status csv_add_column(const Cells *cells, S2DataSet *set, const char *title,
                                S2DataType type, size_t rows) {
+  // "name [unit]", as we write it; else all of it is the name.
   char *name = s2_data_copy_text(title, strlen(title)), *unit = strstr(name, " [");
   size_t length = strlen(name);
   if (unit != NULL && unit > name && name[length - 1] == ']' &&
@@ -306,6 +308,7 @@ static S2Status csv_add_column(const Cells *cells, S2DataSet *set, const char *t
   } else {
     unit = name + length; // ""
   }
+  // Two columns of a name could not both be found.
   S2Status status = s2_ok();
   if (s2_data_find(set, name) != NULL) {
     status = s2_data_refuse(cells->path, "two columns have the name '%s'", name);

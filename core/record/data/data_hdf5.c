@@ -134,6 +134,7 @@ static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array
     return hdf5_written(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0,
                         array);
   }
+  // Texts are given as addresses.
   const char **texts = s2_memory_try(count * sizeof *texts), *at = array->values;
   if (texts == NULL) {
     return s2_memory_exhausted(count * sizeof *texts);

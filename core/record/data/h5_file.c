@@ -82,6 +82,7 @@ bool s2_h5_starts(S2H5View *view, const char magic[5]) {
 
 static bool read_superblock(S2H5 *h5, S2H5View view) {
   enum { OLD_FLAGS = 4, OLD_NUMBERS = 4 };
+  // Version 0 and 1 have more in them; all we want is the widths of numbers ...
   uint64_t version = s2_h5_number(&view, 1);
   bool old = version < 2;
   s2_h5_part(&view, old ? 4 : 0); // versions of parts that have but one
@@ -93,6 +94,7 @@ static bool read_superblock(S2H5 *h5, S2H5View view) {
   }
   s2_h5_part(&view, old ? 1 + OLD_NUMBERS + OLD_FLAGS : 1);
   s2_h5_part(&view, version == 1 ? 4 : 0);
+  // ... where addresses count from, and the root.
   uint64_t base = s2_h5_address(h5, &view);
   s2_h5_address(h5, &view); // free space, or an extension
   s2_h5_address(h5, &view); // the end

@@ -109,6 +109,7 @@ static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View p
 static void h5_place(const Layout *layout, const uint64_t *offset, const unsigned char *chunk) {
   int last = layout->space->axes - 1;
   uint64_t size = layout->type->size, index[S2_DATA_AXES] = {0}, within[S2_DATA_AXES] = {0};
+  // What lies past the end of the array is left out.
   for (int i = 0; i <= last; i++) {
     if (offset[i] >= layout->space->shape[i]) {
       return;
@@ -116,6 +117,7 @@ static void h5_place(const Layout *layout, const uint64_t *offset, const unsigne
     uint64_t left = layout->space->shape[i] - offset[i];
     within[i] = left < layout->chunk[i] ? left : layout->chunk[i];
   }
+  // Runs along the last axis are copied, the other axes counted up like digits.
   for (;;) {
     uint64_t from = 0, to = 0;
     for (int i = 0; i <= last; i++) {
@@ -153,6 +155,7 @@ static bool h5_take_chunk(S2H5 *h5, const Layout *layout, S2H5View key, uint64_t
 // `above`: level of the node over this one.
 static bool h5_read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t above) {
   enum { CHUNKS = 1 };
+  // A node: each chunk's key (size, filters left out, place) and address; lower levels are nodes.
   unsigned start = 8 + 2 * h5->offsets, key = 8 + 8 * ((unsigned)layout->space->axes + 1);
   S2H5View header = s2_h5_view(h5, address, start);
   s2_h5_starts(&header, "TREE");

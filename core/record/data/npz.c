@@ -331,6 +331,7 @@ static S2Status check_entries(const S2DataFile *file, Packed *packed, unsigned c
 }
 
 static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataSet *set) {
+  // Bytes as they are stored, or unpacked.
   const unsigned char *bytes = file->bytes + packed->start;
   unsigned char *owned = NULL;
   bool good = true;
@@ -340,6 +341,7 @@ static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataS
     bytes = owned;
   }
   S2Status status;
+  // The checksum is of the unpacked ones.
   if (!good || crc_of(0, bytes, packed->unpacked) != packed->crc) {
     status =
         s2_data_refuse(file->path, "'%s' is damaged (its checksum does not fit)", packed->name);
@@ -387,6 +389,7 @@ static void read_units(S2DataSet *set) {
   if (!take_pairs(set, UNITS, &pairs)) {
     return;
   }
+  // Arrays sorted by name, so that each unit is found quickly: a file may have many of both.
   size_t count = (size_t)set->arrays.count;
   Named *named = s2_memory_take((count + 1) * sizeof *named);
   for (size_t i = 0; i < count; i++) {
@@ -424,6 +427,7 @@ static void npz_read_run(S2DataSet *set) {
 S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set) {
   Directory directory = {0};
   S2_TRY(find_directory(file, &directory));
+  // All entries are looked at before the first array is made.
   Packed *packed = s2_memory_take(((size_t)directory.count + 1) * sizeof *packed);
   S2Status status = s2_ok();
   size_t at = directory.offset;
@@ -442,6 +446,7 @@ S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set) {
   }
   s2_memory_free(packed);
   S2_TRY(status);
+  // Arrays that say something of others.
   read_units(set);
   npz_read_run(set);
   return s2_ok();

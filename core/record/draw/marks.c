@@ -192,6 +192,8 @@ static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double r
   uint32_t ink = ink_of(picture, joint->enabled);
   uint32_t paper = s2_picture_color(picture, picture->theme->background);
   S2Paint ring = {.fill = paper, .stroke = ink, .width = 1.3 * picture->unit};
+  // Lines end in dots, hinges are rings, dark where one side is fixed; welds and sliders have a
+  // core.
   bool ends = joint->type == S2_DISTANCE || joint->type == S2_SPRING || joint->type == S2_ROPE ||
               joint->type == S2_MOUSE;
   if (joint->type == S2_GEAR || joint->type == S2_CONSTRAINT || joint->type == S2_GROUND_FRICTION) {

@@ -113,11 +113,13 @@ static bool shape_contains(const S2Shape *shape, S2Vec2 p) {
 static double rim_distance(const S2Moment *moment, const S2MomentBody *body, bool *disc) {
   *disc = false;
   double best = 0;
+  // Of all shapes that cover the centre the one that reaches farthest along the axis.
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape = s2_moment_shape(moment, body->first_shape + i);
     if (!shape_contains(&shape, s2_vec2(0, 0))) {
       continue;
     }
+    // The rim lies between the centre and the farthest vertex: by halving.
     double lo = 0, hi = shape.radius;
     for (int k = 0; k < shape.count; k++) {
       hi = fmax(hi, s2_length(shape.vertices[k]) + shape.radius);
@@ -217,6 +219,7 @@ static double mean_body_size(const S2Moment *moment) {
   int count = 0;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
+    // Twice the farthest vertex, of what moves.
     double reach = 0;
     for (int k = 0; body->type != S2_STATIC && k < body->shape_count; k++) {
       S2Shape shape = s2_moment_shape(moment, body->first_shape + k);

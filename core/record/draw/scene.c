@@ -46,6 +46,7 @@ static bool box_contains(S2Box box, S2Vec2 p) {
 // of scene->points from `first`; the result takes its place.
 static void clip_half_plane(S2Scene *scene, int first, S2Vec2 normal, double limit) {
   int count = scene->points.count - first;
+  // Sutherland and Hodgman: corners inside are kept, edges that cross give a corner.
   for (int i = 0; i < count; i++) {
     S2Vec2 from = scene->points.at[first + i];
     S2Vec2 to = scene->points.at[first + (i + 1 < count ? i + 1 : 0)];
@@ -60,6 +61,7 @@ static void clip_half_plane(S2Scene *scene, int first, S2Vec2 normal, double lim
       scene_push_point(scene, s2_add_scaled(from, a / (a - b), s2_sub(to, from)));
     }
   }
+  // The new corners take the place of the old ones.
   int kept = scene->points.count - first - count;
   memmove(scene->points.at + first, scene->points.at + first + count,
           sizeof(S2Vec2) * (size_t)kept);
@@ -180,6 +182,7 @@ void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint pain
   bool drawing = false;
   int first = scene->points.count;
   S2Vec2 last = {0, 0};
+  // Pieces inside the view are paths of their own; what crosses the rim is a line that is cut.
   for (int i = 0; i < count; i++) {
     bool inside = finite_vec(points[i]) && box_contains(box, points[i]);
     if (drawing && !inside) {
@@ -191,6 +194,7 @@ void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint pain
     if (inside && !drawing) {
       first = scene->points.count;
     }
+    // Points that look the same are left out, but for the last.
     if (inside && (!drawing || i + 1 == count || s2_length(s2_sub(points[i], last)) >= fine)) {
       scene_push_point(scene, points[i]);
       last = points[i];

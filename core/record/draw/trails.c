@@ -67,6 +67,7 @@ void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptio
   if (trails->every == 0) {
     trails->every = trails->skipped = 1;
   }
+  // Where points become too many every other one goes, and of those to come, too.
   if (trails->skipped < trails->every) {
     trails->skipped++;
     return;
@@ -75,6 +76,7 @@ void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptio
   if (trails->times.count == MOST_POINTS) {
     trail_thin(trails);
   }
+  // One time for all bodies.
   int sample = trails->times.count;
   *s2_array_append(trails->times) = moment->time;
   for (int i = 0; i < moment->bodies.count; i++) {

@@ -149,6 +149,7 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
 // ---- What was swept ---------------------------------------------------------------------------
 
 static S2SweptBody *find_or_add(S2Sweep *sweep, uint64_t serial) {
+  // By bisection: bodies are sorted by serial.
   int lo = 0, hi = sweep->bodies.count;
   if (hi > 0 && sweep->bodies.at[hi - 1].serial < serial) {
     lo = hi; // new bodies have new serials
@@ -178,6 +179,7 @@ static void add_anchor(S2Sweep *sweep, const S2Moment *moment, int32_t body, S2V
 }
 
 void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
+  // Bodies by where they have been ...
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
     S2SweptBody *swept = find_or_add(sweep, body->id.serial);
@@ -188,6 +190,7 @@ void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
       swept->size = view_extent(box);
     }
   }
+  // ... and anchors of joints, which may lie far outside ...
   for (int i = 0; i < moment->joints.count; i++) {
     const S2MomentJoint *joint = &moment->joints.at[i];
     if (joint->type == S2_GEAR || joint->type == S2_CONSTRAINT ||
@@ -199,6 +202,7 @@ void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
     add_anchor(sweep, moment, joint->b, joint->anchor_a);
     add_anchor(sweep, moment, joint->b, joint->anchor_b);
   }
+  // ... and whether there will be arrows to explain.
   for (int i = 0; i < moment->contacts.count && !sweep->contacts; i++) {
     sweep->contacts = moment->contacts.at[i].normal_impulse > 0;
   }
@@ -210,6 +214,7 @@ void s2_sweep_free(S2Sweep *sweep) {
 
 // What moves, and the anchors it hangs from, without strays. `size`: mean extent of a body.
 static S2Box moving_box(const S2Sweep *sweep, double *size) {
+  // Those that are far from all others are strays.
   S2Box *boxes = s2_memory_take(sizeof(S2Box) * ((size_t)sweep->bodies.count + 1));
   int count = 0;
   for (int i = 0; i < sweep->bodies.count; i++) {
@@ -219,6 +224,7 @@ static S2Box moving_box(const S2Sweep *sweep, double *size) {
   }
   Crowd crowd = find_crowd(boxes, count);
   s2_memory_free(boxes);
+  // The others' boxes and the reach of their joints.
   S2Box all = box_empty();
   double sum = 0;
   int fitted = 0;
@@ -286,18 +292,21 @@ static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
 
 static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
   double size = 0;
+  // What moves and what it is near, not less than a few bodies wide.
   S2Box box = moving_box(sweep, &size);
   if (!box_is_empty(box)) {
     box = view_context(moment, box, size);
     if (view_extent(box) < LONELY * size) {
       box = box_grown(box, 0.5 * (LONELY * size - view_extent(box)));
     }
+    // Nothing moves: everything.
   } else {
     box = view_everything(moment);
     if (!box_is_empty(box)) {
       box = box_grown(box, PADDING * view_extent(box));
     }
   }
+  // Nothing at all, or a point.
   if (box_is_empty(box)) {
     box = (S2Box){{0, 0}, {0, 0}};
   }
@@ -365,6 +374,7 @@ S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawO
   }
   *view = (S2SceneView){.width = options->width};
   set_margins(view, sweep, options);
+  // Fitted, or as asked for, within limits where numbers still tell pixels apart.
   if (options->fit) {
     set_view(view, fitted_box(sweep, moment), FLATTEST, STEEPEST, AIR);
     return s2_ok();

@@ -224,6 +224,7 @@ S2Status s2_output_close(S2Output *output) {
   if (output->file == NULL) {
     return s2_ok();
   }
+  // The part takes its name only when every byte is written; until then nobody else may.
   int lock = output->part != NULL ? dup(fileno(output->file)) : -1; // held until it has its name
   errno = 0;
   if (fclose(output->file) != 0) {

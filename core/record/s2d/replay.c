@@ -123,6 +123,7 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
 
 // `shapes`: how many are spoken for so far.
 static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint32_t shape_total) {
+  // In the order of docs/replay-format.md.
   *body = (S2MomentBody){0};
   body->id.index = replay_get32(cursor);
   body->id.serial = replay_get32(cursor);
@@ -132,6 +133,7 @@ static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint3
   body->mass = get_double(cursor);
   body->inertia = get_double(cursor);
   get_name(cursor, body->name);
+  // It takes its shapes from those that are left.
   if (type > S2_KINEMATIC || count > shape_total - *shapes) {
     return false;
   }
@@ -290,6 +292,7 @@ static bool replay_read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
       fread(header, 1, sizeof header, replay->file) != sizeof header) {
     return false;
   }
+  // Its size is that of the header; a file that ends before is cut.
   uint32_t size = s2_s2d_get32(header + 4);
   if (replay->length - offset - S2_S2D_CHUNK_HEADER < (off_t)size) {
     return false; // also keeps what we allocate below the size of the file
@@ -301,6 +304,7 @@ static bool replay_read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   if (fread(replay->contents, 1, size, replay->file) != size) {
     return false;
   }
+  // The sum is of kind, size and contents.
   uint64_t hash = s2_s2d_hash(s2_s2d_hash(S2_S2D_HASH_START, header, 8), replay->contents, size);
   *chunk = (Chunk){.kind = (S2S2dChunk)s2_s2d_get32(header), .offset = offset, .size = size};
   return hash == s2_s2d_get64(header + 8);
@@ -412,11 +416,13 @@ static bool get_index(S2Replay *replay, uint32_t size) {
 // Finds the frames by the index that the end mark points to, if all that is in order.
 static bool find_index(S2Replay *replay) {
   Chunk chunk;
+  // The last chunk of a closed recording has 8 bytes: where the index is.
   off_t end = replay->length - S2_S2D_CHUNK_HEADER - 8;
   if (end < S2_S2D_FILE_HEADER || !replay_read_chunk(replay, end, &chunk) ||
       chunk.kind != S2_S2D_END || chunk.size != 8) {
     return false;
   }
+  // An index that is not in order is as good as none.
   off_t index = (off_t)(s2_s2d_get64(replay->contents) & INT64_MAX);
   if (index < S2_S2D_FILE_HEADER || !replay_read_chunk(replay, index, &chunk) ||
       chunk.kind != S2_S2D_INDEX || !get_index(replay, chunk.size)) {
@@ -424,6 +430,7 @@ static bool find_index(S2Replay *replay) {
     replay->frame_count = 0;
     return false;
   }
+  // The run is the first chunk, if it is there.
   if (replay_read_chunk(replay, S2_S2D_FILE_HEADER, &chunk) && chunk.kind == S2_S2D_RUN) {
     get_run(replay->contents, chunk.size, &replay->run);
   }
@@ -435,6 +442,7 @@ static S2Status replay_read_header(S2Replay *replay) {
   const char *path = s2_path_tail(replay->path);
   unsigned char header[S2_S2D_FILE_HEADER];
   errno = 0;
+  // Its length now: it may grow while it is read.
   bool sought = fseeko(replay->file, 0, SEEK_END) == 0;
   replay->length = ftello(replay->file);
   if (!sought || replay->length < 0 || fseeko(replay->file, 0, SEEK_SET) != 0) {
@@ -444,6 +452,7 @@ static S2Status replay_read_header(S2Replay *replay) {
   if (ferror(replay->file)) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
+  // Another kind of file, or another version.
   if (got < sizeof header || memcmp(header, S2_S2D_MAGIC, sizeof S2_S2D_MAGIC - 1) != 0) {
     return s2_error(S2_INVALID, "'%s' is no .s2d recording", path);
   }
@@ -511,6 +520,7 @@ bool s2_replay_complete(const S2Replay *replay) {
 
 // Reads frame `index` and those that lead to it.
 static bool read_frames(S2Replay *replay, uint64_t index) {
+  // From the key frame before it on.
   const Frame *frame = &replay->frames[index];
   uint64_t from = index - frame->behind;
   if (replay->scene_loaded != frame->scene) {
@@ -520,6 +530,7 @@ static bool read_frames(S2Replay *replay, uint64_t index) {
   } else if (replay->read > from && replay->read <= index) {
     from = replay->read; // goes on from where the last call ended
   }
+  // Each frame brings the moment on by one.
   for (uint64_t i = from; i <= index; i++) {
     Chunk chunk;
     if (!replay_read_chunk(replay, replay->frames[i].offset, &chunk) ||
@@ -551,6 +562,7 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
                     (unsigned long long)index, s2_path_tail(replay->path),
                     (unsigned long long)replay->frame_count);
   }
+  // Memory may run out in the middle: then nothing is known of the moment.
   Wanted wanted = {replay, index, false};
   S2Status status = s2_memory_guarded(read_frame, &wanted);
   if (!wanted.good) {

@@ -344,6 +344,7 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
 // so many new ones.
 static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int old,
                       uint64_t runs[3]) {
+  // As many as go on alike.
   int count = moment->contacts.count, olds = past->contacts.count;
   int stays = 0;
   while (at + stays < count && old + stays < olds &&
@@ -352,6 +353,7 @@ static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int
   }
   at += stays;
   old += stays;
+  // The nearest pair that is in both lists: what is before it is gone, or new.
   int fresh = 0, gone = 0;
   for (bool found = false; !found && at + fresh < count; fresh += !found) {
     for (gone = 0; !found && gone < PASSED_OVER && old + gone < olds; gone += !found) {

@@ -50,6 +50,7 @@ static uint32_t s2d_flag(bool set, int bit) {
 // ---- Contents of the chunks -------------------------------------------------------------------
 
 static void put_settings(S2S2dBytes *bytes, const S2WorldDef *settings) {
+  // In the order of docs/replay-format.md.
   put_double(bytes, settings->dt);
   put_vec(bytes, settings->gravity);
   put_double(bytes, settings->tolerance);
@@ -124,6 +125,7 @@ static double power_below(double number) {
 // Lengths are rounded to a 1024th of the smallest body that moves or less, impulses below a
 // millionth of what gravity gives the lightest one in a step to 0.
 static void find_grains(const S2Moment *moment, double *grain, double *impulse) {
+  // The smallest and the lightest of what moves.
   double smallest = INFINITY, lightest = INFINITY;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
@@ -142,6 +144,7 @@ static void find_grains(const S2Moment *moment, double *grain, double *impulse) 
     smallest = reach > 0 ? fmin(smallest, reach) : smallest;
     lightest = body->mass > 0 ? fmin(lightest, body->mass) : lightest;
   }
+  // An impulse of a step's weight, or of 1 mm/s where there is no gravity.
   double speed = s2_length(moment->settings.gravity) * moment->settings.dt;
   double least = lightest * fmax(speed, 1e-3);
   *grain = 0x1p-10 * power_below(smallest > 1e-60 && smallest < 1e60 ? smallest : 1);
@@ -351,6 +354,7 @@ S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, co
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
   S2S2dBytes *chunk = &writer->chunk;
   chunk->size = 0; // of a frame that was given up
+  // The index: where scenes and frames are.
   uint64_t index = writer->offset;
   size_t start = chunk_start(chunk);
   s2d_put64(chunk, (uint64_t)writer->frames.count);
@@ -367,6 +371,7 @@ void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
   if (chunk_end(chunk, start, S2_S2D_INDEX).code != S2_OK) {
     index = 0; // too many frames for one: readers look for them
   }
+  // The end mark, which points to it.
   start = chunk_start(chunk);
   s2d_put64(chunk, index);
   S2Status status = chunk_end(chunk, start, S2_S2D_END);
