@@ -202,16 +202,13 @@ static inline void record_until_killed(const char *path) {
 
 // Makes the checksums of the chunks of a .s2d file right again.
 static inline void fix_checksums(unsigned char *bytes, size_t size) {
-  bool words = s2_s2d_get32(bytes + 8) > 3;
   for (size_t at = S2_S2D_FILE_HEADER; at + S2_S2D_CHUNK_HEADER <= size;) {
     size_t length = s2_s2d_get32(bytes + at + 4);
     if (length > size - at - S2_S2D_CHUNK_HEADER) {
       return;
     }
-    uint64_t (*sum)(uint64_t, const unsigned char *, size_t) =
-        words ? s2_s2d_hash_words : s2_s2d_hash;
-    uint64_t hash =
-        sum(sum(S2_S2D_HASH_START, bytes + at, 8), bytes + at + S2_S2D_CHUNK_HEADER, length);
+    uint64_t hash = s2_s2d_hash(s2_s2d_hash(S2_S2D_HASH_START, bytes + at, 8),
+                                bytes + at + S2_S2D_CHUNK_HEADER, length);
     s2_s2d_set64(bytes + at + 8, hash);
     at += S2_S2D_CHUNK_HEADER + length;
   }

@@ -2,18 +2,18 @@
 
 enum { LEAST = 8 }; // items of the smallest one
 
-static unsigned char *start_of(void *at, S2LinePlace line) {
+static unsigned char *line_start_of(void *at, S2LinePlace line) {
   return at == NULL ? NULL : (unsigned char *)at - (size_t)*line.before * line.item;
 }
 
 // The items in `capacity` places, `before` of them in front; the old memory is given back.
-static void *moved(void *at, S2LinePlace line, int capacity, int before) {
+static void *line_moved(void *at, S2LinePlace line, int capacity, int before) {
   unsigned char *fresh = s2_memory_take((size_t)capacity * line.item);
   unsigned char *to = fresh + (size_t)before * line.item;
   if (*line.count > 0) {
     memcpy(to, at, (size_t)*line.count * line.item);
   }
-  s2_memory_free(start_of(at, line));
+  s2_memory_free(line_start_of(at, line));
   *line.capacity = capacity;
   *line.before = before;
   return to;
@@ -29,9 +29,9 @@ void *s2_line_reserved(void *at, S2LinePlace line, int wanted) {
     capacity *= 2;
   }
   if (capacity > *line.capacity) {
-    return moved(at, line, capacity, 0);
+    return line_moved(at, line, capacity, 0);
   }
-  unsigned char *start = start_of(at, line);
+  unsigned char *start = line_start_of(at, line);
   memmove(start, at, (size_t)*line.count * line.item);
   *line.before = 0;
   return start;
@@ -42,7 +42,7 @@ void *s2_line_opened(void *at, S2LinePlace line, int index) {
   if (index < behind) { // the front moves
     if (*line.before == 0) {
       int capacity = 2 * *line.count < LEAST ? LEAST : 2 * *line.count;
-      at = moved(at, line, capacity, (capacity - *line.count) / 2);
+      at = line_moved(at, line, capacity, (capacity - *line.count) / 2);
     }
     unsigned char *first = (unsigned char *)at - line.item;
     memmove(first, at, (size_t)index * line.item);
@@ -50,6 +50,7 @@ void *s2_line_opened(void *at, S2LinePlace line, int index) {
     *line.count += 1;
     return first;
   }
+  // The end moves.
   at = s2_line_reserved(at, line, *line.count + 1);
   unsigned char *place = (unsigned char *)at + (size_t)index * line.item;
   memmove(place + line.item, place, (size_t)behind * line.item);
@@ -71,6 +72,6 @@ void *s2_line_closed(void *at, S2LinePlace line, int index) {
 }
 
 void s2_line_freed(void *at, S2LinePlace line) {
-  s2_memory_free(start_of(at, line));
+  s2_memory_free(line_start_of(at, line));
   *line.count = *line.capacity = *line.before = 0;
 }

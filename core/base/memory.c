@@ -28,7 +28,7 @@ static char gone; // its address marks places that were used
 
 // ---- What is held -----------------------------------------------------------------------------
 
-static void **place_of(const Held *held, const void *memory) {
+static void **memory_place_of(const Held *held, const void *memory) {
   size_t mask = held->room - 1, at = (size_t)((uintptr_t)memory >> 4) * (size_t)0x9e3779b97f4a7c15u;
   for (at = (at ^ at >> 32) & mask; held->at[at] != memory && held->at[at] != NULL;) {
     at = (at + 1) & mask;
@@ -36,7 +36,8 @@ static void **place_of(const Held *held, const void *memory) {
   return &held->at[at];
 }
 
-static bool hold(Held *held, void *memory) {
+static bool memory_hold(Held *held, void *memory) {
+  // At least half of the table stays free; what was given back is not taken over.
   if (2 * (held->count + 1) > held->room) {
     Held larger = {.room = held->room == 0 ? 64 : 2 * held->room};
     larger.at = calloc(larger.room, sizeof(void *));
@@ -45,14 +46,14 @@ static bool hold(Held *held, void *memory) {
     }
     for (size_t i = 0; i < held->room; i++) {
       if (held->at[i] != NULL && held->at[i] != &gone) {
-        *place_of(&larger, held->at[i]) = held->at[i];
+        *memory_place_of(&larger, held->at[i]) = held->at[i];
         larger.count += 1;
       }
     }
     free(held->at);
     *held = larger;
   }
-  *place_of(held, memory) = memory;
+  *memory_place_of(held, memory) = memory;
   held->count += 1;
   return true;
 }
@@ -60,7 +61,7 @@ static bool hold(Held *held, void *memory) {
 // Which guard has it, if any, has it no more.
 static Guard *let_go(const void *memory) {
   for (Guard *at = guard; at != NULL && memory != NULL; at = at->outer) {
-    void **place = at->held.room == 0 ? NULL : place_of(&at->held, memory);
+    void **place = at->held.room == 0 ? NULL : memory_place_of(&at->held, memory);
     if (place != NULL && *place == memory) {
       *place = &gone;
       return at;
@@ -72,7 +73,7 @@ static Guard *let_go(const void *memory) {
 // ---- The door ---------------------------------------------------------------------------------
 
 // Is it this call's turn to fail?
-static bool fails(void) {
+static bool memory_fails(void) {
   taken += 1;
   if (failing_at == 0 || taken < failing_at) {
     return false;
@@ -83,7 +84,7 @@ static bool fails(void) {
 }
 
 // The innermost guard that builds something; NULL: none does.
-static Guard *builder(void) {
+static Guard *memory_builder(void) {
   Guard *at = guard;
   while (at != NULL && !at->building) {
     at = at->outer;
@@ -91,9 +92,9 @@ static Guard *builder(void) {
   return at;
 }
 
-static void *keep(void *memory) {
-  Guard *holder = memory == NULL ? NULL : builder();
-  if (holder == NULL || hold(&holder->held, memory)) {
+static void *memory_keep(void *memory) {
+  Guard *holder = memory == NULL ? NULL : memory_builder();
+  if (holder == NULL || memory_hold(&holder->held, memory)) {
     return memory;
   }
   free(memory);
@@ -101,25 +102,25 @@ static void *keep(void *memory) {
 }
 
 void *s2_memory_try(size_t bytes) {
-  return fails() ? NULL : keep(malloc(bytes > 0 ? bytes : 1)); // nothing is not NULL
+  return memory_fails() ? NULL : memory_keep(malloc(bytes > 0 ? bytes : 1)); // nothing is not NULL
 }
 
 void *s2_memory_try_grow(void *memory, size_t bytes) {
   if (memory == NULL) {
     return s2_memory_try(bytes);
   }
-  if (fails()) {
+  if (memory_fails()) {
     return NULL;
   }
   Guard *holder = let_go(memory);
   void *grown = realloc(memory, bytes);
   if (holder != NULL) {
-    (void)hold(&holder->held, grown != NULL ? grown : memory); // else it would leak, no more
+    (void)memory_hold(&holder->held, grown != NULL ? grown : memory); // else it would leak, no more
   }
   return grown;
 }
 
-static void *checked(void *memory, size_t bytes) {
+static void *memory_checked(void *memory, size_t bytes) {
   if (memory == NULL && bytes > 0) {
     if (guard != NULL && !masked) {
       guard->wanted = bytes;
@@ -132,15 +133,15 @@ static void *checked(void *memory, size_t bytes) {
 }
 
 void *s2_memory_take(size_t bytes) {
-  return checked(s2_memory_try(bytes), bytes);
+  return memory_checked(s2_memory_try(bytes), bytes);
 }
 
 void *s2_memory_take_zeroed(size_t bytes) {
-  return checked(fails() ? NULL : keep(calloc(1, bytes)), bytes);
+  return memory_checked(memory_fails() ? NULL : memory_keep(calloc(1, bytes)), bytes);
 }
 
 void *s2_memory_grow(void *memory, size_t bytes) {
-  return checked(s2_memory_try_grow(memory, bytes), bytes);
+  return memory_checked(s2_memory_try_grow(memory, bytes), bytes);
 }
 
 void s2_memory_free(void *memory) {
@@ -170,10 +171,11 @@ S2Status s2_memory_room(size_t count, size_t item, const char *what) {
 
 // What an inner guard held is the outer one's, if there is one.
 static void pass_on(Held *held) {
-  Guard *outer = builder();
+  Guard *outer = memory_builder();
   for (size_t i = 0; i < held->room && outer != NULL; i++) {
     if (held->at[i] != NULL && held->at[i] != &gone) {
-      (void)hold(&outer->held, held->at[i]); // else it would leak should the outer one fail, too
+      (void)memory_hold(&outer->held,
+                        held->at[i]); // else it would leak should the outer one fail, too
     }
   }
   free(held->at);
@@ -188,7 +190,7 @@ static void give_back(Held *held) {
   free(held->at);
 }
 
-static S2Status under(Guard *inner, S2MemoryRun *run, void *user) {
+static S2Status memory_under(Guard *inner, S2MemoryRun *run, void *user) {
   inner->outer = guard;
   inner->was_masked = masked;
   guard = inner;
@@ -208,12 +210,12 @@ static S2Status under(Guard *inner, S2MemoryRun *run, void *user) {
 
 S2Status s2_memory_building(S2MemoryRun *run, void *user) {
   Guard here = {.building = true};
-  return under(&here, run, user);
+  return memory_under(&here, run, user);
 }
 
 S2Status s2_memory_guarded(S2MemoryRun *run, void *user) {
   Guard here = {.building = false};
-  return under(&here, run, user);
+  return memory_under(&here, run, user);
 }
 
 bool s2_memory_mask(bool now) {

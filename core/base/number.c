@@ -2,7 +2,7 @@
 
 #include <locale.h>
 #include <math.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void point_decimal(char *text) {
   }
 }
 
-static bool special(char text[S2_NUMBER_SIZE], double value) {
+static bool number_special(char text[S2_NUMBER_SIZE], double value) {
   if (isfinite(value)) {
     return false;
   }
@@ -25,7 +25,7 @@ static bool special(char text[S2_NUMBER_SIZE], double value) {
 }
 
 size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value) {
-  if (!special(text, value)) {
+  if (!number_special(text, value)) {
     snprintf(text, S2_NUMBER_SIZE, "%.17g", value);
     point_decimal(text);
   }
@@ -33,11 +33,12 @@ size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value) {
 }
 
 void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
-  if (special(text, value)) {
+  if (number_special(text, value)) {
     return;
   }
   snprintf(text, S2_NUMBER_SIZE, "%.*f", decimals, value);
   point_decimal(text);
+  // Zeros at the end, and the point if nothing is behind it.
   if (strchr(text, '.') != NULL) {
     char *end = text + strlen(text);
     while (end[-1] == '0') {
@@ -51,6 +52,252 @@ void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
   if (strcmp(text, "-0") == 0) {
     snprintf(text, S2_NUMBER_SIZE, "0");
   }
+}
+
+// ---- Digits -----------------------------------------------------------------------------------
+
+// Numbers as text that reads back the same: of up to 15 digits where that does, as for 0.1, else of
+// 17 as printf("%.17g") gives them. Tables over time are millions of them, and printf takes ten
+// times as long. A number m 2^e is multiplied by the power of ten that
+// leaves 17 digits before the point, of which 128 bits are known. Where these cannot tell which way
+// to round, printf is asked.
+
+enum {
+  DIGITS = 17,
+  APART = 28,   // powers of ten of the far ones
+  LOWEST = -12, // of them, times APART
+  BIAS = 1024,  // keeps what is shifted positive
+  DOUBT = 32,   // 2^-64, more than what is known of a number is off by
+};
+#define TEN_16 UINT64_C(10000000000000000)
+
+// (high 2^64 + low) 2^exponent; the highest bit is set.
+typedef struct Power {
+  uint64_t high, low;
+  int exponent;
+} Power;
+
+static const Power near_powers[APART] = {
+    {0x8000000000000000, 0x0000000000000000, -127}, {0xa000000000000000, 0x0000000000000000, -124},
+    {0xc800000000000000, 0x0000000000000000, -121}, {0xfa00000000000000, 0x0000000000000000, -118},
+    {0x9c40000000000000, 0x0000000000000000, -114}, {0xc350000000000000, 0x0000000000000000, -111},
+    {0xf424000000000000, 0x0000000000000000, -108}, {0x9896800000000000, 0x0000000000000000, -104},
+    {0xbebc200000000000, 0x0000000000000000, -101}, {0xee6b280000000000, 0x0000000000000000, -98},
+    {0x9502f90000000000, 0x0000000000000000, -94},  {0xba43b74000000000, 0x0000000000000000, -91},
+    {0xe8d4a51000000000, 0x0000000000000000, -88},  {0x9184e72a00000000, 0x0000000000000000, -84},
+    {0xb5e620f480000000, 0x0000000000000000, -81},  {0xe35fa931a0000000, 0x0000000000000000, -78},
+    {0x8e1bc9bf04000000, 0x0000000000000000, -74},  {0xb1a2bc2ec5000000, 0x0000000000000000, -71},
+    {0xde0b6b3a76400000, 0x0000000000000000, -68},  {0x8ac7230489e80000, 0x0000000000000000, -64},
+    {0xad78ebc5ac620000, 0x0000000000000000, -61},  {0xd8d726b7177a8000, 0x0000000000000000, -58},
+    {0x878678326eac9000, 0x0000000000000000, -54},  {0xa968163f0a57b400, 0x0000000000000000, -51},
+    {0xd3c21bcecceda100, 0x0000000000000000, -48},  {0x84595161401484a0, 0x0000000000000000, -44},
+    {0xa56fa5b99019a5c8, 0x0000000000000000, -41},  {0xcecb8f27f4200f3a, 0x0000000000000000, -38},
+};
+
+static const Power far_powers[] = {
+    {0xe3e27a444d8d98b7, 0xfd1b1b2308169b25, -1244},
+    {0xe61acf033d1a45df, 0x6fb92487298e33be, -1151},
+    {0xe858ad248f5c22c9, 0xd1b3400f8f9cff69, -1058},
+    {0xea9c227723ee8bcb, 0x465e15a979c1cadc, -965},
+    {0xece53cec4a314ebd, 0xa4f8bf5635246428, -872},
+    {0xef340a98172aace4, 0x86fb897116c87c35, -779},
+    {0xf18899b1bc3f8ca1, 0xdc44e6c3cb279ac2, -686},
+    {0xf3e2f893dec3f126, 0x5a89dba3c3efccfb, -593},
+    {0xf64335bcf065d37d, 0x4d4617b5ff4a16d6, -500},
+    {0xf8a95fcf88747d94, 0x75a44c6397ce912a, -407},
+    {0xfb158592be068d2e, 0xeed6e2f0f0d56713, -314},
+    {0xfd87b5f28300ca0d, 0x8bca9d6e188853fc, -221},
+    {0x8000000000000000, 0x0000000000000000, -127},
+    {0x813f3978f8940984, 0x4000000000000000, -34},
+    {0x82818f1281ed449f, 0xbff8f10e7a8921a4, 59},
+    {0x83c7088e1aab65db, 0x792667c6da79e0fa, 152},
+    {0x850fadc09923329e, 0x03e2cf6bc604ddb0, 245},
+    {0x865b86925b9bc5c2, 0x0b8a2392ba45a9b2, 338},
+    {0x87aa9aff79042286, 0x90fb44d2f05d0843, 431},
+    {0x88fcf317f22241e2, 0x441fece3bdf81f03, 524},
+    {0x8a5296ffe33cc92f, 0x82bd6b70d99aaa70, 617},
+    {0x8bab8eefb6409c1a, 0x1ad089b6c2f7548e, 710},
+    {0x8d07e33455637eb2, 0xdb0b487b6423e1e8, 803},
+    {0x8e679c2f5e44ff8f, 0x570f09eaa7ea7648, 896},
+    {0x8fcac257558ee4e6, 0x213a4f0aa5e8a7b2, 989},
+};
+
+__extension__ typedef unsigned __int128 Product;
+
+static uint64_t number_upper(Product product) {
+  return (uint64_t)(product >> 64);
+}
+
+// 10^power, the last two bits in doubt.
+static Power power_of_ten(int power) {
+  int far = (power + APART * -LOWEST) / APART, near = power - APART * (far + LOWEST);
+  const Power *a = &near_powers[near], *b = &far_powers[far];
+  Product high = (Product)a->high * b->high;
+  Product middle = (Product)number_upper((Product)a->low * b->low) +
+                   (uint64_t)((Product)a->high * b->low) + (uint64_t)((Product)a->low * b->high);
+  high += number_upper(middle) + number_upper((Product)a->high * b->low) +
+          (Product)number_upper((Product)a->low * b->high);
+  int exponent = a->exponent + b->exponent + 128;
+  uint64_t low = (uint64_t)high;
+  if (number_upper(high) >> 63 == 0) {
+    return (Power){number_upper(high) << 1 | low >> 63, low << 1 | ((uint64_t)middle >> 63),
+                   exponent - 1};
+  }
+  return (Power){number_upper(high), low, exponent};
+}
+
+// A number whole + fraction / 2^64.
+typedef struct Scaled {
+  uint64_t whole, fraction;
+} Scaled;
+
+// mantissa 2^exponent 10^power, which is below 2^61 and not below 2^49; the highest bit of the
+// mantissa is set.
+static Scaled number_scale(uint64_t mantissa, int exponent, int power) {
+  Power ten = power_of_ten(power);
+  Product high = (Product)mantissa * ten.high + number_upper((Product)mantissa * ten.low);
+  int shift = -(exponent + ten.exponent) - 128;
+  return (Scaled){number_upper(high) >> shift,
+                  number_upper(high) << (64 - shift) | (uint64_t)high >> shift};
+}
+
+// The digits of a finite positive number and the power of ten of the first. False: not to be told.
+static bool find_digits(double value, uint64_t *digits, int *power) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  int exponent = (int)(bits >> 52);
+  uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
+  mantissa |= exponent > 0 ? UINT64_C(1) << 52 : 0;
+  exponent += exponent > 0 ? 0 : 1;
+  int zeros = __builtin_clzll(mantissa);
+  mantissa <<= zeros;
+  exponent -= 1075 + zeros;
+  // log10(2) is 78913 / 2^18 as far as matters here. The first digit may be one place higher.
+  *power = (((exponent + 63) * 78913 + (BIAS << 18)) >> 18) - BIAS;
+  Scaled number = number_scale(mantissa, exponent, DIGITS - 1 - *power);
+  if (number.whole >= 10 * TEN_16) {
+    *power += 1;
+    number.fraction = number.whole % 10 * (UINT64_MAX / 10) + number.fraction / 10;
+    number.whole /= 10;
+  }
+  *digits = number.whole + (number.fraction >> 63);
+  if (*digits == 10 * TEN_16) {
+    *power += 1;
+    *digits = TEN_16;
+  }
+  uint64_t past_half = number.fraction - (UINT64_C(1) << 63) + DOUBT;
+  return past_half > 2 * DOUBT;
+}
+
+// Two by two, which do not wait for each other.
+static void write_four(char *text, uint32_t number) {
+  static const char pairs[] =
+      "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+      "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+      "8081828384858687888990919293949596979899";
+  memcpy(text, pairs + 2 * (number / 100), 2);
+  memcpy(text + 2, pairs + 2 * (number % 100), 2);
+}
+
+static void write_digits(char text[DIGITS], uint64_t digits) {
+  uint32_t first = (uint32_t)(digits / 100000000), last = (uint32_t)(digits % 100000000);
+  text[0] = (char)('0' + first / 100000000);
+  first %= 100000000;
+  write_four(text + 1, first / 10000);
+  write_four(text + 5, first % 10000);
+  write_four(text + 9, last / 10000);
+  write_four(text + 13, last % 10000);
+}
+
+// As %g writes them: without trailing zeros, with an exponent when the point is far away.
+static size_t write_plain(char *text, const char *digits, int count, int first) {
+  char *at = text;
+  if (first < 0) {
+    *at++ = '0';
+    *at++ = '.';
+    for (int i = -1; i > first; i--) {
+      *at++ = '0';
+    }
+  }
+  for (int i = 0; i < count || i <= first; i++) {
+    if (i == first + 1 && i > 0) {
+      *at++ = '.';
+    }
+    *at++ = (char)(i < count ? digits[i] : '0');
+  }
+  return (size_t)(at - text);
+}
+
+static size_t write_scientific(char *text, const char *digits, int count, int first) {
+  char *at = text;
+  for (int i = 0; i < count; i++) {
+    if (i == 1) {
+      *at++ = '.';
+    }
+    *at++ = digits[i];
+  }
+  unsigned size = (unsigned)(first < 0 ? -first : first);
+  *at++ = 'e';
+  *at++ = (char)(first < 0 ? '-' : '+');
+  if (size >= 100) {
+    *at++ = (char)('0' + size / 100);
+  }
+  *at++ = (char)('0' + size / 10 % 10);
+  *at++ = (char)('0' + size % 10);
+  return (size_t)(at - text);
+}
+
+// 15 digits and these powers of ten are doubles, so their quotient is rounded once, as it is when
+// the text is read.
+static void prefer_few_digits(double value, uint64_t *digits, int *first) {
+  static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  enum { LARGEST = sizeof tens / sizeof *tens - 1, FEW = 15, CUT = 100 }; // CUT: of 17 digits
+  // Rounded to 15 digits; zeros at the end make the power of ten smaller.
+  uint64_t few = (*digits + CUT / 2) / CUT, shortest = few;
+  int power = *first - (FEW - 1);
+  while (power < -LARGEST && shortest % 10 == 0) {
+    shortest /= 10;
+    power++;
+  }
+  if (power < -LARGEST || power > 0) {
+    return;
+  }
+  // Both are doubles without error, so this is what reading gives.
+  double read = (double)shortest / tens[-power];
+  if (read == value) {
+    bool carried = few * CUT == 10 * TEN_16;
+    *digits = carried ? TEN_16 : few * CUT;
+    *first += carried;
+  }
+}
+
+size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
+  char digits[DIGITS], *at = text;
+  uint64_t number = 0;
+  int first = 0, count = DIGITS;
+  if (value == 0) {
+    bool minus = signbit(value) != 0;
+    memcpy(text, minus ? "-0" : "0", minus ? 3 : 2);
+    return minus ? 2 : 1;
+  }
+  if (!isfinite(value) || !find_digits(fabs(value), &number, &first)) {
+    return s2_number_printed(text, value);
+  }
+  // 15 digits if they do, without zeros at the end.
+  prefer_few_digits(fabs(value), &number, &first);
+  write_digits(digits, number);
+  while (digits[count - 1] == '0') {
+    count--;
+  }
+  if (value < 0) {
+    *at++ = '-';
+  }
+  // As %g: an exponent where the point is far away.
+  at += (first < -4 || first >= DIGITS ? write_scientific : write_plain)(at, digits, count, first);
+  *at = '\0';
+  return (size_t)(at - text);
 }
 
 void s2_number_put(FILE *file, double value) {

@@ -1,10 +1,17 @@
-// Numbers as text and back, with a decimal point whatever the locale: a host program may have set
-// one, and files travel.
+// Numbers: their bits; as text and back, with a decimal point whatever the locale: a host program
+// may have set one, and files travel.
 #ifndef S2_NUMBER_H
 #define S2_NUMBER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
+
+// Are numbers the same ones, bit for bit? Unlike ==, a nan is itself, and 0 is not -0.
+static inline bool s2_same_bits(const double *a, const double *b, size_t count) {
+  return memcmp(a, b, count * sizeof *a) == 0; // NOLINT(bugprone-suspicious-memory-comparison)
+}
 
 // `text` gets the digits; "nan", never "-nan".
 enum { S2_NUMBER_SIZE = 340 }; // bytes: %.2f of the largest double has 313 characters

@@ -3,21 +3,21 @@
 #include <assert.h>
 #include <math.h>
 
-static uint64_t splitmix(uint64_t *state) {
+static uint64_t rng_splitmix(uint64_t *state) {
   uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
   z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
   return z ^ (z >> 31);
 }
 
-static uint64_t rotl(uint64_t x, int k) {
+static uint64_t rng_rotl(uint64_t x, int k) {
   return (x << k) | (x >> (64 - k));
 }
 
 S2Rng s2_rng_seeded(uint64_t seed) {
   S2Rng rng;
   for (int i = 0; i < 4; i++) {
-    rng.s[i] = splitmix(&seed);
+    rng.s[i] = rng_splitmix(&seed);
   }
   return rng;
 }
@@ -28,14 +28,14 @@ S2Rng s2_rng_split(S2Rng *rng) {
 
 uint64_t s2_rng_next(S2Rng *rng) {
   uint64_t *s = rng->s;
-  uint64_t result = rotl(s[1] * 5, 7) * 9;
+  uint64_t result = rng_rotl(s[1] * 5, 7) * 9;
   uint64_t t = s[1] << 17;
   s[2] ^= s[0];
   s[3] ^= s[1];
   s[1] ^= s[2];
   s[0] ^= s[3];
   s[2] ^= t;
-  s[3] = rotl(s[3], 45);
+  s[3] = rng_rotl(s[3], 45);
   return result;
 }
 

@@ -19,28 +19,31 @@ static const uint32_t constants[ROUNDS] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-static uint32_t turn(uint32_t x, int bits) {
+static uint32_t sha256_turn(uint32_t x, int bits) {
   return x >> bits | x << (32 - bits);
 }
 
 static void take_block(S2Sha256 *hash) {
   uint32_t w[ROUNDS], s[WORDS];
+  // The message schedule (FIPS 180-4, 6.2.2).
   for (int i = 0; i < 16; i++) {
     const unsigned char *at = hash->block + 4 * i;
     w[i] = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | (uint32_t)at[3];
   }
   for (int i = 16; i < ROUNDS; i++) {
     uint32_t a = w[i - 15], b = w[i - 2];
-    w[i] = w[i - 16] + w[i - 7] + (turn(a, 7) ^ turn(a, 18) ^ a >> 3) +
-           (turn(b, 17) ^ turn(b, 19) ^ b >> 10);
+    w[i] = w[i - 16] + w[i - 7] + (sha256_turn(a, 7) ^ sha256_turn(a, 18) ^ a >> 3) +
+           (sha256_turn(b, 17) ^ sha256_turn(b, 19) ^ b >> 10);
   }
+  // The state is kept as its difference from the start, so that all zeros is a new hash.
   for (int i = 0; i < WORDS; i++) {
     s[i] = hash->state[i] ^ start[i];
   }
+  // 64 rounds; s is a, b, ... h.
   for (int i = 0; i < ROUNDS; i++) {
-    uint32_t one = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) +
+    uint32_t one = s[7] + (sha256_turn(s[4], 6) ^ sha256_turn(s[4], 11) ^ sha256_turn(s[4], 25)) +
                    ((s[4] & s[5]) ^ (~s[4] & s[6])) + constants[i] + w[i];
-    uint32_t two = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) +
+    uint32_t two = (sha256_turn(s[0], 2) ^ sha256_turn(s[0], 13) ^ sha256_turn(s[0], 22)) +
                    ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
     memmove(s + 1, s, (WORDS - 1) * sizeof *s);
     s[0] = one + two;

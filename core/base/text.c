@@ -1,51 +1,103 @@
 #include "base/text.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
-// ---- Any bytes --------------------------------------------------------------------------------
+enum { REPLACEMENT = 0xfffd }; // U+FFFD: stands for bytes that are no text
 
-int s2_text_utf8(const char *at) {
-  const unsigned char *byte = (const unsigned char *)at;
-  if (byte[0] < 0x80) {
-    bool allowed = byte[0] >= 0x20 || byte[0] == '\t' || byte[0] == '\n' || byte[0] == '\r';
-    return allowed && byte[0] != 0x7f ? 1 : 0;
-  }
-  int length = byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : 2;
-  uint32_t code = byte[0] & (0xffu >> (length + 1));
+// ---- UTF-8 ------------------------------------------------------------------------------------
+
+uint32_t s2_utf8_next(const char **at) {
+  const unsigned char *bytes = (const unsigned char *)*at;
+  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  int length = bytes[0] < 0x80             ? 1
+               : (bytes[0] & 0xe0) == 0xc0 ? 2
+               : (bytes[0] & 0xf0) == 0xe0 ? 3
+               : (bytes[0] & 0xf8) == 0xf0 ? 4
+                                           : 0;
+  uint32_t code = length == 1 ? bytes[0] : length == 0 ? 0 : bytes[0] & (0x7fu >> length);
   for (int i = 1; i < length; i++) {
-    if ((byte[i] & 0xc0) != 0x80) {
-      return 0;
+    if ((bytes[i] & 0xc0) != 0x80) {
+      length = 0;
+      break;
     }
-    code = code << 6 | (byte[i] & 0x3f);
+    code = code << 6 | (bytes[i] & 0x3fu);
   }
-  static const uint32_t least[5] = {[2] = 0x80, [3] = 0x800, [4] = 0x10000};
-  bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  bool control = code < 0xa0, none = code == 0xfffe || code == 0xffff;
-  bool bad = byte[0] < 0xc2 || byte[0] > 0xf4 || code < least[length] || code > 0x10ffff;
-  return bad || surrogate || control || none ? 0 : length;
+  // Longer than it has to be, beyond Unicode, or half of a UTF-16 pair.
+  if (length == 0 || code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+    *at += 1;
+    return REPLACEMENT;
+  }
+  *at += length;
+  return code;
 }
 
-// The next character, escaped where it must be, and moves on behind it.
-enum { PIECE = 8 };
-static void next_piece(const char **at, char piece[PIECE]) {
-  int length = (unsigned char)**at < 0x20 ? 0 : s2_text_utf8(*at);
-  if (length > 0) {
-    memcpy(piece, *at, (size_t)length);
-    piece[length] = '\0';
-  } else {
-    snprintf(piece, PIECE, "\\x%02X", (unsigned)(unsigned char)**at);
+int s2_utf8_put(char bytes[S2_UTF8_MOST], uint32_t code) {
+  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+    code = REPLACEMENT;
   }
+  if (code < 0x80) {
+    bytes[0] = (char)code;
+    return 1;
+  }
+  int length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  for (int i = length - 1; i > 0; i--) {
+    bytes[i] = (char)(0x80u | (code & 0x3fu));
+    code >>= 6;
+  }
+  bytes[0] = (char)(((0xf00u >> length) & 0xffu) | code);
+  return length;
+}
+
+// ---- Escapes ----------------------------------------------------------------------------------
+
+// Bytes of the character at `at`; 0: it is none.
+static size_t text_character(const char *at) {
+  const char *end = at;
+  uint32_t code = s2_utf8_next(&end);
+  bool blank = code == '\t' || code == '\n' || code == '\r';
+  bool control = (code < 0x20 && !blank) || (code >= 0x7f && code < 0xa0);
+  bool forbidden = code == 0xfffe || code == 0xffff;
+  bool bad = code == REPLACEMENT && end == at + 1; // a U+FFFD of the text itself has three bytes
+  return control || forbidden || bad ? 0 : (size_t)(end - at);
+}
+
+static const char *text_entity(char c) {
+  return c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : NULL;
+}
+
+size_t s2_text_next(S2TextForm form, const char **at, char written[S2_TEXT_PIECE]) {
+  const char *from = *at;
+  unsigned byte = (unsigned char)*from;
+  size_t length = text_character(from);
   *at += length > 0 ? length : 1;
+  // What each form writes in another way than as it is.
+  if (form == S2_TEXT_JSON && (byte < 0x20 || byte == 0x7f)) {
+    return (size_t)snprintf(written, S2_TEXT_PIECE, "\\u%04x", byte);
+  }
+  if (form == S2_TEXT_JSON && (byte == '"' || byte == '\\')) {
+    return (size_t)snprintf(written, S2_TEXT_PIECE, "\\%c", (char)byte);
+  }
+  if (form == S2_TEXT_XML && text_entity(*from) != NULL) {
+    return (size_t)snprintf(written, S2_TEXT_PIECE, "%s", text_entity(*from));
+  }
+  if (form == S2_TEXT_PLAIN && (byte < 0x20 || length == 0)) {
+    return (size_t)snprintf(written, S2_TEXT_PIECE, "\\x%02X", byte);
+  }
+  if (length == 0) {
+    length = (size_t)s2_utf8_put(written, REPLACEMENT);
+  } else {
+    memcpy(written, from, length);
+  }
+  written[length] = '\0';
+  return length;
 }
 
 void s2_text_escape(char *to, size_t size, const char *from) {
   size_t used = 0;
   while (*from != '\0') {
-    char piece[PIECE];
-    next_piece(&from, piece);
-    size_t length = strlen(piece);
+    char piece[S2_TEXT_PIECE];
+    size_t length = s2_text_next(S2_TEXT_PLAIN, &from, piece);
     if (used + length >= size) {
       break;
     }
@@ -55,10 +107,10 @@ void s2_text_escape(char *to, size_t size, const char *from) {
   to[used] = '\0';
 }
 
-void s2_text_print(FILE *file, const char *text) {
+void s2_text_print(FILE *file, S2TextForm form, const char *text) {
   while (*text != '\0') {
-    char piece[PIECE];
-    next_piece(&text, piece);
+    char piece[S2_TEXT_PIECE];
+    s2_text_next(form, &text, piece);
     fputs(piece, file);
   }
 }
@@ -70,13 +122,14 @@ enum {
   MAX_EDITS = 2, // further away it is another word, not a slip
 };
 
-static int minimum(int a, int b) {
+static int text_minimum(int a, int b) {
   return a < b ? a : b;
 }
 
 // Optimal string alignment distance.
-static int edits(const char *a, size_t n, const char *b, size_t m) {
+static int text_edits(const char *a, size_t n, const char *b, size_t m) {
   int d[LONGEST + 1][LONGEST + 1];
+  // Nothing to begin with: all is inserted, or deleted.
   for (size_t i = 0; i <= n; i++) {
     d[i][0] = (int)i;
   }
@@ -85,10 +138,11 @@ static int edits(const char *a, size_t n, const char *b, size_t m) {
   }
   for (size_t i = 1; i <= n; i++) {
     for (size_t j = 1; j <= m; j++) {
+      // The cheapest of change, insertion, deletion, and swap of neighbours.
       int change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-      d[i][j] = minimum(change, minimum(d[i - 1][j], d[i][j - 1]) + 1);
+      d[i][j] = text_minimum(change, text_minimum(d[i - 1][j], d[i][j - 1]) + 1);
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        d[i][j] = minimum(d[i][j], d[i - 2][j - 2] + 1);
+        d[i][j] = text_minimum(d[i][j], d[i - 2][j - 2] + 1);
       }
     }
   }
@@ -104,7 +158,7 @@ const char *s2_text_nearest(const char *word, const char *const *names, int coun
     if (m > LONGEST) {
       continue;
     }
-    int distance = edits(word, n, names[i], m);
+    int distance = text_edits(word, n, names[i], m);
     if (distance < best_edits && 2 * distance < (int)n + 1) {
       best = names[i];
       best_edits = distance;

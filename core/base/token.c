@@ -36,6 +36,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   if (file == NULL) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
+  // To its end, whatever it is: pipes and devices have no size.
   size_t capacity = READ_CHUNK, used = 0;
   char *bytes = s2_memory_try(capacity), *grown = bytes;
   while (grown != NULL &&
@@ -45,6 +46,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
     grown = s2_memory_try_grow(bytes, capacity);
     bytes = grown != NULL ? grown : bytes;
   }
+  // The text belongs to `tokens` from here on, also after an error.
   bool failed = ferror(file) != 0;
   int reason = errno;
   fclose(file);
@@ -52,6 +54,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   if (grown == NULL) {
     return s2_memory_exhausted(capacity);
   }
+  // What is read is judged: failures of the file, its size, its bytes.
   bytes[used] = 0;
   tokens->size = used;
   if (failed) {
@@ -78,7 +81,7 @@ S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...) {
   return s2_error(S2_INVALID, "%s:%d: %s", tokens->path, tokens->line, clean);
 }
 
-static int shown(const S2Tokens *tokens) {
+static int token_shown(const S2Tokens *tokens) {
   return tokens->length < SHOWN ? tokens->length : SHOWN;
 }
 
@@ -87,7 +90,7 @@ static bool is_blank(char c) {
 }
 
 // Skips blanks and comments; false at the end of the line.
-static bool skip_blanks(S2Tokens *tokens) {
+static bool token_skip_blanks(S2Tokens *tokens) {
   while (is_blank(*tokens->at)) {
     ++tokens->at;
   }
@@ -99,7 +102,7 @@ static bool skip_blanks(S2Tokens *tokens) {
 
 // The same across lines; false at the end of the file.
 static bool skip_lines(S2Tokens *tokens) {
-  while (!skip_blanks(tokens)) {
+  while (!token_skip_blanks(tokens)) {
     if (*tokens->at == 0) {
       return false;
     }
@@ -111,7 +114,7 @@ static bool skip_lines(S2Tokens *tokens) {
 
 static bool next_word(S2Tokens *tokens) {
   tokens->length = 0;
-  if (!skip_blanks(tokens)) {
+  if (!token_skip_blanks(tokens)) {
     return false;
   }
   tokens->word = tokens->at;
@@ -132,7 +135,7 @@ S2Status s2_tokens_end_file(S2Tokens *tokens) {
 
 S2Status s2_tokens_end_line(S2Tokens *tokens) {
   return next_word(tokens)
-             ? s2_tokens_complain(tokens, "unexpected '%.*s'", shown(tokens), tokens->word)
+             ? s2_tokens_complain(tokens, "unexpected '%.*s'", token_shown(tokens), tokens->word)
              : s2_ok();
 }
 
@@ -144,8 +147,8 @@ S2Status s2_tokens_expect(S2Tokens *tokens, const char *keyword) {
   bool same = (size_t)tokens->length == strlen(keyword) &&
               memcmp(tokens->word, keyword, strlen(keyword)) == 0;
   return same ? s2_ok()
-              : s2_tokens_complain(tokens, "expected '%s', found '%.*s'", keyword, shown(tokens),
-                                   tokens->word);
+              : s2_tokens_complain(tokens, "expected '%s', found '%.*s'", keyword,
+                                   token_shown(tokens), tokens->word);
 }
 
 S2Status s2_tokens_integer(S2Tokens *tokens, const char *name, long lo, long hi, int *value) {
@@ -156,12 +159,12 @@ S2Status s2_tokens_integer(S2Tokens *tokens, const char *name, long lo, long hi,
   errno = 0;
   long number = strtol(tokens->word, &stop, 10);
   if (stop != tokens->at) {
-    return s2_tokens_complain(tokens, "%s must be an integer, not '%.*s'", name, shown(tokens),
-                              tokens->word);
+    return s2_tokens_complain(tokens, "%s must be an integer, not '%.*s'", name,
+                              token_shown(tokens), tokens->word);
   }
   if (errno != 0 || number < lo || number > hi) {
-    return s2_tokens_complain(tokens, "%s is %.*s; it must be in %ld..%ld", name, shown(tokens),
-                              tokens->word, lo, hi);
+    return s2_tokens_complain(tokens, "%s is %.*s; it must be in %ld..%ld", name,
+                              token_shown(tokens), tokens->word, lo, hi);
   }
   *value = (int)number;
   return s2_ok();
@@ -174,7 +177,7 @@ S2Status s2_tokens_real(S2Tokens *tokens, const char *name, S2Reals allowed, dou
   char *stop;
   *value = s2_number_read(tokens->word, &stop);
   if (stop != tokens->at) {
-    return s2_tokens_complain(tokens, "%s must be a number, not '%.*s'", name, shown(tokens),
+    return s2_tokens_complain(tokens, "%s must be a number, not '%.*s'", name, token_shown(tokens),
                               tokens->word);
   }
   if (isnan(*value) && allowed != S2_ANY_REAL) {

@@ -28,7 +28,7 @@ static void copy_moment(S2Moment *to, const S2Moment *from) {
   COPY(to, from, joints);
 }
 
-static void keep(S2Album *album, const S2Moment *moment) {
+static void album_keep(S2Album *album, const S2Moment *moment) {
   if (album->count == album->moments.count) {
     *s2_array_append(album->moments) = (S2Moment){0};
   }
@@ -69,7 +69,7 @@ bool s2_album_wants(const S2Album *album, double time, const S2RecordOptions *op
 }
 
 // Is the moment one of a strobe picture? Then the next is a later one.
-static bool pass(S2Album *album, double time, const S2RecordOptions *options) {
+static bool album_pass(S2Album *album, double time, const S2RecordOptions *options) {
   if (options->strobe_times != NULL) {
     int before = album->shown;
     while (album->shown < options->strobe_count &&
@@ -88,21 +88,23 @@ static bool pass(S2Album *album, double time, const S2RecordOptions *options) {
 
 S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOptions *options) {
   s2_trails_add(&album->trails, moment, options);
+  // The last moment only; trails still have to fit into the view.
   if (!is_strobe(options)) {
     if (options->trails != S2_TRAILS_NONE) {
       s2_sweep_add(&album->sweep, moment);
     }
     album->count = 0;
-    keep(album, moment);
+    album_keep(album, moment);
     return s2_ok();
   }
   if (album->count == 0) {
     album->start = moment->time;
     album->period = options->strobe_period;
   }
-  if (pass(album, moment->time, options)) {
+  // A strobe: where moments become too many every other one goes.
+  if (album_pass(album, moment->time, options)) {
     s2_sweep_add(&album->sweep, moment);
-    keep(album, moment);
+    album_keep(album, moment);
     if (album->count == MOST_MOMENTS && options->strobe_times == NULL) {
       leave_out_every_other(album);
     }

@@ -53,7 +53,7 @@ static const Known of_joint[OF_JOINT] = {
 
 // ---- Finding ----------------------------------------------------------------------------------
 
-static int find(const Known *known, int count, const char *name) {
+static int column_find(const Known *known, int count, const char *name) {
   for (int i = 0; i < count; i++) {
     if (strcmp(known[i].name, name) == 0) {
       return i;
@@ -115,11 +115,13 @@ static S2Status no_column(const char *name, const char *owner, const char *word,
 }
 
 S2Status s2_column_find(const S2World *world, const char *name, S2Column *column) {
-  *column = (S2Column){.number = find(of_world, OF_WORLD, name)};
+  // Names of the world itself come first: "energy.total" has a dot, too.
+  *column = (S2Column){.number = column_find(of_world, OF_WORLD, name)};
   if (column->number >= 0) {
     column->unit = of_world[column->number].unit;
     return s2_ok();
   }
+  // Else what stands before the last dot is a body's or, if there is none of that name, a joint's.
   const char *dot = strrchr(name, '.');
   if (dot == NULL) {
     return no_column(name, "a world", name, of_world, OF_WORLD);
@@ -130,6 +132,7 @@ S2Status s2_column_find(const S2World *world, const char *name, S2Column *column
   bool is_body = column->body.index != 0;
   const Known *known = is_body ? of_body : of_joint;
   int count = is_body ? OF_BODY : OF_JOINT;
+  // Nothing has the name: for a slip in a number of the world those are listed.
   if (!is_body && column->joint.index == 0) {
     if (is_name("energy", name, length) || is_name("momentum", name, length)) {
       return no_column(name, "a world", name, of_world, OF_WORLD);
@@ -137,7 +140,8 @@ S2Status s2_column_find(const S2World *world, const char *name, S2Column *column
     return s2_error(S2_INVALID, "column '%.60s': no body or joint has the name '%.*s'", name,
                     (int)(length < 40 ? length : 40), name);
   }
-  column->number = find(known, count, dot + 1);
+  // What stands behind the dot is one of its numbers.
+  column->number = column_find(known, count, dot + 1);
   if (column->number < 0) {
     return no_column(name, is_body ? "a body" : "a joint", dot + 1, known, count);
   }
@@ -179,7 +183,7 @@ static double read_world(S2World *world, OfWorld number) {
   return (double)NAN;
 }
 
-static double read_joint(const S2World *world, const S2Column *column) {
+static double column_read_joint(const S2World *world, const S2Column *column) {
   S2JointInfo info;
   if (s2_joint_info(world, column->joint, &info).code != S2_OK) {
     return (double)NAN;
@@ -193,7 +197,7 @@ static double read_joint(const S2World *world, const S2Column *column) {
 
 double s2_column_read(S2World *world, const S2Column *column) {
   if (column->joint.index != 0) {
-    return read_joint(world, column);
+    return column_read_joint(world, column);
   }
   if (column->body.index == 0) {
     return read_world(world, (OfWorld)column->number);

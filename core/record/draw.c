@@ -1,5 +1,5 @@
-#include "record/draw/cairo.h"
 #include "record/draw/picture.h"
+#include "record/draw/pixels.h"
 #include "record/draw/svg.h"
 #include "record/record.h"
 #include "record/suffix.h"
@@ -12,8 +12,9 @@ S2DrawOptions s2_draw_options(void) {
 static S2Status draw(S2World *world, const char *path, bool png, const S2DrawOptions *options,
                      S2Moment *moment, S2Scene *scene) {
   if (png) {
-    S2_TRY(s2_cairo_available());
+    S2_TRY(s2_canvas_available());
   }
+  // All that can fail comes before the file is touched.
   S2_TRY(s2_moment_capture(moment, world));
   S2_TRY(s2_picture_build(scene, moment, options));
   S2Output output;

@@ -15,6 +15,7 @@ static S2Status capture_shapes(S2Moment *moment, S2World *world, S2MomentBody *b
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape;
     S2_TRY(s2_body_shape(world, body->id, i, &shape));
+    // Vertices of all shapes lie in one array.
     int first = moment->vertices.count;
     s2_array_reserve(moment->vertices, first + shape.count);
     moment->vertices.count += shape.count;
@@ -83,6 +84,7 @@ static void capture_contacts(S2Moment *moment, S2World *world) {
   const S2Contact *contacts = s2_world_contacts(world, &count);
   moment->contacts.count = 0;
   for (int i = 0; i < count; i++) {
+    // Bodies by their place in the moment.
     int32_t a = body_position(moment, contacts[i].a);
     int32_t b = body_position(moment, contacts[i].b);
     if (a < 0 || b < 0) {
@@ -115,6 +117,7 @@ static S2Status capture_poses(S2Moment *moment, const S2World *world) {
 // Those that are there already are of the same revision, or there are none.
 static S2Status capture_joints(S2Moment *moment, const S2World *world) {
   int count = s2_world_joints(world, NULL, 0);
+  // What joints there are changes with the world's revision: the list is empty then, and made anew.
   bool anew = moment->joints.count != count;
   if (anew) {
     s2_array_reserve(moment->joint_ids, count);
@@ -138,6 +141,7 @@ static S2Status capture_joints(S2Moment *moment, const S2World *world) {
       };
       name_copy(joint->name, info.name);
     }
+    // These move with every step.
     joint->anchor_a = info.anchor_a;
     joint->anchor_b = info.anchor_b;
     joint->impulse = info.impulse;

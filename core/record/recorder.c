@@ -4,7 +4,7 @@
 #include "record/album.h"
 #include "record/data/csv.h"
 #include "record/data/data_formats.h"
-#include "record/draw/cairo.h"
+#include "record/draw/pixels.h"
 #include "record/draw/svg.h"
 #include "record/page/html.h"
 #include "record/s2d/s2d_write.h"
@@ -15,12 +15,25 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum Format { CSV, NPZ, HDF5, S2D, HTML, SVG, PNG, GIF, MP4, FORMATS } Format;
+// A format of recordings. What is NULL there is nothing to do for.
+typedef struct Sink {
+  const char *suffix;
+  bool stream;  // can be read before it is whole: it is where it is looked for, also after a kill
+  bool foreign; // ends in other programs and libraries, of which nothing may be left in the middle
+  bool arrays, picture, gif;
+  S2Status (*available)(void); // can this build write such files? Told before the file is emptied
+  S2Status (*capture)(S2Moment *moment, S2World *world);
+  S2Status (*start)(S2Recorder *recorder);                // with the first frame, or the end
+  bool (*wants)(const S2Recorder *recorder, double time); // NULL: every step
+  S2Status (*frame)(S2Recorder *recorder, const S2Moment *moment);
+  S2Status (*plot)(S2Recorder *recorder, const char *name, const char *svg);
+  S2Status (*finish)(S2Recorder *recorder);
+} Sink;
 
 #define LATE 1e-9 // s: times are sums of steps
 
 struct S2Recorder {
-  Format format;
+  const Sink *sink;
   S2RecordOptions options;
   S2BodyId *trail_bodies; // owned lists of the options
   double *strobe_times;
@@ -37,6 +50,7 @@ struct S2Recorder {
   S2Scene scene;  // at the end: the picture
   S2DataSet set;  // and the arrays
   bool exhausted; // memory ran out: the frames before are all there is
+  bool whole;     // at the end: is there a file, be it one that lacks its end?
 };
 
 // Of an .npz file, with room for its headers; a recording that grows larger ends here.
@@ -49,24 +63,183 @@ S2RecordOptions s2_record_options(void) {
   return options;
 }
 
-static bool is_picture(Format format) {
-  return format == SVG || format == PNG;
+// ---- Sinks: .csv, .s2d, .html -------------------------------------------------------------------
+
+static S2Status csv_start(S2Recorder *recorder) {
+  s2_csv_header(&recorder->output);
+  return s2_ok();
 }
 
-// Can it be read before it is whole? Then it is where it is looked for, also when a run is killed.
-static bool is_stream(Format format) {
-  return format == CSV || format == S2D || format == HTML;
+static S2Status csv_frame(S2Recorder *recorder, const S2Moment *moment) {
+  s2_csv_frame(&recorder->output, moment);
+  return s2_ok();
 }
 
-static bool is_video(Format format) {
-  return format == GIF || format == MP4;
+static S2Status s2d_start(S2Recorder *recorder) {
+  s2_s2d_start(&recorder->writer, &recorder->output, &recorder->run);
+  return s2_ok();
 }
+
+static S2Status s2d_frame(S2Recorder *recorder, const S2Moment *moment) {
+  return s2_s2d_frame(&recorder->writer, &recorder->output, moment);
+}
+
+static S2Status s2d_plot(S2Recorder *recorder, const char *name, const char *svg) {
+  return s2_s2d_plot(&recorder->writer, &recorder->output, name, svg);
+}
+
+static S2Status s2d_finish(S2Recorder *recorder) {
+  s2_s2d_end(&recorder->writer, &recorder->output);
+  return s2_ok();
+}
+
+static S2Status html_start(S2Recorder *recorder) {
+  return s2_html_start(&recorder->html, &recorder->output, &recorder->run);
+}
+
+static S2Status html_frame(S2Recorder *recorder, const S2Moment *moment) {
+  return s2_html_frame(&recorder->html, &recorder->output, moment);
+}
+
+static S2Status html_plot(S2Recorder *recorder, const char *name, const char *svg) {
+  return s2_html_plot(&recorder->html, &recorder->output, name, svg);
+}
+
+static S2Status html_finish(S2Recorder *recorder) {
+  return s2_html_end(&recorder->html, &recorder->output);
+}
+
+// ---- Arrays: .npz, .h5 --------------------------------------------------------------------------
+
+static S2Status track_frame(S2Recorder *recorder, const S2Moment *moment) {
+  return s2_track_frame(recorder->track, moment);
+}
+
+static S2Status npz_too_long(const S2Recorder *recorder) {
+  return s2_error(S2_IO,
+                  "'%s': an .npz file holds less than 4 GB; record every nth step, or .h5 or .s2d",
+                  s2_path_tail(recorder->output.path));
+}
+
+static S2Status npz_frame(S2Recorder *recorder, const S2Moment *moment) {
+  return s2_track_bytes(recorder->track) > MOST_BYTES ? npz_too_long(recorder)
+                                                      : track_frame(recorder, moment);
+}
+
+static S2Status track_gather(void *user) {
+  S2Recorder *recorder = user;
+  s2_run_copy(&recorder->set.run, &recorder->run);
+  return s2_track_arrays(recorder->track, &recorder->set);
+}
+
+// What could be recorded makes a file, even where the recording ended before the run.
+static S2Status track_finish(S2Recorder *recorder) {
+  S2Status gathered = s2_memory_guarded(track_gather, recorder);
+  if (gathered.code == S2_MEMORY) {
+    return gathered;
+  }
+  S2_TRY(s2_data_write(&recorder->set, recorder->output.path, &recorder->output));
+  recorder->whole = true;
+  return gathered;
+}
+
+static S2Status npz_finish(S2Recorder *recorder) {
+  bool ended = s2_track_bytes(recorder->track) > MOST_BYTES;
+  S2Status status = track_finish(recorder);
+  return recorder->whole && ended ? npz_too_long(recorder) : status;
+}
+
+// ---- Pictures: .svg, .png -----------------------------------------------------------------------
+
+static bool picture_wants(const S2Recorder *recorder, double time) {
+  return s2_album_wants(&recorder->album, time, &recorder->options);
+}
+
+static S2Status picture_frame(S2Recorder *recorder, const S2Moment *moment) {
+  return s2_album_add(&recorder->album, moment, &recorder->options);
+}
+
+static S2Status picture_scene(void *user) {
+  S2Recorder *recorder = user;
+  return s2_album_scene(&recorder->album, &recorder->options, &recorder->scene);
+}
+
+static S2Status picture_build(S2Recorder *recorder) {
+  S2Status made = s2_memory_building(picture_scene, recorder);
+  if (made.code == S2_MEMORY) {
+    recorder->scene = (S2Scene){0}; // what was in it is gone
+  }
+  return made;
+}
+
+static S2Status svg_finish(S2Recorder *recorder) {
+  S2_TRY(picture_build(recorder));
+  s2_svg_write(&recorder->output, &recorder->scene);
+  return s2_ok();
+}
+
+static S2Status png_finish(S2Recorder *recorder) {
+  S2_TRY(picture_build(recorder));
+  return s2_png_write(&recorder->output, &recorder->scene);
+}
+
+// ---- Videos: .gif, .mp4 -------------------------------------------------------------------------
+
+static bool video_wants(const S2Recorder *recorder, double time) {
+  return s2_video_wants(&recorder->video, time, &recorder->options);
+}
+
+static S2Status video_frame(S2Recorder *recorder, const S2Moment *moment) {
+  return s2_video_add(&recorder->video, moment, &recorder->options);
+}
+
+static S2Status video_finish(S2Recorder *recorder) {
+  const S2Output *output = &recorder->output; // holds the place for ffmpeg
+  const char *path = output->part != NULL ? output->part : recorder->path;
+  S2Status status = s2_video_write(&recorder->video, path, &recorder->options);
+  if (status.code == S2_OK) {
+    return status;
+  }
+  if (output->part == NULL) {
+    (void)remove(path); // half a video is none
+  }
+  return s2_error(status.code, "cannot write '%s': %s", s2_path_tail(recorder->path),
+                  status.message);
+}
+
+// ---- The table ----------------------------------------------------------------------------------
+
+static const Sink sinks[] = {
+    {".csv", .stream = true, .capture = s2_moment_capture_bodies, .start = csv_start,
+     .frame = csv_frame},
+    {".npz", .capture = s2_moment_capture, .arrays = true, .frame = npz_frame,
+     .finish = npz_finish},
+    {".h5", .capture = s2_moment_capture, .arrays = true, .frame = track_frame,
+     .finish = track_finish},
+    {".s2d", .stream = true, .capture = s2_moment_capture, .start = s2d_start, .frame = s2d_frame,
+     .plot = s2d_plot, .finish = s2d_finish},
+    {".html", .stream = true, .capture = s2_moment_capture, .available = s2_html_available,
+     .start = html_start, .frame = html_frame, .plot = html_plot, .finish = html_finish},
+    {".svg", .picture = true, .capture = s2_moment_capture, .wants = picture_wants,
+     .frame = picture_frame, .finish = svg_finish},
+    {".png", .picture = true, .foreign = true, .capture = s2_moment_capture,
+     .available = s2_canvas_available, .wants = picture_wants, .frame = picture_frame,
+     .finish = png_finish},
+    {".gif", .foreign = true, .capture = s2_moment_capture, .gif = true,
+     .available = s2_video_available, .wants = video_wants, .frame = video_frame,
+     .finish = video_finish},
+    {".mp4", .foreign = true, .capture = s2_moment_capture, .available = s2_video_available,
+     .wants = video_wants, .frame = video_frame, .finish = video_finish},
+};
+enum { SINKS = sizeof sinks / sizeof sinks[0] };
+
+// ---- Recorders ----------------------------------------------------------------------------------
 
 static void *copy_of(const void *from, size_t bytes) {
   return from == NULL ? NULL : memcpy(s2_memory_take(bytes), from, bytes);
 }
 
-static S2Status check_options(const S2RecordOptions *options) {
+static S2Status recorder_check_options(const S2RecordOptions *options) {
   if (!(options->fps > 0) || !isfinite(options->fps) || !(options->speed > 0) ||
       !isfinite(options->speed)) {
     return s2_error(S2_INVALID, "fps and speed of a video are %g and %g, must be > 0 and finite",
@@ -78,24 +251,6 @@ static S2Status check_options(const S2RecordOptions *options) {
   return s2_ok();
 }
 
-// Can this build write such files? Told before the file is emptied.
-static S2Status check_format(Format format, const char *path, S2Video *video) {
-  switch (format) {
-  case HTML:
-    return s2_html_available();
-  case NPZ:
-  case HDF5:
-    return s2_data_check_path(path);
-  case PNG:
-    return s2_cairo_available();
-  case GIF:
-  case MP4:
-    return s2_video_open(video, format == GIF);
-  default:
-    return s2_ok();
-  }
-}
-
 S2Status s2_recorder_open(const char *path, S2Recorder **recorder) {
   return s2_recorder_open_with(path, NULL, recorder);
 }
@@ -103,58 +258,61 @@ S2Status s2_recorder_open(const char *path, S2Recorder **recorder) {
 typedef struct Making {
   const char *path;
   const S2RecordOptions *options;
-  Format format;
+  const Sink *sink;
   S2Output output;
-  S2Video video;
   S2Recorder *recorder;
 } Making;
 
-static S2Status make(void *user) {
+static S2Status recorder_make(void *user) {
   Making *making = user;
   const S2RecordOptions *used = making->options;
   S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
-  opened->format = making->format;
+  opened->sink = making->sink;
+  // Lists of the options belong to the caller: they are copied.
   opened->options = *used;
   opened->options.trail_bodies = opened->trail_bodies =
       copy_of(used->trail_bodies, sizeof(S2BodyId) * (size_t)used->trail_count);
   opened->options.strobe_times = opened->strobe_times =
       copy_of(used->strobe_times, sizeof(double) * (size_t)used->strobe_count);
-  if (is_picture(opened->format) && used->draw.width == 0) {
+  // Videos have widths of their own, and choose later.
+  if (opened->sink->picture && used->draw.width == 0) {
     opened->options.draw.width = s2_draw_options().width;
   }
   opened->path = copy_of(making->path, strlen(making->path) + 1);
   opened->output = making->output;
-  opened->video = making->video;
-  if (opened->format == NPZ || opened->format == HDF5) {
-    opened->track = s2_track_new();
-  }
+  opened->video.gif = making->sink->gif;
+  opened->track = making->sink->arrays ? s2_track_new() : NULL;
   making->recorder = opened;
   return s2_ok();
 }
 
 S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
                                S2Recorder **recorder) {
-  static const char *const suffixes[FORMATS] = {
-      [CSV] = ".csv", [NPZ] = ".npz", [HDF5] = ".h5", [S2D] = ".s2d", [HTML] = ".html",
-      [SVG] = ".svg", [PNG] = ".png", [GIF] = ".gif", [MP4] = ".mp4"};
   *recorder = NULL;
   const S2RecordOptions defaults = s2_record_options();
   const S2RecordOptions *used = options == NULL ? &defaults : options;
-  int format = 0;
-  Making making = {.path = path, .options = used};
-  S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
-  making.format = (Format)format;
-  S2_TRY(check_options(used));
-  S2_TRY(check_format(making.format, path, &making.video));
-  S2_TRY(is_stream(making.format) ? s2_output_open(&making.output, path)
-                                  : s2_output_open_whole(&making.output, path));
-  S2Status made = s2_memory_building(make, &making);
+  // The suffix picks the format.
+  const char *suffixes[SINKS];
+  for (int i = 0; i < SINKS; i++) {
+    suffixes[i] = sinks[i].suffix;
+  }
+  int index = 0;
+  S2_TRY(s2_suffix_find(path, suffixes, SINKS, &index));
+  const Sink *sink = &sinks[index];
+  Making making = {.path = path, .options = used, .sink = sink};
+  // All that can be refused is refused before the file is touched.
+  S2_TRY(recorder_check_options(used));
+  if (sink->arrays) {
+    S2_TRY(s2_data_check_path(path));
+  } else if (sink->available != NULL) {
+    S2_TRY(sink->available());
+  }
+  S2_TRY(sink->stream ? s2_output_open(&making.output, path)
+                      : s2_output_open_whole(&making.output, path));
+  S2Status made = s2_memory_building(recorder_make, &making);
   if (made.code != S2_OK) {
     s2_output_abandon(&making.output);
     return made;
-  }
-  if (making.format == CSV) {
-    s2_csv_header(&making.recorder->output);
   }
   *recorder = making.recorder;
   return s2_ok();
@@ -195,67 +353,25 @@ void s2_recorder_set(S2Recorder *recorder, int channel, double value) {
   }
 }
 
-// With the first frame, or the end: what is known of the run comes before it.
-static S2Status start(S2Recorder *recorder) {
-  if (recorder->started) {
-    return s2_ok();
-  }
+// What is known of the run comes before the first frame.
+static S2Status recorder_start(S2Recorder *recorder) {
+  bool first = !recorder->started && recorder->sink->start != NULL;
   recorder->started = true;
-  if (recorder->format == S2D) {
-    s2_s2d_start(&recorder->writer, &recorder->output, &recorder->run);
-  } else if (recorder->format == HTML) {
-    return s2_html_start(&recorder->html, &recorder->output, &recorder->run);
-  }
-  return s2_ok();
-}
-
-static S2Status too_long(const S2Recorder *recorder) {
-  return s2_error(S2_IO,
-                  "'%s': an .npz file holds less than 4 GB; record every nth step, or .h5 or .s2d",
-                  s2_path_tail(recorder->output.path));
+  return first ? recorder->sink->start(recorder) : s2_ok();
 }
 
 static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
-  S2_TRY(start(recorder));
-  switch (recorder->format) {
-  case CSV:
-    s2_csv_frame(&recorder->output, moment);
-    break;
-  case HTML:
-    S2_TRY(s2_html_frame(&recorder->html, &recorder->output, moment));
-    break;
-  case S2D:
-    S2_TRY(s2_s2d_frame(&recorder->writer, &recorder->output, moment));
-    break;
-  case NPZ:
-    if (s2_track_bytes(recorder->track) > MOST_BYTES) {
-      return too_long(recorder);
-    }
-    return s2_track_frame(recorder->track, moment);
-  case HDF5:
-    return s2_track_frame(recorder->track, moment);
-  case SVG:
-  case PNG:
-    return s2_album_add(&recorder->album, moment, &recorder->options);
-  case GIF:
-  case MP4:
-    return s2_video_add(&recorder->video, moment, &recorder->options);
-  case FORMATS:
-    return s2_ok();
-  }
+  S2_TRY(recorder_start(recorder));
+  S2_TRY(recorder->sink->frame(recorder, moment));
   // Whole frames reach the file one by one: whatever ends this process, they are there.
-  return s2_output_flush(&recorder->output);
+  return recorder->sink->stream ? s2_output_flush(&recorder->output) : s2_ok();
 }
 
-// Most steps lie between the frames of a picture or video.
 static bool is_wanted(const S2Recorder *recorder, double time) {
   if (time < recorder->options.from - LATE || time > recorder->options.to + LATE) {
     return false;
   }
-  if (is_picture(recorder->format)) {
-    return s2_album_wants(&recorder->album, time, &recorder->options);
-  }
-  return !is_video(recorder->format) || s2_video_wants(&recorder->video, time, &recorder->options);
+  return recorder->sink->wants == NULL || recorder->sink->wants(recorder, time);
 }
 
 static S2Status no_memory(const S2Recorder *recorder) {
@@ -279,121 +395,48 @@ typedef struct Adding {
   const S2Moment *moment; // ... or this
 } Adding;
 
-static S2Status add(void *user) {
+static S2Status recorder_add(void *user) {
   const Adding *adding = user;
   S2Recorder *recorder = adding->recorder;
   if (adding->world == NULL) {
     return write_moment(recorder, adding->moment);
   }
-  S2_TRY(recorder->format == CSV ? s2_moment_capture_bodies(&recorder->moment, adding->world)
-                                 : s2_moment_capture(&recorder->moment, adding->world));
+  S2_TRY(recorder->sink->capture(&recorder->moment, adding->world));
   return write_moment(recorder, &recorder->moment);
 }
 
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world) {
   Adding adding = {recorder, world, NULL};
-  return is_wanted(recorder, s2_world_time(world)) ? within_memory(recorder, add, &adding)
+  return is_wanted(recorder, s2_world_time(world)) ? within_memory(recorder, recorder_add, &adding)
                                                    : s2_ok();
 }
 
 S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment) {
   Adding adding = {recorder, NULL, moment};
-  return is_wanted(recorder, moment->time) ? within_memory(recorder, add, &adding) : s2_ok();
+  return is_wanted(recorder, moment->time) ? within_memory(recorder, recorder_add, &adding)
+                                           : s2_ok();
 }
 
 bool s2_recorder_holds_plots(const S2Recorder *recorder) {
-  return recorder->format == S2D || recorder->format == HTML;
+  return recorder->sink->plot != NULL;
 }
 
 S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *svg) {
   if (!s2_recorder_holds_plots(recorder)) {
     return s2_error(S2_INVALID, "only .html and .s2d recordings hold plots");
   }
-  S2_TRY(start(recorder));
-  if (recorder->format == HTML) {
-    S2_TRY(s2_html_plot(&recorder->html, &recorder->output, name, svg));
-  } else {
-    S2_TRY(s2_s2d_plot(&recorder->writer, &recorder->output, name, svg));
-  }
+  S2_TRY(recorder_start(recorder));
+  S2_TRY(recorder->sink->plot(recorder, name, svg));
   return s2_output_flush(&recorder->output);
 }
 
-static S2Status gather(void *user) {
+static S2Status recorder_finish(void *user) {
   S2Recorder *recorder = user;
-  s2_run_copy(&recorder->set.run, &recorder->run);
-  return s2_track_arrays(recorder->track, &recorder->set);
-}
-
-static S2Status write_track(S2Recorder *recorder, bool *whole) {
-  bool ended = recorder->format == NPZ && s2_track_bytes(recorder->track) > MOST_BYTES;
-  S2Status gathered = s2_memory_guarded(gather, recorder);
-  if (gathered.code == S2_MEMORY) {
-    return gathered;
-  }
-  S2Status status = s2_data_write(&recorder->set, recorder->output.path, &recorder->output);
-  *whole = status.code == S2_OK;
-  if (*whole) {
-    return ended ? too_long(recorder) : gathered;
-  }
-  return status;
-}
-
-static S2Status make_scene(void *user) {
-  S2Recorder *recorder = user;
-  return s2_album_scene(&recorder->album, &recorder->options, &recorder->scene);
-}
-
-static S2Status write_picture(S2Recorder *recorder) {
-  S2Status made = s2_memory_building(make_scene, recorder);
-  if (made.code == S2_MEMORY) {
-    recorder->scene = (S2Scene){0}; // what was in it is gone
-  }
-  S2_TRY(made);
-  if (recorder->format == PNG) {
-    return s2_png_write(&recorder->output, &recorder->scene);
-  }
-  s2_svg_write(&recorder->output, &recorder->scene);
-  return s2_ok();
-}
-
-static S2Status write_video(S2Recorder *recorder) {
-  const S2Output *output = &recorder->output; // holds the place for ffmpeg
-  const char *path = output->part != NULL ? output->part : recorder->path;
-  S2Status status = s2_video_write(&recorder->video, path, &recorder->options);
-  if (status.code == S2_OK) {
-    return status;
-  }
-  if (output->part == NULL) {
-    (void)remove(path); // half a video is none
-  }
-  return s2_error(status.code, "cannot write '%s': %s", s2_path_tail(recorder->path),
-                  status.message);
-}
-
-typedef struct Finishing {
-  S2Recorder *recorder;
-  bool whole; // is there a file, be it one that lacks its end?
-} Finishing;
-
-static S2Status finish(void *user) {
-  Finishing *finishing = user;
-  S2Recorder *recorder = finishing->recorder;
-  bool *whole = &finishing->whole;
-  *whole = is_stream(recorder->format);
-  S2_TRY(start(recorder));
-  S2Status status = s2_ok();
-  if (recorder->format == S2D) {
-    s2_s2d_end(&recorder->writer, &recorder->output);
-  } else if (recorder->format == HTML) {
-    status = s2_html_end(&recorder->html, &recorder->output);
-  } else if (recorder->track != NULL) {
-    return write_track(recorder, whole);
-  } else if (is_picture(recorder->format)) {
-    status = write_picture(recorder);
-  } else if (is_video(recorder->format)) {
-    status = write_video(recorder);
-  }
-  *whole = *whole || status.code == S2_OK;
+  const Sink *sink = recorder->sink;
+  recorder->whole = sink->stream;
+  S2_TRY(recorder_start(recorder));
+  S2Status status = sink->finish != NULL ? sink->finish(recorder) : s2_ok();
+  recorder->whole = recorder->whole || status.code == S2_OK;
   return status;
 }
 
@@ -401,16 +444,16 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   if (recorder == NULL) {
     return s2_ok();
   }
-  // Of other programs and libraries nothing may be left in the middle.
-  bool foreign = is_video(recorder->format) || recorder->format == PNG;
-  Finishing finishing = {.recorder = recorder};
-  S2Status finished = foreign ? finish(&finishing) : s2_memory_guarded(finish, &finishing);
-  if (!finishing.whole) {
+  // The end of the file; one that is not worth keeping goes.
+  S2Status finished = recorder->sink->foreign ? recorder_finish(recorder)
+                                              : s2_memory_guarded(recorder_finish, recorder);
+  if (!recorder->whole) {
     s2_output_abandon(&recorder->output);
   }
   if (finished.code == S2_OK && recorder->exhausted) {
     finished = no_memory(recorder);
   }
+  // Failures that a buffer held back show here.
   S2Status closed = s2_output_close(&recorder->output);
   s2_html_free(&recorder->html);
   s2_s2d_free(&recorder->writer);

@@ -53,12 +53,13 @@ static S2Status check_titles(void *user) {
   return status;
 }
 
-static S2Status make(void *user) {
+static S2Status rows_make(void *user) {
   Making *making = user;
   S2Rows *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->format = making->format;
   opened->output = making->output;
   opened->width = making->count;
+  // Titles one behind the other, each with its 0.
   size_t bytes = 0;
   for (int i = 0; i < making->count; i++) {
     bytes += strlen(making->titles[i].name) + strlen(making->titles[i].unit) + 2;
@@ -82,10 +83,11 @@ S2Status s2_rows_open(const char *path, int count, const S2RowTitle *titles, S2R
   int format = 0;
   S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
   Making making = {.path = path, .count = count, .titles = titles, .format = (Format)format};
+  // All that can be refused is refused before the file is touched.
   S2_TRY(s2_memory_building(check_titles, &making));
   S2_TRY(format == CSV ? s2_output_open(&making.output, path)
                        : s2_output_open_whole(&making.output, path));
-  S2Status made = s2_memory_building(make, &making);
+  S2Status made = s2_memory_building(rows_make, &making);
   if (made.code != S2_OK) {
     s2_output_abandon(&making.output);
     return made;
@@ -101,7 +103,7 @@ void s2_rows_run(S2Rows *rows, const S2Run *run) {
   s2_run_copy(&rows->run, run);
 }
 
-static S2Status write_row(S2Rows *rows, const double *values) {
+static S2Status rows_write_row(S2Rows *rows, const double *values) {
   for (int i = 0; i < rows->width; i++) {
     char text[S2_NUMBER_SIZE];
     s2_number_exact(text, values[i]);
@@ -123,12 +125,13 @@ static bool is_full(const S2Rows *rows) {
 
 S2Status s2_rows_add(S2Rows *rows, const double *values) {
   if (rows->format == CSV) {
-    return write_row(rows, values);
+    return rows_write_row(rows, values);
   }
   size_t width = (size_t)rows->width;
   if (is_full(rows)) {
     return too_long(rows);
   }
+  // Rows are kept until the end; memory doubles.
   if (rows->rows == rows->capacity) {
     size_t capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
     size_t bytes = capacity * width * sizeof *rows->values;
@@ -149,7 +152,7 @@ typedef struct Gathering {
   S2DataSet set;
 } Gathering;
 
-static S2Status gather(void *user) {
+static S2Status rows_gather(void *user) {
   Gathering *gathering = user;
   const S2Rows *rows = gathering->rows;
   s2_run_copy(&gathering->set.run, &rows->run);
@@ -168,7 +171,7 @@ static S2Status gather(void *user) {
 
 static S2Status write_arrays(S2Rows *rows) {
   Gathering gathering = {.rows = rows};
-  S2_TRY(s2_memory_building(gather, &gathering));
+  S2_TRY(s2_memory_building(rows_gather, &gathering));
   S2Status status = s2_data_write(&gathering.set, rows->output.path, &rows->output);
   s2_data_free(&gathering.set);
   return status;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static char *copy(const char *text, size_t size) {
+static char *run_copy(const char *text, size_t size) {
   char *result = s2_memory_take(size + 1);
   memcpy(result, text, size);
   result[size] = '\0';
@@ -13,8 +13,8 @@ void s2_run_add_bytes(S2Run *run, const char *key, size_t key_size, const char *
                       size_t value_size) {
   int at = s2_array_push(run->entries);
   run->entries.at[at] = (S2RunEntry){0}; // sound, should memory run out below
-  run->entries.at[at].key = copy(key, key_size);
-  run->entries.at[at].value = copy(value, value_size);
+  run->entries.at[at].key = run_copy(key, key_size);
+  run->entries.at[at].value = run_copy(value, value_size);
 }
 
 void s2_run_add(S2Run *run, const char *key, const char *value) {

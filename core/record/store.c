@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-static S2Status failure(const char *what) {
+static S2Status store_failure(const char *what) {
   return s2_error(S2_IO, "cannot %s the temporary file of the video: %s", what,
                   strerror(errno != 0 ? errno : EIO));
 }
@@ -16,7 +16,7 @@ S2Status s2_store_add(S2Store *store, const S2Moment *moment) {
   if (store->file == NULL) {
     store->file = tmpfile();
     if (store->file == NULL) {
-      return failure("make");
+      return store_failure("make");
     }
   }
   bool good = fwrite(moment, sizeof *moment, 1, store->file) == 1;
@@ -25,13 +25,13 @@ S2Status s2_store_add(S2Store *store, const S2Moment *moment) {
                   fwrite(moment->field.at, sizeof *moment->field.at, (size_t)moment->field.count,  \
                          store->file) == (size_t)moment->field.count);
   FOR_ARRAYS(WRITE)
-  return good ? s2_ok() : failure("write");
+  return good ? s2_ok() : store_failure("write");
 }
 
 S2Status s2_store_rewind(S2Store *store) {
   errno = 0;
   if (store->file != NULL && (fflush(store->file) != 0 || fseek(store->file, 0, SEEK_SET) != 0)) {
-    return failure("write");
+    return store_failure("write");
   }
   return s2_ok();
 }
@@ -40,6 +40,7 @@ S2Status s2_store_next(S2Store *store, S2Moment *moment) {
   S2Moment head;
   errno = 0;
   bool good = fread(&head, sizeof head, 1, store->file) == 1;
+  // Numbers, then the arrays, into memory the moment has already.
   if (good) {
     moment->settings = head.settings;
     moment->time = head.time;
@@ -55,7 +56,7 @@ S2Status s2_store_next(S2Store *store, S2Moment *moment) {
            fread(moment->field.at, sizeof *moment->field.at, count, store->file) == count;         \
   }
   FOR_ARRAYS(READ)
-  return good ? s2_ok() : failure("read");
+  return good ? s2_ok() : store_failure("read");
 }
 
 void s2_store_close(S2Store *store) {

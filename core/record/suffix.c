@@ -18,13 +18,6 @@ S2Status s2_suffix_find(const char *path, const char *const *known, int count, i
     strncat(list, i == 0 ? "" : ", ", sizeof list - 1 - strlen(list));
     strncat(list, known[i], sizeof list - 1 - strlen(list));
   }
-  static const char *const planned[] = {".json"};
-  for (size_t i = 0; i < sizeof planned / sizeof planned[0]; i++) {
-    if (strcasecmp(suffix, planned[i]) == 0) {
-      return s2_error(S2_UNAVAILABLE, "%s files are not available yet (known: %s)", planned[i],
-                      list);
-    }
-  }
   if (suffix[0] == '\0') {
     return s2_error(S2_INVALID, "'%s' has no suffix that tells its format (known: %s)",
                     s2_path_tail(path), list);

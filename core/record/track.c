@@ -55,35 +55,35 @@ static bool reserve_bytes(S2Track *track, Column *column, size_t count, size_t s
   return track->status.code == S2_OK;
 }
 
-static bool reserve(S2Track *track, Column *column, size_t count) {
+static bool track_reserve(S2Track *track, Column *column, size_t count) {
   return reserve_bytes(track, column, count, sizeof(double));
 }
 
-static void append(S2Track *track, Column *column, size_t count, const double *numbers) {
-  if (reserve(track, column, count)) {
+static void track_append(S2Track *track, Column *column, size_t count, const double *numbers) {
+  if (track_reserve(track, column, count)) {
     memcpy(column->numbers + column->count, numbers, count * sizeof *numbers);
     column->count += count;
   }
 }
 
 static void append_integer(S2Track *track, Column *column, int64_t value) {
-  if (reserve(track, column, 1)) {
+  if (track_reserve(track, column, 1)) {
     column->integers[column->count++] = value;
   }
 }
 
 // Fills up with nan.
-static void pad(S2Track *track, Column *column, size_t count) {
+static void track_pad(S2Track *track, Column *column, size_t count) {
   const double none = (double)NAN;
   while (column->count < count && track->status.code == S2_OK) {
-    append(track, column, 1, &none);
+    track_append(track, column, 1, &none);
   }
 }
 
 // ---- Bodies -----------------------------------------------------------------------------------
 
 // Gives each frame room for `stride` bodies, or takes room away, in place: there is room.
-static void restride(Column *column, size_t frames, size_t from, size_t to, size_t used) {
+static void track_restride(Column *column, size_t frames, size_t from, size_t to, size_t used) {
   size_t row = 3 * sizeof(double);
   for (size_t i = 0; i < frames && to < from; i++) {
     memmove(column->numbers + 3 * i * to, column->numbers + 3 * i * from, used * row);
@@ -100,7 +100,7 @@ static void restride(Column *column, size_t frames, size_t from, size_t to, size
 
 // Where a body is kept. `after` is where the body before it in the world is: most often it is the
 // next one.
-static int place_of(S2Track *track, const S2MomentBody *body, int after) {
+static int track_place_of(S2Track *track, const S2MomentBody *body, int after) {
   int count = track->bodies.count;
   bool is_new = body->id.serial > track->newest; // serials grow
   for (int i = 0; i < count && !is_new; i++) {
@@ -117,28 +117,32 @@ static int place_of(S2Track *track, const S2MomentBody *body, int after) {
 }
 
 static void add_poses(S2Track *track, const S2Moment *moment) {
+  // A column for each body that was ever there: found or added, with all memory in hand.
   s2_array_reserve(track->places, moment->bodies.count);
   s2_array_reserve(track->bodies, track->bodies.count + moment->bodies.count); // none fails below
   int *places = track->places.at;
   int before = track->bodies.count, after = -1;
   for (int i = 0; i < moment->bodies.count; i++) {
-    after = places[i] = place_of(track, &moment->bodies.at[i], after);
+    after = places[i] = track_place_of(track, &moment->bodies.at[i], after);
   }
+  // Rows have room for more bodies than there are; what is too narrow is doubled.
   size_t stride = track->stride < 1 ? 1 : track->stride;
   while (stride < (size_t)track->bodies.count) {
     stride *= 2;
   }
   // For the frames there are, with that stride, and one more.
   size_t more = 3 * stride * (track->frames + 1) - track->q.count;
-  if (!reserve(track, &track->q, more) || !reserve(track, &track->v, more)) {
+  if (!track_reserve(track, &track->q, more) || !track_reserve(track, &track->v, more)) {
     track->bodies.count = before;
     return;
   }
+  // Rows before get the new width, from the last to the first.
   if (stride != track->stride) {
-    restride(&track->q, track->frames, track->stride, stride, (size_t)before);
-    restride(&track->v, track->frames, track->stride, stride, (size_t)before);
+    track_restride(&track->q, track->frames, track->stride, stride, (size_t)before);
+    track_restride(&track->v, track->frames, track->stride, stride, (size_t)before);
     track->stride = stride;
   }
+  // A new row: nan where no body is.
   double *q = track->q.numbers + track->q.count, *v = track->v.numbers + track->v.count;
   for (size_t k = 0; k < 3 * stride; k++) {
     q[k] = v[k] = (double)NAN;
@@ -154,16 +158,17 @@ static void add_poses(S2Track *track, const S2Moment *moment) {
 // ---- Frames -----------------------------------------------------------------------------------
 
 static bool reserve_contacts(S2Track *track, size_t count) {
-  return reserve(track, &track->contact_frame, count) &&
-         reserve(track, &track->contact_bodies, 2 * count) &&
-         reserve(track, &track->contact_point, 2 * count) &&
-         reserve(track, &track->contact_normal, 2 * count) &&
-         reserve(track, &track->contact_gap, count) &&
-         reserve(track, &track->contact_impulse, 2 * count) &&
+  return track_reserve(track, &track->contact_frame, count) &&
+         track_reserve(track, &track->contact_bodies, 2 * count) &&
+         track_reserve(track, &track->contact_point, 2 * count) &&
+         track_reserve(track, &track->contact_normal, 2 * count) &&
+         track_reserve(track, &track->contact_gap, count) &&
+         track_reserve(track, &track->contact_impulse, 2 * count) &&
          reserve_bytes(track, &track->contact_sliding, count, 1);
 }
 
 static void add_contacts(S2Track *track, const S2Moment *moment) {
+  // One row a contact, in arrays side by side.
   append_integer(track, &track->contacts, moment->contacts.count);
   size_t count = (size_t)moment->contacts.count;
   if (count == 0 || !reserve_contacts(track, count)) {
@@ -214,8 +219,8 @@ static void add_channels(S2Track *track, const S2Moment *moment) {
       memcpy(added->unit, moment->channels.at[i].unit, sizeof added->unit);
     }
     Channel *channel = &track->channels.at[known];
-    pad(track, &channel->values, track->frames);
-    append(track, &channel->values, 1, &moment->channels.at[i].value);
+    track_pad(track, &channel->values, track->frames);
+    track_append(track, &channel->values, 1, &moment->channels.at[i].value);
   }
 }
 
@@ -223,10 +228,10 @@ S2Status s2_track_frame(S2Track *track, const S2Moment *moment) {
   S2_TRY(track->status);
   const double energies[3] = {moment->kinetic, moment->potential,
                               moment->kinetic + moment->potential};
-  append(track, &track->time, 1, &moment->time);
-  append(track, &track->energy, 3, energies);
-  append(track, &track->momentum, 3, moment->momentum);
-  append(track, &track->residual, 1, &moment->residual);
+  track_append(track, &track->time, 1, &moment->time);
+  track_append(track, &track->energy, 3, energies);
+  track_append(track, &track->momentum, 3, moment->momentum);
+  track_append(track, &track->residual, 1, &moment->residual);
   add_poses(track, moment);
   add_contacts(track, moment);
   add_channels(track, moment);
@@ -247,8 +252,8 @@ uint64_t s2_track_bytes(const S2Track *track) {
 // ---- Arrays -----------------------------------------------------------------------------------
 
 // An array whose values are those of the column.
-static void add_column(S2DataSet *set, const char *name, const char *unit, S2DataType type,
-                       const Column *column, int axes, const size_t *shape) {
+static void track_add_column(S2DataSet *set, const char *name, const char *unit, S2DataType type,
+                             const Column *column, int axes, const size_t *shape) {
   const size_t none[S2_DATA_AXES] = {0};
   S2DataArray *array = s2_data_add(set, name, unit, type, axes, none);
   memcpy(array->shape, shape, (size_t)axes * sizeof *shape);
@@ -262,23 +267,23 @@ static void add_column(S2DataSet *set, const char *name, const char *unit, S2Dat
 static void add_pose_array(S2DataSet *set, const char *name, Column *column, const S2Track *track) {
   size_t bodies = (size_t)track->bodies.count;
   const size_t shape[3] = {track->frames, bodies, 3};
-  restride(column, track->frames, track->stride, bodies, bodies);
+  track_restride(column, track->frames, track->stride, bodies, bodies);
   // Each body has an angle and a place: no one unit.
-  add_column(set, name, name[0] == 'q' ? "rad, m, m" : "rad/s, m/s, m/s", S2_DATA_NUMBER, column, 3,
-             shape);
+  track_add_column(set, name, name[0] == 'q' ? "rad, m, m" : "rad/s, m/s, m/s", S2_DATA_NUMBER,
+                   column, 3, shape);
 }
 
 enum { CHANNEL_SIZE = S2_NAME_SIZE + 24 }; // bytes, with what is put before a name
 
 static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
   const size_t rows[2] = {track->rows, 2};
-  add_column(set, "contact_frame", "", S2_DATA_INTEGER, &track->contact_frame, 1, rows);
-  add_column(set, "contact_bodies", "", S2_DATA_INTEGER, &track->contact_bodies, 2, rows);
-  add_column(set, "contact_point", "m", S2_DATA_NUMBER, &track->contact_point, 2, rows);
-  add_column(set, "contact_normal", "", S2_DATA_NUMBER, &track->contact_normal, 2, rows);
-  add_column(set, "contact_gap", "m", S2_DATA_NUMBER, &track->contact_gap, 1, rows);
-  add_column(set, "contact_impulse", "N s", S2_DATA_NUMBER, &track->contact_impulse, 2, rows);
-  add_column(set, "contact_sliding", "", S2_DATA_FLAG, &track->contact_sliding, 1, rows);
+  track_add_column(set, "contact_frame", "", S2_DATA_INTEGER, &track->contact_frame, 1, rows);
+  track_add_column(set, "contact_bodies", "", S2_DATA_INTEGER, &track->contact_bodies, 2, rows);
+  track_add_column(set, "contact_point", "m", S2_DATA_NUMBER, &track->contact_point, 2, rows);
+  track_add_column(set, "contact_normal", "", S2_DATA_NUMBER, &track->contact_normal, 2, rows);
+  track_add_column(set, "contact_gap", "m", S2_DATA_NUMBER, &track->contact_gap, 1, rows);
+  track_add_column(set, "contact_impulse", "N s", S2_DATA_NUMBER, &track->contact_impulse, 2, rows);
+  track_add_column(set, "contact_sliding", "", S2_DATA_FLAG, &track->contact_sliding, 1, rows);
 }
 
 // A name that the formats can hold and that is free: of those that the script chose there is no
@@ -286,6 +291,7 @@ static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
 static void pick_name(const S2DataSet *set, const char *wanted, char name[CHANNEL_SIZE]) {
   static const char *const kept[] = {"", ".", "units", "run"};
   snprintf(name, CHANNEL_SIZE, "%s", wanted);
+  // Names that mean something to readers, or are there already, get "channel_" before them.
   for (int i = 0;; i++) {
     for (char *at = strchr(name, '/'); at != NULL; at = strchr(at, '/')) {
       *at = '_'; // in .h5 there are groups before it
@@ -312,7 +318,8 @@ static void add_channel_arrays(S2DataSet *set, const S2Track *track) {
     pick_name(set, channel->name, name);
     size_t count = channel->values.count;
     if (count >= track->frames) {
-      add_column(set, name, channel->unit, S2_DATA_NUMBER, &channel->values, 1, &track->frames);
+      track_add_column(set, name, channel->unit, S2_DATA_NUMBER, &channel->values, 1,
+                       &track->frames);
       continue;
     }
     // It was not in the last frames.
@@ -324,11 +331,12 @@ static void add_channel_arrays(S2DataSet *set, const S2Track *track) {
   }
 }
 
-static void clear(S2Track *track) {
+static void track_clear(S2Track *track) {
   for (int i = 0; i < track->channels.count; i++) {
     s2_spill_free(&track->channels.at[i].values.bytes);
   }
   s2_array_free(track->channels);
+  // All columns, in memory or in files.
   Column *const columns[] = {&track->time,
                              &track->energy,
                              &track->momentum,
@@ -352,15 +360,16 @@ static void clear(S2Track *track) {
 }
 
 S2Status s2_track_arrays(S2Track *track, S2DataSet *set) {
+  // Frames, then bodies, contacts and channels, in the order of docs/lua.md.
   const size_t frames[2] = {track->frames, 3}, bodies = (size_t)track->bodies.count;
-  add_column(set, "time", "s", S2_DATA_NUMBER, &track->time, 1, frames);
+  track_add_column(set, "time", "s", S2_DATA_NUMBER, &track->time, 1, frames);
   add_pose_array(set, "q", &track->q, track);
   add_pose_array(set, "v", &track->v, track);
-  add_column(set, "energy", "J", S2_DATA_NUMBER, &track->energy, 2, frames);
-  add_column(set, "momentum", "kg m^2/s, kg m/s, kg m/s", S2_DATA_NUMBER, &track->momentum, 2,
-             frames);
-  add_column(set, "residual", "", S2_DATA_NUMBER, &track->residual, 1, frames);
-  add_column(set, "contacts", "", S2_DATA_INTEGER, &track->contacts, 1, frames);
+  track_add_column(set, "energy", "J", S2_DATA_NUMBER, &track->energy, 2, frames);
+  track_add_column(set, "momentum", "kg m^2/s, kg m/s, kg m/s", S2_DATA_NUMBER, &track->momentum, 2,
+                   frames);
+  track_add_column(set, "residual", "", S2_DATA_NUMBER, &track->residual, 1, frames);
+  track_add_column(set, "contacts", "", S2_DATA_INTEGER, &track->contacts, 1, frames);
   int64_t *serials = s2_data_add(set, "serial", "", S2_DATA_INTEGER, 1, &bodies)->values;
   for (size_t i = 0; i < bodies; i++) {
     serials[i] = track->bodies.at[i].serial;
@@ -376,7 +385,7 @@ S2Status s2_track_arrays(S2Track *track, S2DataSet *set) {
 
 void s2_track_free(S2Track *track) {
   if (track != NULL) {
-    clear(track);
+    track_clear(track);
     s2_memory_free(track);
   }
 }

@@ -107,7 +107,7 @@ static bool send_news(S2Server *server, S2Connection *connection, double now) {
   return found;
 }
 
-static void release(S2Server *server, S2Connection *connection) {
+static void connection_release(S2Server *server, S2Connection *connection) {
   pthread_mutex_lock(&server->mutex);
   server->clients[connection->client] = (S2ServerClient){.gone = true};
   pthread_cond_signal(&server->asked);
@@ -118,7 +118,7 @@ static void say_goodbye(S2Server *server, S2Connection *connection, double now) 
   const unsigned char reason[2] = {(unsigned char)(connection->end >> 8),
                                    (unsigned char)connection->end};
   send_frame(connection, S2_SOCKET_CLOSE, reason, sizeof reason, now);
-  release(server, connection);
+  connection_release(server, connection);
   connection->state = S2_CONNECTION_ANSWERING;
 }
 
@@ -137,8 +137,8 @@ static void send_next(S2Server *server, S2Connection *connection, double now) {
   }
 }
 
-static void answer(S2Connection *connection, const char *status, const char *headers,
-                   const unsigned char *page, size_t page_size) {
+static void connection_answer(S2Connection *connection, const char *status, const char *headers,
+                              const unsigned char *page, size_t page_size) {
   enum { MOST = 1024 };
   S2ServerKept *out = &connection->out;
   s2_server_make_room(out, MOST);
@@ -153,23 +153,24 @@ static void answer(S2Connection *connection, const char *status, const char *hea
   connection->state = S2_CONNECTION_ANSWERING;
 }
 
-static void refuse(S2Connection *connection, const char *status, const char *reason) {
-  answer(connection, status,
-         strncmp(status, "426", 3) == 0
-             ? "Content-Type: text/plain; charset=utf-8\r\nSec-WebSocket-Version: 13\r\n"
-             : "Content-Type: text/plain; charset=utf-8\r\n",
-         (const unsigned char *)reason, strlen(reason));
+static void connection_refuse(S2Connection *connection, const char *status, const char *reason) {
+  connection_answer(connection, status,
+                    strncmp(status, "426", 3) == 0
+                        ? "Content-Type: text/plain; charset=utf-8\r\nSec-WebSocket-Version: 13\r\n"
+                        : "Content-Type: text/plain; charset=utf-8\r\n",
+                    (const unsigned char *)reason, strlen(reason));
 }
 
 // ---- Requests ---------------------------------------------------------------------------------
 
 static void serve_page(const S2Server *server, S2Connection *connection) {
-  answer(connection, "200 OK",
-         "Content-Type: text/html; charset=utf-8\r\nReferrer-Policy: no-referrer\r\n"
-         "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n"
-         "Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; "
-         "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; connect-src 'self'\r\n",
-         server->page, server->page_size);
+  connection_answer(
+      connection, "200 OK",
+      "Content-Type: text/html; charset=utf-8\r\nReferrer-Policy: no-referrer\r\n"
+      "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n"
+      "Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; "
+      "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; connect-src 'self'\r\n",
+      server->page, server->page_size);
 }
 
 static int take_place(S2Server *server) {
@@ -189,20 +190,24 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
                         double now) {
   static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
   enum { MOST = 200 };
+  // What a browser says (RFC 6455, 4.2.1); anything else is refused with a reason.
   const char *key = request->socket_key;
   if (request->socket_version == NULL || strcmp(request->socket_version, "13") != 0) {
-    refuse(connection, "426 Upgrade Required", "sim2d: only version 13 of websockets\n");
+    connection_refuse(connection, "426 Upgrade Required", "sim2d: only version 13 of websockets\n");
     return;
   }
   if (key == NULL || strlen(key) != S2_SOCKET_KEY || strspn(key, base64) != S2_SOCKET_KEY) {
-    refuse(connection, "400 Bad Request", "sim2d: no Sec-WebSocket-Key\n");
+    connection_refuse(connection, "400 Bad Request", "sim2d: no Sec-WebSocket-Key\n");
     return;
   }
+  // A place among the clients.
   connection->client = take_place(server);
   if (connection->client < 0) {
-    refuse(connection, "503 Service Unavailable", "sim2d: too many pages are watching this run\n");
+    connection_refuse(connection, "503 Service Unavailable",
+                      "sim2d: too many pages are watching this run\n");
     return;
   }
+  // The answer proves that the key was understood.
   char accept[S2_SOCKET_ACCEPT];
   s2_socket_accept(key, accept);
   S2ServerKept *out = &connection->out;
@@ -218,20 +223,22 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
 static void obey_request(S2Server *server, S2Connection *connection, size_t size, double now) {
   S2HttpRequest request;
   connection->since = now;
+  // Refused in this order: no request, a stranger, nothing there, not to be had like that.
   if (!s2_http_read((char *)connection->in, size, &request)) {
-    refuse(connection, "400 Bad Request", "sim2d: this is no request\n");
+    connection_refuse(connection, "400 Bad Request", "sim2d: this is no request\n");
   } else if (!may_enter(server, &request)) {
-    refuse(connection, "403 Forbidden",
-           "sim2d: open the whole address that was printed, with its ?token=...\n");
+    connection_refuse(connection, "403 Forbidden",
+                      "sim2d: open the whole address that was printed, with its ?token=...\n");
   } else if (strcmp(request.path, "/live") == 0 && request.upgrades) {
     open_client(server, connection, &request, now);
   } else if (strcmp(request.path, "/") != 0) {
-    refuse(connection, "404 Not Found", "sim2d: there is nothing here\n");
+    connection_refuse(connection, "404 Not Found", "sim2d: there is nothing here\n");
   } else if (strcmp(request.method, "GET") != 0) {
-    refuse(connection, "405 Method Not Allowed", "sim2d: only GET\n");
+    connection_refuse(connection, "405 Method Not Allowed", "sim2d: only GET\n");
   } else {
     serve_page(server, connection);
   }
+  // What follows the head stays.
   connection->got -= size;
   memmove(connection->in, connection->in + size, connection->got);
 }
@@ -240,7 +247,7 @@ static void obey_request(S2Server *server, S2Connection *connection, size_t size
 
 // Do both set the same thing, so that the later one makes the earlier one needless? The same words
 // up to the last but `values`.
-static bool replaces(const char *now, const char *before) {
+static bool connection_replaces(const char *now, const char *before) {
   static const struct {
     const char *verb;
     int words; // that have to be the same
@@ -259,12 +266,12 @@ static bool replaces(const char *now, const char *before) {
   return false;
 }
 
-static bool enqueue(S2Server *server, int client, const char *text, size_t size) {
+static bool connection_enqueue(S2Server *server, int client, const char *text, size_t size) {
   S2ServerCommand command = {.client = client};
   memcpy(command.text, text, size);
   if (server->count > 0) {
     S2ServerCommand *last = &server->queue[(server->first + server->count - 1) % S2_SERVER_QUEUE];
-    if (last->client == client && replaces(command.text, last->text)) {
+    if (last->client == client && connection_replaces(command.text, last->text)) {
       *last = command;
       return true;
     }
@@ -284,7 +291,7 @@ static bool take_text(S2Server *server, int client, const unsigned char *text, s
     }
   }
   pthread_mutex_lock(&server->mutex);
-  bool taken = size > 0 && enqueue(server, client, (const char *)text, size);
+  bool taken = size > 0 && connection_enqueue(server, client, (const char *)text, size);
   pthread_mutex_unlock(&server->mutex);
   return taken;
 }
@@ -327,9 +334,9 @@ static void obey_frames(S2Server *server, S2Connection *connection) {
 
 // ---- Connections ------------------------------------------------------------------------------
 
-static void drop(S2Server *server, S2Connection *connection) {
+static void connection_drop(S2Server *server, S2Connection *connection) {
   if (connection->state == S2_CONNECTION_CLIENT) {
-    release(server, connection);
+    connection_release(server, connection);
   }
   close(connection->socket);
   s2_memory_free(connection->out.at);
@@ -341,36 +348,40 @@ static bool would_block(void) {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-static void receive(S2Server *server, S2Connection *connection, double now) {
+static void connection_receive(S2Server *server, S2Connection *connection, double now) {
   if (connection->state == S2_CONNECTION_ENDING || connection->end != 0) {
     connection->got = 0; // nothing it says counts any more
   }
+  // As much as there is, and there is room for.
   ssize_t got = recv(connection->socket, connection->in + connection->got,
                      S2_SERVER_REQUEST - connection->got, 0);
   if (got <= 0) {
     if (got == 0 || !would_block()) {
-      drop(server, connection);
+      connection_drop(server, connection);
     }
     return;
   }
   connection->got += (size_t)got;
   connection->heard = now;
   connection->pinged = false;
+  // A request is waited for until its head is whole.
   if (connection->state == S2_CONNECTION_READING) {
     size_t size = s2_http_head_size((const char *)connection->in, connection->got);
     if (size > 0) {
       obey_request(server, connection, size, now);
     } else if (connection->got == S2_SERVER_REQUEST) {
       connection->since = now;
-      refuse(connection, "431 Request Header Fields Too Large", "sim2d: too long a request\n");
+      connection_refuse(connection, "431 Request Header Fields Too Large",
+                        "sim2d: too long a request\n");
     }
   }
+  // What follows its head may be frames already.
   if (connection->state == S2_CONNECTION_CLIENT) {
     obey_frames(server, connection);
   }
 }
 
-static void transmit(S2Server *server, S2Connection *connection, double now) {
+static void connection_transmit(S2Server *server, S2Connection *connection, double now) {
   while (is_sending(connection)) {
     size_t own = connection->out.size, sent = connection->sent;
     const unsigned char *at =
@@ -379,7 +390,7 @@ static void transmit(S2Server *server, S2Connection *connection, double now) {
     ssize_t taken = send(connection->socket, at, size, MSG_NOSIGNAL);
     if (taken < 0) {
       if (!would_block()) {
-        drop(server, connection);
+        connection_drop(server, connection);
       }
       return;
     }
@@ -394,7 +405,7 @@ static void transmit(S2Server *server, S2Connection *connection, double now) {
 }
 
 // s: when something has to happen although nothing was heard
-static double due(const S2Connection *connection) {
+static double connection_due(const S2Connection *connection) {
   switch (connection->state) {
   case S2_CONNECTION_READING:
     return connection->since + REQUEST_TIME;
@@ -409,25 +420,26 @@ static double due(const S2Connection *connection) {
   }
 }
 
-static void expire(S2Server *server, S2Connection *connection, double now) {
+static void connection_expire(S2Server *server, S2Connection *connection, double now) {
   if (connection->state == S2_CONNECTION_CLIENT && !is_sending(connection) && !connection->pinged) {
     connection->pinged = true;
     send_frame(connection, S2_SOCKET_PING, NULL, 0, now);
   } else {
-    drop(server, connection);
+    connection_drop(server, connection);
   }
 }
 
-static void attend(S2Server *server, S2Connection *connection, short events, double now) {
+static void connection_attend(S2Server *server, S2Connection *connection, short events,
+                              double now) {
   const short ended = POLLERR | POLLHUP | POLLNVAL;
   if ((events & (POLLIN | ended)) != 0 && connection->state != S2_CONNECTION_ANSWERING) {
-    receive(server, connection, now);
+    connection_receive(server, connection, now);
   }
   if (connection->socket >= 0 && (events & (POLLOUT | ended)) != 0) {
-    transmit(server, connection, now);
+    connection_transmit(server, connection, now);
   }
-  if (connection->socket >= 0 && now >= due(connection)) {
-    expire(server, connection, now);
+  if (connection->socket >= 0 && now >= connection_due(connection)) {
+    connection_expire(server, connection, now);
   }
 }
 
@@ -445,7 +457,7 @@ static S2Connection *find_place(S2Server *server, bool free_one) {
     }
   }
   if (oldest != NULL) {
-    drop(server, oldest);
+    connection_drop(server, oldest);
   }
   return oldest;
 }
@@ -456,6 +468,7 @@ bool s2_connections_set_flags(int file) {
 
 static void let_in(S2Server *server, double now) {
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
+    // As many as wait, but not for ever.
     int visitor = accept(server->listener, NULL, NULL);
     if (visitor < 0) {
       if (!would_block() && errno != ECONNABORTED) { // no more sockets
@@ -464,6 +477,7 @@ static void let_in(S2Server *server, double now) {
       }
       return;
     }
+    // The oldest that may go makes room; without one the visitor is sent away.
     S2Connection *connection = find_place(server, true);
     if (connection == NULL || !s2_connections_set_flags(visitor)) {
       close(visitor);
@@ -482,16 +496,19 @@ static void let_in(S2Server *server, double now) {
 // ---- The thread -------------------------------------------------------------------------------
 
 // Waits until something is to be done, or `until`, and does it.
-static void turn(S2Server *server, double until) {
+static void connection_turn(S2Server *server, double until) {
   enum { PIPE, LISTENER, FIRST };
   struct pollfd polled[FIRST + S2_SERVER_PLACES];
   double now = clock_now();
+  // The simulation's thread wakes us by a pipe; after a failure to accept nobody is let in for a
+  // while.
   polled[PIPE] = (struct pollfd){.fd = server->wake[0], .events = POLLIN};
   polled[LISTENER] =
       (struct pollfd){.fd = now < server->deaf ? -1 : server->listener, .events = POLLIN};
   if (now < server->deaf) {
     until = fmin(until, server->deaf);
   }
+  // Each connection says what it waits for, and until when.
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     S2Connection *connection = &server->connections[i];
     struct pollfd *of = &polled[FIRST + i];
@@ -500,14 +517,16 @@ static void turn(S2Server *server, double until) {
       send_next(server, connection, now);
       of->events = (short)((connection->state != S2_CONNECTION_ANSWERING ? POLLIN : 0) |
                            (is_sending(connection) ? POLLOUT : 0));
-      until = fmin(until, due(connection));
+      until = fmin(until, connection_due(connection));
     }
   }
+  // No time limit where nothing is due.
   double ms = isfinite(until) ? ceil(fmax(until - now, 0) * 1e3) : -1;
   if (poll(polled, FIRST + S2_SERVER_PLACES, (int)ms) < 0) {
     return;
   }
   now = clock_now();
+  // Woken: the pipe is emptied so that the next byte wakes again.
   if (polled[PIPE].revents != 0) {
     char bytes[8];
     pthread_mutex_lock(&server->mutex);
@@ -515,9 +534,10 @@ static void turn(S2Server *server, double until) {
     (void)!read(server->wake[0], bytes, sizeof bytes);
     pthread_mutex_unlock(&server->mutex);
   }
+  // Those who are there before those who come.
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     if (server->connections[i].socket >= 0) {
-      attend(server, &server->connections[i], polled[FIRST + i].revents, now);
+      connection_attend(server, &server->connections[i], polled[FIRST + i].revents, now);
     }
   }
   if (polled[LISTENER].revents != 0) {
@@ -532,14 +552,14 @@ static void begin_leaving(S2Server *server) {
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     S2Connection *connection = &server->connections[i];
     if (connection->socket >= 0 && connection->state == S2_CONNECTION_READING) {
-      drop(server, connection);
+      connection_drop(server, connection);
     } else if (connection->state == S2_CONNECTION_CLIENT && connection->end == 0) {
       connection->end = S2_SOCKET_GOING_AWAY;
     }
   }
 }
 
-static bool is_empty(const S2Server *server) {
+static bool connection_is_empty(const S2Server *server) {
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     if (server->connections[i].socket >= 0) {
       return false;
@@ -551,8 +571,9 @@ static bool is_empty(const S2Server *server) {
 void *s2_connections_serve(void *user) {
   S2Server *server = user;
   double until = (double)INFINITY;
+  // Until the engine closes, and then until what is under way has been sent, but not for long.
   do {
-    turn(server, until);
+    connection_turn(server, until);
     pthread_mutex_lock(&server->mutex);
     bool closing = server->closing;
     pthread_mutex_unlock(&server->mutex);
@@ -560,10 +581,10 @@ void *s2_connections_serve(void *user) {
       begin_leaving(server);
       until = clock_now() + LEAVE_TIME;
     }
-  } while (server->listener >= 0 || (clock_now() < until && !is_empty(server)));
+  } while (server->listener >= 0 || (clock_now() < until && !connection_is_empty(server)));
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     if (server->connections[i].socket >= 0) {
-      drop(server, &server->connections[i]);
+      connection_drop(server, &server->connections[i]);
     }
   }
   return NULL;

@@ -46,6 +46,7 @@ static bool read_first_line(char *line, S2HttpRequest *request) {
   if (method == 0 || line[method] != ' ' || *path != '/') {
     return false;
   }
+  // METHOD PATH VERSION, with one blank between.
   char *version = strchr(path, ' ');
   if (version == NULL || (strcmp(version, " HTTP/1.1") != 0 && strcmp(version, " HTTP/1.0") != 0)) {
     return false;
@@ -62,7 +63,7 @@ static bool read_first_line(char *line, S2HttpRequest *request) {
 }
 
 // Is the word in a list of words with commas?
-static bool lists(const char *list, const char *word) {
+static bool http_lists(const char *list, const char *word) {
   size_t length = strlen(word);
   while (*list != '\0') {
     list += strspn(list, ", \t");
@@ -80,7 +81,8 @@ typedef struct Headers {
   bool asks_upgrade; // in one of the Connection headers
 } Headers;
 
-static bool read_header(char *line, S2HttpRequest *request, Headers *headers) {
+static bool http_read_header(char *line, S2HttpRequest *request, Headers *headers) {
+  // NAME: VALUE, without blanks around the value.
   char *colon = line + strcspn(line, ": \t");
   if (colon == line || *colon != ':') {
     return false;
@@ -91,10 +93,12 @@ static bool read_header(char *line, S2HttpRequest *request, Headers *headers) {
   while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t')) {
     value[--length] = '\0';
   }
+  // A list of words, which may come more than once.
   if (strcasecmp(line, "Connection") == 0) {
-    headers->asks_upgrade |= lists(value, "upgrade");
+    headers->asks_upgrade |= http_lists(value, "upgrade");
     return true;
   }
+  // Others count once; twice is an attack or a mistake.
   const struct {
     const char *name;
     const char **value;
@@ -125,13 +129,15 @@ bool s2_http_read(char *head, size_t size, S2HttpRequest *request) {
   if (next == NULL || !read_first_line(head, request)) {
     return false;
   }
+  // Headers until an empty line.
   for (char *line = next; (next = cut_line(line, end)) != NULL && *line != '\0'; line = next) {
-    if (!read_header(line, request, &headers)) {
+    if (!http_read_header(line, request, &headers)) {
       return false;
     }
   }
+  // No body: nothing we answer has one.
   request->upgrades =
-      headers.asks_upgrade && headers.upgrade != NULL && lists(headers.upgrade, "websocket");
+      headers.asks_upgrade && headers.upgrade != NULL && http_lists(headers.upgrade, "websocket");
   bool empty = headers.content_length == NULL || strcmp(headers.content_length, "0") == 0;
   return empty && headers.transfer_encoding == NULL;
 }
@@ -156,16 +162,17 @@ bool s2_http_value(const char *query, const char *name, char *value, size_t size
 
 // ---- The answer to a key ----------------------------------------------------------------------
 
-static uint32_t turned(uint32_t word, int bits) {
+static uint32_t http_turned(uint32_t word, int bits) {
   return word << bits | word >> (32 - bits);
 }
 
 // SHA-1 (RFC 3174) of a text of less than two blocks. It guards nothing here: the protocol wants
 // it.
-static void sha1(const char *text, unsigned char digest[20]) {
+static void http_sha1(const char *text, unsigned char digest[20]) {
   enum { BLOCK = 64, ROUNDS = 80 };
   unsigned char padded[2 * BLOCK] = {0};
   size_t size = strlen(text), blocks = size + 9 > BLOCK ? 2 : 1;
+  // FIPS 180-4: a bit 1, zeros, the length in bits. Keys and answers fit into two blocks.
   memcpy(padded, text, size); // NOLINT(bugprone-not-null-terminated-result): bytes
   padded[size] = 0x80;
   padded[blocks * BLOCK - 2] = (unsigned char)(size * 8 >> 8);
@@ -173,21 +180,23 @@ static void sha1(const char *text, unsigned char digest[20]) {
   uint32_t hash[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
   for (size_t block = 0; block < blocks; block++) {
     uint32_t w[ROUNDS] = {0}, a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
+    // 80 rounds, each with a word made of words before.
     for (size_t i = 0; i < ROUNDS; i++) {
       const unsigned char *at = padded + block * BLOCK + 4 * i;
       w[i] = i < 16 ? (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]
-                    : turned(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+                    : http_turned(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
       uint32_t mixed = i < 20   ? ((b & c) | (~b & d)) + 0x5a827999
                        : i < 40 ? (b ^ c ^ d) + 0x6ed9eba1
                        : i < 60 ? ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc
                                 : (b ^ c ^ d) + 0xca62c1d6;
-      uint32_t next = turned(a, 5) + mixed + e + w[i];
+      uint32_t next = http_turned(a, 5) + mixed + e + w[i];
       e = d;
       d = c;
-      c = turned(b, 30);
+      c = http_turned(b, 30);
       b = a;
       a = next;
     }
+    // Sums modulo 2^32.
     hash[0] += a;
     hash[1] += b;
     hash[2] += c;
@@ -205,7 +214,7 @@ void s2_socket_accept(const char *key, char accept[S2_SOCKET_ACCEPT]) {
   char text[S2_SOCKET_KEY + sizeof secret] = "";
   unsigned char digest[21] = {0}; // a byte of padding
   snprintf(text, sizeof text, "%.*s%s", S2_SOCKET_KEY, key, secret);
-  sha1(text, digest);
+  http_sha1(text, digest);
   for (size_t i = 0; i < 7; i++) {
     uint32_t three =
         (uint32_t)digest[3 * i] << 16 | (uint32_t)digest[3 * i + 1] << 8 | digest[3 * i + 2];
@@ -244,6 +253,7 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
   if (wrong != 0) {
     return wrong;
   }
+  // The length: 7 bits, or 16 of them behind a mark; longer ones we do not take.
   size_t header = 2, size = bytes[1] & LENGTH;
   if (size == EIGHT_BYTES) {
     return S2_SOCKET_TOO_LONG; // 64 kB at least
@@ -258,12 +268,14 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
       return S2_SOCKET_WRONG; // in more bytes than it takes
     }
   }
+  // Whole or not at all: the rest may be under way.
   if (size > most) {
     return S2_SOCKET_TOO_LONG;
   }
   if (count < header + MASK + size) {
     return 0;
   }
+  // Clients mask what they send.
   const unsigned char *mask = bytes + header;
   unsigned char *payload = bytes + header + MASK;
   for (size_t i = 0; i < size; i++) {

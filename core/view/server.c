@@ -24,7 +24,7 @@ enum {
 };
 
 // The mutex is held.
-static void wake(S2Server *server) {
+static void server_wake(S2Server *server) {
   if (!server->woken) {
     server->woken = true;
     while (write(server->wake[1], "", 1) < 0 && errno == EINTR) {
@@ -70,7 +70,7 @@ static S2Status listen_on(S2Server *server, int port) {
   return s2_ok();
 }
 
-static S2Status start(S2Server *server) {
+static S2Status server_start(S2Server *server) {
   if (pipe(server->wake) != 0) {
     return s2_error(S2_IO, "the live viewer cannot make a pipe: %s", strerror(errno));
   }
@@ -101,22 +101,25 @@ S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Serv
   S2Server *server = s2_memory_take_zeroed(sizeof *server);
   server->page = page;
   server->page_size = size;
+  // Nothing is open yet: closing is safe from here on.
   server->listener = server->wake[0] = server->wake[1] = -1;
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     server->connections[i].socket = -1;
   }
+  // Waits are measured by a clock that nobody sets.
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&server->mutex, NULL);
   pthread_cond_init(&server->asked, &monotonic);
   pthread_condattr_destroy(&monotonic);
+  // Who may watch, where, and the thread that serves them.
   S2Status status = make_token(server->token);
   if (status.code == S2_OK) {
     status = listen_on(server, port);
   }
   if (status.code == S2_OK) {
-    status = start(server);
+    status = server_start(server);
   }
   if (status.code != S2_OK) {
     s2_server_close(server);
@@ -130,13 +133,15 @@ void s2_server_close(S2Server *server) {
   if (server == NULL) {
     return;
   }
+  // The thread ends by itself; nobody else touches its connections.
   if (server->serving) {
     pthread_mutex_lock(&server->mutex);
     server->closing = true;
-    wake(server);
+    server_wake(server);
     pthread_mutex_unlock(&server->mutex);
     pthread_join(server->thread, NULL);
   }
+  // What it used is free now.
   const int files[] = {server->listener, server->wake[0], server->wake[1]};
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
     if (files[i] >= 0) {
@@ -172,7 +177,7 @@ int s2_server_client_count(S2Server *server) {
   return count;
 }
 
-static void put(S2Server *server, S2ServerMessage kind, const void *bytes, size_t size) {
+static void server_put(S2Server *server, S2ServerMessage kind, const void *bytes, size_t size) {
   S2ServerKept *message = &server->messages[kind];
   s2_server_make_room(message, size);
   if (size > 0) {
@@ -184,12 +189,12 @@ static void put(S2Server *server, S2ServerMessage kind, const void *bytes, size_
 
 void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes, size_t size) {
   pthread_mutex_lock(&server->mutex);
-  put(server, message, bytes, size);
+  server_put(server, message, bytes, size);
   if (message == S2_SERVER_SCENE) {
-    put(server, S2_SERVER_FRAME, NULL, 0); // of the scene before
+    server_put(server, S2_SERVER_FRAME, NULL, 0); // of the scene before
   }
   if (count_clients(server) > 0) {
-    wake(server);
+    server_wake(server);
   }
   pthread_mutex_unlock(&server->mutex);
 }

@@ -98,6 +98,7 @@ static S2Status set_solver(S2CommandLine *line, const char *value) {
     line->session.solver = solver;
     return s2_ok();
   }
+  // A list for the message, or the one that was meant.
   const char *names[S2_SOLVER_COUNT];
   char list[120] = "";
   size_t used = 0;
@@ -196,7 +197,6 @@ static const Option options[] = {
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
     {"--view", "[=PORT]", set_view, "serve the live viewer and print its address", PASSED_OVER},
     {"--threads", "N", NULL, "worker threads (not available yet)", TAKEN},
-    {"--sandbox", NULL, NULL, "for scripts of strangers (not available yet)", TAKEN},
     {"--watch", NULL, set_watch, "run again when the script, or a file it loads, is saved",
      PASSED_OVER},
 };
@@ -214,6 +214,7 @@ void s2_command_line_help(void) {
        "stdin; without a script sim2d reads lines from the terminal. The script finds its "
        "arguments\n"
        "in `arg` and `...`.\n");
+  // One line an option; values in brackets may be left out.
   for (int i = 0; i < OPTION_COUNT; i++) {
     char left[32];
     const char *value = options[i].value == NULL ? "" : options[i].value;
@@ -258,6 +259,7 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
     joined = word + 2;
     length = 2;
   }
+  // Which option it is.
   const Option *option = NULL;
   for (int i = 0; i < OPTION_COUNT; i++) {
     if (strlen(options[i].name) == length && strncmp(options[i].name, word, length) == 0) {
@@ -269,8 +271,9 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
     snprintf(name, sizeof name, "%.*s", (int)(length < 50 ? length : 50), word);
     return unknown_option(name);
   }
+  // Does it take a value, and is there one: behind "=", or the next word?
   if (option->set == NULL) {
-    return s2_error(S2_UNAVAILABLE, "%s: not available yet", option->name);
+    return s2_error(S2_INVALID, "%s: not available yet", option->name);
   }
   if (option->value == NULL && joined != NULL) {
     return s2_error(S2_INVALID, "%s takes no value", option->name);
@@ -284,6 +287,7 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
     }
     value = argv[++*at];
   }
+  // Words of a recording come from anybody: some options are refused, others have no meaning there.
   ++*at;
   if (recorded && option->recorded == REFUSED) {
     return s2_error(S2_INVALID, "%s is never taken from a recording", option->name);
@@ -312,7 +316,7 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv, bool record
   return s2_ok();
 }
 
-static S2Status read_line(S2CommandLine *line, int argc, char **argv, bool recorded) {
+static S2Status option_read_line(S2CommandLine *line, int argc, char **argv, bool recorded) {
   *line = (S2CommandLine){.session = {.dt = (double)NAN}};
   line->code = s2_memory_take((size_t)(argc + 1) * sizeof *line->code);
   S2Status status = read_all(line, argc, argv, recorded);
@@ -323,11 +327,11 @@ static S2Status read_line(S2CommandLine *line, int argc, char **argv, bool recor
 }
 
 S2Status s2_command_line_read(S2CommandLine *line, int argc, char **argv) {
-  return read_line(line, argc, argv, false);
+  return option_read_line(line, argc, argv, false);
 }
 
 S2Status s2_command_line_read_recorded(S2CommandLine *line, int argc, char **argv) {
-  return read_line(line, argc, argv, true);
+  return option_read_line(line, argc, argv, true);
 }
 
 void s2_command_line_free(S2CommandLine *line) {

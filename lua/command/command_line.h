@@ -19,8 +19,7 @@ typedef struct S2CommandLine {
   S2Tool tool;   // its words are those from `script` on, its own name first
 } S2CommandLine;
 
-// Reads argv. A failure is S2_INVALID, or S2_UNAVAILABLE for options of later issues, with a
-// message for the user; nothing has to be freed then.
+// Reads argv. A failure is S2_INVALID, with a message for the user; nothing has to be freed then.
 S2Status s2_command_line_read(S2CommandLine *line, int argc, char **argv);
 // The same with the words of a recording, which may come from anybody: what runs code that stands
 // in them (-e) or asks for some (-i) is S2_INVALID; what writes files, serves pages or prints is

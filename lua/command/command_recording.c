@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "record/data/data.h"
 #include "record/s2d/output.h"
+#include "record/s2d/s2d.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,13 +16,13 @@
 
 enum { EXIT_WRONG_USAGE = 2 };
 
-static int fail(int status, const char *message) {
+static int recording_fail(int status, const char *message) {
   fflush(stdout);
   fprintf(stderr, "sim2d: %s\n", message);
   return status;
 }
 
-static int usage(const char *problem, const char *word) {
+static int recording_usage(const char *problem, const char *word) {
   fprintf(stderr,
           "sim2d: %s%s%s\n"
           "usage: sim2d inspect FILE.s2d [--json] [--frame N]\n"
@@ -42,7 +43,7 @@ typedef struct Summary {
   S2Plots plots;
 } Summary;
 
-static S2Status summarise(S2Replay *replay, Summary *summary) {
+static S2Status recording_summarise(S2Replay *replay, Summary *summary) {
   *summary = (Summary){.frames = s2_replay_frame_count(replay),
                        .cut = !s2_replay_complete(replay),
                        .first = (double)NAN,
@@ -50,6 +51,7 @@ static S2Status summarise(S2Replay *replay, Summary *summary) {
                        .energy_least = (double)NAN,
                        .energy_most = (double)NAN,
                        .residual = (double)NAN};
+  // One pass over all frames: there may be more than memory holds.
   s2_replay_plots(replay, &summary->plots);
   for (uint64_t i = 0; i < summary->frames; i++) {
     const S2Moment *moment = NULL;
@@ -74,40 +76,13 @@ static S2Status summarise(S2Replay *replay, Summary *summary) {
   return s2_ok();
 }
 
-static bool is_plain(const char *word) {
-  return *word != '\0' &&
-         word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                           "-_./=:,+@%")] == '\0';
-}
-
-void s2_command_print_run(FILE *file, const S2Run *run) {
-  int at = 0;
-  fputs("sim2d", file);
-  for (const char *word; (word = s2_run_next(run, "word", &at)) != NULL;) {
-    if (is_plain(word)) {
-      fprintf(file, " %s", word);
-      continue;
-    }
-    fputs(" '", file);
-    for (const char *end; (end = strchr(word, '\'')) != NULL; word = end + 1) {
-      char *part = s2_data_copy_text(word, (size_t)(end - word));
-      s2_text_print(file, part);
-      s2_memory_free(part);
-      fputs("'\\''", file);
-    }
-    s2_text_print(file, word);
-    fputs("'", file);
-  }
-  fputs("\n", file);
-}
-
 // A line of the summary; both texts come from the file.
 static void print_entry(const char *key, const char *value) {
   enum { WIDTH = 15 };
   char name[4 * WIDTH + 1];
   s2_text_escape(name, sizeof name, key);
   printf("  %-15s ", name);
-  s2_text_print(stdout, value);
+  s2_text_print(stdout, S2_TEXT_PLAIN, value);
   puts("");
 }
 
@@ -126,8 +101,9 @@ static void print_run(const S2Run *run) {
 }
 
 static void print_summary(const char *path, S2Replay *replay, const Summary *summary) {
-  printf("%s: .s2d recording, version %lu, %s\n", path, (unsigned long)s2_replay_version(replay),
+  printf("%s: .s2d recording, version %d, %s\n", path, S2_S2D_VERSION,
          summary->cut ? "cut short (it was not closed; all whole frames are there)" : "complete");
+  // What is known of the run, then what is in the frames.
   print_run(s2_replay_run(replay));
   printf("  %-15s %" PRIu64 "\n", "frames", summary->frames);
   for (int i = 0; i < summary->plots.list.count; i++) {
@@ -138,6 +114,7 @@ static void print_summary(const char *path, S2Replay *replay, const Summary *sum
   }
   printf("  %-15s %.6g s, from %.6g s to %.6g s\n", "time", summary->last - summary->first,
          summary->first, summary->last);
+  // What changes is given from least to most.
   if (summary->bodies_least != summary->bodies_most) {
     printf("  %-15s %d to %d\n", "bodies", summary->bodies_least, summary->bodies_most);
   } else {
@@ -176,28 +153,15 @@ static void json_value(const char *name, double value) {
   json_number(value);
 }
 
-// What is no UTF-8 becomes U+FFFD.
 static void json_text(const char *text) {
   putchar('"');
-  for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-    int length = s2_text_utf8((const char *)at);
-    if (*at < 0x20 || *at == 0x7f) {
-      printf("\\u%04x", *at++);
-    } else if (length == 0) {
-      fputs(S2_TEXT_REPLACEMENT, stdout);
-      at++;
-    } else {
-      fputs(*at == '"' || *at == '\\' ? "\\" : "", stdout);
-      fwrite(at, 1, (size_t)length, stdout);
-      at += length;
-    }
-  }
+  s2_text_print(stdout, S2_TEXT_JSON, text);
   putchar('"');
 }
 
 static void json_summary(S2Replay *replay, const Summary *summary) {
   const S2Run *run = s2_replay_run(replay);
-  printf("{\"version\":%lu,\"complete\":%s,\"run\":[", (unsigned long)s2_replay_version(replay),
+  printf("{\"version\":%d,\"complete\":%s,\"run\":[", S2_S2D_VERSION,
          summary->cut ? "false" : "true");
   for (int i = 0; i < run->entries.count; i++) {
     fputs(i > 0 ? ",[" : "[", stdout);
@@ -278,6 +242,7 @@ static void json_joints(const S2Moment *moment) {
 }
 
 static void json_frame(const S2Moment *moment) {
+  // Numbers of the world, channels, then the lists.
   printf("{\"step\":%" PRIu64 ",\"hash\":\"%016" PRIx64 "\",", moment->step, moment->hash);
   json_value("time", moment->time);
   putchar(',');
@@ -290,6 +255,7 @@ static void json_frame(const S2Moment *moment) {
   json_value("residual", moment->residual);
   putchar(',');
   json_value("iterations", moment->iterations);
+  // Watched values.
   printf(",\"channels\":[");
   for (int i = 0; i < moment->channels.count; i++) {
     fputs(i > 0 ? ",{\"name\":" : "{\"name\":", stdout);
@@ -314,6 +280,7 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
     printf("  energy %.6g J + %.6g J, residual %.3g, %.0f iterations\n", moment->kinetic,
            moment->potential, moment->residual, moment->iterations);
   }
+  // Names come from the file: they are written as text of one line.
   for (int i = 0; i < moment->channels.count; i++) {
     const S2MomentChannel *channel = &moment->channels.at[i];
     char name[4 * S2_NAME_SIZE], unit[4 * S2_UNIT_SIZE];
@@ -321,6 +288,7 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
     s2_text_escape(unit, sizeof unit, channel->unit);
     printf("  %s = %.9g %s\n", name, channel->value, unit);
   }
+  // As wide as a terminal.
   printf("  %-16s %12s %12s %12s %12s %12s %12s\n", "body", "angle", "x", "y", "omega", "vx", "vy");
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
@@ -347,6 +315,7 @@ typedef struct Words {
 static const char *read_words(int argc, char **argv, bool inspect, Words *words,
                               const char **wrong) {
   *words = (Words){0};
+  // Options and names in any order; what is wrong is named.
   for (int i = 1; i < argc; i++) {
     const char *word = *wrong = argv[i];
     if (inspect && strcmp(word, "--json") == 0) {
@@ -376,6 +345,7 @@ static const char *read_words(int argc, char **argv, bool inspect, Words *words,
       return "one word too many";
     }
   }
+  // What belongs together.
   *wrong = NULL;
   if (words->run && !words->validate) {
     return "--run belongs to --validate";
@@ -387,13 +357,14 @@ int s2_command_inspect(int argc, char **argv) {
   Words words;
   const char *wrong = NULL, *problem = read_words(argc, argv, true, &words, &wrong);
   if (problem != NULL) {
-    return usage(problem, wrong);
+    return recording_usage(problem, wrong);
   }
   S2Replay *replay = NULL;
   S2Status status = s2_replay_open(words.path, &replay);
   if (status.code != S2_OK) {
-    return fail(EXIT_WRONG_USAGE, status.message);
+    return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
+  // One frame, or all in few lines.
   if (words.has_frame) {
     const S2Moment *moment = NULL;
     status = s2_replay_frame(replay, words.frame, &moment);
@@ -404,7 +375,7 @@ int s2_command_inspect(int argc, char **argv) {
     }
   } else {
     Summary summary;
-    status = summarise(replay, &summary);
+    status = recording_summarise(replay, &summary);
     if (status.code == S2_OK && words.json) {
       json_summary(replay, &summary);
     } else if (status.code == S2_OK) {
@@ -413,7 +384,7 @@ int s2_command_inspect(int argc, char **argv) {
     s2_plots_free(&summary.plots);
   }
   s2_replay_close(replay);
-  return status.code == S2_OK ? EXIT_SUCCESS : fail(EXIT_FAILURE, status.message);
+  return status.code == S2_OK ? EXIT_SUCCESS : recording_fail(EXIT_FAILURE, status.message);
 }
 
 static bool same_file(const char *a, const char *b) {
@@ -434,13 +405,14 @@ static int told_cut(S2Replay *replay, const char *path, const char *output) {
   return EXIT_FAILURE;
 }
 
-static int convert(S2Replay *replay, const char *path, const char *output) {
+static int recording_convert(S2Replay *replay, const char *path, const char *output) {
   S2Recorder *recorder = NULL;
   S2Status status = s2_recorder_open(output, &recorder);
   if (status.code != S2_OK) {
-    return fail(EXIT_WRONG_USAGE, status.message);
+    return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
   s2_recorder_run(recorder, s2_replay_run(replay));
+  // Frame by frame, as if a world ran.
   for (uint64_t i = 0; status.code == S2_OK && i < s2_replay_frame_count(replay); i++) {
     const S2Moment *moment = NULL;
     status = s2_replay_frame(replay, i, &moment);
@@ -448,6 +420,7 @@ static int convert(S2Replay *replay, const char *path, const char *output) {
       status = s2_recorder_moment(recorder, moment);
     }
   }
+  // Plots last, as when they are recorded.
   S2Plots plots = {0};
   s2_replay_plots(replay, &plots);
   for (int i = 0; status.code == S2_OK && s2_recorder_holds_plots(recorder) && i < plots.list.count;
@@ -455,44 +428,47 @@ static int convert(S2Replay *replay, const char *path, const char *output) {
     status = s2_recorder_plot(recorder, plots.list.at[i].name, plots.list.at[i].svg);
   }
   s2_plots_free(&plots);
+  // Closing fails where a buffer held it back.
   S2Status closed = s2_recorder_close(recorder);
   if (status.code == S2_OK) {
     status = closed;
   }
-  return status.code == S2_OK ? told_cut(replay, path, output) : fail(EXIT_FAILURE, status.message);
+  return status.code == S2_OK ? told_cut(replay, path, output)
+                              : recording_fail(EXIT_FAILURE, status.message);
 }
 
 int s2_command_replay(int argc, char **argv, const char *output, S2RunAgain *run) {
   Words words;
   const char *wrong = NULL, *problem = read_words(argc, argv, false, &words, &wrong);
   if (problem != NULL) {
-    return usage(problem, wrong);
+    return recording_usage(problem, wrong);
   }
   output = words.output != NULL ? words.output : output;
   if (words.validate && output != NULL) {
-    return usage("--validate writes no file", output);
+    return recording_usage("--validate writes no file", output);
   }
   S2Replay *replay = NULL;
   S2Status status = s2_replay_open(words.path, &replay);
   if (status.code != S2_OK) {
-    return fail(EXIT_WRONG_USAGE, status.message);
+    return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
   int result = EXIT_SUCCESS;
+  // Compared, refused, converted, or only looked at.
   if (words.validate) {
     result = s2_command_validate(replay, words.path, words.run ? words.script : NULL, run);
   } else if (output != NULL && same_file(output, words.path)) {
-    result = usage("a recording cannot be written over itself", output);
+    result = recording_usage("a recording cannot be written over itself", output);
   } else if (output != NULL) {
-    result = convert(replay, words.path, output);
+    result = recording_convert(replay, words.path, output);
   } else {
     Summary summary;
-    status = summarise(replay, &summary);
+    status = recording_summarise(replay, &summary);
     if (status.code == S2_OK) {
       print_summary(words.path, replay, &summary);
       printf("Written as another file it can be seen:  sim2d replay %s OUT.svg (the last frame)\n",
              words.path);
     }
-    result = status.code == S2_OK ? result : fail(EXIT_FAILURE, status.message);
+    result = status.code == S2_OK ? result : recording_fail(EXIT_FAILURE, status.message);
     s2_plots_free(&summary.plots);
   }
   s2_replay_close(replay);

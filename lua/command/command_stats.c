@@ -23,6 +23,7 @@ void s2_command_stats_print(const S2Session *session) {
   const S2WorldStats *total = &session->total;
   fflush(stdout);
   fputs("sim2d: statistics of the run\n", stderr);
+  // What was done, and by which solver.
   print_count("worlds", (uint64_t)session->worlds);
   print_count("steps", total->steps);
   print_count("bisections", total->bisections);
@@ -35,6 +36,7 @@ void s2_command_stats_print(const S2Session *session) {
       print_count(name, total->used[i]);
     }
   }
+  // What was out of the ordinary.
   print_count("second solves", total->second_solves);
   print_count("projections", total->projections);
   print_count("relinearisations", total->relinearisations);
@@ -44,6 +46,7 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("iterations", total->iterations);
   print_count("unsolved steps", total->unsolved);
   print_count("unsolved solves", total->unsolved_solves);
+  // The worst of the run.
   print_small("worst residual", total->worst_scaled, "(scaled)");
   print_small("worst penetration", total->worst_penetration, "m");
   print_small("worst joint error", total->worst_joint_error, "m");

@@ -15,6 +15,34 @@
 #include <string.h>
 #include <unistd.h>
 
+static bool validate_is_plain(const char *word) {
+  return *word != '\0' &&
+         word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                           "-_./=:,+@%")] == '\0';
+}
+
+void s2_command_print_run(FILE *file, const S2Run *run) {
+  int at = 0;
+  fputs("sim2d", file);
+  for (const char *word; (word = s2_run_next(run, "word", &at)) != NULL;) {
+    // Words that mean something to a shell stand in quotes; a quote among them outside of these.
+    if (validate_is_plain(word)) {
+      fprintf(file, " %s", word);
+      continue;
+    }
+    fputs(" '", file);
+    for (const char *end; (end = strchr(word, '\'')) != NULL; word = end + 1) {
+      char *part = s2_data_copy_text(word, (size_t)(end - word));
+      s2_text_print(file, S2_TEXT_PLAIN, part);
+      s2_memory_free(part);
+      fputs("'\\''", file);
+    }
+    s2_text_print(file, S2_TEXT_PLAIN, word);
+    fputs("'", file);
+  }
+  fputs("\n", file);
+}
+
 enum { EXIT_WRONG_USAGE = 2 };
 
 // The recorded command line as main gets its own. To be freed; the words are borrowed.
@@ -32,7 +60,7 @@ static char **words_of(const S2Run *run, int *count) {
 }
 
 // Does the file lie in the current folder or below? Links are followed.
-static bool is_inside(const char *file) {
+static bool validate_is_inside(const char *file) {
   char *folder = realpath(".", NULL), *whole = realpath(file, NULL);
   size_t length = folder != NULL ? strlen(folder) : 0;
   bool root = length == 1; // "/" has everything
@@ -44,10 +72,10 @@ static bool is_inside(const char *file) {
 }
 
 // Shows what would be run, since that is what the user decides on.
-static int refuse(const S2Run *run, const char *reason) {
+static int validate_refuse(const S2Run *run, const char *reason) {
   fflush(stdout);
   fputs("sim2d: --validate: ", stderr);
-  s2_text_print(stderr, reason);
+  s2_text_print(stderr, S2_TEXT_PLAIN, reason);
   fputs("\n  the recorded command line: ", stderr);
   s2_command_print_run(stderr, run);
   return EXIT_WRONG_USAGE;
@@ -55,7 +83,7 @@ static int refuse(const S2Run *run, const char *reason) {
 
 typedef enum Contents { AS_RECORDED, CHANGED, NOT_KNOWN } Contents; // of the script
 
-static Contents compare(const S2Run *run, const char *script) {
+static Contents validate_compare(const S2Run *run, const char *script) {
   const char *recorded = s2_run_get(run, "script_hash", 0);
   char hash[S2_SHA256_SIZE];
   if (recorded == NULL || !s2_script_hash(script, hash)) {
@@ -72,35 +100,38 @@ static const char *const told[] = {
 
 // Has the user let this script run? `allowed`: of --run.
 static bool is_allowed(const char *script, const char *allowed) {
-  return allowed != NULL && (*allowed != '\0' ? strcmp(script, allowed) == 0 : is_inside(script));
+  return allowed != NULL &&
+         (*allowed != '\0' ? strcmp(script, allowed) == 0 : validate_is_inside(script));
 }
 
-static int check(const S2Run *run, const S2CommandLine *line, int argc, char **argv,
-                 const char *allowed) {
+static int validate_check(const S2Run *run, const S2CommandLine *line, int argc, char **argv,
+                          const char *allowed) {
   char reason[S2_MESSAGE_SIZE];
   const char *script = line->script < argc ? argv[line->script] : "-";
+  // What cannot be run again, or is not there any more.
   if (line->tool != S2_RUN_SCRIPT || strcmp(script, "-") == 0) {
-    return refuse(run,
-                  "the recording does not say how to make it again (it was made by a program, by "
-                  "a script from stdin or from the prompt)");
+    return validate_refuse(
+        run, "the recording does not say how to make it again (it was made by a program, by "
+             "a script from stdin or from the prompt)");
   }
   if (access(script, R_OK) != 0) {
     snprintf(reason, sizeof reason, "cannot open '%.100s': %s", script, strerror(errno));
-    return refuse(run, reason);
+    return validate_refuse(run, reason);
   }
+  // By the user's word, or not at all: then how to give it.
   if (is_allowed(script, allowed)) {
     return EXIT_SUCCESS;
   }
   if (allowed == NULL) {
     snprintf(reason, sizeof reason, "this runs '%.80s', which %s; to let it run, add --run%s%.80s",
-             script, told[compare(run, script)], is_inside(script) ? "" : "=",
-             is_inside(script) ? "" : script);
+             script, told[validate_compare(run, script)], validate_is_inside(script) ? "" : "=",
+             validate_is_inside(script) ? "" : script);
   } else {
     snprintf(reason, sizeof reason,
              "the script '%.80s' lies outside this folder; to let it run, name it: --run=%.80s",
              script, script);
   }
-  return refuse(run, reason);
+  return validate_refuse(run, reason);
 }
 
 int s2_command_validate(S2Replay *replay, const char *path, const char *allowed, S2RunAgain *run) {
@@ -110,25 +141,28 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
             path);
     return EXIT_FAILURE;
   }
+  // May it be run? Nothing of it has run so far.
   int argc = 0;
   char **argv = words_of(recorded, &argc);
   S2CommandLine line;
   S2Status status = s2_command_line_read_recorded(&line, argc, argv);
-  int result = status.code != S2_OK ? refuse(recorded, status.message)
-                                    : check(recorded, &line, argc, argv, allowed);
+  int result = status.code != S2_OK ? validate_refuse(recorded, status.message)
+                                    : validate_check(recorded, &line, argc, argv, allowed);
   if (result == EXIT_SUCCESS) {
-    Contents contents = compare(recorded, argv[line.script]);
+    // What is not as it was is told: script and build.
+    Contents contents = validate_compare(recorded, argv[line.script]);
     if (contents != AS_RECORDED) {
       fputs("sim2d: note: '", stderr);
-      s2_text_print(stderr, argv[line.script]);
+      s2_text_print(stderr, S2_TEXT_PLAIN, argv[line.script]);
       fprintf(stderr, "' %s\n", told[contents]);
     }
     const char *build = s2_run_get(recorded, "build", 0);
     if (build != NULL && strcmp(build, s2_build()) != 0) {
       fputs("sim2d: note: recorded by another build (", stderr);
-      s2_text_print(stderr, build);
+      s2_text_print(stderr, S2_TEXT_PLAIN, build);
       fprintf(stderr, "; this one: %s)\n", s2_build());
     }
+    // The run, with its steps compared as they are made.
     S2Validator *validator = s2_validator_new(replay);
     (void)run(argc, argv, validator);
     result = s2_validator_report(validator, path) ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -45,7 +45,7 @@ static int close_session(lua_State *L) {
 }
 
 // Closes the recordings and prints the statistics.
-static void finish(Command *command, lua_State *L) {
+static void command_finish(Command *command, lua_State *L) {
   lua_sethook(L, NULL, 0, 0); // nothing below may be interrupted half-way
   s2_script_stopped();
   lua_pushcfunction(L, close_session);
@@ -62,7 +62,7 @@ static void finish(Command *command, lua_State *L) {
 
 // With --view and --watch the end of the script is not the end of the command, unless there is
 // nothing to see: a script that prints its help, or cannot be found, has no world.
-static void linger(Command *command, lua_State *L, bool exited) {
+static void command_linger(Command *command, lua_State *L, bool exited) {
   S2Live *live = &command->live;
   bool wanted = command->line.view || command->line.watch;
   bool shows = s2_session(L)->worlds > 0 || (command->line.watch && !exited);
@@ -85,13 +85,15 @@ static int command_exit(lua_State *L) {
   } else {
     command->status = (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
   }
+  // A run that is compared ends without its process.
   if (command->line.session.validator != NULL) {
     command->exited = true;
     s2_script_unwind();
     return luaL_error(L, "the script ends");
   }
-  finish(command, L);
-  linger(command, L, true);
+  // As at the end of a script: recordings are closed, the viewer lingers.
+  command_finish(command, L);
+  command_linger(command, L, true);
   if (command->live.again) {
     s2_script_unwind();
     return luaL_error(L, "the script runs again");
@@ -137,12 +139,14 @@ static void set_arg(Command *command, lua_State *L) {
 // Calls the chunk below `arguments` values, or reports why it could not be loaded.
 static bool run_chunk(Command *command, lua_State *L, int load_status, int arguments) {
   int status = load_status == LUA_OK ? s2_script_call(L, arguments, 0) : load_status;
+  // A run that is to begin again, or has ended on purpose, is no failure.
   if (status != LUA_OK || *s2_script_interrupted() != 0) {
     if (command->live.again || command->exited) {
       lua_settop(L, status != LUA_OK ? -2 : -1); // not a failure of the script
       return false;
     }
     command->status = failure_status(L);
+    // One that is compared has failed only if it ended before the recording.
     S2Validator *validator = command->line.session.validator;
     bool compared = validator != NULL && s2_validator_ended(validator);
     if (validator != NULL && !compared) {
@@ -173,12 +177,14 @@ static bool run_code(Command *command, lua_State *L) {
 }
 
 static bool run_script(Command *command, lua_State *L, int script) {
+  // "-" is the standard input, unless "--" came before.
   const char *path = NULL;
   if (script < command->argc) {
     char **word = &command->argv[script];
     bool is_stdin = strcmp(word[0], "-") == 0 && strcmp(word[-1], "--") != 0;
     path = is_stdin ? NULL : word[0];
   }
+  // A script that is not there ends the command; one with errors is told when it is to run.
   bool missing = false;
   int status = s2_script_load(L, path, &missing);
   if (missing) {
@@ -190,9 +196,11 @@ static bool run_script(Command *command, lua_State *L, int script) {
     }
     return false;
   }
+  // Modules beside the script are found.
   if (path != NULL) {
     s2_script_find_beside(L, path);
   }
+  // The words behind its name.
   int arguments = 0;
   if (status == LUA_OK) {
     luaL_checkstack(L, command->argc, "too many arguments");
@@ -229,13 +237,13 @@ static int protected_main(lua_State *L) {
   command->status = EXIT_SUCCESS;
   s2_live_begin(&command->live);
   run_all(command, L);
-  finish(command, L);
-  linger(command, L, false);
+  command_finish(command, L);
+  command_linger(command, L, false);
   return 0;
 }
 
 // What recordings are to know of this run. Before each, since what is watched may have changed.
-static void describe(const Command *command, S2Run *run) {
+static void command_describe(const Command *command, S2Run *run) {
   s2_run_free(run);
   for (int i = 1; i < command->argc; i++) {
     s2_run_add(run, "word", command->argv[i]);
@@ -303,7 +311,7 @@ static int run_lua(Command *command) {
   command->line.session.run = &run;
   if (open_live(command)) {
     do {
-      describe(command, &run);
+      command_describe(command, &run);
       run_once(command);
     } while (command->live.again);
   }
@@ -337,6 +345,7 @@ int main(int argc, char **argv) {
     _exit(EXIT_RAISED); // at exit OpenBLAS would wait for its threads, if it has any
   }
   Command command = {.argc = argc, .argv = argv};
+  // The words first: nothing starts when they are wrong.
   S2Status status = s2_command_line_read(&command.line, argc, argv);
   if (status.code != S2_OK) {
     return usage_error(status);

@@ -22,7 +22,7 @@ static const char PROMPT_MORE[] = ">> ";
 // ---- Reading lines ----------------------------------------------------------------------------
 
 // Pushes a line of any length without its end. False at the end of the input or on Ctrl-C.
-static bool read_plain(lua_State *L) {
+static bool repl_read_plain(lua_State *L) {
   int c = getchar();
   if (c == EOF) {
     return false;
@@ -83,12 +83,14 @@ static void add_keys(lua_State *L, int list, const char *word) {
 
 // Leaves a sorted list of completions of `text`, whole words, on the stack.
 static void list_completions(lua_State *L, const char *text) {
+  // The word that is to be completed starts behind the last point.
   const char *word = text + strlen(text);
   while (word > text && word[-1] != '.' && word[-1] != ':') {
     word--;
   }
   lua_newtable(L);
   int list = lua_gettop(L);
+  // Names in the table before it, and in what its objects are looked up in.
   if (push_named(L, text, word > text ? (size_t)(word - text) - 1 : 0)) {
     if (lua_istable(L, -1)) {
       add_keys(L, list, word);
@@ -102,6 +104,7 @@ static void list_completions(lua_State *L, const char *text) {
       add_keys(L, list, word);
     }
   }
+  // Completions are whole words.
   lua_settop(L, list);
   for (lua_Integer i = 1; lua_rawgeti(L, list, i) != LUA_TNIL; i++) {
     lua_pushlstring(L, text, (size_t)(word - text));
@@ -109,6 +112,7 @@ static void list_completions(lua_State *L, const char *text) {
     lua_concat(L, 2);
     lua_rawseti(L, list, i);
   }
+  // Sorted, if the script has left table.sort in place.
   lua_settop(L, list);
   lua_getglobal(L, "table");
   if (lua_istable(L, -1) && lua_getfield(L, -1, "sort") == LUA_TFUNCTION) {
@@ -131,7 +135,7 @@ static char *next_completion(const char *text, int state) {
   return found;
 }
 
-static char **complete(const char *text, int start, int end) {
+static char **repl_complete(const char *text, int start, int end) {
   (void)start;
   (void)end;
   rl_attempted_completion_over = 1; // never file names
@@ -167,7 +171,7 @@ static void editing_begin(lua_State *L, char history[PATH_SIZE]) {
   rl_readline_name = "sim2d";
   rl_initialize();
   rl_catch_signals = 1; // Ctrl-C gives the terminal back before we see it
-  rl_attempted_completion_function = complete;
+  rl_attempted_completion_function = repl_complete;
   rl_completer_word_break_characters = " \t\n\"'`@$><=;|&{([,+-*/%^~#";
   rl_completion_append_character = '\0';
   history_path(history);
@@ -202,7 +206,7 @@ static bool read_edited(lua_State *L, const char *prompt) {
 #endif
 
 // Pushes the next line. False, with nothing pushed, at the end of the input or on Ctrl-C.
-static bool read_line(lua_State *L, bool terminal, const char *prompt) {
+static bool repl_read_line(lua_State *L, bool terminal, const char *prompt) {
   if (terminal) {
 #ifdef S2_HAVE_EDIT
     return read_edited(L, prompt);
@@ -212,7 +216,7 @@ static bool read_line(lua_State *L, bool terminal, const char *prompt) {
 #endif
   }
   (void)prompt;
-  return read_plain(L);
+  return repl_read_plain(L);
 }
 
 // ---- Running them -----------------------------------------------------------------------------
@@ -230,7 +234,7 @@ static bool is_incomplete(lua_State *L, int status) {
 
 // Loads the text on top of the stack as an expression or else as a statement. Leaves the chunk or
 // the message above it; the message of a text that could go on is the one that says so.
-static int load_text(lua_State *L) {
+static int repl_load_text(lua_State *L) {
   int text = lua_gettop(L);
   lua_pushfstring(L, "return %s", lua_tostring(L, text));
   int status = luaL_loadbuffer(L, lua_tostring(L, -1), lua_rawlen(L, -1), "=stdin");
@@ -250,13 +254,13 @@ static int load_text(lua_State *L) {
 
 // Reads lines until they make a chunk. Leaves the chunk, or the message, with its load status in
 // *status. False at the end of the input or on Ctrl-C.
-static bool read_chunk(lua_State *L, bool terminal, int *status) {
-  if (!read_line(L, terminal, PROMPT)) {
+static bool repl_read_chunk(lua_State *L, bool terminal, int *status) {
+  if (!repl_read_line(L, terminal, PROMPT)) {
     return false;
   }
   for (;;) { // the text so far is on top
-    *status = load_text(L);
-    if (!is_incomplete(L, *status) || !read_line(L, terminal, PROMPT_MORE)) {
+    *status = repl_load_text(L);
+    if (!is_incomplete(L, *status) || !repl_read_line(L, terminal, PROMPT_MORE)) {
       lua_remove(L, -2);
       return *s2_script_interrupted() == 0;
     }
@@ -287,10 +291,11 @@ static int print_values(lua_State *L) {
 static void run_lines(lua_State *L, bool terminal) {
   int base = lua_gettop(L);
   int status = LUA_OK;
-  while (read_chunk(L, terminal, &status)) {
+  while (repl_read_chunk(L, terminal, &status)) {
     if (status == LUA_OK) {
       status = s2_script_call(L, 0, LUA_MULTRET);
     }
+    // What it returned is printed.
     int values = lua_gettop(L) - base;
     if (status == LUA_OK && values > 0) {
       luaL_checkstack(L, LUA_MINSTACK, "too many results");
@@ -313,6 +318,7 @@ static void run_lines(lua_State *L, bool terminal) {
 
 void s2_repl_run(lua_State *L) {
   bool terminal = isatty(STDIN_FILENO) == 1;
+  // `sim` is at hand.
   lua_getglobal(L, "require");
   lua_pushliteral(L, "sim2d");
   lua_call(L, 1, 1);

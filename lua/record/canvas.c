@@ -10,11 +10,11 @@ static const char CANVAS[] = "sim2d.canvas";
 
 enum { MOST_DASHES = 8 };
 
-static S2Canvas *check(lua_State *L) {
+static S2Canvas *canvas_check(lua_State *L) {
   return *(S2Canvas **)luaL_checkudata(L, 1, CANVAS);
 }
 
-static int answer(lua_State *L, S2Status status) {
+static int canvas_answer(lua_State *L, S2Status status) {
   if (status.code != S2_OK) {
     lua_pushnil(L);
     lua_pushstring(L, status.message);
@@ -32,18 +32,18 @@ static int canvas_gc(lua_State *L) {
 }
 
 static int canvas_clip(lua_State *L) {
-  s2_canvas_clip(check(L), luaL_checknumber(L, 2), luaL_checknumber(L, 3), luaL_checknumber(L, 4),
-                 luaL_checknumber(L, 5));
+  s2_canvas_clip(canvas_check(L), luaL_checknumber(L, 2), luaL_checknumber(L, 3),
+                 luaL_checknumber(L, 4), luaL_checknumber(L, 5));
   return 0;
 }
 
 static int canvas_unclip(lua_State *L) {
-  s2_canvas_unclip(check(L));
+  s2_canvas_unclip(canvas_check(L));
   return 0;
 }
 
 // The numbers of the list at `index`, in memory that Lua frees.
-static double *read_list(lua_State *L, int index, int *count) {
+static double *canvas_read_list(lua_State *L, int index, int *count) {
   luaL_checktype(L, index, LUA_TTABLE);
   *count = (int)luaL_len(L, index);
   double *list = lua_newuserdatauv(L, sizeof *list * ((size_t)*count + 1), 0);
@@ -57,13 +57,14 @@ static double *read_list(lua_State *L, int index, int *count) {
 
 static int canvas_line(lua_State *L) {
   int count;
-  const double *xy = read_list(L, 2, &count);
-  s2_canvas_line(check(L), xy, count / 2, lua_toboolean(L, 3) != 0);
+  const double *xy = canvas_read_list(L, 2, &count);
+  s2_canvas_line(canvas_check(L), xy, count / 2, lua_toboolean(L, 3) != 0);
   return 0;
 }
 
 static int canvas_disc(lua_State *L) {
-  s2_canvas_disc(check(L), luaL_checknumber(L, 2), luaL_checknumber(L, 3), luaL_checknumber(L, 4));
+  s2_canvas_disc(canvas_check(L), luaL_checknumber(L, 2), luaL_checknumber(L, 3),
+                 luaL_checknumber(L, 4));
   return 0;
 }
 
@@ -72,10 +73,10 @@ static int canvas_paint(lua_State *L) {
                          .stroke = (uint32_t)luaL_checkinteger(L, 3),
                          .width = luaL_checknumber(L, 4)};
   if (!lua_isnoneornil(L, 5)) {
-    paint.dash = read_list(L, 5, &paint.dash_count);
+    paint.dash = canvas_read_list(L, 5, &paint.dash_count);
     luaL_argcheck(L, paint.dash_count <= MOST_DASHES, 5, "too many dashes");
   }
-  s2_canvas_paint(check(L), &paint);
+  s2_canvas_paint(canvas_check(L), &paint);
   return 0;
 }
 
@@ -85,21 +86,22 @@ static int canvas_text(lua_State *L) {
                             .degrees = luaL_checknumber(L, 5),
                             .size = luaL_checknumber(L, 6),
                             .bold = lua_toboolean(L, 7) != 0,
-                            .align = (S2CanvasAlign)luaL_checkinteger(L, 8),
+                            .align = (S2TextAlign)luaL_checkinteger(L, 8),
                             .fill = (uint32_t)luaL_checkinteger(L, 9),
                             .halo = (uint32_t)luaL_checkinteger(L, 10),
                             .halo_width = luaL_checknumber(L, 11)};
-  s2_canvas_text(check(L), &how, luaL_checkstring(L, 2));
+  s2_canvas_text(canvas_check(L), &how, luaL_checkstring(L, 2));
   return 0;
 }
 
 static int canvas_save(lua_State *L) {
-  return answer(L, s2_canvas_save(check(L), luaL_checkstring(L, 2)));
+  return canvas_answer(L, s2_canvas_save(canvas_check(L), luaL_checkstring(L, 2)));
 }
 
 int s2_lua_canvas(lua_State *L) {
   double width = luaL_checknumber(L, 1), height = luaL_checknumber(L, 2);
   double scale = luaL_checknumber(L, 3);
+  // The object before the canvas: what is opened is then freed, whatever raises.
   S2Canvas **canvas = lua_newuserdatauv(L, sizeof(S2Canvas *), 0);
   *canvas = NULL;
   if (luaL_newmetatable(L, CANVAS) != 0) {
@@ -113,9 +115,9 @@ int s2_lua_canvas(lua_State *L) {
     lua_setfield(L, -2, "__index");
   }
   lua_setmetatable(L, -2);
-  S2Status status = s2_canvas_open(canvas, width, height, scale);
+  S2Status status = s2_canvas_open(canvas, S2_CANVAS_PLOT, width, height, scale);
   if (status.code != S2_OK) {
-    return answer(L, status);
+    return canvas_answer(L, status);
   }
   return 1;
 }

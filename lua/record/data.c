@@ -31,13 +31,13 @@ static S2DataSet *push_set(lua_State *L) {
   return set;
 }
 
-static int trouble(lua_State *L, const char *message) {
+static int data_trouble(lua_State *L, const char *message) {
   lua_pushnil(L);
   lua_pushstring(L, message);
   return 2;
 }
 
-static const char *check_path(lua_State *L) {
+static const char *data_check_path(lua_State *L) {
   char text[S2_LUA_TEXT];
   if (lua_type(L, 1) != LUA_TSTRING) {
     s2_lua_bad_argument(L, 1, "path expected, got %s", s2_lua_describe(L, 1, text));
@@ -49,9 +49,6 @@ static const char *check_path(lua_State *L) {
 static bool check_suffix(lua_State *L, const char *path, S2Status *status) {
   *status = s2_data_check_path(path);
   if (status->code == S2_INVALID) {
-    s2_lua_bad_argument(L, 1, "%s", status->message);
-  }
-  if (status->code == S2_UNAVAILABLE && strstr(status->message, "not available yet") != NULL) {
     s2_lua_bad_argument(L, 1, "%s", status->message);
   }
   return status->code == S2_OK;
@@ -66,7 +63,7 @@ typedef struct Saving {
   const char *unit;
 } Saving;
 
-static int refuse(const Saving *saving, int index, const char *expected) {
+static int data_refuse(const Saving *saving, int index, const char *expected) {
   char text[S2_LUA_TEXT];
   const char *got = s2_lua_describe(saving->L, index, text);
   if (saving->name[0] == '\0') {
@@ -76,13 +73,13 @@ static int refuse(const Saving *saving, int index, const char *expected) {
                              got);
 }
 
-static S2DataArray *add(const Saving *saving, S2DataType type, int axes, size_t rows,
-                        size_t columns) {
+static S2DataArray *data_add(const Saving *saving, S2DataType type, int axes, size_t rows,
+                             size_t columns) {
   const size_t shape[2] = {rows, columns};
   return s2_data_add(saving->set, saving->name, saving->unit, type, axes, shape);
 }
 
-static bool read_plain(lua_State *L, int index, double *value) {
+static bool data_read_plain(lua_State *L, int index, double *value) {
   S2Var var;
   if (lua_type(L, index) == LUA_TNUMBER) {
     *value = lua_tonumber(L, index);
@@ -95,7 +92,7 @@ static const char *read_text(const Saving *saving, int index) {
   size_t length = 0;
   const char *text = lua_tolstring(saving->L, index, &length);
   if (strlen(text) != length) {
-    refuse(saving, index, "texts without a byte 0 inside");
+    data_refuse(saving, index, "texts without a byte 0 inside");
   }
   return text;
 }
@@ -103,16 +100,17 @@ static const char *read_text(const Saving *saving, int index) {
 // The list at `index`, of what its first element is.
 static void add_list(const Saving *saving, int index, size_t count) {
   lua_State *L = saving->L;
+  // The first element says what all are.
   int kind = lua_geti(L, index, 1);
   lua_pop(L, 1);
   S2DataType type = kind == LUA_TSTRING    ? S2_DATA_TEXT
                     : kind == LUA_TBOOLEAN ? S2_DATA_FLAG
                                            : S2_DATA_NUMBER;
-  S2DataArray *array = add(saving, type, 1, count, 0);
+  S2DataArray *array = data_add(saving, type, 1, count, 0);
   double number = 0;
   for (size_t i = 0; i < count; i++) {
     int got = lua_geti(L, index, (lua_Integer)i + 1);
-    if (type == S2_DATA_NUMBER && read_plain(L, -1, &number)) {
+    if (type == S2_DATA_NUMBER && data_read_plain(L, -1, &number)) {
       ((double *)array->values)[i] = number;
     } else if (type == S2_DATA_TEXT && got == LUA_TSTRING) {
       s2_data_add_text(array, read_text(saving, -1));
@@ -124,7 +122,7 @@ static void add_list(const Saving *saving, int index, size_t count) {
                type == S2_DATA_TEXT   ? "string"
                : type == S2_DATA_FLAG ? "true or false"
                                       : "number");
-      refuse(saving, -1, expected);
+      data_refuse(saving, -1, expected);
     }
     lua_pop(L, 1);
   }
@@ -137,21 +135,22 @@ static bool is_list(lua_State *L, int index) {
 
 static void add_rows(const Saving *saving, int index, size_t rows) {
   lua_State *L = saving->L;
+  // As wide as the first row.
   lua_geti(L, index, 1);
   size_t width = (size_t)luaL_len(L, -1);
   lua_pop(L, 1);
-  double *values = add(saving, S2_DATA_NUMBER, 2, rows, width)->values;
+  double *values = data_add(saving, S2_DATA_NUMBER, 2, rows, width)->values;
   for (size_t i = 0; i < rows; i++) {
     lua_geti(L, index, (lua_Integer)i + 1);
     char expected[64];
     snprintf(expected, sizeof expected, "[%zu]: a row of %zu numbers", i + 1, width);
     if (!is_list(L, -1) || (size_t)luaL_len(L, -1) != width) {
-      refuse(saving, -1, expected);
+      data_refuse(saving, -1, expected);
     }
     for (size_t k = 0; k < width; k++) {
       lua_geti(L, -1, (lua_Integer)k + 1);
-      if (!read_plain(L, -1, &values[i * width + k])) {
-        refuse(saving, -1, expected);
+      if (!data_read_plain(L, -1, &values[i * width + k])) {
+        data_refuse(saving, -1, expected);
       }
       lua_pop(L, 1);
     }
@@ -165,28 +164,32 @@ static void add_value(const Saving *saving, int index) {
   const S2LuaArray *array = s2_lua_array_test(L, index);
   double number = 0;
   int type = lua_type(L, index);
+  // Arrays are copied as they are; a list's first axis is its columns here.
   if (array != NULL) {
     S2Array view = s2_lua_array_view(L, array);
     bool list = view.shape.axes == 1;
     S2DataArray *added =
-        add(saving, S2_DATA_NUMBER, view.shape.axes,
-            (size_t)(list ? view.shape.columns : view.shape.rows), (size_t)view.shape.columns);
+        data_add(saving, S2_DATA_NUMBER, view.shape.axes,
+                 (size_t)(list ? view.shape.columns : view.shape.rows), (size_t)view.shape.columns);
     memcpy(added->values, view.data, s2_size_count(view.shape) * sizeof(double));
+    // Single values, of their own types.
   } else if (lua_isinteger(L, index)) {
-    *(int64_t *)add(saving, S2_DATA_INTEGER, 0, 0, 0)->values = lua_tointeger(L, index);
-  } else if (read_plain(L, index, &number)) {
-    *(double *)add(saving, S2_DATA_NUMBER, 0, 0, 0)->values = number;
+    *(int64_t *)data_add(saving, S2_DATA_INTEGER, 0, 0, 0)->values = lua_tointeger(L, index);
+  } else if (data_read_plain(L, index, &number)) {
+    *(double *)data_add(saving, S2_DATA_NUMBER, 0, 0, 0)->values = number;
   } else if (type == LUA_TBOOLEAN) {
-    *(unsigned char *)add(saving, S2_DATA_FLAG, 0, 0, 0)->values = lua_toboolean(L, index) != 0;
+    *(unsigned char *)data_add(saving, S2_DATA_FLAG, 0, 0, 0)->values =
+        lua_toboolean(L, index) != 0;
   } else if (type == LUA_TSTRING) {
     const char *text = read_text(saving, index);
-    s2_data_add_text(add(saving, S2_DATA_TEXT, 0, 0, 0), text);
+    s2_data_add_text(data_add(saving, S2_DATA_TEXT, 0, 0, 0), text);
+    // Lists, and lists of lists; a table with other keys is neither.
   } else if (is_list(L, index)) {
     size_t count = (size_t)luaL_len(L, index);
     if (count == 0 && type == LUA_TTABLE) {
       lua_pushnil(L);
       if (lua_next(L, index) != 0) {
-        refuse(saving, index, "an array, a list, a number or a text");
+        data_refuse(saving, index, "an array, a list, a number or a text");
       }
     }
     lua_geti(L, index, 1);
@@ -198,7 +201,7 @@ static void add_value(const Saving *saving, int index) {
       add_list(saving, index, count);
     }
   } else {
-    refuse(saving, index, "an array, a list, a number or a text");
+    data_refuse(saving, index, "an array, a list, a number or a text");
   }
 }
 
@@ -206,6 +209,7 @@ static void add_value(const Saving *saving, int index) {
 static int push_names(lua_State *L, const S2Keys *keys) {
   lua_newtable(L);
   int names = lua_gettop(L), count = 0;
+  // Those that were asked for, in that order, each once.
   if (s2_keys_push(keys, "columns") != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TTABLE) {
       s2_keys_fail(keys, "columns", "list of names expected");
@@ -232,6 +236,7 @@ static int push_names(lua_State *L, const S2Keys *keys) {
     lua_settop(L, names);
     return count;
   }
+  // All of them: Lua knows no order, so they are sorted.
   lua_settop(L, names);
   for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
     char text[S2_LUA_TEXT];
@@ -262,6 +267,7 @@ static int push_units(lua_State *L, const S2Keys *keys) {
     lua_newtable(L);
   }
   int units = lua_gettop(L);
+  // Texts by names, of arrays that are there.
   if (lua_type(L, units) != LUA_TTABLE) {
     s2_keys_fail(keys, "units", "a table expected, {name = unit}");
   }
@@ -281,6 +287,7 @@ static int push_units(lua_State *L, const S2Keys *keys) {
 static void add_named(lua_State *L, S2DataSet *set, const S2Keys *keys) {
   int count = push_names(L, keys), names = lua_gettop(L), units = push_units(L, keys);
   for (int i = 1; i <= count; i++) {
+    // A name, its unit, its value.
     lua_rawgeti(L, names, i);
     Saving saving = {L, set, lua_tostring(L, -1), ""};
     if (strlen(saving.name) != lua_rawlen(L, -1)) {
@@ -300,14 +307,16 @@ static void add_named(lua_State *L, S2DataSet *set, const S2Keys *keys) {
 static int data_save(lua_State *L) {
   static const char *const names[] = {"columns", "units", NULL};
   lua_settop(L, 3);
-  const char *path = check_path(L);
+  const char *path = data_check_path(L);
   S2Status status;
+  // What cannot be written is refused before anything is read.
   if (!check_suffix(L, path, &status)) {
-    return trouble(L, status.message);
+    return data_trouble(L, status.message);
   }
   S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
   S2DataSet *set = push_set(L);
   bool one = lua_type(L, 2) != LUA_TTABLE || lua_rawlen(L, 2) > 0;
+  // One array without a name, where the format has such, or arrays by name.
   if (one) {
     set->bare = true;
     if (s2_keys_has(&keys, "columns") || s2_keys_has(&keys, "units")) {
@@ -320,7 +329,7 @@ static int data_save(lua_State *L) {
     }
     const Saving saving = {L, set, "", ""};
     if (!is_list(L, 2)) {
-      refuse(&saving, 2, "arrays by name, {name = array}, or one array");
+      data_refuse(&saving, 2, "arrays by name, {name = array}, or one array");
     }
     add_value(&saving, 2);
   } else {
@@ -331,7 +340,7 @@ static int data_save(lua_State *L) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
   if (status.code != S2_OK) {
-    return trouble(L, status.message);
+    return data_trouble(L, status.message);
   }
   lua_pushboolean(L, 1);
   return 1;
@@ -347,6 +356,7 @@ static double value_at(const S2DataArray *array, size_t i) {
 
 // Does it fit into an array of Lua's? All axes but the first make one.
 static bool check_array(const S2DataArray *array, const char *path, S2Status *status) {
+  // All axes but the first make one.
   size_t count = s2_data_count(array), rows = array->axes > 0 ? array->shape[0] : 1, rest = 1;
   for (int i = 1; i < array->axes; i++) {
     rest *= array->shape[i];
@@ -356,6 +366,7 @@ static bool check_array(const S2DataArray *array, const char *path, S2Status *st
         s2_error(S2_INVALID, "cannot read '%s': '%.60s' has too many values", path, array->name);
     return false;
   }
+  // Only integers that are doubles, too.
   for (size_t i = 0; array->type == S2_DATA_INTEGER && array->axes > 0 && i < count; i++) {
     int64_t value = ((const int64_t *)array->values)[i];
     if (value > EXACT || value < -EXACT) {
@@ -390,6 +401,7 @@ static void push_value(lua_State *L, const S2DataArray *array) {
     push_texts(L, array, 0, &at);
     return;
   }
+  // Single values are Lua's own.
   if (array->axes == 0 && array->type == S2_DATA_INTEGER) {
     lua_pushinteger(L, *(const int64_t *)array->values);
     return;
@@ -402,6 +414,7 @@ static void push_value(lua_State *L, const S2DataArray *array) {
     lua_pushnumber(L, *(const double *)array->values);
     return;
   }
+  // All axes but the first make one.
   size_t count = s2_data_count(array), rest = 1;
   for (int i = 1; i < array->axes; i++) {
     rest *= array->shape[i];
@@ -417,12 +430,14 @@ static void push_value(lua_State *L, const S2DataArray *array) {
 // Pushes {names =, units =, run =}.
 static void push_about(lua_State *L, const S2DataSet *set) {
   lua_createtable(L, 0, 3);
+  // Names in order; ragged rows have none.
   lua_createtable(L, set->arrays.count, 0);
   for (int i = 0; i < set->arrays.count && !set->bare; i++) {
     lua_pushstring(L, set->arrays.at[i].name);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "names");
+  // Units of those that have one.
   lua_newtable(L);
   for (int i = 0; i < set->arrays.count; i++) {
     if (set->arrays.at[i].unit[0] != '\0') {
@@ -431,6 +446,7 @@ static void push_about(lua_State *L, const S2DataSet *set) {
     }
   }
   lua_setfield(L, -2, "units");
+  // What is said of the run.
   lua_newtable(L);
   for (int i = 0; i < set->run.entries.count; i++) {
     lua_pushstring(L, set->run.entries.at[i].value);
@@ -440,13 +456,14 @@ static void push_about(lua_State *L, const S2DataSet *set) {
 }
 
 // Reads the options; names stay on the stack.
-static S2DataOptions read_options(lua_State *L) {
+static S2DataOptions data_read_options(lua_State *L) {
   static const char *const known[] = {"columns", "ragged", "separator", NULL};
   S2Keys keys = s2_keys_open(L, 2, true, known, NULL, 0);
   S2DataOptions options = {0};
   s2_keys_boolean(&keys, "ragged", &options.ragged);
   if (s2_keys_push(&keys, "separator") != LUA_TNIL) {
     const char *text = lua_tostring(L, -1);
+    // No character that can be part of a number or a line.
     if (lua_type(L, -1) != LUA_TSTRING || strlen(text) != 1 ||
         strchr("\"#.+-\r\n", *text) != NULL) {
       s2_keys_fail(&keys, "separator",
@@ -456,6 +473,7 @@ static S2DataOptions read_options(lua_State *L) {
   }
   if (s2_keys_push(&keys, "columns") != LUA_TNIL) {
     int list = lua_gettop(L);
+    // Names of columns, in place of a header.
     lua_Unsigned count = lua_type(L, list) == LUA_TTABLE ? lua_rawlen(L, list) : 0;
     if (count == 0 || count > INT32_MAX || options.ragged) {
       s2_keys_fail(&keys, "columns",
@@ -478,21 +496,23 @@ static S2DataOptions read_options(lua_State *L) {
 
 static int data_load(lua_State *L) {
   lua_settop(L, 2);
-  const char *path = check_path(L);
+  const char *path = data_check_path(L);
   S2Status status;
   (void)check_suffix(L, path, &status); // any build reads what only some can write
-  S2DataOptions options = read_options(L);
+  S2DataOptions options = data_read_options(L);
+  // Only .csv needs to be told how it is to be read.
   bool csv = strcasecmp(s2_path_suffix(path), ".csv") == 0;
   if (!csv && !lua_isnil(L, 2)) {
     s2_lua_bad_argument(L, 2, "options are for .csv files; this one says itself what is in it");
   }
   S2DataSet *set = push_set(L);
   status = s2_data_load(path, &options, set);
+  // All must fit before the first is made.
   for (int i = 0; i < set->arrays.count && status.code == S2_OK; i++) {
     (void)check_array(&set->arrays.at[i], s2_path_tail(path), &status);
   }
   if (status.code != S2_OK) {
-    return trouble(L, status.message);
+    return data_trouble(L, status.message);
   }
   if (set->open > 0) { // many programs leave the last line end out: no reason to refuse it
     fprintf(stderr,
@@ -500,6 +520,7 @@ static int data_load(lua_State *L) {
             "lack digits (a line end behind it silences this)\n",
             s2_path_tail(path), set->open);
   }
+  // One array, rows, or arrays by name.
   if (set->bare && !options.ragged) {
     push_value(L, &set->arrays.at[0]);
   } else {

@@ -13,7 +13,8 @@ const char *const s2_lua_record_keys[] = {"every", "from",  "to",      "trails",
                                           "fps",   "speed", "columns", "units",  NULL};
 
 // The body on the top of the stack.
-static bool read_body(lua_State *L, const S2LuaWorld *lw, S2BodyId *id, S2Complaint *complaint) {
+static bool drawing_read_body(lua_State *L, const S2LuaWorld *lw, S2BodyId *id,
+                              S2Complaint *complaint) {
   char text[S2_LUA_TEXT];
   const S2LuaBody *body = luaL_testudata(L, -1, "sim2d.Body");
   if (body == NULL) {
@@ -32,6 +33,7 @@ static bool read_body(lua_State *L, const S2LuaWorld *lw, S2BodyId *id, S2Compla
 static void read_view(const S2Keys *keys, S2DrawOptions *options) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
+  // Two corners in place of the view that fits.
   if (s2_keys_push(keys, "view") != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TTABLE) {
       s2_keys_fail(keys, "view", "two corners {{x, y}, {x, y}} expected, got %s",
@@ -73,6 +75,7 @@ static void read_title(const S2Keys *keys, S2DrawOptions *options) {
 }
 
 void s2_lua_draw_options(const S2Keys *keys, const S2LuaWorld *lw, S2DrawOptions *options) {
+  // Sizes and switches, then what needs more than a word.
   int64_t width = options->width;
   s2_keys_integer(keys, "width", 16, MAX_WIDTH, &width);
   options->width = (int)width;
@@ -85,7 +88,7 @@ void s2_lua_draw_options(const S2Keys *keys, const S2LuaWorld *lw, S2DrawOptions
   read_title(keys, options);
   S2Complaint complaint;
   if (s2_keys_push(keys, "follow") != LUA_TNIL &&
-      !read_body(keys->L, lw, &options->follow, &complaint)) {
+      !drawing_read_body(keys->L, lw, &options->follow, &complaint)) {
     s2_keys_fail(keys, "follow", "%s", complaint.text);
   }
   lua_pop(keys->L, 1);
@@ -101,6 +104,7 @@ static bool is_one_of(const char *path, const char *first, const char *second) {
 static void check_format(const S2Keys *keys, const char *path) {
   static const char *const drawing[] = {"width", "contacts", "joints", "names",  "legend", "dark",
                                         "view",  "follow",   "title",  "trails", NULL};
+  // What belongs to pictures and videos, what to pictures, and what to videos.
   bool picture = is_one_of(path, ".svg", ".png"), video = is_one_of(path, ".gif", ".mp4");
   for (int i = 0; drawing[i] != NULL && !picture && !video; i++) {
     if (s2_keys_has(keys, drawing[i])) {
@@ -123,6 +127,7 @@ static void read_trails(const S2Keys *keys, const S2LuaWorld *lw, S2RecordOption
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
   int type = s2_keys_push(keys, "trails");
+  // All that moves, or bodies of this world.
   if (type == LUA_TBOOLEAN) {
     options->trails = lua_toboolean(L, -1) ? S2_TRAILS_ALL : S2_TRAILS_NONE;
   } else if (type == LUA_TTABLE) {
@@ -131,7 +136,7 @@ static void read_trails(const S2Keys *keys, const S2LuaWorld *lw, S2RecordOption
     for (int i = 0; i < count; i++) {
       S2Complaint complaint;
       lua_geti(L, -2, i + 1);
-      if (!read_body(L, lw, &ids[i], &complaint)) {
+      if (!drawing_read_body(L, lw, &ids[i], &complaint)) {
         s2_keys_fail(keys, "trails", "item %d: %s", i + 1, complaint.text);
       }
       lua_pop(L, 1);
@@ -150,6 +155,7 @@ static void read_strobe(const S2Keys *keys, S2RecordOptions *options) {
   lua_State *L = keys->L;
   S2Complaint complaint;
   int type = s2_keys_push(keys, "strobe");
+  // A list of times, which must ascend: they are waited for one after the other.
   if (type == LUA_TTABLE) {
     int count = (int)luaL_len(L, -1);
     double *times = lua_newuserdatauv(L, sizeof *times * ((size_t)count + 1), 0);
@@ -169,6 +175,7 @@ static void read_strobe(const S2Keys *keys, S2RecordOptions *options) {
     }
     options->strobe_times = times;
     options->strobe_count = count;
+    // Or one time every so often.
   } else if (type != LUA_TNIL &&
              !s2_value_number(L, -1, S2_POSITIVE, &options->strobe_period, &complaint)) {
     s2_keys_fail(keys, "strobe", "a period (s) or a list of times: %s", complaint.text);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "lua/base/traceback.h"
 #include "lua/diff/on_tape.h"
 #include "record/page/page.h"
@@ -30,44 +31,19 @@ static void add_char(Text *text, char c) {
   *s2_array_append(*text) = c;
 }
 
-static void add(Text *text, const char *more) {
+static void live_add(Text *text, const char *more) {
   for (; *more != '\0'; more++) {
     add_char(text, *more);
   }
 }
 
-// Bytes of the UTF-8 character at `at`, 0: it is none.
-static int utf8_size(const unsigned char *at) {
-  int size = at[0] < 0x80                     ? 1
-             : at[0] >= 0xc2 && at[0] <= 0xdf ? 2
-             : at[0] >= 0xe0 && at[0] <= 0xef ? 3
-             : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
-                                              : 0;
-  for (int i = 1; i < size; i++) {
-    if ((at[i] & 0xc0) != 0x80) {
-      return 0;
-    }
-  }
-  bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
-  bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
-  return overlong || beyond ? 0 : size;
-}
-
 // A text of JSON. Browsers drop the connection when it is not UTF-8.
 static void add_string(Text *text, const char *string) {
   add_char(text, '"');
-  for (const unsigned char *at = (const unsigned char *)string; *at != '\0';) {
-    int size = utf8_size(at);
-    if (*at < ' ' || *at == '"' || *at == '\\' || size == 0) {
-      char escaped[8];
-      snprintf(escaped, sizeof escaped, "\\u%04x", size == 0 ? 0xfffdu : *at);
-      add(text, escaped);
-      at++;
-      continue;
-    }
-    for (int i = 0; i < size; i++) {
-      add_char(text, (char)*at++);
-    }
+  while (*string != '\0') {
+    char piece[S2_TEXT_PIECE];
+    s2_text_next(S2_TEXT_JSON, &string, piece);
+    live_add(text, piece);
   }
   add_char(text, '"');
 }
@@ -77,7 +53,7 @@ void s2_live_notice(S2Live *live, const char *message) {
     return;
   }
   Text text = {0};
-  add(&text, "{\"type\":\"notice\",\"text\":");
+  live_add(&text, "{\"type\":\"notice\",\"text\":");
   add_string(&text, message);
   add_char(&text, '}');
   s2_server_put(live->server, S2_SERVER_NOTICE, text.at, (size_t)text.count);
@@ -88,12 +64,12 @@ static void add_worlds(Text *text, const S2LuaSession *session) {
   enum { MOST = 100 }; // a person chooses from
   int count = 0;
   char number[32];
-  add(text, ",\"worlds\":[");
+  live_add(text, ",\"worlds\":[");
   for (const S2LuaWorld *lw = session->oldest; lw != NULL && count < MOST; lw = lw->newer) {
     if (lw->stepped) {
       snprintf(number, sizeof number, count++ > 0 ? ",%llu" : "%llu",
                (unsigned long long)lw->number);
-      add(text, number);
+      live_add(text, number);
     }
   }
   add_char(text, ']');
@@ -108,11 +84,12 @@ static void put_state(S2Live *live, const S2LuaSession *session) {
            live->run, live->paused ? "true" : "false", live->ended ? "true" : "false", live->pace,
            live->unwind != NULL ? "true" : "false",
            live->shown != NULL ? (unsigned long long)live->shown->number : 0);
-  add(&text, numbers);
+  live_add(&text, numbers);
   add_worlds(&text, session);
-  add(&text, ",\"script\":");
+  live_add(&text, ",\"script\":");
   add_string(&text, live->script != NULL ? live->script : "");
   add_char(&text, '}');
+  // Sent when it differs from what was sent last.
   if (text.count == live->state.count && memcmp(text.at, live->state.at, (size_t)text.count) == 0) {
     s2_array_free(text);
     return;
@@ -128,16 +105,17 @@ void s2_live_plots(S2Live *live, const S2Plots *plots) {
   if (live == NULL || live->server == NULL || live->plots == plots->changes) {
     return;
   }
+  // All plots together: they are few, and change rarely.
   Text text = {0};
-  add(&text, "{\"type\":\"plots\",\"plots\":[");
+  live_add(&text, "{\"type\":\"plots\",\"plots\":[");
   for (int i = 0; i < plots->list.count; i++) {
-    add(&text, i > 0 ? ",{\"name\":" : "{\"name\":");
+    live_add(&text, i > 0 ? ",{\"name\":" : "{\"name\":");
     add_string(&text, plots->list.at[i].name);
-    add(&text, ",\"svg\":");
+    live_add(&text, ",\"svg\":");
     add_string(&text, plots->list.at[i].svg);
     add_char(&text, '}');
   }
-  add(&text, "]}");
+  live_add(&text, "]}");
   s2_server_put(live->server, S2_SERVER_PLOTS, text.at, (size_t)text.count);
   s2_array_free(text);
   live->plots = plots->changes;
@@ -148,12 +126,14 @@ void s2_live_plots(S2Live *live, const S2Plots *plots) {
 // Calls the function of live.lua with the verb and the values on top of the stack (popped); pushes
 // its result. What a script's function raises is told and does not end the run.
 static void call_handler(lua_State *L, S2Live *live, const char *verb, int arguments) {
+  // Without live.lua (it is loaded with the library) nothing is asked.
   int first = lua_gettop(L) - arguments + 1;
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &s2_live_handler) != LUA_TFUNCTION) {
     lua_settop(L, first - 1);
     lua_pushnil(L);
     return;
   }
+  // The stack: message handler, function, verb, values.
   lua_insert(L, first);
   lua_pushstring(L, verb);
   lua_insert(L, first + 1);
@@ -192,7 +172,7 @@ static void put_result(lua_State *L, S2Live *live, S2ServerMessage message) {
 // ---- Showing ----------------------------------------------------------------------------------
 
 // `world`: stack index of the World that is shown, 0: it is not at hand and no values are shown.
-static void show(lua_State *L, S2Live *live, const S2LuaSession *session, int world) {
+static void live_show(lua_State *L, S2Live *live, const S2LuaSession *session, int world) {
   if (live->server == NULL) {
     return;
   }
@@ -232,7 +212,7 @@ void s2_live_choose(S2Live *live, S2LuaWorld *lw) {
 // ---- Commands ---------------------------------------------------------------------------------
 
 // The next word as a number; false: it is none.
-static bool read_number(const char **at, double *value) {
+static bool live_read_number(const char **at, double *value) {
   char *end = NULL;
   *value = s2_number_read(*at, &end);
   bool good = end != *at && (*end == ' ' || *end == '\0') && isfinite(*value);
@@ -250,10 +230,10 @@ static S2LuaWorld *find_world(const S2LuaSession *session, double number) {
 }
 
 // grab SLOT SERIAL LOCAL_X LOCAL_Y X Y
-static void grab(S2Live *live, S2LiveDrag *drag, const char *at) {
+static void live_grab(S2Live *live, S2LiveDrag *drag, const char *at) {
   double value[6];
   for (int i = 0; i < 6; i++) {
-    if (!read_number(&at, &value[i])) {
+    if (!live_read_number(&at, &value[i])) {
       return;
     }
   }
@@ -267,7 +247,7 @@ static void grab(S2Live *live, S2LiveDrag *drag, const char *at) {
                        .target = {value[4], value[5]}};
 }
 
-static void reset(S2Live *live) {
+static void live_reset(S2Live *live) {
   if (live->unwind != NULL) {
     live->again = true;
     return;
@@ -275,42 +255,47 @@ static void reset(S2Live *live) {
   live->resets = true;
 }
 
-static void obey(lua_State *L, S2Live *live, const S2LuaSession *session,
-                 const S2ServerCommand *command) {
+static void live_obey(lua_State *L, S2Live *live, const S2LuaSession *session,
+                      const S2ServerCommand *command) {
   const char *text = command->text;
   const char *blank = strchr(text, ' ');
   const char *rest = blank != NULL ? blank + 1 : "";
   size_t length = blank != NULL ? (size_t)(blank - text) : strlen(text);
   S2LiveDrag *drag = &live->drags[command->client];
   double x, y;
+// The verbs that the engine's side obeys; all others go to live.lua.
 #define IS(verb) (length == sizeof(verb) - 1 && memcmp(text, verb, length) == 0)
+  // The run's pace: going on and another pace start its clock anew.
   if (IS("pause")) {
     live->paused = true;
     live->steps = 0;
   } else if (IS("resume")) {
     live->paused = false;
     live->anchored = false;
-  } else if (IS("step") && read_number(&rest, &x) && x >= 1 && x <= 1e9) {
+  } else if (IS("step") && live_read_number(&rest, &x) && x >= 1 && x <= 1e9) {
     live->paused = true;
     live->steps += (int64_t)x;
-  } else if (IS("pace") && read_number(&rest, &x) && x >= 0) {
+  } else if (IS("pace") && live_read_number(&rest, &x) && x >= 0) {
     live->pace = x;
     live->anchored = false;
-  } else if (IS("world") && read_number(&rest, &x)) {
+    // What is shown.
+  } else if (IS("world") && live_read_number(&rest, &x)) {
     S2LuaWorld *lw = find_world(session, x);
     if (lw != NULL) {
       s2_live_choose(live, lw);
       live->chosen = true;
     }
   } else if (IS("reset")) {
-    reset(live);
+    live_reset(live);
+    // Hands: one a client, moved when the next step begins.
   } else if (IS("grab")) {
-    grab(live, drag, rest);
-  } else if (IS("move") && read_number(&rest, &x) && read_number(&rest, &y)) {
+    live_grab(live, drag, rest);
+  } else if (IS("move") && live_read_number(&rest, &x) && live_read_number(&rest, &y)) {
     drag->target = s2_vec2(x, y);
   } else if (IS("drop")) {
     drag->dropped = true;
   } else {
+    // The script's side: sliders, buttons, keys; a client that goes lets go, too.
     drag->dropped |= IS("gone");
     lua_pushinteger(L, command->client);
     lua_pushstring(L, rest);
@@ -329,9 +314,9 @@ static void obey_all(lua_State *L, S2Live *live, const S2LuaSession *session,
   S2ServerCommand command;
   if (live->server != NULL && s2_server_take(live->server, &command)) {
     do {
-      obey(L, live, session, &command);
+      live_obey(L, live, session, &command);
     } while (s2_server_take(live->server, &command));
-    show(L, live, session, live->shown == lw && lw != NULL ? 1 : 0);
+    live_show(L, live, session, live->shown == lw && lw != NULL ? 1 : 0);
   }
 }
 
@@ -384,7 +369,7 @@ static void move_hands(S2Live *live, S2LuaWorld *lw) {
 }
 
 // Nobody can run the script again: the world goes back to where it was when it was first shown.
-static void start_over(lua_State *L, S2Live *live) {
+static void live_start_over(lua_State *L, S2Live *live) {
   lua_pushvalue(L, 1);
   call_handler(L, live, "reset", 1);
   lua_pop(L, 1);
@@ -394,7 +379,7 @@ static void start_over(lua_State *L, S2Live *live) {
 
 // ---- Between steps ----------------------------------------------------------------------------
 
-static void follow(S2Live *live, S2LuaWorld *lw, double now) {
+static void live_follow(S2Live *live, S2LuaWorld *lw, double now) {
   if (live->shown == NULL || (live->shown != lw && !live->chosen && now > live->stepped + QUIET)) {
     s2_live_choose(live, lw);
   }
@@ -405,7 +390,7 @@ static void follow(S2Live *live, S2LuaWorld *lw, double now) {
 }
 
 // When the present of the world is due.
-static double due(S2Live *live, const S2LuaWorld *lw, double now) {
+static double live_due(S2Live *live, const S2LuaWorld *lw, double now) {
   double time = s2_world_time(lw->world);
   if (live->pace <= 0 || live->shown != lw || live->server == NULL) {
     return now;
@@ -438,37 +423,42 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
   const S2LuaSession *session = lw->session;
   S2Live *live = session->open.live;
   double entered = s2_lua_clock(), now = entered;
-  follow(live, lw, now);
+  live_follow(live, lw, now);
+  // Where there is no script to run again, a reset restores the world as it was at first.
   if (first && live->unwind == NULL && live->shown == lw) {
     lua_pushvalue(L, 1);
     call_handler(L, live, "start", 1); // where a reset goes back to
     lua_pop(L, 1);
   }
-  double time = due(live, lw, now);
+  double time = live_due(live, lw, now);
+  // Until the step is due: commands, saved files, frames; then a slice of sleep.
   bool wanted = first;
   for (;;) {
     obey_all(L, live, session, lw);
     live->again |= s2_watch_look(&live->watch, s2_lua_clock()) && live->unwind != NULL;
     raise_if_over(L, live, session);
     if (live->resets && live->shown == lw) {
-      start_over(L, live);
+      live_start_over(L, live);
     }
+    // Paused, or nobody looks on yet who is waited for.
     now = s2_lua_clock();
     bool halted =
         live->server != NULL && ((live->paused && live->steps == 0) ||
                                  (live->wait && s2_server_client_count(live->server) == 0));
     if (!halted) {
-      time = due(live, lw, now);
+      time = live_due(live, lw, now);
     }
+    // A frame when it is time for one: not too often, and not at the cost of a run that is late.
     wanted |= halted || now >= live->put + fmax(FRAME, SHARE * live->cost) || time > now + FRAME;
     if (wanted && live->stale && live->shown == lw) {
-      show(L, live, session, 1);
+      live_show(L, live, session, 1);
     }
     if (!halted && now >= time) {
       break;
     }
     s2_server_wait(live->server, halted ? now + SLICE : fmin(time, now + SLICE));
   }
+  // The step goes on. One that was asked for is used up by the world that is shown.
   live->wait = false;
   if (live->steps > 0 && (live->shown == lw || entered > live->stepped + QUIET)) {
     live->steps--;
@@ -534,7 +524,7 @@ void s2_live_linger(lua_State *L, S2Live *live, const volatile sig_atomic_t *int
     }
     return;
   }
-  show(L, live, session, 0);
+  live_show(L, live, session, 0);
   while (!live->again && *interrupted == 0) {
     obey_all(L, live, session, NULL);
     live->again |= s2_watch_look(&live->watch, s2_lua_clock());
@@ -561,7 +551,7 @@ void s2_live_free(S2Live *live) {
 
 // ---- Settings ---------------------------------------------------------------------------------
 
-static char *copy(const char *text) {
+static char *live_copy(const char *text) {
   size_t size = strlen(text) + 1;
   return memcpy(s2_memory_take(size), text, size);
 }
@@ -584,8 +574,8 @@ void s2_live_keep(S2Live *live, const char *key, const char *value) {
   S2LiveSetting *setting = find_setting(live, key);
   if (setting != NULL) {
     s2_memory_free(setting->value);
-    setting->value = copy(value);
+    setting->value = live_copy(value);
     return;
   }
-  *s2_array_append(live->settings) = (S2LiveSetting){copy(key), copy(value)};
+  *s2_array_append(live->settings) = (S2LiveSetting){live_copy(key), live_copy(value)};
 }

@@ -10,7 +10,7 @@ enum { BAR_WIDTH = 30 }; // characters; with the figures a line fits into 80 col
 // s between two drawings: faster is not readable and costs time on slow terminals
 static const double PERIOD = 0.1;
 
-static double now(void) {
+static double progress_now(void) {
   struct timespec at;
   clock_gettime(CLOCK_MONOTONIC, &at);
   return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
@@ -19,7 +19,7 @@ static double now(void) {
 void s2_progress_begin(S2Progress *progress, bool wanted) {
   *progress = (S2Progress){.shown = wanted && isatty(STDERR_FILENO) == 1};
   if (progress->shown) {
-    progress->start = now();
+    progress->start = progress_now();
     progress->next = progress->start + PERIOD; // short runs show nothing
   }
 }
@@ -39,7 +39,7 @@ void s2_progress_update(S2Progress *progress, double done, double time) {
   if (!progress->shown) {
     return;
   }
-  double at = now();
+  double at = progress_now();
   if (at < progress->next) {
     return;
   }

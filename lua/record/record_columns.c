@@ -22,11 +22,11 @@ static void check_name(lua_State *L, const S2Keys *keys, int index) {
 }
 
 // Appends what lies on top of the stack (popped) to the list.
-static void append(lua_State *L, int list) {
+static void columns_append(lua_State *L, int list) {
   lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
 }
 
-static bool less(lua_State *L, const char *name, int list, lua_Integer at) {
+static bool columns_less(lua_State *L, const char *name, int list, lua_Integer at) {
   lua_rawgeti(L, list, at);
   bool is_less = strcmp(name, lua_tostring(L, -1)) < 0;
   lua_pop(L, 1);
@@ -50,7 +50,7 @@ static void push_function_names(lua_State *L, const S2Keys *keys, int columns) {
     check_name(L, keys, -2);
     lua_Integer at = (lua_Integer)lua_rawlen(L, list) + 1;
     const char *name = lua_tostring(L, -2);
-    for (; at > 1 && less(L, name, list, at - 1); at--) {
+    for (; at > 1 && columns_less(L, name, list, at - 1); at--) {
       lua_rawgeti(L, list, at - 1);
       lua_rawseti(L, list, at);
     }
@@ -72,13 +72,13 @@ static void push_columns(lua_State *L, const S2Keys *keys, int columns) {
                    s2_lua_describe(L, -1, text));
     }
     check_name(L, keys, -1);
-    append(L, names);
+    columns_append(L, names);
   }
   push_function_names(L, keys, columns);
   for (lua_Unsigned i = 1; i <= lua_rawlen(L, functions + 1); i++) {
     lua_rawgeti(L, functions + 1, (lua_Integer)i);
     lua_pushvalue(L, -1);
-    append(L, names);
+    columns_append(L, names);
     lua_Integer column = (lua_Integer)lua_rawlen(L, names);
     lua_pushvalue(L, -1);
     lua_rawseti(L, functions, -column); // its name, for messages
@@ -142,6 +142,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
   if (s2_keys_push(keys, "columns") != LUA_TTABLE) {
     s2_keys_fail(keys, "columns", "a table expected, as {\"cart.x\", \"energy.total\"}");
   }
+  // The stack: columns, names, functions (nil: a number of the engine), units.
   int columns = lua_gettop(L), names = columns + 1, functions = names + 1, units = functions + 1;
   push_columns(L, keys, columns);
   (void)s2_keys_push(keys, "units");
@@ -151,6 +152,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
   S2Column *column = lua_newuserdatauv(L, ((size_t)width + 1) * sizeof *column, 0);
   S2RowTitle *titles = lua_newuserdatauv(L, ((size_t)width + 1) * sizeof *titles, 0);
   titles[0] = (S2RowTitle){"time", "s"};
+  // Each name once; it is the engine's, or a watched value's, or a function stands beside it.
   for (int i = 0; i < width; i++) {
     lua_rawgeti(L, names, i + 1);
     const char *name = lua_tostring(L, -1), *unit = "";
@@ -174,6 +176,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
     titles[i + 1] = (S2RowTitle){name, unit_of(L, units, name, unit)};
     lua_settop(L, units + 2);
   }
+  // The file, then what writes it: nothing below raises.
   S2Rows *rows = NULL;
   *status = path == NULL ? s2_ok() : s2_rows_open(path, width + 1, titles, &rows);
   if (status->code != S2_OK) {
@@ -205,7 +208,7 @@ void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run) {
 // ---- Rows -------------------------------------------------------------------------------------
 
 // Pushes what the function of a column gives, made plain.
-static void push_result(lua_State *L, int functions, int column, double time) {
+static void columns_push_result(lua_State *L, int functions, int column, double time) {
   double value = 0;
   S2Var var = 0;
   char text[S2_LUA_TEXT];
@@ -225,10 +228,20 @@ static void push_result(lua_State *L, int functions, int column, double time) {
   lua_pushnumber(L, value);
 }
 
+S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
+  for (int i = 0; i < lw->recorders.count; i++) {
+    if (lw->recorders.at[i].id == id) {
+      return lw->recorders.at[i].rows;
+    }
+  }
+  return NULL;
+}
+
 // A function may do anything, as closing the recording it belongs to: it is looked up after each.
 S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
   int top = lua_gettop(L);
   double time = s2_world_time(lw->world), start = s2_lua_clock();
+  // The script's functions and the engine's numbers, side by side on the stack.
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
   lua_rawgeti(L, -1, id);
   int functions = top + 2;
@@ -236,12 +249,13 @@ S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
   for (int i = 0; rows != NULL && i < rows->width; i++) {
     luaL_checkstack(L, LUA_MINSTACK, "too many columns");
     if (rows->column[i].number == FUNCTION) {
-      push_result(L, functions, i + 1, time);
+      columns_push_result(L, functions, i + 1, time);
       rows = s2_lua_rows_find(lw, id);
     } else {
       lua_pushnumber(L, s2_column_read(lw->world, &rows->column[i]));
     }
   }
+  // One row, unless a function has closed the recording.
   S2Status status = s2_ok();
   if (rows != NULL && rows->rows != NULL) {
     rows->values[0] = time;

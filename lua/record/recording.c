@@ -20,7 +20,7 @@ enum { PATH_SIZE = 4096 }; // bytes, as long as paths get
 // ---- Recorders --------------------------------------------------------------------------------
 
 // -1: it is closed.
-static int place_of(const S2LuaWorld *lw, int64_t id) {
+static int recording_place_of(const S2LuaWorld *lw, int64_t id) {
   for (int i = 0; i < lw->recorders.count; i++) {
     if (lw->recorders.at[i].id == id) {
       return i;
@@ -99,6 +99,7 @@ static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
   s2_lua_push_watched(L, lw); // first: functions of the script may raise, or close what is open
   int watched = lua_gettop(L);
   session->recordings++;
+  // A run that is validated writes nothing: its frames are compared, or left out.
   bool compared =
       session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
   if (session->validator == NULL) {
@@ -111,6 +112,7 @@ static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
     s2_recorder_run(recorder, &run);
     s2_run_free(&run);
   }
+  // The first frame; without it there is no recording.
   S2LuaRecorder opened = {
       .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
   S2Status status = record_frame(L, lw, &opened, watched);
@@ -148,6 +150,7 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   if (rows == NULL) {
     return status;
   }
+  // It is known before its functions run: they may close it.
   *id = ++lw->next_recorder;
   *s2_array_append(lw->recorders) = (S2LuaRecorder){.rows = rows, .id = *id, .every = every};
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
@@ -163,7 +166,7 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   lua_pushvalue(L, 1);
   lua_pushlightuserdata(L, &first);
   bool raised = lua_pcall(L, 2, 0, -4) != LUA_OK;
-  int at = raised || first.status.code != S2_OK ? place_of(lw, *id) : -1;
+  int at = raised || first.status.code != S2_OK ? recording_place_of(lw, *id) : -1;
   if (at >= 0) {
     (void)close_recorder(lw, at);
   }
@@ -171,11 +174,6 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
     lua_error(L);
   }
   return first.status;
-}
-
-S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
-  int at = place_of(lw, id);
-  return at < 0 ? NULL : lw->recorders.at[at].rows;
 }
 
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status) {
@@ -204,7 +202,7 @@ S2Status s2_lua_page_close(S2Session *session) {
 }
 
 // The path of the nth world: "run.csv", "run-2.csv", ...
-static void numbered(const char *path, int n, char *result) {
+static void recording_numbered(const char *path, int n, char *result) {
   if (n == 1) {
     snprintf(result, PATH_SIZE, "%s", path);
     return;
@@ -223,7 +221,7 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   session->worlds++;
   if (session->record_path != NULL) {
     int64_t id;
-    numbered(session->record_path, session->worlds, path);
+    recording_numbered(session->record_path, session->worlds, path);
     s2_lua_try(L, open_recorder(L, lw, path, NULL, 1, &id));
     S2Recorder *recorder = lw->recorders.at[lw->recorders.count - 1].recorder;
     if (session->worlds == 1 && recorder != NULL && s2_recorder_holds_plots(recorder)) {
@@ -231,7 +229,7 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
     }
   }
   if (session->dump_directory != NULL) {
-    numbered(session->dump_directory, session->worlds, path);
+    recording_numbered(session->dump_directory, session->worlds, path);
     if (mkdir(path, 0777) != 0 && errno != EEXIST) { // the first world's is there already
       s2_lua_fail(L, "--dump-problems '%s': %s", path, strerror(errno));
     }
@@ -252,7 +250,7 @@ static S2LuaRecorder *next_recorder(S2LuaWorld *lw, int64_t id) {
 // The run goes on without a recording that cannot be written; closing tells of it again, and the
 // command's exit status.
 static void record_failed(lua_State *L, S2LuaWorld *lw, int64_t id, S2Status status) {
-  int at = place_of(lw, id);
+  int at = recording_place_of(lw, id);
   if (status.code == S2_IO && at >= 0) {
     lw->recorders.at[at].failed = true;
     fflush(stdout);
@@ -289,26 +287,22 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
 
 // ---- Lua --------------------------------------------------------------------------------------
 
-// Trouble with files is not the script's fault: it gets nil and the message.
-static int result(lua_State *L, S2Status status) {
-  if (status.code == S2_IO) {
+// Trouble with files and libraries that are missing are not the script's fault: it gets nil and the
+// message.
+static int recording_result(lua_State *L, S2Status status) {
+  if (status.code == S2_IO || status.code == S2_UNAVAILABLE) {
     lua_pushnil(L);
     lua_pushstring(L, status.message);
     return 2;
   }
-  if (status.code == S2_UNAVAILABLE && strstr(status.message, "not available yet") == NULL) {
-    lua_pushnil(L); // a library is missing
-    lua_pushstring(L, status.message);
-    return 2;
-  }
-  if (status.code == S2_INVALID || status.code == S2_UNAVAILABLE) {
+  if (status.code == S2_INVALID) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
   s2_lua_try(L, status);
   return 0;
 }
 
-static const char *check_path(lua_State *L) {
+static const char *recording_check_path(lua_State *L) {
   char text[S2_LUA_TEXT];
   if (lua_type(L, 2) != LUA_TSTRING) {
     s2_lua_bad_argument(L, 2, "path expected, got %s", s2_lua_describe(L, 2, text));
@@ -319,13 +313,13 @@ static const char *check_path(lua_State *L) {
 static int world_draw(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 3);
-  const char *path = check_path(L);
+  const char *path = recording_check_path(L);
   S2Keys keys = s2_keys_open(L, 3, true, s2_lua_draw_keys, NULL, 0);
   S2DrawOptions options = s2_draw_options();
   s2_lua_draw_options(&keys, lw, &options);
   S2Status status = s2_world_draw(lw->world, path, &options);
   if (status.code != S2_OK) {
-    return result(L, status);
+    return recording_result(L, status);
   }
   lua_pushboolean(L, 1);
   return 1;
@@ -334,18 +328,21 @@ static int world_draw(lua_State *L) {
 static int world_record(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 3);
-  const char *path = check_path(L);
+  const char *path = recording_check_path(L);
   S2Keys keys = s2_keys_open(L, 3, true, s2_lua_record_keys, s2_lua_draw_keys, 0);
   S2RecordOptions options = s2_record_options();
+  // Options, also those of pictures, which some formats have.
   s2_lua_record_options(&keys, lw, path, &options);
   int64_t every = 1;
   s2_keys_integer(&keys, "every", 1, INT32_MAX, &every);
+  // The object keeps the world alive.
   Recording *recording = lua_newuserdatauv(L, sizeof *recording, 1);
   *recording = (Recording){.type = s2_type_recording, .lw = lw};
   luaL_setmetatable(L, "sim2d.Recording");
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
   int top = lua_gettop(L);
+  // A table of columns is another kind of recording, with fewer options.
   bool columns = s2_keys_has(&keys, "columns");
   if (!columns && s2_keys_has(&keys, "units")) {
     return s2_keys_fail(&keys, "units", "only with `columns`; other recordings have their units");
@@ -360,13 +357,13 @@ static int world_record(lua_State *L) {
   S2Status status = columns ? open_rows(L, lw, &keys, path, (int)every, &recording->id)
                             : open_recorder(L, lw, path, &options, (int)every, &recording->id);
   lua_settop(L, top);
-  return status.code == S2_OK ? 1 : result(L, status);
+  return status.code == S2_OK ? 1 : recording_result(L, status);
 }
 
 static int recording_close(lua_State *L) {
   const Recording *recording = s2_lua_check(L, 1, s2_type_recording);
   S2LuaWorld *lw = recording->lw;
-  int at = place_of(lw, recording->id);
+  int at = recording_place_of(lw, recording->id);
   if (at >= 0) {
     S2Status status = close_recorder(lw, at);
     lua_getiuservalue(L, 1, 1);
@@ -374,7 +371,7 @@ static int recording_close(lua_State *L) {
     lua_pushnil(L);
     lua_rawseti(L, -2, recording->id);
     if (status.code != S2_OK) {
-      return result(L, status);
+      return recording_result(L, status);
     }
   }
   lua_pushboolean(L, 1);
@@ -421,7 +418,7 @@ int s2_lua_plot_show(lua_State *L) {
 int s2_lua_plot_record(lua_State *L) {
   const Recording *recording = s2_lua_check(L, 1, s2_type_recording);
   S2LuaWorld *lw = recording->lw;
-  int at = place_of(lw, recording->id);
+  int at = recording_place_of(lw, recording->id);
   if (at < 0) {
     return s2_lua_fail(L, "'plot': the recording is closed");
   }
@@ -436,7 +433,7 @@ int s2_lua_plot_record(lua_State *L) {
     return s2_lua_fail(L, "bad argument #1 to 'plot' (%s)", status.message);
   }
   if (status.code != S2_OK) {
-    return result(L, status);
+    return recording_result(L, status);
   }
   lua_pushboolean(L, 1);
   return 1;

@@ -4,6 +4,7 @@
 #include "lua/diff/array.h"
 #include "lua/world/binding.h"
 #include "record/s2d/replay_column.h"
+#include "record/s2d/s2d.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static int reader_close(lua_State *L) {
   return 0;
 }
 
-static int trouble(lua_State *L, S2Status status) {
+static int replay_trouble(lua_State *L, S2Status status) {
   lua_pushnil(L);
   lua_pushstring(L, status.message);
   return 2;
@@ -58,7 +59,7 @@ static int replay_open(lua_State *L) {
   }
   lua_setmetatable(L, -2);
   S2Status status = s2_replay_open(path, &reader->replay);
-  return status.code == S2_OK ? 1 : trouble(L, status);
+  return status.code == S2_OK ? 1 : replay_trouble(L, status);
 }
 
 // ---- The whole --------------------------------------------------------------------------------
@@ -71,7 +72,7 @@ static int replay_about(lua_State *L) {
   lua_setfield(L, -2, "count");
   lua_pushboolean(L, s2_replay_complete(replay));
   lua_setfield(L, -2, "complete");
-  lua_pushinteger(L, (lua_Integer)s2_replay_version(replay));
+  lua_pushinteger(L, S2_S2D_VERSION);
   lua_setfield(L, -2, "version");
   const S2Run *run = s2_replay_run(replay);
   lua_createtable(L, 2 * run->entries.count, 0);
@@ -119,21 +120,21 @@ static int replay_column(lua_State *L) {
   S2Replay *replay = check_reader(L)->replay;
   uint64_t count = s2_replay_frame_count(replay);
   if (count > INT32_MAX) {
-    return trouble(L, s2_error(S2_INVALID, "more frames than an array holds"));
+    return replay_trouble(L, s2_error(S2_INVALID, "more frames than an array holds"));
   }
   S2LuaArray *array = s2_lua_array_push(L, s2_size_list((int)count));
   S2Status status = s2_replay_column(replay, luaL_checkstring(L, 2), array->data);
   if (status.code == S2_OK) {
     return 1;
   }
-  trouble(L, status);
+  replay_trouble(L, status);
   lua_pushboolean(L, status.code == S2_INVALID);
   return 3;
 }
 
 // ---- Frames -----------------------------------------------------------------------------------
 
-static void set_number(lua_State *L, const char *name, double value) {
+static void replay_set_number(lua_State *L, const char *name, double value) {
   lua_pushnumber(L, value);
   lua_setfield(L, -2, name);
 }
@@ -157,7 +158,7 @@ static void set_pair(lua_State *L, const char *name, S2Vec2 value) {
   lua_setfield(L, -2, name);
 }
 
-static void push_bodies(lua_State *L, const S2Moment *moment) {
+static void replay_push_bodies(lua_State *L, const S2Moment *moment) {
   static const char *const types[] = {"dynamic", "static", "kinematic"};
   static const char *const q[] = {"angle", "x", "y"}, *const v[] = {"omega", "vx", "vy"};
   lua_createtable(L, moment->bodies.count, 0);
@@ -169,11 +170,11 @@ static void push_bodies(lua_State *L, const S2Moment *moment) {
     lua_pushinteger(L, (lua_Integer)body->id.serial);
     lua_setfield(L, -2, "serial");
     for (int k = 0; k < 3; k++) {
-      set_number(L, q[k], body->q[k]);
-      set_number(L, v[k], body->v[k]);
+      replay_set_number(L, q[k], body->q[k]);
+      replay_set_number(L, v[k], body->v[k]);
     }
-    set_number(L, "mass", body->mass);
-    set_number(L, "inertia", body->inertia);
+    replay_set_number(L, "mass", body->mass);
+    replay_set_number(L, "inertia", body->inertia);
     set_flag(L, "sensor", body->sensor);
     set_flag(L, "enabled", body->enabled);
     lua_rawseti(L, -2, i + 1);
@@ -181,7 +182,7 @@ static void push_bodies(lua_State *L, const S2Moment *moment) {
 }
 
 // The table of a body of the frame; absent: the world.
-static void set_body(lua_State *L, int bodies, const char *name, int32_t at) {
+static void replay_set_body(lua_State *L, int bodies, const char *name, int32_t at) {
   if (at >= 0) {
     lua_rawgeti(L, bodies, at + 1);
     lua_setfield(L, -2, name);
@@ -193,13 +194,13 @@ static void push_contacts(lua_State *L, const S2Moment *moment, int bodies) {
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
     lua_createtable(L, 0, 8);
-    set_body(L, bodies, "a", contact->a);
-    set_body(L, bodies, "b", contact->b);
+    replay_set_body(L, bodies, "a", contact->a);
+    replay_set_body(L, bodies, "b", contact->b);
     set_pair(L, "point", contact->point);
     set_pair(L, "normal", contact->normal);
-    set_number(L, "gap", contact->gap);
-    set_number(L, "normal_impulse", contact->normal_impulse);
-    set_number(L, "tangent_impulse", contact->tangent_impulse);
+    replay_set_number(L, "gap", contact->gap);
+    replay_set_number(L, "normal_impulse", contact->normal_impulse);
+    replay_set_number(L, "tangent_impulse", contact->tangent_impulse);
     set_flag(L, "sliding", contact->sliding);
     lua_rawseti(L, -2, i + 1);
   }
@@ -214,13 +215,13 @@ static void push_joints(lua_State *L, const S2Moment *moment, int bodies) {
     set_text(L, "type", s2_joint_type_name(joint->type));
     lua_pushinteger(L, (lua_Integer)joint->id.serial);
     lua_setfield(L, -2, "serial");
-    set_body(L, bodies, "a", joint->a);
-    set_body(L, bodies, "b", joint->b);
+    replay_set_body(L, bodies, "a", joint->a);
+    replay_set_body(L, bodies, "b", joint->b);
     set_pair(L, "anchor_a", joint->anchor_a);
     set_pair(L, "anchor_b", joint->anchor_b);
     set_pair(L, "impulse", joint->impulse);
-    set_number(L, "angle", joint->angle);
-    set_number(L, "speed", joint->speed);
+    replay_set_number(L, "angle", joint->angle);
+    replay_set_number(L, "speed", joint->speed);
     set_flag(L, "enabled", joint->enabled);
     lua_rawseti(L, -2, i + 1);
   }
@@ -233,7 +234,7 @@ static void push_channels(lua_State *L, const S2Moment *moment) {
     lua_createtable(L, 0, 3);
     set_text(L, "name", channel->name);
     set_text(L, "unit", channel->unit);
-    set_number(L, "value", channel->value);
+    replay_set_number(L, "value", channel->value);
     lua_rawseti(L, -2, i + 1);
   }
 }
@@ -252,18 +253,18 @@ static void push_numbers(lua_State *L, const S2Moment *moment) {
   lua_setfield(L, -2, "step");
   snprintf(hash, sizeof hash, "%016" PRIx64, moment->hash);
   set_text(L, "hash", hash);
-  set_number(L, "time", moment->time);
-  set_number(L, "residual", moment->residual);
-  set_number(L, "iterations", moment->iterations);
+  replay_set_number(L, "time", moment->time);
+  replay_set_number(L, "residual", moment->residual);
+  replay_set_number(L, "iterations", moment->iterations);
   lua_createtable(L, 0, 3);
-  set_number(L, "kinetic", moment->kinetic);
-  set_number(L, "potential", moment->potential);
-  set_number(L, "total", moment->kinetic + moment->potential);
+  replay_set_number(L, "kinetic", moment->kinetic);
+  replay_set_number(L, "potential", moment->potential);
+  replay_set_number(L, "total", moment->kinetic + moment->potential);
   lua_setfield(L, -2, "energy");
   lua_createtable(L, 0, 3);
-  set_number(L, "angular", moment->momentum[0]);
-  set_number(L, "x", moment->momentum[1]);
-  set_number(L, "y", moment->momentum[2]);
+  replay_set_number(L, "angular", moment->momentum[0]);
+  replay_set_number(L, "x", moment->momentum[1]);
+  replay_set_number(L, "y", moment->momentum[2]);
   lua_setfield(L, -2, "momentum");
 }
 
@@ -273,12 +274,12 @@ static int replay_frame(lua_State *L) {
   const S2Moment *moment = NULL;
   S2Status status = s2_replay_frame(reader->replay, (uint64_t)luaL_checkinteger(L, 2) - 1, &moment);
   if (status.code != S2_OK) {
-    return trouble(L, status);
+    return replay_trouble(L, status);
   }
   reader->busy = true;
   lua_createtable(L, 0, 14);
   push_numbers(L, moment);
-  push_bodies(L, moment);
+  replay_push_bodies(L, moment);
   int bodies = lua_gettop(L);
   push_contacts(L, moment, bodies);
   lua_setfield(L, -3, "contacts");

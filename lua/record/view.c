@@ -1,6 +1,8 @@
 // What live.lua needs of the live viewer.
 #include "lua/record/live.h"
 
+#include "base/text.h"
+
 static int live_collect(lua_State *L) {
   s2_live_free(lua_touserdata(L, 1));
   return 0;
@@ -76,13 +78,26 @@ static int live_reruns(lua_State *L) {
   return 1;
 }
 
+// A text as a string of JSON.
+static int live_json(lua_State *L) {
+  size_t length = 0;
+  const char *text = luaL_checklstring(L, 1, &length), *end = text + length;
+  luaL_Buffer buffer;
+  luaL_buffinit(L, &buffer);
+  luaL_addchar(&buffer, '"');
+  while (text < end) {
+    char piece[S2_TEXT_PIECE];
+    luaL_addlstring(&buffer, piece, s2_text_next(S2_TEXT_JSON, &text, piece));
+  }
+  luaL_addchar(&buffer, '"');
+  luaL_pushresult(&buffer);
+  return 1;
+}
+
 void s2_lua_push_live_host(lua_State *L) {
-  static const luaL_Reg functions[] = {{"open", live_open},
-                                       {"close", live_close},
-                                       {"handler", live_handler},
-                                       {"setting", live_setting},
-                                       {"keep", live_keep},
-                                       {"reruns", live_reruns},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"open", live_open},       {"close", live_close},
+                                       {"handler", live_handler}, {"setting", live_setting},
+                                       {"keep", live_keep},       {"reruns", live_reruns},
+                                       {"json", live_json},       {NULL, NULL}};
   luaL_newlib(L, functions);
 }

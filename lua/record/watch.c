@@ -8,7 +8,7 @@
 
 static const double LOOK = 0.1; // s between looks
 
-static void look_at(S2WatchedFile *file) {
+static void watch_look_at(S2WatchedFile *file) {
   struct stat info;
   file->size = -1;
   if (stat(file->path, &info) == 0) {
@@ -25,7 +25,7 @@ void s2_watch_add(S2Watch *watch, const char *path) {
   }
   size_t size = strlen(path) + 1;
   S2WatchedFile file = {.path = memcpy(s2_memory_take(size), path, size)};
-  look_at(&file);
+  watch_look_at(&file);
   *s2_array_append(watch->files) = file;
 }
 
@@ -37,7 +37,7 @@ bool s2_watch_look(S2Watch *watch, double now) {
   watch->looked = now;
   for (int i = 0; i < watch->files.count; i++) {
     S2WatchedFile *file = &watch->files.at[i], fresh = *file;
-    look_at(&fresh);
+    watch_look_at(&fresh);
     // An editor that replaces a file leaves none for a moment.
     if (fresh.size >= 0 && (fresh.size != file->size || fresh.saved.tv_sec != file->saved.tv_sec ||
                             fresh.saved.tv_nsec != file->saved.tv_nsec)) {
@@ -55,7 +55,7 @@ void s2_watch_free(S2Watch *watch) {
   s2_array_free(watch->files);
 }
 
-static int add_path(lua_State *L) {
+static int watch_add_path(lua_State *L) {
   const char *path = lua_tostring(L, 1);
   if (path != NULL) {
     s2_watch_add(lua_touserdata(L, lua_upvalueindex(1)), path);
@@ -77,6 +77,6 @@ void s2_lua_watch_loads(lua_State *L, S2Watch *watch) {
     lua_error(L);
   }
   lua_pushlightuserdata(L, watch);
-  lua_pushcclosure(L, add_path, 1);
+  lua_pushcclosure(L, watch_add_path, 1);
   lua_call(L, 1, 0);
 }

@@ -2,33 +2,29 @@
 
 local LONGEST_NAME, LONGEST_UNIT = 47, 15 -- bytes, of channels of recordings
 
-local function json_string(text)
-  if not utf8.len(text) then text = text:gsub("[\x80-\xff]", "?") end
-  return '"' .. text:gsub('[%c"\\]', function(c) return ("\\u%04x"):format(c:byte()) end) .. '"'
-end
-
--- Numbers, texts, booleans and lists; tables with a `type` are objects. What is no finite number is null.
-local function json(value)
-  if type(value) == "number" then
-    -- the point of the locale, which a script may have set, is a comma in some
-    return value == value and math.abs(value) < math.huge and ("%.17g"):format(value):gsub("[^%de+-]+", ".") or "null"
-  elseif type(value) == "string" then
-    return json_string(value)
-  elseif type(value) ~= "table" then
-    return tostring(value)
-  end
-  local parts = {}
-  if not value.type then
-    for i, item in ipairs(value) do parts[i] = json(item) end
-    return "[" .. table.concat(parts, ",") .. "]"
-  end
-  for key, item in pairs(value) do parts[#parts + 1] = json_string(key) .. ":" .. json(item) end
-  table.sort(parts)
-  return "{" .. table.concat(parts, ",") .. "}"
-end
-
 return function(sim, host)
   local live = host.live
+
+  -- Numbers, texts, booleans and lists; tables with a `type` are objects. What is no finite number is null.
+  local function json(value)
+    if type(value) == "number" then
+      -- the point of the locale, which a script may have set, is a comma in some
+      return value == value and math.abs(value) < math.huge and ("%.17g"):format(value):gsub("[^%de+-]+", ".") or "null"
+    elseif type(value) == "string" then
+      return live.json(value)
+    elseif type(value) ~= "table" then
+      return tostring(value)
+    end
+    local parts = {}
+    if not value.type then
+      for i, item in ipairs(value) do parts[i] = json(item) end
+      return "[" .. table.concat(parts, ",") .. "]"
+    end
+    for key, item in pairs(value) do parts[#parts + 1] = live.json(key) .. ":" .. json(item) end
+    table.sort(parts)
+    return "{" .. table.concat(parts, ",") .. "}"
+  end
+
   local controls = { type = "controls", sliders = {}, buttons = {}, keys = {}, watches = {}, options = {} }
   local sliders, buttons, watches = {}, {}, {}
   local asked, down = {}, {} -- keys: name -> true; name -> set of clients

@@ -1,7 +1,7 @@
 #include "lua/solve/validate.h"
 
 #include "base/memory.h"
-#include "base/same_bits.h"
+#include "base/number.h"
 #include "base/text.h"
 
 #include <inttypes.h>

@@ -31,6 +31,50 @@ static void test_escape(void **state) {
   assert_string_equal(small, "abc\\x0A");
 }
 
+static void assert_written(S2TextForm form, const char *text, const char *want) {
+  char got[128] = "", piece[S2_TEXT_PIECE];
+  while (*text != '\0') {
+    size_t length = s2_text_next(form, &text, piece);
+    assert_int_equal(length, strlen(piece));
+    strcat(got, piece);
+  }
+  assert_string_equal(got, want);
+}
+
+// Names in Latin-1 and with control characters are valid JSON and XML.
+static void test_forms(void **state) {
+  (void)state;
+  const char *text = "<a href=\"&\\\">\n\x1b\x7f Stra\xdf"
+                     "e \xc3\xa5\xc2\x9b \xef\xbf\xbf";
+  assert_written(S2_TEXT_CLEAN, text,
+                 "<a href=\"&\\\">\n\xef\xbf\xbd\xef\xbf\xbd Stra\xef\xbf\xbd"
+                 "e \xc3\xa5\xef\xbf\xbd\xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+  assert_written(S2_TEXT_XML, "<a>\n&\"\xdf\x01", "&lt;a&gt;\n&amp;\"\xef\xbf\xbd\xef\xbf\xbd");
+  assert_written(S2_TEXT_JSON, "<\"a\\>\n\t\x1b\x7f\xdf\xc3\xa5",
+                 "<\\\"a\\\\>\\u000a\\u0009\\u001b\\u007f\xef\xbf\xbd\xc3\xa5");
+  assert_written(S2_TEXT_JSON, "\xef\xbf\xbd \xf0\x9d\x84\x9e", "\xef\xbf\xbd \xf0\x9d\x84\x9e");
+}
+
+// Every code point comes back from its bytes; what is none becomes U+FFFD.
+static void test_utf8(void **state) {
+  (void)state;
+  for (uint32_t code = 1; code < 0x110010; code++) {
+    char bytes[S2_UTF8_MOST + 1] = {0};
+    int length = s2_utf8_put(bytes, code);
+    const char *at = bytes;
+    bool none = code > 0x10ffff || (code >= 0xd800 && code < 0xe000);
+    assert_int_equal(s2_utf8_next(&at), none ? 0xfffd : code);
+    assert_ptr_equal(at, bytes + length);
+  }
+  static const char *const bad[] = {"\xc0\x80",         "\xe0\x80\x80",     "\xed\xa0\x80",
+                                    "\xf4\x90\x80\x80", "\xf8\x88\x80\x80", "\xe2\x82"};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    const char *at = bad[i];
+    assert_int_equal(s2_utf8_next(&at), 0xfffd);
+    assert_ptr_equal(at, bad[i] + 1);
+  }
+}
+
 static void assert_hash(const char *text, size_t times, const char *want) {
   char got[S2_SHA256_SIZE];
   S2Sha256 hash = {0};
@@ -99,10 +143,8 @@ static void test_plots(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_escape),
-      cmocka_unit_test(test_sha256),
-      cmocka_unit_test(test_run),
-      cmocka_unit_test(test_plots),
+      cmocka_unit_test(test_escape), cmocka_unit_test(test_forms), cmocka_unit_test(test_utf8),
+      cmocka_unit_test(test_sha256), cmocka_unit_test(test_run),   cmocka_unit_test(test_plots),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,16 +133,13 @@ static void mend(uint8_t *bytes, size_t size) {
   if (size < S2_S2D_FILE_HEADER) {
     return;
   }
-  bool words = s2_s2d_get32(bytes + 8) > 3;
   for (size_t at = S2_S2D_FILE_HEADER; at + S2_S2D_CHUNK_HEADER <= size;) {
     size_t length = s2_s2d_get32(bytes + at + 4);
     if (length > size - at - S2_S2D_CHUNK_HEADER) {
       return;
     }
-    uint64_t (*sum)(uint64_t, const unsigned char *, size_t) =
-        words ? s2_s2d_hash_words : s2_s2d_hash;
-    uint64_t hash =
-        sum(sum(S2_S2D_HASH_START, bytes + at, 8), bytes + at + S2_S2D_CHUNK_HEADER, length);
+    uint64_t hash = s2_s2d_hash(s2_s2d_hash(S2_S2D_HASH_START, bytes + at, 8),
+                                bytes + at + S2_S2D_CHUNK_HEADER, length);
     s2_s2d_set64(bytes + at + 8, hash);
     at += S2_S2D_CHUNK_HEADER + length;
   }

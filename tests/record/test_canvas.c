@@ -14,7 +14,7 @@ enum { WIDTH = 40, HEIGHT = 20 };
 
 static S2Canvas *open_white(double scale) {
   S2Canvas *canvas = NULL;
-  must(s2_canvas_open(&canvas, WIDTH, HEIGHT, scale));
+  must(s2_canvas_open(&canvas, S2_CANVAS_PLOT, WIDTH, HEIGHT, scale));
   const double sheet[] = {0, 0, WIDTH, 0, WIDTH, HEIGHT, 0, HEIGHT};
   s2_canvas_line(canvas, sheet, 4, true);
   s2_canvas_paint(canvas, &(S2CanvasPaint){.fill = WHITE});
@@ -92,7 +92,7 @@ static void test_nothing_is_drawn_beyond_a_clip(void **state) {
 // upright.
 static void test_words_are_placed(void **state) {
   (void)state;
-  S2CanvasText how = {.x = 20, .y = 14, .size = 10, .fill = 0x000000ff, .align = S2_CANVAS_RIGHT};
+  S2CanvasText how = {.x = 20, .y = 14, .size = 10, .fill = 0x000000ff, .align = S2_TEXT_RIGHT};
   S2Canvas *canvas = open_white(1);
   s2_canvas_text(canvas, &how, "HHH");
   cairo_surface_t *picture = picture_of(canvas);
@@ -100,7 +100,7 @@ static void test_words_are_placed(void **state) {
   assert_int_equal(count_dark(picture, 21, 0, WIDTH, HEIGHT), 0);
   cairo_surface_destroy(picture);
 
-  how.align = S2_CANVAS_LEFT;
+  how.align = S2_TEXT_LEFT;
   canvas = open_white(1);
   s2_canvas_text(canvas, &how, "HHH");
   picture = picture_of(canvas);
@@ -108,7 +108,7 @@ static void test_words_are_placed(void **state) {
   assert_true(count_dark(picture, 20, 0, WIDTH, HEIGHT) > 10);
   cairo_surface_destroy(picture);
 
-  how.align = S2_CANVAS_CENTRE;
+  how.align = S2_TEXT_CENTRE;
   how.y = 10;
   how.degrees = -90;
   canvas = open_white(1);
@@ -122,12 +122,12 @@ static void test_words_are_placed(void **state) {
 static void test_sizes_and_paths_that_cannot_be(void **state) {
   (void)state;
   S2Canvas *canvas = NULL;
-  S2Status status = s2_canvas_open(&canvas, 1e5, 10, 1);
+  S2Status status = s2_canvas_open(&canvas, S2_CANVAS_PLOT, 1e5, 10, 1);
   assert_int_equal(status.code, S2_INVALID);
   assert_string_equal(status.message,
                       "a picture of 100000 x 10 pixels; 1 to 16384 a side are possible");
-  assert_int_equal(s2_canvas_open(&canvas, (double)NAN, 10, 1).code, S2_INVALID);
-  assert_int_equal(s2_canvas_open(&canvas, 0, 10, 1).code, S2_INVALID);
+  assert_int_equal(s2_canvas_open(&canvas, S2_CANVAS_PLOT, (double)NAN, 10, 1).code, S2_INVALID);
+  assert_int_equal(s2_canvas_open(&canvas, S2_CANVAS_PLOT, 0, 10, 1).code, S2_INVALID);
   assert_null(canvas);
   canvas = open_white(1);
   status = s2_canvas_save(canvas, "/nowhere/canvas.png");
@@ -142,7 +142,7 @@ static void test_sizes_and_paths_that_cannot_be(void **state) {
 static void test_without_cairo_the_message_says_so(void **state) {
   (void)state;
   S2Canvas *canvas = NULL;
-  S2Status status = s2_canvas_open(&canvas, 10, 10, 1);
+  S2Status status = s2_canvas_open(&canvas, S2_CANVAS_PLOT, 10, 10, 1);
   assert_int_equal(status.code, S2_UNAVAILABLE);
   assert_non_null(strstr(status.message, "built without cairo"));
 }

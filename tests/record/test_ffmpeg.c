@@ -1,7 +1,7 @@
 // Videos made by the real ffmpeg. Skipped, as a whole and by name, where it or cairo is missing.
 #include "files.h"
 
-#include "record/draw/cairo.h"
+#include "record/draw/pixels.h"
 #include "record/record.h"
 #include "record/video/ffmpeg.h"
 
@@ -72,7 +72,7 @@ static void test_full_disk(void **state) {
 }
 
 int main(void) {
-  S2Status cairo = s2_cairo_available(), ffmpeg = s2_ffmpeg_available();
+  S2Status cairo = s2_canvas_available(), ffmpeg = s2_ffmpeg_available();
   if (cairo.code != S2_OK || ffmpeg.code != S2_OK) {
     printf("skipped: %s\n", cairo.code != S2_OK ? cairo.message : ffmpeg.message);
     return SKIPPED;

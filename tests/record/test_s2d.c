@@ -6,61 +6,6 @@
 #include "record/s2d/replay.h"
 #include "record/s2d/s2d_frame.h"
 
-// The hash of a frame, from its numbers.
-static uint64_t hash_of(const S2Moment *moment) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (int i = -1; i < 6 * moment->bodies.count; i++) {
-    const S2MomentBody *body = &moment->bodies.at[i < 0 ? 0 : i / 6];
-    const double *value = i < 0 ? &moment->time : i % 6 < 3 ? &body->q[i % 3] : &body->v[i % 3];
-    uint64_t word;
-    memcpy(&word, value, sizeof word);
-    hash = (hash ^ word) * UINT64_C(0x100000001b3);
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
-
-// A recording that version 4 wrote: a crate that comes to rest, a ball that bounces, a pendulum.
-static void version_4_is_read(void **state) {
-  (void)state;
-  S2Replay *replay = NULL;
-  const S2Moment *moment = NULL;
-  must(s2_replay_open(S2_TEST_DATA "/recordings/version4.s2d", &replay));
-  assert_int_equal(s2_replay_version(replay), 4);
-  assert_int_equal(s2_replay_frame_count(replay), 91);
-  assert_true(s2_replay_complete(replay));
-  for (uint64_t i = 0; i < 91; i++) {
-    must(s2_replay_frame(replay, i, &moment));
-    assert_true(moment->step == i && moment->hash == hash_of(moment));
-  }
-  assert_true(moment->hash == UINT64_C(0x22a6fa2b96b89f46));
-  assert_true(moment->kinetic == 0.93890956798646097 && moment->momentum[2] == 0.29447676742945755);
-  assert_int_equal(moment->contacts.count, 3);
-  assert_true(moment->contacts.at[2].normal_impulse == 0.016357421875);
-  assert_true(moment->joints.at[0].speed == -3.115234375);
-  s2_replay_close(replay);
-}
-
-// Of a build of that version: it does not know what was in the script.
-static void version_5_is_read(void **state) {
-  (void)state;
-  S2Replay *replay = NULL;
-  const S2Moment *moment = NULL;
-  must(s2_replay_open(S2_TEST_DATA "/recordings/version5.s2d", &replay));
-  assert_int_equal(s2_replay_version(replay), 5);
-  assert_int_equal(s2_replay_frame_count(replay), 21);
-  assert_true(s2_replay_complete(replay));
-  for (uint64_t i = 0; i < 21; i++) {
-    must(s2_replay_frame(replay, i, &moment));
-    assert_true(moment->step == i && moment->hash == hash_of(moment));
-  }
-  assert_true(moment->hash == UINT64_C(0x5bfdc8e52431c3d0));
-  assert_true(moment->kinetic == 0.00018049999999999121 && moment->potential == 4.905);
-  assert_string_equal(s2_run_get(s2_replay_run(replay), "script", 0), "fall.lua");
-  assert_null(s2_run_get(s2_replay_run(replay), "script_hash", 0));
-  s2_replay_close(replay);
-}
-
 // A speed: none, one of few bits (of any size), one like before, a bit pattern.
 static double any_speed(S2Rng *rng, const double *before) {
   uint64_t bits = s2_rng_next(rng);
@@ -169,8 +114,6 @@ static void rest_takes_little(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(version_4_is_read),
-      cmocka_unit_test(version_5_is_read),
       cmocka_unit_test(any_speeds_come_back),
       cmocka_unit_test(rest_takes_little),
   };

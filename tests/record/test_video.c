@@ -3,7 +3,7 @@
 #include "files.h"
 
 #include "record/album.h"
-#include "record/draw/cairo.h"
+#include "record/draw/pixels.h"
 #include "record/draw/view.h"
 #include "record/record.h"
 #include "record/video/video.h"
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 static bool has_cairo(void) {
-  return s2_cairo_available().code == S2_OK;
+  return s2_canvas_available().code == S2_OK;
 }
 
 // A ball in free flight to the right, over a floor.
@@ -223,7 +223,7 @@ static void test_png(void **state) {
   options.names = true;
   if (!has_cairo()) {
     S2Status status = s2_world_draw(world, in_directory("a.png"), &options);
-    assert_int_equal(status.code, S2_IO);
+    assert_int_equal(status.code, S2_UNAVAILABLE);
     assert_non_null(strstr(status.message, "without cairo"));
     s2_world_destroy(world);
     skip();
@@ -261,8 +261,8 @@ static void test_pixels(void **state) {
   must(s2_moment_capture(&moment, world));
   must(s2_picture_build(&scene, &moment, &options));
   S2Canvas *canvas = NULL;
-  must(s2_canvas_create(scene.view.width, scene.view.height, &canvas));
-  must(s2_canvas_draw(canvas, &scene));
+  must(s2_pixels_open(&canvas, &scene.view));
+  must(s2_pixels_draw(canvas, &scene));
   const unsigned char *pixels = s2_canvas_pixels(canvas);
   const struct {
     S2Vec2 at;
@@ -277,7 +277,7 @@ static void test_pixels(void **state) {
     memcpy(&value, pixels + 4 * ((size_t)pixel.y * (size_t)scene.view.width + (size_t)pixel.x), 4);
     assert_int_equal(value & 0xffffff, expected[i].color);
   }
-  s2_canvas_destroy(canvas);
+  s2_canvas_free(canvas);
   s2_scene_free(&scene);
   s2_moment_free(&moment);
   s2_world_destroy(world);

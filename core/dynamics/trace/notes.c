@@ -1,7 +1,7 @@
 // What each act writes down of itself. Each function does nothing when the step keeps no notes.
 #include "dynamics/trace/notes.h"
 
-#include "base/same_bits.h"
+#include "base/number.h"
 
 #include <stddef.h>
 #include <string.h>

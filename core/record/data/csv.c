@@ -10,7 +10,7 @@ void s2_csv_header(S2Output *output) {
 
 enum { NUMBERS = 6, NUMBER_ROOM = 26 }; // bytes of "-1.2345678901234567e-123,", with room
 
-static char *put_body(char *at, const S2MomentBody *body) {
+static char *csv_put_body(char *at, const S2MomentBody *body) {
   const double numbers[NUMBERS] = {body->q[0], body->q[1], body->q[2],
                                    body->v[0], body->v[1], body->v[2]};
   for (int k = 0; k < NUMBERS; k++) {
@@ -38,8 +38,10 @@ static char *put_serial(char *at, uint32_t serial) {
 void s2_csv_frame(S2Output *output, const S2Moment *moment) {
   enum { GATHERED = 1 << 15 };
   char time[S2_NUMBER_SIZE];
+  // The time is the same in every row of a frame.
   size_t time_length = s2_number_exact(time, moment->time);
   char rows[GATHERED + 2 * S2_NUMBER_SIZE + NUMBERS * NUMBER_ROOM + S2_NUMBER_SIZE], *at = rows;
+  // Rows are gathered, as most of the time would go into small writes; a name goes past that.
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
     memcpy(at, time, time_length);
@@ -52,7 +54,7 @@ void s2_csv_frame(S2Output *output, const S2Moment *moment) {
       s2_csv_text(output, body->name);
       at = rows;
     }
-    at = put_body(at, body);
+    at = csv_put_body(at, body);
     if (at - rows > GATHERED) {
       s2_output_bytes(output, rows, (size_t)(at - rows));
       at = rows;

@@ -46,6 +46,7 @@ S2Status s2_csv_check(const S2DataSet *set) {
   if (is_matrix(set)) {
     return s2_ok();
   }
+  // Columns: lists, all of one length.
   for (int i = 0; i < set->arrays.count; i++) {
     const S2DataArray *array = &set->arrays.at[i], *first = &set->arrays.at[0];
     if (array->axes > 1) {
@@ -85,6 +86,7 @@ static void write_value(S2Output *output, const S2DataArray *array, size_t i, co
 }
 
 void s2_csv_save(S2Output *output, const S2DataSet *set) {
+  // An array of two axes is written as it is, without a header.
   if (is_matrix(set)) {
     const S2DataArray *array = &set->arrays.at[0];
     const char *text = array->values;
@@ -94,6 +96,7 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
     }
     return;
   }
+  // The header; texts lie one behind the other, so each column has a place of its own in them.
   int columns = set->arrays.count;
   const char **texts = s2_memory_take((size_t)(columns + 1) * sizeof *texts);
   for (int k = 0; k < columns; k++) {
@@ -107,6 +110,7 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
   if (columns > 0 && !set->bare) {
     s2_output_text(output, "\n");
   }
+  // Row by row: all columns are of one length.
   size_t rows = columns > 0 ? s2_data_count(&set->arrays.at[0]) : 0;
   for (size_t i = 0; i < rows; i++) {
     for (int k = 0; k < columns; k++) {
@@ -133,7 +137,7 @@ typedef struct Cells {
   int open; // line that ends with the file, 0: none
 } Cells;
 
-static char *skip_blanks(const Cells *cells, char *at) {
+static char *csv_skip_blanks(const Cells *cells, char *at) {
   while (*at == ' ' || (*at == '\t' && cells->separator != '\t')) {
     at++;
   }
@@ -156,7 +160,7 @@ static S2Status quoted_cell(const Cells *cells, Cursor *cursor) {
     cursor->line += *cursor->at == '\n';
     *to++ = *cursor->at++;
   }
-  char *end = skip_blanks(cells, cursor->at);
+  char *end = csv_skip_blanks(cells, cursor->at);
   if (*end != cells->separator && *end != '\n' && *end != '\r' && *end != '\0' &&
       cells->separator != ' ') {
     return s2_data_refuse(cells->path, "line %d: text behind the quotes of a cell", cursor->line);
@@ -170,8 +174,9 @@ static S2Status quoted_cell(const Cells *cells, Cursor *cursor) {
 // Ends a cell with a 0 and moves behind what separates it from the next. Where nothing lies between
 // the cell and the line end, that stays: end_row makes it the 0.
 static S2Status read_cell(Cells *cells, Cursor *cursor) {
-  char *start = skip_blanks(cells, cursor->at);
+  char *start = csv_skip_blanks(cells, cursor->at);
   cursor->at = start;
+  // The contents: up to the closing quote, or to what ends a cell, without blanks at its end.
   char *end = NULL;
   if (*start == '"') {
     *s2_array_append(cells->cells) = start + 1;
@@ -186,8 +191,9 @@ static S2Status read_cell(Cells *cells, Cursor *cursor) {
       end--;
     }
   }
+  // What comes behind it: the separator, which is passed, or the end of the line.
   if (cells->separator == ' ') { // blanks at the end of a line separate nothing
-    char *next = skip_blanks(cells, cursor->at);
+    char *next = csv_skip_blanks(cells, cursor->at);
     cursor->more = *next != '\r' && *next != '\n' && *next != '\0';
     if (end != NULL && next != end) {
       *end = '\0';
@@ -198,13 +204,14 @@ static S2Status read_cell(Cells *cells, Cursor *cursor) {
     cursor->more = *cursor->at == cells->separator;
     cursor->at += cursor->more;
   }
+  // Ended last: what stands there was still to be looked at.
   if (end != NULL && end < cursor->at) {
     *end = '\0';
   }
   return s2_ok();
 }
 
-static void end_row(Cursor *cursor) {
+static void csv_end_row(Cursor *cursor) {
   char *at = cursor->at;
   if (*at == '\0') {
     return;
@@ -219,17 +226,20 @@ static S2Status read_cells(Cells *cells, char *text, size_t size) {
   if (memchr(text, 0, size) != NULL) {
     return s2_data_refuse(cells->path, "not a text file (it has a byte 0)");
   }
+  // The text is cut up in place: cells point into it.
   Cursor cursor = {.at = text, .line = 1};
   if (strncmp(cursor.at, "\xef\xbb\xbf", 3) == 0) {
     cursor.at += 3; // a mark of UTF-8 that some programs write
   }
   while (*cursor.at != '\0') {
-    char *at = skip_blanks(cells, cursor.at);
+    // Comments and empty lines are no rows.
+    char *at = csv_skip_blanks(cells, cursor.at);
     if (*at == '#' || *at == '\n' || *at == '\r' || *at == '\0') {
       cursor.at = at + strcspn(at, "\n");
-      end_row(&cursor);
+      csv_end_row(&cursor);
       continue;
     }
+    // A row goes on while a separator follows.
     Row row = {.first = cells->cells.count, .line = cursor.line};
     do {
       S2_TRY(read_cell(cells, &cursor));
@@ -237,8 +247,9 @@ static S2Status read_cells(Cells *cells, char *text, size_t size) {
         return s2_data_refuse(cells->path, "more than a thousand million cells");
       }
     } while (cursor.more);
+    // A last line without an end may have been cut.
     cells->open = *cursor.at == '\0' ? row.line : 0;
-    end_row(&cursor);
+    csv_end_row(&cursor);
     row.count = cells->cells.count - row.first;
     *s2_array_append(cells->rows) = row;
   }
@@ -248,7 +259,7 @@ static S2Status read_cells(Cells *cells, char *text, size_t size) {
 // ---- Numbers ----------------------------------------------------------------------------------
 
 // Missing values are nan.
-static bool read_number(const char *cell, double *value) {
+static bool csv_read_number(const char *cell, double *value) {
   static const char *const missing[] = {"", "nan", "-nan", "na", "n/a", "null", "none"};
   if (strspn(cell, "+-.0123456789eE") == strlen(cell) && *cell != '\0') {
     char *end = NULL;
@@ -270,7 +281,7 @@ static bool read_number(const char *cell, double *value) {
 static bool is_header(const Cells *cells, const Row *row) {
   double value;
   for (int i = 0; i < row->count; i++) {
-    if (!read_number(cells->cells.at[row->first + i], &value)) {
+    if (!csv_read_number(cells->cells.at[row->first + i], &value)) {
       return true;
     }
   }
@@ -284,8 +295,9 @@ static const char *cell_at(const Cells *cells, int row, int column) {
 }
 
 // "x [m]" is x in m. Adds the column, empty.
-static S2Status add_column(const Cells *cells, S2DataSet *set, const char *title, S2DataType type,
-                           size_t rows) {
+static S2Status csv_add_column(const Cells *cells, S2DataSet *set, const char *title,
+                               S2DataType type, size_t rows) {
+  // "name [unit]", as we write it; else all of it is the name.
   char *name = s2_data_copy_text(title, strlen(title)), *unit = strstr(name, " [");
   size_t length = strlen(name);
   if (unit != NULL && unit > name && name[length - 1] == ']' &&
@@ -296,6 +308,7 @@ static S2Status add_column(const Cells *cells, S2DataSet *set, const char *title
   } else {
     unit = name + length; // ""
   }
+  // Two columns of a name could not both be found.
   S2Status status = s2_ok();
   if (s2_data_find(set, name) != NULL) {
     status = s2_data_refuse(cells->path, "two columns have the name '%s'", name);
@@ -309,11 +322,11 @@ static S2Status add_column(const Cells *cells, S2DataSet *set, const char *title
 static S2Status read_column(const Cells *cells, int column, int first, const char *title,
                             S2DataSet *set) {
   size_t rows = (size_t)(cells->rows.count - first);
-  S2_TRY(add_column(cells, set, title, S2_DATA_NUMBER, rows));
+  S2_TRY(csv_add_column(cells, set, title, S2_DATA_NUMBER, rows));
   S2DataArray *array = &set->arrays.at[set->arrays.count - 1];
   size_t good = 0;
-  while (good < rows &&
-         read_number(cell_at(cells, first + (int)good, column), (double *)array->values + good)) {
+  while (good < rows && csv_read_number(cell_at(cells, first + (int)good, column),
+                                        (double *)array->values + good)) {
     good++;
   }
   if (good < rows) { // not all are numbers: texts
@@ -346,10 +359,10 @@ static S2Status read_columns(const Cells *cells, const S2DataOptions *options, b
   return s2_ok();
 }
 
-static S2Status read_row(const Cells *cells, const Row *row, double *values) {
+static S2Status csv_read_row(const Cells *cells, const Row *row, double *values) {
   for (int k = 0; k < row->count; k++) {
     const char *cell = cells->cells.at[row->first + k];
-    if (!read_number(cell, &values[k])) {
+    if (!csv_read_number(cell, &values[k])) {
       return s2_data_refuse(cells->path, "line %d: '%.30s' is no number", row->line, cell);
     }
   }
@@ -357,7 +370,7 @@ static S2Status read_row(const Cells *cells, const Row *row, double *values) {
 }
 
 // No names anywhere: a matrix, or an array a row.
-static S2Status read_rows(const Cells *cells, int first, bool ragged, S2DataSet *set) {
+static S2Status csv_read_rows(const Cells *cells, int first, bool ragged, S2DataSet *set) {
   set->bare = true;
   size_t shape[2] = {(size_t)(cells->rows.count - first),
                      cells->rows.count > 0 ? (size_t)cells->rows.at[0].count : 0};
@@ -371,7 +384,7 @@ static S2Status read_rows(const Cells *cells, int first, bool ragged, S2DataSet 
     if (ragged) {
       values = s2_data_add(set, "", "", S2_DATA_NUMBER, 1, &length)->values;
     }
-    S2_TRY(read_row(cells, row, values));
+    S2_TRY(csv_read_row(cells, row, values));
     values += length;
   }
   return s2_ok();
@@ -390,18 +403,18 @@ static S2Status check_lengths(const Cells *cells) {
   return s2_ok();
 }
 
-static S2Status load(Cells *cells, const S2DataFile *file, const S2DataOptions *options,
-                     S2DataSet *set) {
+static S2Status csv_load(Cells *cells, const S2DataFile *file, const S2DataOptions *options,
+                         S2DataSet *set) {
   S2_TRY(read_cells(cells, (char *)file->bytes, file->size));
   bool header = cells->rows.count > 0 && is_header(cells, &cells->rows.at[0]);
   if (options->ragged) {
-    return read_rows(cells, header ? 1 : 0, true, set);
+    return csv_read_rows(cells, header ? 1 : 0, true, set);
   }
   S2_TRY(check_lengths(cells));
   if (header || (options->names != NULL && cells->rows.count > 0)) {
     return read_columns(cells, options, header, set);
   }
-  return read_rows(cells, 0, false, set);
+  return csv_read_rows(cells, 0, false, set);
 }
 
 S2Status s2_csv_load(const S2DataFile *file, const S2DataOptions *options, S2DataSet *set) {
@@ -413,7 +426,7 @@ S2Status s2_csv_load(const S2DataFile *file, const S2DataOptions *options, S2Dat
     return s2_error(S2_IO, "cannot read '%s': %s", s2_path_tail(file->path), strerror(errno));
   }
   locale_t before = uselocale(plain);
-  S2Status status = load(&cells, file, options, set);
+  S2Status status = csv_load(&cells, file, options, set);
   set->open = status.code == S2_OK ? cells.open : 0;
   uselocale(before);
   freelocale(plain);

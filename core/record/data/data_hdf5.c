@@ -16,7 +16,7 @@ enum {
 };
 
 // As texts, but what is in a group comes right behind the group.
-static int by_place(const void *a, const void *b) {
+static int hdf5_by_place(const void *a, const void *b) {
   const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;
   for (; *x == *y && *x != '\0'; x++, y++) {
   }
@@ -42,6 +42,7 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
   size_t count = (size_t)set->arrays.count;
   S2Status status = s2_ok();
   const char **names = s2_memory_take((count + 1) * sizeof *names);
+  // Each name on its own, and its unit.
   for (size_t i = 0; i < count && status.code == S2_OK; i++) {
     names[i] = set->arrays.at[i].name;
     if (!is_path(names[i]) || strlen(names[i]) > LONGEST_NAME) {
@@ -54,8 +55,9 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
                         (int)LONGEST_TEXT);
     }
   }
+  // All of them: sorted by path, an array that lies inside another follows it.
   if (status.code == S2_OK && count > 1) {
-    qsort(names, count, sizeof *names, by_place);
+    qsort(names, count, sizeof *names, hdf5_by_place);
   }
   for (size_t i = 1; i < count && status.code == S2_OK; i++) {
     size_t length = strlen(names[i - 1]);
@@ -88,14 +90,14 @@ typedef struct Hush {
   void *data;
 } Hush;
 
-static Hush hush(void) {
+static Hush hdf5_hush(void) {
   Hush before = {0};
   H5Eget_auto2(H5E_DEFAULT, &before.print, &before.data);
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   return before;
 }
 
-static void unhush(Hush before) {
+static void hdf5_unhush(Hush before) {
   H5Eset_auto2(H5E_DEFAULT, before.print, before.data);
 }
 
@@ -115,7 +117,7 @@ static bool write_attribute(hid_t object, const char *name, const char *text) {
   return good;
 }
 
-static S2Status written(bool good, const S2DataArray *array) {
+static S2Status hdf5_written(bool good, const S2DataArray *array) {
   return good ? s2_ok()
               : s2_error(S2_INVALID,
                          "HDF5 cannot hold the array '%.60s': is the name free and without"
@@ -129,9 +131,10 @@ static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array
     return s2_ok();
   }
   if (array->type != S2_DATA_TEXT) {
-    return written(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0,
-                   array);
+    return hdf5_written(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0,
+                        array);
   }
+  // Texts are given as addresses.
   const char **texts = s2_memory_try(count * sizeof *texts), *at = array->values;
   if (texts == NULL) {
     return s2_memory_exhausted(count * sizeof *texts);
@@ -142,10 +145,11 @@ static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array
   }
   bool good = H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, texts) >= 0;
   s2_memory_free(texts);
-  return written(good, array);
+  return hdf5_written(good, array);
 }
 
 static S2Status write_array(hid_t file, const S2DataArray *array) {
+  // Shape and type as HDF5 has them.
   hsize_t shape[S2_DATA_AXES];
   for (int i = 0; i < array->axes; i++) {
     shape[i] = array->shape[i];
@@ -160,16 +164,18 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   }
   hid_t space =
       array->axes > 0 ? H5Screate_simple(array->axes, shape, NULL) : H5Screate(H5S_SCALAR);
+  // The dataset, with the groups its name wants.
   hid_t links = H5Pcreate(H5P_LINK_CREATE); // "a/b" is b in the group a
   H5Pset_create_intermediate_group(links, 1);
   H5Pset_char_encoding(links, H5T_CSET_UTF8);
   hid_t dataset = H5Dcreate2(file, array->name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
-  S2Status status = written(dataset >= 0, array);
+  S2Status status = hdf5_written(dataset >= 0, array);
   if (status.code == S2_OK) {
     status = write_values(dataset, type, array);
   }
+  // A unit is an attribute of the array.
   if (status.code == S2_OK && array->unit[0] != '\0') {
-    status = written(write_attribute(dataset, UNITS, array->unit), array);
+    status = hdf5_written(write_attribute(dataset, UNITS, array->unit), array);
   }
   if (dataset >= 0) {
     H5Dclose(dataset);
@@ -191,7 +197,7 @@ static S2Status make_keys(void *user) {
   return s2_ok();
 }
 
-static S2Status write_all(hid_t file, S2Output *output, const S2DataSet *set) {
+static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *set) {
   for (int i = 0; i < set->arrays.count; i++) {
     S2_TRY(write_array(file, &set->arrays.at[i]));
   }
@@ -210,6 +216,7 @@ static S2Status write_all(hid_t file, S2Output *output, const S2DataSet *set) {
   }
   s2_memory_free(keys.at);
   S2_TRY(status);
+  // The file was made in memory: its bytes go where all output goes.
   H5Fflush(file, H5F_SCOPE_GLOBAL);
   ssize_t size = H5Fget_file_image(file, NULL, 0);
   if (size <= 0) {
@@ -226,7 +233,7 @@ static S2Status write_all(hid_t file, S2Output *output, const S2DataSet *set) {
 }
 
 S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
-  Hush before = hush();
+  Hush before = hdf5_hush();
   hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_fapl_core(access, GROWTH, 0);
   hid_t creation = H5Pcreate(H5P_FILE_CREATE);
@@ -234,12 +241,12 @@ S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
   S2Status status = s2_error(S2_INVALID, "HDF5 cannot make the file");
   hid_t file = H5Fcreate("sim2d", H5F_ACC_TRUNC, creation, access); // the name of no file
   if (file >= 0) {
-    status = write_all(file, output, set);
+    status = hdf5_write_all(file, output, set);
     H5Fclose(file);
   }
   H5Pclose(creation);
   H5Pclose(access);
-  unhush(before);
+  hdf5_unhush(before);
   return status;
 }
 

@@ -35,6 +35,7 @@ static bool read_array(Reading *reading, const char *name, const S2H5Object *obj
                                      [S2_H5_TEXT] = S2_DATA_TEXT,
                                      [S2_H5_FLAG] = S2_DATA_FLAG};
   S2H5 *h5 = &reading->h5;
+  // Type and shape of its values, which must be known here.
   const S2H5Message *kind = s2_h5_message(object, S2_H5_TYPE);
   const S2H5Message *extent = s2_h5_message(object, S2_H5_SPACE);
   S2H5Type type;
@@ -48,10 +49,12 @@ static bool read_array(Reading *reading, const char *name, const S2H5Object *obj
   if (type.class == S2_H5_OTHER) {
     return s2_h5_fail(h5, "it is neither numbers nor texts, or numbers of a kind not known here");
   }
+  // The bytes, wherever they are stored, and packed or not.
   S2H5Values values;
   if (!s2_h5_values(h5, object, &type, &space, &values)) {
     return false;
   }
+  // An array with room for what was claimed; the sum of all is limited.
   size_t shape[S2_DATA_AXES], count = (size_t)space.count;
   for (int i = 0; i < space.axes; i++) {
     shape[i] = (size_t)space.shape[i];
@@ -85,7 +88,7 @@ static bool read_group(Reading *reading, const char *name, const S2H5Object *obj
 }
 
 // What is known of the run stands in the attributes of the root group.
-static void read_run(Reading *reading, const S2H5Object *root) {
+static void hdf5_read_run(Reading *reading, const S2H5Object *root) {
   for (int i = 0; i < root->count && reading->h5.trouble == NULL; i++) {
     char *name = NULL, *text = NULL;
     if (root->at[i].kind == S2_H5_ATTRIBUTE &&
@@ -103,7 +106,7 @@ static bool read_object(Reading *reading, const char *name, uint64_t address) {
   bool is_array =
       s2_h5_message(&object, S2_H5_TYPE) != NULL && s2_h5_message(&object, S2_H5_SPACE) != NULL;
   if (good && *name == '\0') {
-    read_run(reading, &object);
+    hdf5_read_run(reading, &object);
     good = reading->h5.trouble == NULL;
   }
   if (good) {

@@ -29,6 +29,7 @@ static bool add_link(S2H5 *h5, S2H5Links *links, S2H5View name, uint64_t address
 static bool read_symbols(const OldGroup *group, uint64_t address) {
   enum { HEADER = 8, SOFT = 2, SCRATCH = 16 };
   S2H5 *h5 = group->h5;
+  // The node: a magic, how many symbols, and these.
   S2H5View header = s2_h5_view(h5, address, HEADER);
   s2_h5_starts(&header, "SNOD");
   s2_h5_part(&header, 2);
@@ -38,6 +39,7 @@ static bool read_symbols(const OldGroup *group, uint64_t address) {
     return s2_h5_fail(h5, DAMAGED);
   }
   bool good = true;
+  // Each: where its name lies in the heap of names, the object, and what kind of link it is.
   for (uint64_t i = 0; i < count && good; i++) {
     S2H5View name = group->names;
     s2_h5_part(&name, s2_h5_address(h5, &view));
@@ -54,7 +56,7 @@ static bool read_symbols(const OldGroup *group, uint64_t address) {
 }
 
 // `above`: level of the node over this one; a tree gets lower towards its leaves, so it ends.
-static bool read_tree(const OldGroup *group, uint64_t address, uint64_t above) {
+static bool h5_read_tree(const OldGroup *group, uint64_t address, uint64_t above) {
   S2H5 *h5 = group->h5;
   unsigned start = 8 + 2 * h5->offsets;
   S2H5View header = s2_h5_view(h5, address, start);
@@ -69,7 +71,7 @@ static bool read_tree(const OldGroup *group, uint64_t address, uint64_t above) {
   for (uint64_t i = 0; i < count && good; i++) {
     s2_h5_length(h5, &view); // the key
     uint64_t child = s2_h5_address(h5, &view);
-    good = level > 0 ? read_tree(group, child, level) : read_symbols(group, child);
+    good = level > 0 ? h5_read_tree(group, child, level) : read_symbols(group, child);
   }
   return good;
 }
@@ -87,7 +89,7 @@ static bool read_old(S2H5 *h5, S2H5View message, S2H5Links *links) {
   if (message.bad || header.bad || group.names.bad) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  return tree == S2_H5_NOWHERE || read_tree(&group, tree, DEEPEST);
+  return tree == S2_H5_NOWHERE || h5_read_tree(&group, tree, DEEPEST);
 }
 
 // ---- Fractal heaps ----------------------------------------------------------------------------
@@ -107,6 +109,7 @@ static unsigned bytes_for(uint64_t number) {
 }
 
 static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
+  // The header (III.G of the specification): most of it concerns writers.
   unsigned size = 22 + 12 * h5->lengths + 3 * h5->offsets;
   S2H5View view = s2_h5_view(h5, address, size);
   s2_h5_starts(&view, "FRHP");
@@ -114,6 +117,7 @@ static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
   uint64_t filters = s2_h5_number(&view, 2);
   s2_h5_part(&view, 1);
   uint64_t most = s2_h5_number(&view, 4);
+  // Blocks form a table of `width` columns, whose rows double in size.
   s2_h5_part(&view, 10 * h5->lengths + 2 * h5->offsets);
   heap->width = s2_h5_number(&view, 2);
   heap->start = s2_h5_length(h5, &view);
@@ -127,6 +131,7 @@ static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
   if (!good || filters > 0) {
     return s2_h5_fail(h5, good ? LARGE : DAMAGED);
   }
+  // Places and lengths take as many bytes as the largest of them needs.
   heap->offset_size = (heap->bits + 7) / 8;
   unsigned block_size = bytes_for(heap->largest - 1), object_size = bytes_for(most);
   heap->length_size = block_size < object_size ? block_size : object_size;
@@ -134,13 +139,15 @@ static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
 }
 
 // Where the block that has byte `offset` of the heap lies, and where in the heap it starts.
-static bool find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t *block,
-                       uint64_t *start) {
+static bool h5_find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t *block,
+                          uint64_t *start) {
+  // Small heaps are one block.
   *block = heap->root;
   *start = 0;
   if (heap->rows == 0) {
     return offset < heap->start || s2_h5_fail(h5, DAMAGED);
   }
+  // The row, by the sizes of those before it.
   uint64_t size = heap->start, row = 0;
   for (; row < heap->rows && offset - *start >= heap->width * size; row++) {
     *start += heap->width * size;
@@ -149,6 +156,7 @@ static bool find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t *bl
       return s2_h5_fail(h5, LARGE); // its blocks are heaps of blocks
     }
   }
+  // The block in that row, whose address stands in the table.
   uint64_t column = (offset - *start) / size;
   *start += column * size;
   uint64_t child = 5 + h5->offsets + heap->offset_size;
@@ -169,7 +177,7 @@ static bool find_object(S2H5 *h5, const Heap *heap, S2H5View place, S2H5View *ob
   }
   uint64_t offset = s2_h5_number(&place, heap->offset_size);
   uint64_t length = s2_h5_number(&place, heap->length_size), block = 0, start = 0;
-  if (place.bad || !find_block(h5, heap, offset, &block, &start)) {
+  if (place.bad || !h5_find_block(h5, heap, offset, &block, &start)) {
     return s2_h5_fail(h5, DAMAGED);
   }
   *object = s2_h5_view(h5, block == S2_H5_NOWHERE ? block : block + (offset - start), length);
@@ -201,7 +209,7 @@ static bool take_records(const Tree *tree, S2H5View *view, uint64_t count) {
   return true;
 }
 
-static bool read_node(const Tree *tree, uint64_t address, uint64_t count, unsigned level) {
+static bool h5_read_node(const Tree *tree, uint64_t address, uint64_t count, unsigned level) {
   enum { HEADER = 6 };
   S2H5 *h5 = tree->h5;
   unsigned child = h5->offsets + tree->count_size + (level > 0 ? tree->total_size[level - 1] : 0);
@@ -216,7 +224,7 @@ static bool read_node(const Tree *tree, uint64_t address, uint64_t count, unsign
   for (uint64_t i = 0; i <= count && level > 0 && good; i++) {
     uint64_t below = s2_h5_address(h5, &view), records = s2_h5_number(&view, tree->count_size);
     s2_h5_part(&view, tree->total_size[level - 1]);
-    good = read_node(tree, below, records, level - 1);
+    good = h5_read_node(tree, below, records, level - 1);
   }
   return good;
 }
@@ -249,6 +257,7 @@ bool s2_h5_dense(S2H5 *h5, uint64_t heap_address, uint64_t tree_address, S2H5Kin
   if (!read_heap(h5, heap_address, &heap)) {
     return false;
   }
+  // The tree's header: its type must be that of the records we look for.
   S2H5View view = s2_h5_view(h5, tree_address, 18 + h5->offsets);
   s2_h5_starts(&view, "BTHD");
   s2_h5_part(&view, 1);
@@ -263,7 +272,7 @@ bool s2_h5_dense(S2H5 *h5, uint64_t heap_address, uint64_t tree_address, S2H5Kin
       !find_sizes(&tree, node, depth)) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  return root == S2_H5_NOWHERE || count == 0 || read_node(&tree, root, count, depth);
+  return root == S2_H5_NOWHERE || count == 0 || h5_read_node(&tree, root, count, depth);
 }
 
 // ---- Links ------------------------------------------------------------------------------------
@@ -293,12 +302,13 @@ static int by_order(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static int by_name(const void *a, const void *b) {
+static int h5_by_name(const void *a, const void *b) {
   return strcmp(((const S2H5Link *)a)->name, ((const S2H5Link *)b)->name);
 }
 
 bool s2_h5_links(S2H5 *h5, const S2H5Object *object, S2H5Links *links) {
   bool good = true, ordered = true;
+  // Messages of either kind: an old table of symbols, or a link each.
   for (int i = 0; i < object->count && good; i++) {
     const S2H5Message *message = &object->at[i];
     if (message->kind == S2_H5_TABLE) {
@@ -308,8 +318,9 @@ bool s2_h5_links(S2H5 *h5, const S2H5Object *object, S2H5Links *links) {
       good = read_link(h5, message->data, links, &ordered);
     }
   }
+  // A name may come only once.
   if (good && links->count > 1) {
-    qsort(links->at, (size_t)links->count, sizeof *links->at, by_name);
+    qsort(links->at, (size_t)links->count, sizeof *links->at, h5_by_name);
     for (int i = 1; i < links->count && good; i++) {
       good = strcmp(links->at[i - 1].name, links->at[i].name) != 0 || s2_h5_fail(h5, DAMAGED);
     }

@@ -34,12 +34,14 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
     return true;
   }
   S2H5View view = message->data;
+  // Version 1 has names and fills them, and odd lists of numbers, up to 8 bytes.
   uint64_t version = s2_h5_number(&view, 1), count = s2_h5_number(&view, 1);
   s2_h5_part(&view, version == 1 ? 6 : 0);
   if (message->shared || version < 1 || version > 2 || count > MOST_FILTERS) {
     return s2_h5_fail(h5, FILTER);
   }
   for (uint64_t i = 0; i < count; i++) {
+    // A filter: number, name, flags, its own numbers.
     uint64_t filter = s2_h5_number(&view, 2);
     bool named = version == 1 || filter >= LEAST_NAMED;
     uint64_t name = named ? s2_h5_number(&view, 2) : 0;
@@ -48,6 +50,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
     bool filled = version == 1 && name % ALIGNMENT != 0;
     s2_h5_part(&view, name + (filled ? ALIGNMENT - name % ALIGNMENT : 0));
     s2_h5_part(&view, 4 * (numbers + (version == 1 ? numbers % 2 : 0)));
+    // Order matters: they are undone from the last to the first.
     if (filter != DEFLATE && filter != SHUFFLE) {
       return s2_h5_fail(h5, FILTER);
     }
@@ -57,7 +60,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
 }
 
 // First all first bytes of the values, then all second ones, ...
-static void unshuffle(const unsigned char *from, unsigned char *to, size_t count, size_t size) {
+static void h5_unshuffle(const unsigned char *from, unsigned char *to, size_t count, size_t size) {
   for (size_t k = 0; k < size; k++) {
     for (size_t i = 0; i < count; i++) {
       to[i * size + k] = from[k * count + i];
@@ -66,8 +69,8 @@ static void unshuffle(const unsigned char *from, unsigned char *to, size_t count
 }
 
 // The values of a chunk, or NULL. A bit of `skipped` is a filter that was not applied to it.
-static const unsigned char *unpack(S2H5 *h5, const Layout *layout, S2H5View packed,
-                                   uint64_t skipped) {
+static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View packed,
+                                      uint64_t skipped) {
   const unsigned char *at = packed.at;
   uint64_t size = (uint64_t)(packed.end - packed.at);
   int into = 0;
@@ -75,6 +78,7 @@ static const unsigned char *unpack(S2H5 *h5, const Layout *layout, S2H5View pack
     if ((skipped >> i & 1) != 0) {
       continue;
     }
+    // Two buffers take turns.
     unsigned char *to = layout->one[into];
     if (layout->filters[i] == DEFLATE) {
       if (size < layout->chunk_size / S2_DEFLATE_MOST ||
@@ -86,11 +90,12 @@ static const unsigned char *unpack(S2H5 *h5, const Layout *layout, S2H5View pack
     } else if (size != layout->chunk_size) {
       break;
     } else {
-      unshuffle(at, to, size / layout->type->size, layout->type->size);
+      h5_unshuffle(at, to, size / layout->type->size, layout->type->size);
     }
     at = to;
     into = 1 - into;
   }
+  // Whatever was undone, a whole chunk must come out.
   if (size != layout->chunk_size) {
     s2_h5_fail(h5, "a chunk of it is damaged");
     return NULL;
@@ -101,9 +106,10 @@ static const unsigned char *unpack(S2H5 *h5, const Layout *layout, S2H5View pack
 // ---- Chunks -----------------------------------------------------------------------------------
 
 // Copies what of the chunk lies in the array, row by row.
-static void place(const Layout *layout, const uint64_t *offset, const unsigned char *chunk) {
+static void h5_place(const Layout *layout, const uint64_t *offset, const unsigned char *chunk) {
   int last = layout->space->axes - 1;
   uint64_t size = layout->type->size, index[S2_DATA_AXES] = {0}, within[S2_DATA_AXES] = {0};
+  // What lies past the end of the array is left out.
   for (int i = 0; i <= last; i++) {
     if (offset[i] >= layout->space->shape[i]) {
       return;
@@ -111,6 +117,7 @@ static void place(const Layout *layout, const uint64_t *offset, const unsigned c
     uint64_t left = layout->space->shape[i] - offset[i];
     within[i] = left < layout->chunk[i] ? left : layout->chunk[i];
   }
+  // Runs along the last axis are copied, the other axes counted up like digits.
   for (;;) {
     uint64_t from = 0, to = 0;
     for (int i = 0; i <= last; i++) {
@@ -128,7 +135,7 @@ static void place(const Layout *layout, const uint64_t *offset, const unsigned c
   }
 }
 
-static bool take_chunk(S2H5 *h5, const Layout *layout, S2H5View key, uint64_t address) {
+static bool h5_take_chunk(S2H5 *h5, const Layout *layout, S2H5View key, uint64_t address) {
   uint64_t size = s2_h5_number(&key, 4), skipped = s2_h5_number(&key, 4);
   uint64_t offset[S2_DATA_AXES];
   for (int i = 0; i < layout->space->axes; i++) {
@@ -138,16 +145,17 @@ static bool take_chunk(S2H5 *h5, const Layout *layout, S2H5View key, uint64_t ad
   if (key.bad || packed.bad) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  const unsigned char *chunk = unpack(h5, layout, packed, skipped);
+  const unsigned char *chunk = h5_unpack(h5, layout, packed, skipped);
   if (chunk != NULL) {
-    place(layout, offset, chunk);
+    h5_place(layout, offset, chunk);
   }
   return chunk != NULL;
 }
 
 // `above`: level of the node over this one.
-static bool read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t above) {
+static bool h5_read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t above) {
   enum { CHUNKS = 1 };
+  // A node: each chunk's key (size, filters left out, place) and address; lower levels are nodes.
   unsigned start = 8 + 2 * h5->offsets, key = 8 + 8 * ((unsigned)layout->space->axes + 1);
   S2H5View header = s2_h5_view(h5, address, start);
   s2_h5_starts(&header, "TREE");
@@ -161,7 +169,8 @@ static bool read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t
   for (uint64_t i = 0; i < count && good; i++) {
     S2H5View first = s2_h5_part(&view, key);
     uint64_t child = s2_h5_address(h5, &view);
-    good = level > 0 ? read_tree(h5, layout, child, level) : take_chunk(h5, layout, first, child);
+    good = level > 0 ? h5_read_tree(h5, layout, child, level)
+                     : h5_take_chunk(h5, layout, first, child);
   }
   return good;
 }
@@ -169,6 +178,7 @@ static bool read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t
 static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layout *layout) {
   enum { DEEPEST = 32 };
   int axes = layout->space->axes;
+  // One axis more than the array has: the bytes of a value.
   bool fits = s2_h5_number(&view, 1) == (uint64_t)axes + 1 && axes > 0;
   uint64_t tree = s2_h5_address(h5, &view);
   layout->chunk_size = layout->type->size;
@@ -181,29 +191,32 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
   if (!fits || view.bad) {
     return s2_h5_fail(h5, DAMAGED);
   }
+  // No chunk was written: all is the fill value.
   if (tree == S2_H5_NOWHERE) {
     return true;
   }
   if (!read_filters(h5, object, layout)) {
     return false;
   }
+  // Deflate cannot make so much of this file: no memory for a chunk that cannot be.
   if (layout->chunk_size / S2_DEFLATE_MOST > h5->size) {
     return s2_h5_fail(h5, DAMAGED);
   }
   for (int i = 0; i < 2; i++) {
     layout->one[i] = s2_memory_take(layout->chunk_size);
   }
-  return read_tree(h5, layout, tree, DEEPEST);
+  return h5_read_tree(h5, layout, tree, DEEPEST);
 }
 
 // ---- Arrays -----------------------------------------------------------------------------------
 
 // What stands where nothing was written.
-static void fill(const S2H5Object *object, const Layout *layout) {
+static void h5_fill(const S2H5Object *object, const Layout *layout) {
   enum { GIVEN = 0x20 };
   const S2H5Message *message = s2_h5_message(object, S2_H5_FILL);
   S2H5View view = {0};
   bool given = message != NULL;
+  // The message has had three forms; the oldest one has another kind.
   if (given) {
     view = message->data;
     uint64_t version = s2_h5_number(&view, 1);
@@ -218,6 +231,7 @@ static void fill(const S2H5Object *object, const Layout *layout) {
     view = message->data;
     given = true;
   }
+  // Without a value, or one of another type, zeros.
   uint64_t size = given ? s2_h5_number(&view, 4) : 0;
   S2H5View value = s2_h5_part(&view, size);
   if (!given || view.bad || value.bad || size != layout->type->size) {
@@ -233,11 +247,13 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   enum { COMPACT = 0, TOGETHER = 1, CHUNKED = 2 };
   const S2H5Message *message = s2_h5_message(object, S2_H5_LAYOUT);
   S2H5View view = message->data;
+  // Layouts of version 3 and 4 that have no index of chunks of their own.
   uint64_t version = s2_h5_number(&view, 1), class = s2_h5_number(&view, 1);
   if (message->shared || version < 3 || version > 4 || class > CHUNKED ||
       (version == 4 && class == CHUNKED)) {
     return s2_h5_fail(h5, OTHER);
   }
+  // Compact: the values stand in the message. Together: in one place of the file, or nowhere yet.
   S2H5View bytes = {0};
   if (class == COMPACT) {
     uint64_t size = s2_h5_number(&view, 2);
@@ -252,12 +268,14 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   if (bytes.bad || (bytes.at != NULL && (uint64_t)(bytes.end - bytes.at) < layout->size)) {
     return s2_h5_fail(h5, DAMAGED);
   }
+  // Values that lie in the file are used where they are.
   values->bytes = bytes.at;
   if (bytes.at != NULL) {
     return true;
   }
+  // Else they are gathered, over the fill value where no chunk is.
   values->bytes = values->owned = layout->values = s2_memory_take(layout->size);
-  fill(object, layout);
+  h5_fill(object, layout);
   return class == TOGETHER || read_chunks(h5, view, object, layout);
 }
 

@@ -30,6 +30,8 @@ static S2H5Class float_class(S2H5View view, uint64_t bits, uint32_t size) {
 bool s2_h5_type(S2H5 *h5, S2H5View view, S2H5Type *type) {
   enum { INTEGER = 0, FLOAT = 1, TEXT = 3, ENUM = 8, IN_HEAP = 9 };
   enum { BIG_ENDIAN_BIT = 1, SIGNED = 8, PADDING = 15, BLANKS = 2 };
+  // Class, 24 bits whose meaning depends on it, and bytes of a value (IV.A.2.d of the
+  // specification).
   uint64_t class = s2_h5_number(&view, 1) & 15, bits = s2_h5_number(&view, 3);
   uint64_t size = s2_h5_number(&view, 4);
   *type = (S2H5Type){.class = S2_H5_OTHER, .size = (uint32_t)size};
@@ -37,6 +39,7 @@ bool s2_h5_type(S2H5 *h5, S2H5View view, S2H5Type *type) {
     return s2_h5_fail(h5, DAMAGED);
   }
   type->big_endian = (bits & BIG_ENDIAN_BIT) != 0;
+  // Whole numbers that fill their bytes, floats, texts of fixed size, flags, texts in a heap.
   if (class == INTEGER) {
     uint64_t offset = s2_h5_number(&view, 2), precision = s2_h5_number(&view, 2);
     bool known = size <= sizeof(int64_t) && offset == 0 && precision == 8 * size && !view.bad;
@@ -94,6 +97,7 @@ static int by_number(const void *a, const void *b) {
 
 static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collection) {
   enum { LEAST = 4096, ALIGNMENT = 8 };
+  // Magic, version, and the size of the whole collection.
   S2H5View header = s2_h5_view(h5, address, 8 + h5->lengths);
   s2_h5_starts(&header, "GCOL");
   s2_h5_part(&header, 4);
@@ -101,6 +105,7 @@ static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collecti
   if (header.bad || size < LEAST) {
     return s2_h5_fail(h5, TEXTS);
   }
+  // Its objects: number, references, length, bytes up to a multiple of 8; number 0 is free room.
   S2H5View view = s2_h5_view(h5, address + start, size - start);
   *collection = (S2H5Collection){address, h5->texts.count, 0};
   while (!view.bad && view.end - view.at >= (ptrdiff_t)start) {
@@ -120,6 +125,7 @@ static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collecti
   if (view.bad) {
     return s2_h5_fail(h5, TEXTS);
   }
+  // Sorted, to be searched by number.
   if (collection->count > 1) {
     qsort(h5->texts.at + collection->first, (size_t)collection->count, sizeof *h5->texts.at,
           by_number);
@@ -178,7 +184,7 @@ static bool add_heap_text(S2H5 *h5, S2H5View place, S2DataArray *array) {
 
 // ---- Values -----------------------------------------------------------------------------------
 
-static uint64_t load(const S2H5Type *type, const unsigned char *at) {
+static uint64_t h5_load(const S2H5Type *type, const unsigned char *at) {
   uint64_t bits = 0;
   for (uint32_t i = 0; i < type->size; i++) {
     bits = bits << 8 | at[type->big_endian ? i : type->size - 1 - i];
@@ -186,8 +192,8 @@ static uint64_t load(const S2H5Type *type, const unsigned char *at) {
   return bits;
 }
 
-static double load_float(const S2H5Type *type, const unsigned char *at) {
-  uint64_t bits = load(type, at);
+static double h5_load_float(const S2H5Type *type, const unsigned char *at) {
+  uint64_t bits = h5_load(type, at);
   if (type->size == sizeof(double)) {
     double value;
     memcpy(&value, &bits, sizeof value);
@@ -200,8 +206,8 @@ static double load_float(const S2H5Type *type, const unsigned char *at) {
 }
 
 // False: larger than an int64_t.
-static bool load_integer(const S2H5Type *type, const unsigned char *at, int64_t *value) {
-  uint64_t bits = load(type, at);
+static bool h5_load_integer(const S2H5Type *type, const unsigned char *at, int64_t *value) {
+  uint64_t bits = h5_load(type, at);
   unsigned unused = type->size > 0 && type->size < 8 ? 64 - 8 * type->size : 0;
   if (type->has_sign && unused > 0 && (bits >> (63 - unused) & 1) != 0) {
     bits |= UINT64_MAX << (64 - unused);
@@ -222,13 +228,14 @@ static void add_text(const S2H5Type *type, const unsigned char *at, S2DataArray 
 bool s2_h5_decode(S2H5 *h5, const S2H5Type *type, const unsigned char *bytes, size_t count,
                   S2DataArray *array) {
   bool good = true;
+  // Values one by one: files may have another order of bytes, or fewer of them.
   for (size_t i = 0; i < count && good; i++, bytes += type->size) {
     switch (type->class) {
     case S2_H5_FLOAT:
-      ((double *)array->values)[i] = load_float(type, bytes);
+      ((double *)array->values)[i] = h5_load_float(type, bytes);
       break;
     case S2_H5_INTEGER:
-      good = load_integer(type, bytes, (int64_t *)array->values + i) ||
+      good = h5_load_integer(type, bytes, (int64_t *)array->values + i) ||
              s2_h5_fail(h5, "it has an integer above 2^63 - 1");
       break;
     case S2_H5_FLAG:
@@ -255,6 +262,7 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
   enum { SHARED = 3, ALIGNMENT = 8 };
   *name = *value = NULL;
   S2H5View view = message->data;
+  // Sizes of name, type and shape, which follow in that order; version 1 fills each up to 8 bytes.
   uint64_t version = s2_h5_number(&view, 1), flags = s2_h5_number(&view, 1), sizes[3];
   for (int i = 0; i < 3; i++) {
     sizes[i] = s2_h5_number(&view, 2);
@@ -266,12 +274,14 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
     bool filled = version == 1 && sizes[i] % ALIGNMENT != 0;
     s2_h5_part(&view, filled ? ALIGNMENT - sizes[i] % ALIGNMENT : 0);
   }
+  // What is shared or unknown is passed over, what is damaged is not.
   if (message->shared || version < 1 || version > 3 || (version > 1 && (flags & SHARED) != 0)) {
     return false;
   }
   if (view.bad || sizes[0] == 0 || parts[0].end[-1] != 0) {
     return s2_h5_fail(h5, ATTRIBUTE);
   }
+  // Only a single text is read.
   S2H5Type type = {0};
   S2H5Space space = {0};
   bool text = s2_h5_type(h5, parts[1], &type) && type.class == S2_H5_TEXT &&
@@ -280,6 +290,7 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
   if (!text) {
     return false;
   }
+  // Its value stands behind them.
   S2H5View bytes = s2_h5_part(&view, type.size);
   S2DataArray array = {.type = S2_DATA_TEXT};
   if (bytes.bad) {

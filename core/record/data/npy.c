@@ -1,7 +1,7 @@
 // One array as NumPy keeps it (numpy.lib.format, versions 1 to 3): a line of Python that tells
 // type, order and shape, then the values.
+#include "base/text.h"
 #include "record/data/data_formats.h"
-#include "record/draw/unicode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +49,7 @@ static size_t encode_texts(const S2DataArray *array, S2Npy *npy) {
 
 void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
   enum { LINE = 64 + 24 * (S2_DATA_AXES + 1) };
+  // Type, as NumPy writes it, and bytes of the values.
   *npy = (S2Npy){.values = array->values};
   char order = little_endian() ? '<' : '>', type[32];
   size_t count = s2_data_count(array);
@@ -69,6 +70,7 @@ void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
     snprintf(type, sizeof type, "%cU%zu", order, encode_texts(array, npy));
     break;
   }
+  // The line of Python: (), (n,), (n, m) ... are tuples.
   char line[LINE];
   int length =
       snprintf(line, sizeof line, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
@@ -80,6 +82,7 @@ void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
                        array->shape[i]);
   }
   length += snprintf(line + length, sizeof line - (size_t)length, "), }");
+  // The header is filled up with blanks, so that the values start at a multiple of ALIGNMENT.
   npy->header_size = ((size_t)(PREFIX + length + 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   npy->header = s2_memory_take(npy->header_size);
   size_t room = npy->header_size - PREFIX;
@@ -111,12 +114,12 @@ typedef struct Line {
   size_t shape[S2_DATA_AXES];
 } Line;
 
-static void skip(Line *line) {
+static void npy_skip(Line *line) {
   line->at += strspn(line->at, " \t\n");
 }
 
-static bool take(Line *line, char c) {
-  skip(line);
+static bool npy_take(Line *line, char c) {
+  npy_skip(line);
   if (*line->at != c) {
     return false;
   }
@@ -125,7 +128,7 @@ static bool take(Line *line, char c) {
 }
 
 static bool take_word(Line *line, char *word, size_t size) {
-  skip(line);
+  npy_skip(line);
   char quote = *line->at;
   if (quote != '\'' && quote != '"') {
     return false;
@@ -142,7 +145,7 @@ static bool take_word(Line *line, char *word, size_t size) {
 }
 
 static bool take_flag(Line *line, bool *flag) {
-  skip(line);
+  npy_skip(line);
   *flag = strncmp(line->at, "True", 4) == 0;
   if (!*flag && strncmp(line->at, "False", 5) != 0) {
     return false;
@@ -152,12 +155,12 @@ static bool take_flag(Line *line, bool *flag) {
 }
 
 static bool take_shape(Line *line) {
-  if (!take(line, '(')) {
+  if (!npy_take(line, '(')) {
     return false;
   }
-  while (!take(line, ')')) {
+  while (!npy_take(line, ')')) {
     size_t length = 0;
-    skip(line);
+    npy_skip(line);
     if (*line->at < '0' || *line->at > '9' || line->axes == S2_DATA_AXES) {
       return false;
     }
@@ -169,22 +172,23 @@ static bool take_shape(Line *line) {
       length = 10 * length + digit;
     }
     line->shape[line->axes++] = length;
-    if (!take(line, ',')) {
-      return take(line, ')');
+    if (!npy_take(line, ',')) {
+      return npy_take(line, ')');
     }
   }
   return true;
 }
 
 // {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } with its keys in any order.
-static S2Status read_line(const char *path, const char *what, Line *line) {
+static S2Status npy_read_line(const char *path, const char *what, Line *line) {
+  // Each key once, in any order.
   bool type = false, order = false, shape = false;
-  bool good = take(line, '{');
-  while (good && !take(line, '}')) {
+  bool good = npy_take(line, '{');
+  while (good && !npy_take(line, '}')) {
     char key[16];
-    good = take_word(line, key, sizeof key) && take(line, ':');
+    good = take_word(line, key, sizeof key) && npy_take(line, ':');
     if (good && strcmp(key, "descr") == 0) {
-      skip(line);
+      npy_skip(line);
       if (*line->at == '[') {
         return s2_data_refuse(path,
                               "%s is structured (it has fields): save its fields as arrays of "
@@ -202,12 +206,13 @@ static S2Status read_line(const char *path, const char *what, Line *line) {
     } else {
       good = false;
     }
-    if (good && !take(line, ',')) {
-      good = take(line, '}');
+    if (good && !npy_take(line, ',')) {
+      good = npy_take(line, '}');
       break;
     }
   }
-  skip(line);
+  // Nothing may be missing, and nothing may follow.
+  npy_skip(line);
   if (!good || !type || !order || !shape || *line->at != '\0') {
     return s2_data_refuse(path, "the header of %s is damaged (or it has more than %d axes)", what,
                           S2_DATA_AXES);
@@ -248,26 +253,26 @@ static S2Status read_type(const char *path, const char *what, const char *text, 
   return s2_ok();
 }
 
-static void load(void *to, const unsigned char *from, size_t size, bool swap) {
+static void npy_load(void *to, const unsigned char *from, size_t size, bool swap) {
   unsigned char *bytes = to;
   for (size_t i = 0; i < size; i++) {
     bytes[i] = from[swap ? size - 1 - i : i];
   }
 }
 
-static double load_float(const unsigned char *from, const Type *type) {
+static double npy_load_float(const unsigned char *from, const Type *type) {
   if (type->size == sizeof(float)) {
     float value;
-    load(&value, from, sizeof value, type->swap);
+    npy_load(&value, from, sizeof value, type->swap);
     return (double)value;
   }
   double value;
-  load(&value, from, sizeof value, type->swap);
+  npy_load(&value, from, sizeof value, type->swap);
   return value;
 }
 
 // False: larger than an int64_t.
-static bool load_integer(const unsigned char *from, const Type *type, int64_t *value) {
+static bool npy_load_integer(const unsigned char *from, const Type *type, int64_t *value) {
   uint64_t bits = 0;
   for (size_t i = 0; i < type->size; i++) {
     size_t at = little_endian() != type->swap ? type->size - 1 - i : i;
@@ -282,14 +287,14 @@ static bool load_integer(const unsigned char *from, const Type *type, int64_t *v
 }
 
 // One text of a fixed width, without the zeros at its end. False: a zero inside.
-static bool load_text(S2DataArray *array, const unsigned char *from, const Type *type) {
+static bool npy_load_text(S2DataArray *array, const unsigned char *from, const Type *type) {
   size_t width = type->kind == 'U' ? sizeof(uint32_t) : 1, count = type->size / width;
   char *text = s2_memory_take(count * S2_UTF8_MOST + 1);
   size_t length = 0;
   bool ended = false, good = true;
   for (size_t i = 0; i < count && good; i++) {
     uint32_t code = 0;
-    load(&code, from + i * width, width, type->swap);
+    npy_load(&code, from + i * width, width, type->swap);
     if (width == 1) {
       code = from[i];
       text[length] = (char)code; // bytes are taken as they are
@@ -321,24 +326,24 @@ static size_t fortran_place(const Line *line, size_t i) {
   return place;
 }
 
-static bool fill(S2DataArray *array, const Line *line, const Type *type, const unsigned char *bytes,
-                 size_t count) {
+static bool npy_fill(S2DataArray *array, const Line *line, const Type *type,
+                     const unsigned char *bytes, size_t count) {
   bool good = true;
   for (size_t i = 0; i < count && good; i++) {
     size_t place = line->fortran && line->axes > 1 ? fortran_place(line, i) : i;
     const unsigned char *from = bytes + place * type->size;
     switch (array->type) {
     case S2_DATA_NUMBER:
-      ((double *)array->values)[i] = load_float(from, type);
+      ((double *)array->values)[i] = npy_load_float(from, type);
       break;
     case S2_DATA_INTEGER:
-      good = load_integer(from, type, (int64_t *)array->values + i);
+      good = npy_load_integer(from, type, (int64_t *)array->values + i);
       break;
     case S2_DATA_FLAG:
       ((unsigned char *)array->values)[i] = *from != 0;
       break;
     case S2_DATA_TEXT:
-      good = load_text(array, from, type);
+      good = npy_load_text(array, from, type);
       break;
     }
   }
@@ -350,6 +355,7 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
                               S2DataSet *set) {
   Type type = {0};
   S2_TRY(read_type(path, what, line->type, &type));
+  // How many values the shape says, without overflow: never more than there are bytes.
   size_t count = 1;
   bool empty = false;
   for (int i = 0; i < line->axes; i++) {
@@ -363,10 +369,12 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
     count *= line->shape[i];
   }
   count = empty ? 0 : count;
+  // Their bytes must be those that are there.
   if (size / type.size != count || size % type.size != 0) {
     return s2_data_refuse(path, "%s has %zu bytes, its shape needs %zu of %zu bytes each", what,
                           size, count, type.size);
   }
+  // To the nearest of our types; texts grow by a final 0 each.
   S2DataType kind = type.kind == 'f'                       ? S2_DATA_NUMBER
                     : type.kind == 'b'                     ? S2_DATA_FLAG
                     : type.kind == 'U' || type.kind == 'S' ? S2_DATA_TEXT
@@ -374,7 +382,7 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
   size_t text_bytes = kind == S2_DATA_TEXT ? size + count : 0;
   S2DataArray *array = NULL;
   S2_TRY(s2_data_add_read(path, set, name, kind, line->axes, line->shape, text_bytes, &array));
-  if (!fill(array, line, &type, bytes, count)) {
+  if (!npy_fill(array, line, &type, bytes, count)) {
     return s2_data_refuse(path,
                           kind == S2_DATA_TEXT ? "%s has a text with a zero inside"
                                                : "%s has an integer above 2^63 - 1",
@@ -403,7 +411,7 @@ S2Status s2_npy_decode(const char *path, const char *what, const unsigned char *
   }
   char *text = s2_data_copy_text((const char *)bytes + prefix, length);
   Line line = {.at = text};
-  S2Status status = read_line(path, what, &line);
+  S2Status status = npy_read_line(path, what, &line);
   s2_memory_free(text);
   if (status.code != S2_OK) {
     return status;

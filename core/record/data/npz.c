@@ -36,7 +36,7 @@ static const uint64_t MOST_BYTES = UINT32_MAX - 1; // of the archive; more needs
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-static void add_pair(S2DataArray *array, const char *a, const char *b) {
+static void npz_add_pair(S2DataArray *array, const char *a, const char *b) {
   s2_data_add_text(array, a);
   s2_data_add_text(array, b);
   array->shape[0] += 1;
@@ -49,14 +49,14 @@ static void add_extras(S2DataSet *extras, const S2DataSet *set) {
   for (int i = 0; i < set->arrays.count; i++) {
     if (set->arrays.at[i].unit[0] != '\0') {
       units = units != NULL ? units : s2_data_add(extras, UNITS, "", S2_DATA_TEXT, 2, none);
-      add_pair(units, set->arrays.at[i].name, set->arrays.at[i].unit);
+      npz_add_pair(units, set->arrays.at[i].name, set->arrays.at[i].unit);
     }
   }
   if (set->run.entries.count > 0) {
     S2DataArray *run = s2_data_add(extras, RUN, "", S2_DATA_TEXT, 2, none);
     S2RunKey *keys = s2_data_run_keys(&set->run);
     for (int i = 0; i < set->run.entries.count; i++) {
-      add_pair(run, keys[i], set->run.entries.at[i].value);
+      npz_add_pair(run, keys[i], set->run.entries.at[i].value);
     }
     s2_memory_free(keys);
   }
@@ -94,27 +94,27 @@ typedef struct Entry {
   uint32_t crc, size, offset;
 } Entry;
 
-static void set16(unsigned char *at, unsigned value) {
+static void npz_set16(unsigned char *at, unsigned value) {
   at[0] = (unsigned char)(value & 0xff);
   at[1] = (unsigned char)(value >> 8 & 0xff);
 }
 
-static unsigned get16(const unsigned char *at) {
+static unsigned npz_get16(const unsigned char *at) {
   return (unsigned)at[0] | (unsigned)at[1] << 8;
 }
 
 // The part that the headers before the file and in the directory have in common.
 static void set_common(unsigned char *at, const Entry *entry) {
-  set16(at, VERSION);
-  set16(at + 2, UTF8_NAME);
-  set16(at + 4, STORED);
-  set16(at + 6, 0); // time
-  set16(at + 8, DATE);
+  npz_set16(at, VERSION);
+  npz_set16(at + 2, UTF8_NAME);
+  npz_set16(at + 4, STORED);
+  npz_set16(at + 6, 0); // time
+  npz_set16(at + 8, DATE);
   s2_s2d_set32(at + 10, entry->crc);
   s2_s2d_set32(at + 14, entry->size);
   s2_s2d_set32(at + 18, entry->size);
-  set16(at + 22, (unsigned)strlen(entry->name) + 4);
-  set16(at + 24, 0);
+  npz_set16(at + 22, (unsigned)strlen(entry->name) + 4);
+  npz_set16(at + 24, 0);
 }
 
 static uint32_t crc_of(uint32_t crc, const void *bytes, size_t size) {
@@ -145,7 +145,7 @@ static uint32_t write_entry(S2Output *output, const S2DataArray *array, uint32_t
 static uint32_t write_directory(S2Output *output, const Entry *entry) {
   unsigned char header[ENTRY_HEADER] = {0};
   s2_s2d_set32(header, ENTRY_MAGIC);
-  set16(header + 4, VERSION);
+  npz_set16(header + 4, VERSION);
   set_common(header + 6, entry);
   s2_s2d_set32(header + 42, entry->offset);
   s2_output_bytes(output, header, sizeof header);
@@ -170,8 +170,8 @@ void s2_npz_save(S2Output *output, const S2DataSet *set) {
   }
   unsigned char end[END_RECORD] = {0};
   s2_s2d_set32(end, END_MAGIC);
-  set16(end + 8, (unsigned)count);
-  set16(end + 10, (unsigned)count);
+  npz_set16(end + 8, (unsigned)count);
+  npz_set16(end + 10, (unsigned)count);
   s2_s2d_set32(end + 12, directory);
   s2_s2d_set32(end + 16, offset);
   s2_output_bytes(output, end, sizeof end);
@@ -191,16 +191,16 @@ static S2Status find_directory(const S2DataFile *file, Directory *directory) {
       file->size > END_RECORD + LONGEST_COMMENT ? file->size - END_RECORD - LONGEST_COMMENT : 0;
   for (size_t at = file->size; at >= least + END_RECORD; at--) {
     const unsigned char *end = file->bytes + at - END_RECORD;
-    if (s2_s2d_get32(end) != END_MAGIC || get16(end + 20) != file->size - at) {
+    if (s2_s2d_get32(end) != END_MAGIC || npz_get16(end + 20) != file->size - at) {
       continue;
     }
-    *directory = (Directory){s2_s2d_get32(end + 16), s2_s2d_get32(end + 12), get16(end + 10)};
+    *directory = (Directory){s2_s2d_get32(end + 16), s2_s2d_get32(end + 12), npz_get16(end + 10)};
     if (directory->offset == UINT32_MAX || directory->count > MOST_ENTRIES) {
       return s2_data_refuse(file->path, "archives of 4 GB and more are not supported");
     }
     size_t before = at - END_RECORD;
     if (directory->offset > before || directory->size > before - directory->offset ||
-        get16(end + 8) != directory->count) {
+        npz_get16(end + 8) != directory->count) {
       break;
     }
     return s2_ok();
@@ -224,13 +224,13 @@ static S2Status read_entry(const S2DataFile *file, const Directory *directory, s
   if (left < ENTRY_HEADER || s2_s2d_get32(header) != ENTRY_MAGIC) {
     return s2_data_refuse(file->path, "the archive's directory is damaged");
   }
-  size_t name = get16(header + 28);
-  size_t whole = ENTRY_HEADER + name + get16(header + 30) + get16(header + 32);
+  size_t name = npz_get16(header + 28);
+  size_t whole = ENTRY_HEADER + name + npz_get16(header + 30) + npz_get16(header + 32);
   if (left < whole || name >= sizeof packed->name) {
     return s2_data_refuse(file->path, "the archive's directory is damaged");
   }
-  *packed = (Packed){.flags = get16(header + 8),
-                     .method = get16(header + 10),
+  *packed = (Packed){.flags = npz_get16(header + 8),
+                     .method = npz_get16(header + 10),
                      .crc = s2_s2d_get32(header + 16),
                      .size = s2_s2d_get32(header + 20),
                      .unpacked = s2_s2d_get32(header + 24),
@@ -263,6 +263,7 @@ bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, 
 // Finds the bytes of an entry in the file and checks what can be told before they are unpacked.
 static S2Status find_bytes(const S2DataFile *file, const Directory *directory, Packed *packed) {
   size_t length = strlen(packed->name), start = packed->local, end = directory->offset;
+  // What the directory says must be possible for an array.
   if (length < 4 || strcmp(packed->name + length - 4, ".npy") != 0) {
     return s2_data_refuse(file->path, "'%s' in it is no array (.npy)", packed->name);
   }
@@ -270,15 +271,17 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
     return s2_data_refuse(file->path, "'%s': arrays of 4 GB and more are not supported",
                           packed->name);
   }
+  // It points to a local header, whose name and extras come before the bytes.
   if (start > end || end - start < LOCAL_HEADER ||
       s2_s2d_get32(file->bytes + start) != LOCAL_MAGIC) {
     return s2_data_refuse(file->path, "'%s' is not where the directory says", packed->name);
   }
-  start += LOCAL_HEADER + get16(file->bytes + start + 26) + get16(file->bytes + start + 28);
+  start += LOCAL_HEADER + npz_get16(file->bytes + start + 26) + npz_get16(file->bytes + start + 28);
   if (start > end || packed->size > end - start) {
     return s2_data_refuse(file->path, "'%s' is cut short", packed->name);
   }
   packed->start = start;
+  // Nothing but deflate, and no size that deflate cannot reach: memory is taken for it later.
   if ((packed->flags & ENCRYPTED) != 0 ||
       (packed->method != STORED && packed->method != DEFLATED)) {
     return s2_data_refuse(file->path, "'%s' is packed or encrypted in a way not known here",
@@ -294,12 +297,12 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
   return s2_ok();
 }
 
-static int by_place(const void *a, const void *b) {
+static int npz_by_place(const void *a, const void *b) {
   size_t x = ((const Packed *)a)->local, y = ((const Packed *)b)->local;
   return (x > y) - (x < y);
 }
 
-static int by_name(const void *a, const void *b) {
+static int npz_by_name(const void *a, const void *b) {
   return strcmp(((const Packed *)a)->name, ((const Packed *)b)->name);
 }
 
@@ -310,14 +313,14 @@ static int by_entry(const void *a, const void *b) {
 
 // Entries that share bytes can unpack to any multiple of the file.
 static S2Status check_entries(const S2DataFile *file, Packed *packed, unsigned count) {
-  qsort(packed, count, sizeof *packed, by_place);
+  qsort(packed, count, sizeof *packed, npz_by_place);
   for (unsigned i = 1; i < count; i++) {
     if (packed[i].local < packed[i - 1].start + packed[i - 1].size) {
       return s2_data_refuse(file->path, "'%s' and '%s' in it overlap", packed[i - 1].name,
                             packed[i].name);
     }
   }
-  qsort(packed, count, sizeof *packed, by_name);
+  qsort(packed, count, sizeof *packed, npz_by_name);
   for (unsigned i = 1; i < count; i++) {
     if (strcmp(packed[i - 1].name, packed[i].name) == 0) {
       return s2_data_refuse(file->path, "it has two arrays '%s'", packed[i].name);
@@ -328,6 +331,7 @@ static S2Status check_entries(const S2DataFile *file, Packed *packed, unsigned c
 }
 
 static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataSet *set) {
+  // Bytes as they are stored, or unpacked.
   const unsigned char *bytes = file->bytes + packed->start;
   unsigned char *owned = NULL;
   bool good = true;
@@ -337,6 +341,7 @@ static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataS
     bytes = owned;
   }
   S2Status status;
+  // The checksum is of the unpacked ones.
   if (!good || crc_of(0, bytes, packed->unpacked) != packed->crc) {
     status =
         s2_data_refuse(file->path, "'%s' is damaged (its checksum does not fit)", packed->name);
@@ -384,6 +389,7 @@ static void read_units(S2DataSet *set) {
   if (!take_pairs(set, UNITS, &pairs)) {
     return;
   }
+  // Arrays sorted by name, so that each unit is found quickly: a file may have many of both.
   size_t count = (size_t)set->arrays.count;
   Named *named = s2_memory_take((count + 1) * sizeof *named);
   for (size_t i = 0; i < count; i++) {
@@ -404,7 +410,7 @@ static void read_units(S2DataSet *set) {
   free_pairs(&pairs);
 }
 
-static void read_run(S2DataSet *set) {
+static void npz_read_run(S2DataSet *set) {
   S2DataArray pairs;
   if (!take_pairs(set, RUN, &pairs)) {
     return;
@@ -421,6 +427,7 @@ static void read_run(S2DataSet *set) {
 S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set) {
   Directory directory = {0};
   S2_TRY(find_directory(file, &directory));
+  // All entries are looked at before the first array is made.
   Packed *packed = s2_memory_take(((size_t)directory.count + 1) * sizeof *packed);
   S2Status status = s2_ok();
   size_t at = directory.offset;
@@ -439,7 +446,8 @@ S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set) {
   }
   s2_memory_free(packed);
   S2_TRY(status);
+  // Arrays that say something of others.
   read_units(set);
-  read_run(set);
+  npz_read_run(set);
   return s2_ok();
 }

@@ -11,7 +11,7 @@
 static const size_t MOST_IN_MEMORY = (size_t)1 << 22; // bytes
 static const size_t DOUBLED = (size_t)1 << 26;        // bytes; larger ones grow by a quarter
 
-static S2Status failure(int error) {
+static S2Status spill_failure(int error) {
   return s2_error(S2_IO, "no room for a recording in a temporary file: %s", strerror(error));
 }
 
@@ -25,7 +25,7 @@ static int take_room(int file, size_t size) {
 #endif
 }
 
-static void *map(FILE *file, size_t size) {
+static void *spill_map(FILE *file, size_t size) {
   void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
   return at == MAP_FAILED ? NULL : at;
 }
@@ -34,14 +34,14 @@ static void *map(FILE *file, size_t size) {
 static S2Status move_out(S2Spill *spill, size_t size) {
   FILE *file = tmpfile();
   if (file == NULL) {
-    return failure(errno);
+    return spill_failure(errno);
   }
   int error = take_room(fileno(file), size);
-  void *at = error == 0 ? map(file, size) : NULL;
+  void *at = error == 0 ? spill_map(file, size) : NULL;
   if (at == NULL) {
     error = error != 0 ? error : errno;
     (void)fclose(file);
-    return failure(error);
+    return spill_failure(error);
   }
   if (spill->size > 0) {
     memcpy(at, spill->at, spill->size);
@@ -55,6 +55,7 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
   if (size <= spill->size) {
     return s2_ok();
   }
+  // Doubled while it is small, then by a quarter: a large file is not to be half empty.
   size_t room = spill->size < 512 ? 512 : spill->size;
   while (room < size) {
     room += room < DOUBLED ? room : room / 4;
@@ -68,13 +69,14 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
     spill->size = room;
     return s2_ok();
   }
+  // Beyond that in a file, mapped anew whenever it grows.
   if (spill->file == NULL) {
     return move_out(spill, room);
   }
   int error = take_room(fileno(spill->file), room);
-  void *at = error == 0 ? map(spill->file, room) : NULL;
+  void *at = error == 0 ? spill_map(spill->file, room) : NULL;
   if (at == NULL) {
-    return failure(error != 0 ? error : errno);
+    return spill_failure(error != 0 ? error : errno);
   }
   munmap(spill->at, spill->size);
   spill->at = at;

@@ -49,6 +49,7 @@ static bool is_free(const Labels *labels, const Label *label) {
 static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S2Vec2 *middle) {
   const S2SceneView *view = &picture->scene->view;
   S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
+  // The pixels it covers ...
   double lo_x = view->width, hi_x = 0, lo_y = view->height, hi_y = 0;
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape = s2_moment_shape(picture->moment, body->first_shape + i);
@@ -61,6 +62,7 @@ static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S
       hi_y = fmax(hi_y, at.y + radius);
     }
   }
+  // ... of which only those between the strips are seen.
   lo_x = fmax(lo_x, 0);
   hi_x = fmin(hi_x, view->width);
   lo_y = fmax(lo_y, view->top);
@@ -74,9 +76,11 @@ static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *b
   static const double offsets[][2] = {{0, 0}, {0, -1}, {0, 1}, {1, 0}, {-1, 0}, {0, -2}, {0, 2}};
   const S2SceneView *view = &picture->scene->view;
   double size = FONT_SIZE * picture->unit, width = text_width(body->name, size) + 0.4 * size;
+  // Where names may be: inside the picture, between the strips.
   double lowest = view->height - view->bottom - 0.8 * size, highest = view->top + 0.8 * size;
   S2Vec2 at = s2_view_pixel(view, s2_vec2(body->q[1], body->q[2]));
   double left = 0.5 * width + 0.4 * size, right = view->width - left;
+  // Large things that stand still are named where they can be seen.
   if (body->type == S2_STATIC && !visible_middle(picture, body, &at)) {
     return;
   }
@@ -84,6 +88,7 @@ static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *b
   if (!seen || left > right) {
     return;
   }
+  // On the body, or beside it where that is taken; where all is, it has no name.
   for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
     Label label = {.width = width, .height = 1.2 * size};
     double aside = offsets[i][0] * (0.5 * width + size);
@@ -133,6 +138,7 @@ static void draw_title(S2Picture *picture) {
   double unit = picture->unit, margin = FONT_SIZE * unit;
   char title[S2_TITLE_SIZE];
   snprintf(title, sizeof title, "%s", picture->options->title);
+  // A long title becomes smaller, then shorter, by whole characters.
   double room = view->width - 2 * margin, size = TITLE_SIZE * unit;
   double width = text_width(title, size);
   if (width > room) {
@@ -175,7 +181,7 @@ typedef struct Row {
   double left, right, baseline, font;
 } Row;
 
-static void put_text(S2Picture *picture, Row *row, const char *text, uint32_t color) {
+static void label_put_text(S2Picture *picture, Row *row, const char *text, uint32_t color) {
   const S2SceneView *view = &picture->scene->view;
   s2_scene_text(picture->scene, s2_view_world(view, s2_vec2(row->left, row->baseline)),
                 s2_vec2(0, 0), row->font, S2_TEXT_LEFT, text, text_paint(picture, color));
@@ -184,12 +190,14 @@ static void put_text(S2Picture *picture, Row *row, const char *text, uint32_t co
 
 static void put_scale(S2Picture *picture, Row *row) {
   const S2SceneView *view = &picture->scene->view;
+  // A round length of about a sixth of the width.
   double length = round_length(0.16 * view->width / view->scale);
   if (!isfinite(length) || !(length > 0)) {
     return;
   }
   char label[32];
   length_label(label, sizeof label, length);
+  // From right to left: the words, then the bar with its ends.
   double middle = row->baseline - 0.33 * row->font, tick = 3 * picture->unit;
   s2_scene_text(picture->scene, s2_view_world(view, s2_vec2(row->right, row->baseline)),
                 s2_vec2(0, 0), row->font, S2_TEXT_RIGHT, label,
@@ -207,18 +215,19 @@ static void put_scale(S2Picture *picture, Row *row) {
   row->right = from - row->font;
 }
 
-static void put_arrow(S2Picture *picture, Row *row, const char *text, uint32_t color) {
+static void label_put_arrow(S2Picture *picture, Row *row, const char *text, uint32_t color) {
   const S2SceneView *view = &picture->scene->view;
   double length = 1.7 * row->font;
   S2Vec2 tail = s2_vec2(row->left, row->baseline - 0.33 * row->font);
   s2_scene_arrow(picture->scene, s2_view_world(view, tail), s2_vec2(length, 0), 1.6 * picture->unit,
                  (S2Paint){.fill = color});
   row->left += length + 0.5 * row->font;
-  put_text(picture, row, text, picture->theme->ink);
+  label_put_text(picture, row, text, picture->theme->ink);
 }
 
 static void put_arrows(S2Picture *picture, Row *row) {
   const S2Moment *moment = picture->moment;
+  // Only what is shown is explained: the largest impulse, and which kinds of friction there are.
   double largest = 0;
   bool sticking = false, sliding = false;
   double threshold = S2_ARROW_THRESHOLD * s2_picture_largest_impulse(moment);
@@ -235,13 +244,14 @@ static void put_arrows(S2Picture *picture, Row *row) {
   char normal[64];
   snprintf(normal, sizeof normal, "normal \xe2\x89\xa4 %.3g N s", largest);
   if (largest > 0) {
-    put_arrow(picture, row, normal, picture->theme->normal);
+    label_put_arrow(picture, row, normal, picture->theme->normal);
   }
   if (sticking) {
-    put_arrow(picture, row, sliding ? "sticking" : "sticking friction", picture->theme->sticking);
+    label_put_arrow(picture, row, sliding ? "sticking" : "sticking friction",
+                    picture->theme->sticking);
   }
   if (sliding) {
-    put_arrow(picture, row, "sliding friction", picture->theme->sliding);
+    label_put_arrow(picture, row, "sliding friction", picture->theme->sliding);
   }
 }
 
@@ -256,7 +266,7 @@ static void put_time(S2Picture *picture, Row *row, const S2Story *story) {
   } else {
     snprintf(text, sizeof text, "t = %.4g s", last);
   }
-  put_text(picture, row, text, picture->theme->ink);
+  label_put_text(picture, row, text, picture->theme->ink);
 }
 
 // A fitted view leaves strays out; the reader shall know.
@@ -274,12 +284,13 @@ static void put_strays(S2Picture *picture, Row *row) {
   if (count > 0 && picture->options->fit && picture->options->follow.index == 0) {
     char text[48];
     snprintf(text, sizeof text, "%d %s out of view", count, count == 1 ? "body" : "bodies");
-    put_text(picture, row, text, picture->theme->ink);
+    label_put_text(picture, row, text, picture->theme->ink);
   }
 }
 
 void s2_picture_legend(S2Picture *picture, const S2Story *story) {
   const S2SceneView *view = &picture->scene->view;
+  // Title above, one or two rows below.
   if (view->top > 0) {
     draw_title(picture);
   }
@@ -290,6 +301,7 @@ void s2_picture_legend(S2Picture *picture, const S2Story *story) {
   clear_strip(picture, view->height - view->bottom, view->height);
   Row row = {margin, view->width - margin, view->height - view->bottom + 0.82 * height + 0.1 * font,
              font};
+  // From the right to the left: scale, time, what is out of sight.
   put_scale(picture, &row);
   put_time(picture, &row, story);
   put_strays(picture, &row);

@@ -10,6 +10,15 @@
 // Impulses that get an arrow get at least one of this length.
 #define ARROW_STUB 9.0 // pixels
 
+uint32_t s2_picture_color(const S2Picture *picture, uint32_t color) {
+  uint32_t result = color & 0xff, background = picture->theme->background;
+  for (int shift = 8; shift < 32; shift += 8) {
+    double own = color >> shift & 0xff, behind = background >> shift & 0xff;
+    result |= (uint32_t)lround(own + picture->fade * (behind - own)) << shift;
+  }
+  return result;
+}
+
 // ---- Contacts ---------------------------------------------------------------------------------
 
 double s2_picture_largest_impulse(const S2Moment *moment) {
@@ -58,6 +67,7 @@ void s2_picture_contacts(S2Picture *picture) {
   const S2Theme *theme = picture->theme;
   const S2Moment *moment = picture->moment;
   double largest = s2_picture_largest_impulse(moment);
+  // Dots: filled where there is an impulse, rings where there is none.
   double radius = fmin(fmax(0.05 * picture->body_size, 1.2 * picture->unit), 2.6 * picture->unit);
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
@@ -67,6 +77,7 @@ void s2_picture_contacts(S2Picture *picture) {
                      .width = carries ? 0 : 0.8 * picture->unit};
     s2_scene_dot(picture->scene, contact->point, radius, paint);
   }
+  // Arrows of normal impulses ...
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
     if (contact->normal_impulse > 0) {
@@ -76,6 +87,7 @@ void s2_picture_contacts(S2Picture *picture) {
                    theme->normal);
     }
   }
+  // ... and of friction on top of them, coloured by whether it holds.
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
     double side = shown_side(moment, contact);
@@ -110,7 +122,7 @@ static void draw_arm(S2Picture *picture, int32_t position, S2Vec2 anchor, S2Pain
   }
 }
 
-static bool fixed(const S2Moment *moment, int32_t position) {
+static bool mark_fixed(const S2Moment *moment, int32_t position) {
   return position < 0 || moment->bodies.at[position].type != S2_DYNAMIC;
 }
 
@@ -136,10 +148,12 @@ static void draw_spring(S2Picture *picture, S2Vec2 from, S2Vec2 to, double width
 static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double radius) {
   double unit = picture->unit;
   S2Scene *scene = picture->scene;
+  // Strong lines for what is part of the joint, faint ones for what only belongs together.
   S2Paint line = {.stroke = ink_of(picture, joint->enabled), .width = 1.3 * unit};
   S2Paint faint = {.stroke = ink_of(picture, false), .width = unit};
   uint32_t error = s2_picture_color(picture, picture->theme->error);
   S2Paint apart = {.stroke = error, .width = 1.3 * unit};
+  // A gap that shows is drawn as an error, unless compliance asked for it.
   double gap = s2_length(s2_sub(joint->anchor_a, joint->anchor_b)) * scene->view.scale;
   switch (s2_joint_traits(joint->type)->span) {
   case S2_SPAN_SPRING:
@@ -170,6 +184,8 @@ static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double r
   uint32_t ink = ink_of(picture, joint->enabled);
   uint32_t paper = s2_picture_color(picture, picture->theme->background);
   S2Paint ring = {.fill = paper, .stroke = ink, .width = 1.3 * picture->unit};
+  // Lines end in dots, hinges are rings, dark where one side is fixed; welds and sliders have a
+  // core.
   S2JointDots dots = s2_joint_traits(joint->type)->dots;
   if (dots == S2_DOTS_NONE) {
     return;
@@ -179,7 +195,7 @@ static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double r
     s2_scene_dot(picture->scene, joint->anchor_b, 0.5 * radius, (S2Paint){.fill = ink});
     return;
   }
-  if (fixed(moment, joint->a) || fixed(moment, joint->b)) {
+  if (mark_fixed(moment, joint->a) || mark_fixed(moment, joint->b)) {
     ring.fill = ink;
     ring.stroke = paper;
   }

@@ -20,6 +20,7 @@ typedef struct S2Theme {
 } S2Theme;
 
 static inline const S2Theme *s2_theme(bool dark) {
+  // Light, then dark.
   static const S2Theme themes[2] = {
       {
           .background = 0xfcfbf8ff,

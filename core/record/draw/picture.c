@@ -13,7 +13,7 @@
 #define MARK_PART 0.55
 enum { MARK_HALVINGS = 24 }; // of the search for the rim: more than a pixel needs
 
-static uint32_t darker(uint32_t color) {
+static uint32_t picture_darker(uint32_t color) {
   uint32_t result = color & 0xff;
   for (int shift = 8; shift < 32; shift += 8) {
     result |= (uint32_t)(OUTLINE_DARKNESS * (color >> shift & 0xff)) << shift;
@@ -21,16 +21,7 @@ static uint32_t darker(uint32_t color) {
   return result;
 }
 
-uint32_t s2_picture_color(const S2Picture *picture, uint32_t color) {
-  uint32_t result = color & 0xff, background = picture->theme->background;
-  for (int shift = 8; shift < 32; shift += 8) {
-    double own = color >> shift & 0xff, behind = background >> shift & 0xff;
-    result |= (uint32_t)lround(own + picture->fade * (behind - own)) << shift;
-  }
-  return result;
-}
-
-static uint32_t faded(uint32_t color, double alpha) {
+static uint32_t picture_faded(uint32_t color, double alpha) {
   return (color & ~0xffu) | (uint32_t)lround(alpha * (color & 0xff));
 }
 
@@ -42,25 +33,29 @@ static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
   // The slot, not the place in the list: a body keeps its colour when others go.
   uint32_t fill = s2_palette(body->id.index - 1);
   const S2Theme *theme = picture->theme;
-  S2Paint paint = {.fill = fill, .stroke = darker(fill), .width = width};
+  S2Paint paint = {.fill = fill, .stroke = picture_darker(fill), .width = width};
+  // By type ...
   if (body->type == S2_STATIC) {
     paint = (S2Paint){.fill = theme->static_fill, .stroke = theme->static_line, .width = width};
   } else if (body->type == S2_KINEMATIC) {
     paint = (S2Paint){
         .fill = theme->kinematic_fill, .stroke = theme->kinematic_line, .width = 1.7 * width};
   }
+  // ... or as the script says, with a darker outline.
   if (body->color != 0) {
     paint.fill = body->color;
-    paint.stroke = body->type == S2_KINEMATIC ? theme->kinematic_line : darker(body->color);
+    paint.stroke = body->type == S2_KINEMATIC ? theme->kinematic_line : picture_darker(body->color);
   }
+  // Sensors and what is disabled can be seen through.
   if (body->sensor) {
-    paint.fill = faded(paint.fill, SENSOR_ALPHA);
+    paint.fill = picture_faded(paint.fill, SENSOR_ALPHA);
     paint.dash = 4 * picture->unit;
   }
   if (!body->enabled) {
-    paint.fill = faded(paint.fill, DISABLED_ALPHA);
-    paint.stroke = faded(paint.stroke, DISABLED_ALPHA);
+    paint.fill = picture_faded(paint.fill, DISABLED_ALPHA);
+    paint.stroke = picture_faded(paint.stroke, DISABLED_ALPHA);
   }
+  // The past fades.
   paint.fill = s2_picture_color(picture, paint.fill);
   paint.stroke = s2_picture_color(picture, paint.stroke);
   return paint;
@@ -118,11 +113,13 @@ static bool shape_contains(const S2Shape *shape, S2Vec2 p) {
 static double rim_distance(const S2Moment *moment, const S2MomentBody *body, bool *disc) {
   *disc = false;
   double best = 0;
+  // Of all shapes that cover the centre the one that reaches farthest along the axis.
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape = s2_moment_shape(moment, body->first_shape + i);
     if (!shape_contains(&shape, s2_vec2(0, 0))) {
       continue;
     }
+    // The rim lies between the centre and the farthest vertex: by halving.
     double lo = 0, hi = shape.radius;
     for (int k = 0; k < shape.count; k++) {
       hi = fmax(hi, s2_length(shape.vertices[k]) + shape.radius);
@@ -160,7 +157,7 @@ static void draw_mark(S2Picture *picture, const S2MomentBody *body, S2Paint pain
 // Later layers lie on top.
 enum { STATIC_LAYER, SENSOR_LAYER, KINEMATIC_LAYER, DYNAMIC_LAYER };
 
-static int layer(const S2MomentBody *body) {
+static int picture_layer(const S2MomentBody *body) {
   if (body->sensor) {
     return SENSOR_LAYER;
   }
@@ -173,7 +170,7 @@ static void draw_bodies(S2Picture *picture, int from, int to) {
   for (int level = from; level <= to; level++) {
     for (int i = 0; i < picture->moment->bodies.count; i++) {
       const S2MomentBody *body = &picture->moment->bodies.at[i];
-      if (layer(body) != level) {
+      if (picture_layer(body) != level) {
         continue;
       }
       S2Paint paint = body_paint(picture, body);
@@ -195,7 +192,8 @@ static void draw_trail(S2Picture *picture, const S2Trails *trails, const S2Trail
     count--;
   }
   uint32_t color = body_paint(picture, body).fill;
-  S2Paint paint = {.stroke = faded(picture->options->dark ? color : darker(color), alpha),
+  S2Paint paint = {.stroke =
+                       picture_faded(picture->options->dark ? color : picture_darker(color), alpha),
                    .width = 1.3 * picture->unit};
   s2_scene_path(picture->scene, trail->points.at, count, paint);
   if (count > 0) { // up to where the body is now
@@ -221,6 +219,7 @@ static double mean_body_size(const S2Moment *moment) {
   int count = 0;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
+    // Twice the farthest vertex, of what moves.
     double reach = 0;
     for (int k = 0; body->type != S2_STATIC && k < body->shape_count; k++) {
       S2Shape shape = s2_moment_shape(moment, body->first_shape + k);
@@ -258,6 +257,7 @@ static void draw_past(S2Picture *picture, const S2Story *story) {
 void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions *options) {
   scene->primitives.count = scene->points.count = scene->text.count = 0;
   const S2Moment *last = &story->moments[story->count - 1];
+  // What all parts of the picture measure with: the size of bodies and the width of lines.
   double size = mean_body_size(last);
   S2Picture picture = {
       .scene = scene,
@@ -268,6 +268,7 @@ void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions 
       .body_size = size > 0 ? size * scene->view.scale : 0.2 * scene->view.width,
   };
   scene->background = picture.theme->background;
+  // From the back to the front: ground, past, trails, what moves, marks, words.
   draw_bodies(&picture, STATIC_LAYER, SENSOR_LAYER);
   draw_past(&picture, story);
   if (story->trails != NULL) {

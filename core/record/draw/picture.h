@@ -22,8 +22,7 @@ void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions 
 // Replaces the contents of `scene`. Errors: those of s2_view_of.
 S2Status s2_picture_build(S2Scene *scene, const S2Moment *moment, const S2DrawOptions *options);
 
-// ---- Shared by picture.c, marks.c and labels.c
-// ----------------------------------------------------------
+// ---- Shared by picture.c, which calls labels.c and marks.c, and these ---------------------------
 
 typedef struct S2Picture {
   S2Scene *scene;

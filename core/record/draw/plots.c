@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *copy(const char *text, size_t size) {
+static char *plot_copy(const char *text, size_t size) {
   char *result = memcpy(s2_memory_take(size + 1), text, size);
   result[size] = '\0';
   return result;
 }
 
 void s2_plots_put(S2Plots *plots, const char *name, const char *svg) {
-  S2Plot plot = {copy(name, strlen(name)), copy(svg, strlen(svg))};
+  S2Plot plot = {plot_copy(name, strlen(name)), plot_copy(svg, strlen(svg))};
   plots->changes++;
   for (int i = 0; i < plots->list.count; i++) {
     S2Plot *before = &plots->list.at[i];
@@ -26,12 +26,12 @@ void s2_plots_put(S2Plots *plots, const char *name, const char *svg) {
 
 void s2_plots_append(S2Plots *plots, const char *name, size_t name_size, const char *svg,
                      size_t svg_size) {
-  *s2_array_append(plots->list) = (S2Plot){copy(name, name_size), copy(svg, svg_size)};
+  *s2_array_append(plots->list) = (S2Plot){plot_copy(name, name_size), plot_copy(svg, svg_size)};
   plots->changes++;
 }
 
 // By name, those of one name in order.
-static int by_name(const void *a, const void *b) {
+static int plot_by_name(const void *a, const void *b) {
   const S2Plot *x = *(const S2Plot *const *)a, *y = *(const S2Plot *const *)b;
   int order = strcmp(x->name, y->name);
   return order != 0 ? order : (x > y) - (x < y);
@@ -41,10 +41,12 @@ void s2_plots_settle(S2Plots *plots) {
   int count = plots->list.count;
   // NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers
   S2Plot **sorted = s2_memory_take(((size_t)count + 1) * sizeof *sorted);
+  // Sorted by name, and by time within a name.
   for (int i = 0; i < count; i++) {
     sorted[i] = &plots->list.at[i];
   }
-  qsort(sorted, (size_t)count, sizeof *sorted, by_name); // NOLINT(bugprone-sizeof-expression)
+  qsort(sorted, (size_t)count, sizeof *sorted, plot_by_name); // NOLINT(bugprone-sizeof-expression)
+  // The first of a name takes the drawing of the last one.
   for (int first = 0, i = 1; i < count; i++) {
     if (strcmp(sorted[first]->name, sorted[i]->name) != 0) {
       first = i;
@@ -55,6 +57,7 @@ void s2_plots_settle(S2Plots *plots) {
     sorted[i]->svg = NULL; // to be left out
   }
   s2_memory_free(sorted);
+  // The others go; the order in which names first came stays.
   int kept = 0;
   for (int i = 0; i < count; i++) {
     if (plots->list.at[i].svg != NULL) {

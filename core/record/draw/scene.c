@@ -20,13 +20,13 @@ static bool finite_vec(S2Vec2 p) {
   return isfinite(p.x) && isfinite(p.y);
 }
 
-static int push_point(S2Scene *scene, S2Vec2 p) {
+static int scene_push_point(S2Scene *scene, S2Vec2 p) {
   int at = s2_array_push(scene->points);
   scene->points.at[at] = p;
   return at;
 }
 
-static void push(S2Scene *scene, S2Primitive primitive) {
+static void scene_push(S2Scene *scene, S2Primitive primitive) {
   int at = s2_array_push(scene->primitives);
   scene->primitives.at[at] = primitive;
 }
@@ -46,20 +46,22 @@ static bool box_contains(S2Box box, S2Vec2 p) {
 // of scene->points from `first`; the result takes its place.
 static void clip_half_plane(S2Scene *scene, int first, S2Vec2 normal, double limit) {
   int count = scene->points.count - first;
+  // Sutherland and Hodgman: corners inside are kept, edges that cross give a corner.
   for (int i = 0; i < count; i++) {
     S2Vec2 from = scene->points.at[first + i];
     S2Vec2 to = scene->points.at[first + (i + 1 < count ? i + 1 : 0)];
     double a = s2_dot(normal, from) - limit, b = s2_dot(normal, to) - limit;
     if (a <= 0) {
-      push_point(scene, from);
+      scene_push_point(scene, from);
     }
     if (count == 2 && i == 1) {
       break; // a segment has no way back
     }
     if ((a < 0 && b > 0) || (a > 0 && b < 0)) {
-      push_point(scene, s2_add_scaled(from, a / (a - b), s2_sub(to, from)));
+      scene_push_point(scene, s2_add_scaled(from, a / (a - b), s2_sub(to, from)));
     }
   }
+  // The new corners take the place of the old ones.
   int kept = scene->points.count - first - count;
   memmove(scene->points.at + first, scene->points.at + first + count,
           sizeof(S2Vec2) * (size_t)kept);
@@ -79,7 +81,7 @@ static void push_large_disc(S2Scene *scene, S2Vec2 centre, double radius) {
   const S2Vec2 corners[4] = {box.lo, {box.hi.x, box.lo.y}, box.hi, {box.lo.x, box.hi.y}};
   int first = scene->points.count;
   for (int i = 0; i < 4; i++) {
-    push_point(scene, corners[i]);
+    scene_push_point(scene, corners[i]);
   }
   // Angles are measured from the middle of the view, so that they do not jump by a turn.
   S2Vec2 middle = s2_sub(s2_scale(0.5, s2_add(box.lo, box.hi)), centre);
@@ -108,6 +110,7 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
   if (!isfinite(radius) || radius < 0) {
     return;
   }
+  // The core in the world, as far as it is near the view.
   S2Box box = clip_box(&scene->view, radius);
   int first = scene->points.count;
   bool inside = true;
@@ -118,12 +121,13 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
       return;
     }
     inside = inside && box_contains(box, p);
-    push_point(scene, p);
+    scene_push_point(scene, p);
   }
   if (!inside) {
     // What is cut off is further away than the radius: the grown outline does not show it.
     clip_to_box(scene, first, box);
   }
+  // A disc far larger than the picture becomes its rim as a polygon: arcs of that size are inexact.
   int left = scene->points.count - first;
   if (left == 1 && radius * scene->view.scale > LARGEST_ARC) {
     S2Vec2 centre = scene->points.at[first];
@@ -135,19 +139,19 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
   if (left == 0) {
     return;
   }
-  push(scene, (S2Primitive){.type = S2_PRIMITIVE_OUTLINE,
-                            .paint = paint,
-                            .first = first,
-                            .count = left,
-                            .size = radius});
+  scene_push(scene, (S2Primitive){.type = S2_PRIMITIVE_OUTLINE,
+                                  .paint = paint,
+                                  .first = first,
+                                  .count = left,
+                                  .size = radius});
 }
 
 void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint) {
   if (!finite_vec(from) || !finite_vec(to)) {
     return;
   }
-  int first = push_point(scene, from);
-  push_point(scene, to);
+  int first = scene_push_point(scene, from);
+  scene_push_point(scene, to);
   S2Box box = clip_box(&scene->view, 0);
   if (!box_contains(box, from) || !box_contains(box, to)) {
     clip_to_box(scene, first, box);
@@ -157,8 +161,8 @@ void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint) {
     scene->points.count = first;
     return;
   }
-  push(scene,
-       (S2Primitive){.type = S2_PRIMITIVE_LINE, .paint = paint, .first = first, .count = left});
+  scene_push(scene, (S2Primitive){
+                        .type = S2_PRIMITIVE_LINE, .paint = paint, .first = first, .count = left});
 }
 
 // The points from `first` on become a line.
@@ -168,8 +172,8 @@ static void end_path(S2Scene *scene, int first, S2Paint paint) {
     scene->points.count = first;
     return;
   }
-  push(scene,
-       (S2Primitive){.type = S2_PRIMITIVE_LINE, .paint = paint, .first = first, .count = count});
+  scene_push(scene, (S2Primitive){
+                        .type = S2_PRIMITIVE_LINE, .paint = paint, .first = first, .count = count});
 }
 
 void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint paint) {
@@ -178,6 +182,7 @@ void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint pain
   bool drawing = false;
   int first = scene->points.count;
   S2Vec2 last = {0, 0};
+  // Pieces inside the view are paths of their own; what crosses the rim is a line that is cut.
   for (int i = 0; i < count; i++) {
     bool inside = finite_vec(points[i]) && box_contains(box, points[i]);
     if (drawing && !inside) {
@@ -189,8 +194,9 @@ void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint pain
     if (inside && !drawing) {
       first = scene->points.count;
     }
+    // Points that look the same are left out, but for the last.
     if (inside && (!drawing || i + 1 == count || s2_length(s2_sub(points[i], last)) >= fine)) {
-      push_point(scene, points[i]);
+      scene_push_point(scene, points[i]);
       last = points[i];
     }
     drawing = inside;
@@ -205,27 +211,28 @@ static int push_visible(S2Scene *scene, S2Vec2 at) {
   if (!finite_vec(at) || !box_contains(clip_box(&scene->view, 0), at)) {
     return -1;
   }
-  return push_point(scene, at);
+  return scene_push_point(scene, at);
 }
 
 void s2_scene_dot(S2Scene *scene, S2Vec2 at, double radius, S2Paint paint) {
   int first = push_visible(scene, at);
   if (first >= 0) {
-    push(scene,
-         (S2Primitive){
-             .type = S2_PRIMITIVE_DOT, .paint = paint, .first = first, .count = 1, .size = radius});
+    scene_push(
+        scene,
+        (S2Primitive){
+            .type = S2_PRIMITIVE_DOT, .paint = paint, .first = first, .count = 1, .size = radius});
   }
 }
 
 void s2_scene_arrow(S2Scene *scene, S2Vec2 at, S2Vec2 offset, double width, S2Paint paint) {
   int first = finite_vec(offset) ? push_visible(scene, at) : -1;
   if (first >= 0) {
-    push(scene, (S2Primitive){.type = S2_PRIMITIVE_ARROW,
-                              .paint = paint,
-                              .first = first,
-                              .count = 1,
-                              .size = width,
-                              .offset = offset});
+    scene_push(scene, (S2Primitive){.type = S2_PRIMITIVE_ARROW,
+                                    .paint = paint,
+                                    .first = first,
+                                    .count = 1,
+                                    .size = width,
+                                    .offset = offset});
   }
 }
 
@@ -240,14 +247,14 @@ void s2_scene_text(S2Scene *scene, S2Vec2 at, S2Vec2 offset, double size, S2Text
   s2_array_reserve(scene->text, start + bytes);
   memcpy(scene->text.at + start, text, (size_t)bytes);
   scene->text.count += bytes;
-  push(scene, (S2Primitive){.type = S2_PRIMITIVE_TEXT,
-                            .paint = paint,
-                            .first = first,
-                            .count = 1,
-                            .size = size,
-                            .offset = offset,
-                            .text = start,
-                            .align = align});
+  scene_push(scene, (S2Primitive){.type = S2_PRIMITIVE_TEXT,
+                                  .paint = paint,
+                                  .first = first,
+                                  .count = 1,
+                                  .size = size,
+                                  .offset = offset,
+                                  .text = start,
+                                  .align = align});
 }
 
 void s2_scene_arrow_corners(const S2Scene *scene, const S2Primitive *arrow,

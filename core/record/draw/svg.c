@@ -39,27 +39,10 @@ static void put_color(S2Output *output, const char *name, uint32_t color) {
   }
 }
 
-static void put_text(S2Output *output, const char *text) {
+static void svg_put_text(S2Output *output, const char *text) {
   while (*text != '\0') {
-    int length = s2_text_utf8(text);
-    switch (length == 1 ? *text : 0) {
-    case '&':
-      s2_output_text(output, "&amp;");
-      break;
-    case '<':
-      s2_output_text(output, "&lt;");
-      break;
-    case '>':
-      s2_output_text(output, "&gt;");
-      break;
-    default:
-      if (length == 0) {
-        s2_output_text(output, S2_TEXT_REPLACEMENT);
-      } else {
-        s2_output_bytes(output, text, (size_t)length);
-      }
-    }
-    text += length == 0 ? 1 : length;
+    char piece[S2_TEXT_PIECE];
+    s2_output_bytes(output, piece, s2_text_next(S2_TEXT_XML, &text, piece));
   }
 }
 
@@ -91,6 +74,7 @@ static void put_outline(S2Output *output, const S2Scene *scene, const S2Primitiv
   const S2SceneView *view = &scene->view;
   const S2Vec2 *core = scene->points.at + primitive->first;
   double radius = primitive->size;
+  // A core of one point is a circle.
   if (primitive->count == 1) {
     S2Vec2 centre = s2_view_pixel(view, core[0]);
     s2_output_text(output, "<circle");
@@ -131,7 +115,7 @@ static void put_line(S2Output *output, const S2Scene *scene, const S2Primitive *
   s2_output_text(output, "\"");
 }
 
-static void put_arrow(S2Output *output, const S2Scene *scene, const S2Primitive *primitive) {
+static void svg_put_arrow(S2Output *output, const S2Scene *scene, const S2Primitive *primitive) {
   S2Vec2 corners[S2_ARROW_CORNERS];
   s2_scene_arrow_corners(scene, primitive, corners);
   s2_output_text(output, "<path d=\"");
@@ -145,6 +129,7 @@ static void put_arrow(S2Output *output, const S2Scene *scene, const S2Primitive 
 static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primitive *primitive,
                           bool painted) {
   S2Vec2 at = s2_view_pixel(&scene->view, scene->points.at[primitive->first]);
+  // The element and its geometry.
   switch (primitive->type) {
   case S2_PRIMITIVE_OUTLINE:
     put_outline(output, scene, primitive);
@@ -159,7 +144,7 @@ static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primit
     put_attribute(output, "r", primitive->size);
     break;
   case S2_PRIMITIVE_ARROW:
-    put_arrow(output, scene, primitive);
+    svg_put_arrow(output, scene, primitive);
     break;
   case S2_PRIMITIVE_TEXT:
     s2_output_text(output, "<text");
@@ -172,12 +157,13 @@ static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primit
     }
     break;
   }
+  // Its paint, unless a group around it says that; then the contents of a text.
   if (painted) {
     put_paint(output, primitive);
   }
   if (primitive->type == S2_PRIMITIVE_TEXT) {
     s2_output_text(output, ">");
-    put_text(output, scene->text.at + primitive->text);
+    svg_put_text(output, scene->text.at + primitive->text);
     s2_output_text(output, "</text>\n");
   } else {
     s2_output_text(output, "/>\n");

@@ -4,7 +4,7 @@
 
 enum { MOST_POINTS = 4096 }; // of a trail: then every other is left out
 
-static bool wanted(const S2MomentBody *body, const S2RecordOptions *options) {
+static bool trail_wanted(const S2MomentBody *body, const S2RecordOptions *options) {
   if (options->trails == S2_TRAILS_ALL) {
     return body->type != S2_STATIC && !body->sensor;
   }
@@ -17,7 +17,7 @@ static bool wanted(const S2MomentBody *body, const S2RecordOptions *options) {
   return false;
 }
 
-static void thin(S2Trails *trails) {
+static void trail_thin(S2Trails *trails) {
   for (int i = 0; i < trails->list.count; i++) {
     S2Trail *trail = &trails->list.at[i];
     int kept = 0;
@@ -36,7 +36,7 @@ static void thin(S2Trails *trails) {
 }
 
 // Place of the body's trail, or the one where it would be.
-static int find(const S2Trails *trails, uint64_t serial) {
+static int trail_find(const S2Trails *trails, uint64_t serial) {
   int lo = 0, hi = trails->list.count;
   while (lo < hi) {
     int middle = lo + (hi - lo) / 2;
@@ -50,7 +50,7 @@ static int find(const S2Trails *trails, uint64_t serial) {
 }
 
 static void add_point(S2Trails *trails, const S2MomentBody *body, int sample) {
-  int place = find(trails, body->id.serial);
+  int place = trail_find(trails, body->id.serial);
   if (place == trails->list.count || trails->list.at[place].serial != body->id.serial) {
     (void)s2_array_push(trails->list);
     S2Trail *at = trails->list.at + place;
@@ -67,25 +67,27 @@ void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptio
   if (trails->every == 0) {
     trails->every = trails->skipped = 1;
   }
+  // Where points become too many every other one goes, and of those to come, too.
   if (trails->skipped < trails->every) {
     trails->skipped++;
     return;
   }
   trails->skipped = 1;
   if (trails->times.count == MOST_POINTS) {
-    thin(trails);
+    trail_thin(trails);
   }
+  // One time for all bodies.
   int sample = trails->times.count;
   *s2_array_append(trails->times) = moment->time;
   for (int i = 0; i < moment->bodies.count; i++) {
-    if (wanted(&moment->bodies.at[i], options)) {
+    if (trail_wanted(&moment->bodies.at[i], options)) {
       add_point(trails, &moment->bodies.at[i], sample);
     }
   }
 }
 
 const S2Trail *s2_trails_find(const S2Trails *trails, S2BodyId id) {
-  int place = find(trails, id.serial);
+  int place = trail_find(trails, id.serial);
   bool there = place < trails->list.count && trails->list.at[place].serial == id.serial;
   return there ? &trails->list.at[place] : NULL;
 }

@@ -59,7 +59,7 @@ static S2Box box_grown(S2Box box, double by) {
   return (S2Box){{box.lo.x - by, box.lo.y - by}, {box.hi.x + by, box.hi.y + by}};
 }
 
-static double extent(S2Box box) {
+static double view_extent(S2Box box) {
   return fmax(box.hi.x - box.lo.x, box.hi.y - box.lo.y);
 }
 
@@ -86,7 +86,7 @@ static S2Box body_box(const S2Moment *moment, const S2MomentBody *body) {
   return box;
 }
 
-static bool moves(const S2MomentBody *body) {
+static bool view_moves(const S2MomentBody *body) {
   return body->type != S2_STATIC && body->enabled;
 }
 
@@ -94,13 +94,13 @@ static S2Vec2 box_middle(S2Box box) {
   return s2_add(box.lo, s2_scale(0.5, s2_sub(box.hi, box.lo)));
 }
 
-static int ascending(const void *a, const void *b) {
+static int view_ascending(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
-static double median(double *values, int count) {
-  qsort(values, (size_t)count, sizeof *values, ascending);
+static double view_median(double *values, int count) {
+  qsort(values, (size_t)count, sizeof *values, view_ascending);
   return values[count / 2];
 }
 
@@ -119,20 +119,23 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
   if (count < SMALLEST_CROWD) {
     return crowd;
   }
+  // The middle: medians, which strays do not move.
   double *values = s2_memory_take(sizeof(double) * (size_t)count);
   for (int i = 0; i < count; i++) {
     values[i] = box_middle(boxes[i]).x;
   }
-  crowd.middle.x = median(values, count);
+  crowd.middle.x = view_median(values, count);
   for (int i = 0; i < count; i++) {
     values[i] = box_middle(boxes[i]).y;
   }
-  crowd.middle.y = median(values, count);
+  crowd.middle.y = view_median(values, count);
+  // How far from it most are.
   for (int i = 0; i < count; i++) {
-    values[i] = s2_length(s2_sub(box_middle(boxes[i]), crowd.middle)) + extent(boxes[i]);
+    values[i] = s2_length(s2_sub(box_middle(boxes[i]), crowd.middle)) + view_extent(boxes[i]);
   }
-  crowd.radius = STRAY_DISTANCE * median(values, count);
+  crowd.radius = STRAY_DISTANCE * view_median(values, count);
   s2_memory_free(values);
+  // Too many strays are none: then all bodies are the crowd.
   int strays = 0;
   for (int i = 0; i < count; i++) {
     strays += !in_crowd(crowd, box_middle(boxes[i]));
@@ -146,6 +149,7 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
 // ---- What was swept ---------------------------------------------------------------------------
 
 static S2SweptBody *find_or_add(S2Sweep *sweep, uint64_t serial) {
+  // By bisection: bodies are sorted by serial.
   int lo = 0, hi = sweep->bodies.count;
   if (hi > 0 && sweep->bodies.at[hi - 1].serial < serial) {
     lo = hi; // new bodies have new serials
@@ -175,16 +179,18 @@ static void add_anchor(S2Sweep *sweep, const S2Moment *moment, int32_t body, S2V
 }
 
 void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
+  // Bodies by where they have been ...
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
     S2SweptBody *swept = find_or_add(sweep, body->id.serial);
-    S2Box box = moves(body) ? body_box(moment, body) : box_empty();
+    S2Box box = view_moves(body) ? body_box(moment, body) : box_empty();
     if (!box_is_empty(box)) {
       swept->moves = true;
       swept->box = box_union(swept->box, box);
-      swept->size = extent(box);
+      swept->size = view_extent(box);
     }
   }
+  // ... and anchors of joints, which may lie far outside ...
   for (int i = 0; i < moment->joints.count; i++) {
     const S2MomentJoint *joint = &moment->joints.at[i];
     if (s2_joint_traits(joint->type)->dots == S2_DOTS_NONE) {
@@ -195,6 +201,7 @@ void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
     add_anchor(sweep, moment, joint->b, joint->anchor_a);
     add_anchor(sweep, moment, joint->b, joint->anchor_b);
   }
+  // ... and whether there will be arrows to explain.
   for (int i = 0; i < moment->contacts.count && !sweep->contacts; i++) {
     sweep->contacts = moment->contacts.at[i].normal_impulse > 0;
   }
@@ -206,6 +213,7 @@ void s2_sweep_free(S2Sweep *sweep) {
 
 // What moves, and the anchors it hangs from, without strays. `size`: mean extent of a body.
 static S2Box moving_box(const S2Sweep *sweep, double *size) {
+  // Those that are far from all others are strays.
   S2Box *boxes = s2_memory_take(sizeof(S2Box) * ((size_t)sweep->bodies.count + 1));
   int count = 0;
   for (int i = 0; i < sweep->bodies.count; i++) {
@@ -215,6 +223,7 @@ static S2Box moving_box(const S2Sweep *sweep, double *size) {
   }
   Crowd crowd = find_crowd(boxes, count);
   s2_memory_free(boxes);
+  // The others' boxes and the reach of their joints.
   S2Box all = box_empty();
   double sum = 0;
   int fitted = 0;
@@ -235,7 +244,7 @@ static S2Box moving_box(const S2Sweep *sweep, double *size) {
 
 // ---- What stands around it --------------------------------------------------------------------
 
-static S2Box everything(const S2Moment *moment) {
+static S2Box view_everything(const S2Moment *moment) {
   S2Box all = box_empty();
   for (int i = 0; i < moment->bodies.count; i++) {
     all = box_union(all, body_box(moment, &moment->bodies.at[i]));
@@ -243,14 +252,15 @@ static S2Box everything(const S2Moment *moment) {
   return all;
 }
 
-static double clamp(double x, double lo, double hi) {
+static double view_clamp(double x, double lo, double hi) {
   return fmin(fmax(x, lo), hi);
 }
 
 // What does not move, as far as it is near. When nothing is, the nearest point within reach.
-static S2Box context(const S2Moment *moment, S2Box core, double size) {
-  double whole = extent(core);
+static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
+  double whole = view_extent(core);
   double margin = fmax(CONTEXT_PART * whole, CONTEXT_BODIES * size);
+  // What stands still counts where it comes near; of all else the nearest point is remembered.
   S2Box near = box_grown(core, margin);
   S2Box all = box_grown(core, PADDING * whole);
   S2Vec2 middle = box_middle(core), nearest = middle;
@@ -258,14 +268,15 @@ static S2Box context(const S2Moment *moment, S2Box core, double size) {
   bool alone = true;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
-    for (int k = 0; !moves(body) && k < body->shape_count; k++) {
+    for (int k = 0; !view_moves(body) && k < body->shape_count; k++) {
       S2Box box = shape_box(moment, body, body->first_shape + k);
       S2Box common = box_intersection(box, near);
       if (common.lo.x <= common.hi.x && common.lo.y <= common.hi.y) {
         all = box_union(all, common);
         alone = false;
       } else if (!box_is_empty(box)) {
-        S2Vec2 point = {clamp(middle.x, box.lo.x, box.hi.x), clamp(middle.y, box.lo.y, box.hi.y)};
+        S2Vec2 point = {view_clamp(middle.x, box.lo.x, box.hi.x),
+                        view_clamp(middle.y, box.lo.y, box.hi.y)};
         double away = s2_length(s2_sub(point, middle));
         if (away < distance) {
           distance = away;
@@ -274,27 +285,31 @@ static S2Box context(const S2Moment *moment, S2Box core, double size) {
       }
     }
   }
+  // Bodies that fly alone are shown with a bit of what is nearest.
   return alone ? box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin)) : all;
 }
 
 static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
   double size = 0;
+  // What moves and what it is near, not less than a few bodies wide.
   S2Box box = moving_box(sweep, &size);
   if (!box_is_empty(box)) {
-    box = context(moment, box, size);
-    if (extent(box) < LONELY * size) {
-      box = box_grown(box, 0.5 * (LONELY * size - extent(box)));
+    box = view_context(moment, box, size);
+    if (view_extent(box) < LONELY * size) {
+      box = box_grown(box, 0.5 * (LONELY * size - view_extent(box)));
     }
+    // Nothing moves: everything.
   } else {
-    box = everything(moment);
+    box = view_everything(moment);
     if (!box_is_empty(box)) {
-      box = box_grown(box, PADDING * extent(box));
+      box = box_grown(box, PADDING * view_extent(box));
     }
   }
+  // Nothing at all, or a point.
   if (box_is_empty(box)) {
     box = (S2Box){{0, 0}, {0, 0}};
   }
-  if (!(extent(box) > 0)) {
+  if (!(view_extent(box) > 0)) {
     box = box_grown(box, 0.5 * POINT_EXTENT);
   }
   return box;
@@ -309,7 +324,7 @@ double s2_view_unit(int width) {
 // the legend below. `above`: part of a growth in height that goes to the top.
 static void set_view(S2SceneView *view, S2Box box, double flattest, double steepest, double above) {
   double w = box.hi.x - box.lo.x, h = box.hi.y - box.lo.y;
-  double aspect = w > 0 ? clamp(h / w, flattest, steepest) : steepest;
+  double aspect = w > 0 ? view_clamp(h / w, flattest, steepest) : steepest;
   int height = (int)ceil(aspect * view->width);
   view->height = height + view->top + view->bottom;
   view->scale = fmin(w > 0 ? view->width / w : INFINITY, h > 0 ? height / h : INFINITY);
@@ -358,6 +373,7 @@ S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawO
   }
   *view = (S2SceneView){.width = options->width};
   set_margins(view, sweep, options);
+  // Fitted, or as asked for, within limits where numbers still tell pixels apart.
   if (options->fit) {
     set_view(view, fitted_box(sweep, moment), FLATTEST, STEEPEST, AIR);
     return s2_ok();

@@ -30,7 +30,7 @@ static size_t encoded_size(size_t size) {
   return (size + 2) / 3 * 4;
 }
 
-static void encode(unsigned char *text, const unsigned char *bytes, size_t size) {
+static void html_encode(unsigned char *text, const unsigned char *bytes, size_t size) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < size; i += 3) {
     uint32_t word = (uint32_t)bytes[i] << 16;
@@ -56,13 +56,15 @@ static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
   if (size == 0) {
     return s2_ok();
   }
+  // The line, in memory that is kept for the next one.
   size_t length = encoded_size((size_t)size) + 1;
   if (length > writer->text_capacity) {
     writer->text = s2_memory_grow(writer->text, 2 * length);
     writer->text_capacity = 2 * length;
   }
-  encode(writer->text, (const unsigned char *)writer->bytes, (size_t)size);
+  html_encode(writer->text, (const unsigned char *)writer->bytes, (size_t)size);
   writer->text[length - 1] = '\n';
+  // In the block that is open; one that is long enough is closed, and the next line opens another.
   if (writer->block == 0) {
     s2_output_text(output, BLOCK_START);
   }

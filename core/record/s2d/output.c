@@ -39,7 +39,7 @@ static int above_streams(int file) {
   return moved;
 }
 
-static int give_up(int file, int reason) {
+static int output_give_up(int file, int reason) {
   close(file);
   errno = reason;
   return -1;
@@ -54,13 +54,13 @@ static int open_alone(const char *path) {
       return -1;
     }
     if (fstat(file, &info) != 0) {
-      return give_up(file, errno);
+      return output_give_up(file, errno);
     }
     if (!S_ISREG(info.st_mode)) { // devices belong to everybody
       return file;
     }
     if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      return give_up(file, EWOULDBLOCK);
+      return output_give_up(file, EWOULDBLOCK);
     }
     // Another process may have given the file its final name before we had the lock.
     if (stat(path, &named) == 0 && named.st_ino == info.st_ino && named.st_dev == info.st_dev) {
@@ -80,12 +80,12 @@ static FILE *open_emptied(const char *path) {
   bool emptied = fstat(file, &info) == 0 && (!S_ISREG(info.st_mode) || ftruncate(file, 0) == 0);
   FILE *stream = emptied ? fdopen(file, "wb") : NULL;
   if (stream == NULL) {
-    (void)give_up(file, errno);
+    (void)output_give_up(file, errno);
   }
   return stream;
 }
 
-static char *joined(const char *a, const char *b) {
+static char *output_joined(const char *a, const char *b) {
   size_t length = strlen(a), more = strlen(b) + 1;
   char *text = s2_memory_try(length + more);
   if (text != NULL) {
@@ -95,7 +95,7 @@ static char *joined(const char *a, const char *b) {
   return text;
 }
 
-static void release(S2Output *output) {
+static void output_release(S2Output *output) {
   s2_memory_free(output->path);
   s2_memory_free(output->part);
   s2_memory_free(output->target);
@@ -104,14 +104,14 @@ static void release(S2Output *output) {
 
 // `target`: NULL, or the file whose place it takes at the end.
 static S2Status set_names(S2Output *output, const char *path, const char *target) {
-  *output = (S2Output){.path = joined(path, "")};
+  *output = (S2Output){.path = output_joined(path, "")};
   if (target != NULL) {
-    output->target = joined(target, "");
-    output->part = joined(target, S2_OUTPUT_PART);
+    output->target = output_joined(target, "");
+    output->part = output_joined(target, S2_OUTPUT_PART);
   }
   if (output->path == NULL ||
       (target != NULL && (output->target == NULL || output->part == NULL))) {
-    release(output);
+    output_release(output);
     return s2_memory_exhausted(strlen(path));
   }
   return s2_ok();
@@ -121,7 +121,7 @@ static S2Status cannot_write(S2Output *output, int reason) {
   S2Status status =
       s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(output->path),
                reason == EWOULDBLOCK ? "it is being written already" : strerror(reason));
-  release(output);
+  output_release(output);
   return status;
 }
 
@@ -144,6 +144,7 @@ S2Status s2_output_open_whole(S2Output *output, const char *path) {
   if (!replaces && lstat(path, &info) == 0) {
     return s2_output_open(output, path); // a device, or a link to nothing yet
   }
+  // Names of the part and of what it is to replace.
   S2Status named = set_names(output, path, replaces ? old : path);
   free(old);
   S2_TRY(named);
@@ -159,17 +160,18 @@ S2Status s2_output_open_whole(S2Output *output, const char *path) {
     if (errno == EWOULDBLOCK) {
       return cannot_write(output, errno);
     }
-    release(output);
+    output_release(output);
     // A folder in which nothing can be made, but the file can be written; a name that is too long.
     return s2_output_open(output, path);
   }
+  // The new file may be read by whom the old one could be.
   if (replaces) {
     (void)fchmod(fileno(output->file), info.st_mode & 0777);
   }
   return s2_ok();
 }
 
-static void fail(S2Output *output) {
+static void output_fail(S2Output *output) {
   if (output->error == 0) {
     output->error = errno != 0 ? errno : EIO;
   }
@@ -181,7 +183,7 @@ void s2_output_bytes(S2Output *output, const void *bytes, size_t size) {
   }
   errno = 0;
   if (fwrite(bytes, 1, size, output->file) != size) {
-    fail(output);
+    output_fail(output);
   }
 }
 
@@ -197,12 +199,12 @@ void s2_output_format(S2Output *output, const char *format, ...) {
   va_list args;
   va_start(args, format);
   if (vfprintf(output->file, format, args) < 0) {
-    fail(output);
+    output_fail(output);
   }
   va_end(args);
 }
 
-static S2Status state(const S2Output *output) {
+static S2Status output_state(const S2Output *output) {
   if (output->error != 0) {
     return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(output->path),
                     strerror(output->error));
@@ -213,22 +215,23 @@ static S2Status state(const S2Output *output) {
 S2Status s2_output_flush(S2Output *output) {
   errno = 0;
   if (output->error == 0 && fflush(output->file) != 0) {
-    fail(output);
+    output_fail(output);
   }
-  return state(output);
+  return output_state(output);
 }
 
 S2Status s2_output_close(S2Output *output) {
   if (output->file == NULL) {
     return s2_ok();
   }
+  // The part takes its name only when every byte is written; until then nobody else may.
   int lock = output->part != NULL ? dup(fileno(output->file)) : -1; // held until it has its name
   errno = 0;
   if (fclose(output->file) != 0) {
-    fail(output);
+    output_fail(output);
   }
   if (output->part != NULL && output->error == 0 && rename(output->part, output->target) != 0) {
-    fail(output);
+    output_fail(output);
   }
   if (output->part != NULL && output->error != 0) {
     (void)unlink(output->part);
@@ -236,8 +239,8 @@ S2Status s2_output_close(S2Output *output) {
   if (lock >= 0) {
     close(lock);
   }
-  S2Status status = state(output);
-  release(output);
+  S2Status status = output_state(output);
+  output_release(output);
   return status;
 }
 
@@ -249,5 +252,5 @@ void s2_output_abandon(S2Output *output) {
     (void)unlink(output->part);
   }
   (void)fclose(output->file);
-  release(output);
+  output_release(output);
 }

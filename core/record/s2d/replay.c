@@ -29,7 +29,6 @@ struct S2Replay {
   FILE *file;
   char *path;
   off_t length; // of the file when it was opened
-  uint32_t version;
   bool complete;
   S2Run run;
   S2_ARRAY(Scene) scenes;
@@ -50,12 +49,12 @@ typedef struct Cursor {
   const unsigned char *at;
 } Cursor;
 
-static uint32_t get32(Cursor *cursor) {
+static uint32_t replay_get32(Cursor *cursor) {
   cursor->at += 4;
   return s2_s2d_get32(cursor->at - 4);
 }
 
-static uint64_t get64(Cursor *cursor) {
+static uint64_t replay_get64(Cursor *cursor) {
   cursor->at += 8;
   return s2_s2d_get64(cursor->at - 8);
 }
@@ -76,26 +75,25 @@ static void get_name(Cursor *cursor, char name[S2_NAME_SIZE]) {
   cursor->at += S2_NAME_SIZE;
 }
 
-static bool get_settings(Cursor *cursor, uint32_t version, S2WorldDef *settings) {
+static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
+  // In the order of docs/replay-format.md.
   settings->dt = get_double(cursor);
   settings->gravity = get_vec(cursor);
   settings->tolerance = get_double(cursor);
   settings->contact_margin = get_double(cursor);
-  uint32_t solver = get32(cursor), contact = get32(cursor), stepping = get32(cursor);
-  uint32_t stabilization = get32(cursor), friction = get32(cursor), restitution = get32(cursor);
-  uint32_t iterations = get32(cursor), flags = get32(cursor);
+  uint32_t solver = replay_get32(cursor), contact = replay_get32(cursor),
+           stepping = replay_get32(cursor);
+  uint32_t stabilization = replay_get32(cursor), friction = replay_get32(cursor),
+           restitution = replay_get32(cursor);
+  uint32_t iterations = replay_get32(cursor), flags = replay_get32(cursor);
   settings->alpha = get_double(cursor);
   settings->beta = get_double(cursor);
-  uint32_t formulation = get32(cursor), elasticity = get32(cursor), geometric = get32(cursor);
-  uint32_t model = get32(cursor), linear = S2_LINEAR_AUTO, substeps = 1;
-  if (version > 2) {
-    linear = get32(cursor);
-    substeps = get32(cursor);
-    settings->smoothing = get_double(cursor);
-  } else {
-    settings->smoothing = s2_world_def().smoothing;
-    model = S2_NEWTON; // was reserved
-  }
+  uint32_t formulation = replay_get32(cursor), elasticity = replay_get32(cursor),
+           geometric = replay_get32(cursor);
+  uint32_t model = replay_get32(cursor), linear = replay_get32(cursor),
+           substeps = replay_get32(cursor);
+  settings->smoothing = get_double(cursor);
+  // Contents are not trusted: each number must be one of its kind.
   if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_AUTO ||
       stabilization > S2_POST_ASSEMBLY || friction > S2_COMBINE_MAX ||
       restitution > S2_COMBINE_MAX || iterations > INT32_MAX || formulation > S2_FORM_VARIATION ||
@@ -125,15 +123,17 @@ static bool get_settings(Cursor *cursor, uint32_t version, S2WorldDef *settings)
 
 // `shapes`: how many are spoken for so far.
 static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint32_t shape_total) {
+  // In the order of docs/replay-format.md.
   *body = (S2MomentBody){0};
-  body->id.index = get32(cursor);
-  body->id.serial = get32(cursor);
-  uint32_t type = get32(cursor), flags = get32(cursor);
-  body->color = get32(cursor);
-  uint32_t count = get32(cursor);
+  body->id.index = replay_get32(cursor);
+  body->id.serial = replay_get32(cursor);
+  uint32_t type = replay_get32(cursor), flags = replay_get32(cursor);
+  body->color = replay_get32(cursor);
+  uint32_t count = replay_get32(cursor);
   body->mass = get_double(cursor);
   body->inertia = get_double(cursor);
   get_name(cursor, body->name);
+  // It takes its shapes from those that are left.
   if (type > S2_KINEMATIC || count > shape_total - *shapes) {
     return false;
   }
@@ -149,7 +149,7 @@ static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint3
 static bool get_shape(Cursor *cursor, S2MomentShape *shape, uint32_t *vertices,
                       uint32_t vertex_total) {
   *shape = (S2MomentShape){0};
-  uint32_t count = get32(cursor), flags = get32(cursor);
+  uint32_t count = replay_get32(cursor), flags = replay_get32(cursor);
   shape->radius = get_double(cursor);
   shape->previous = get_vec(cursor);
   shape->next = get_vec(cursor);
@@ -170,11 +170,11 @@ static bool position_ok(int32_t position, uint32_t count) {
 
 static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
   *joint = (S2MomentJoint){0};
-  joint->id.index = get32(cursor);
-  joint->id.serial = get32(cursor);
-  uint32_t type = get32(cursor), flags = get32(cursor);
-  joint->a = (int32_t)get32(cursor);
-  joint->b = (int32_t)get32(cursor);
+  joint->id.index = replay_get32(cursor);
+  joint->id.serial = replay_get32(cursor);
+  uint32_t type = replay_get32(cursor), flags = replay_get32(cursor);
+  joint->a = (int32_t)replay_get32(cursor);
+  joint->b = (int32_t)replay_get32(cursor);
   get_name(cursor, joint->name);
   if (type >= S2_JOINT_TYPE_COUNT || (joint->a != -1 && !position_ok(joint->a, bodies)) ||
       (joint->b != -1 && !position_ok(joint->b, bodies))) {
@@ -187,28 +187,25 @@ static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
   return true;
 }
 
-static bool get_scene(const unsigned char *contents, uint32_t size, uint32_t version,
-                      S2S2dPast *past, S2Moment *moment) {
-  uint32_t header = version > 3   ? S2_S2D_SCENE_HEADER
-                    : version > 2 ? S2_S2D_SCENE_HEADER_3
-                                  : S2_S2D_SCENE_HEADER_2;
-  if (size < header) {
+static bool get_scene(const unsigned char *contents, uint32_t size, S2S2dPast *past,
+                      S2Moment *moment) {
+  if (size < S2_S2D_SCENE_HEADER) {
     return false;
   }
+  // Settings and grains.
   Cursor cursor = {contents};
-  bool ok = get_settings(&cursor, version, &moment->settings);
-  if (version > 3) {
-    past->grain = get_double(&cursor);
-    past->impulse_grain = get_double(&cursor);
-    past->any = false;
-    past->version_4 = version == 4;
-    ok = ok && past->grain > 0 && past->impulse_grain > 0;
-  }
-  uint32_t bodies = get32(&cursor), shapes = get32(&cursor);
-  uint32_t vertices = get32(&cursor), joints = get32(&cursor);
+  bool ok = get_settings(&cursor, &moment->settings);
+  past->grain = get_double(&cursor);
+  past->impulse_grain = get_double(&cursor);
+  past->any = false;
+  ok = ok && past->grain > 0 && past->impulse_grain > 0;
+  // How many of each table follow.
+  uint32_t bodies = replay_get32(&cursor), shapes = replay_get32(&cursor);
+  uint32_t vertices = replay_get32(&cursor), joints = replay_get32(&cursor);
   // Sums of four products below 2^39: no overflow. Equality also bounds every count by the size.
-  uint64_t wanted = header + (uint64_t)S2_S2D_BODY * bodies + (uint64_t)S2_S2D_SHAPE * shapes +
-                    (uint64_t)S2_S2D_VERTEX * vertices + (uint64_t)S2_S2D_JOINT * joints;
+  uint64_t wanted = S2_S2D_SCENE_HEADER + (uint64_t)S2_S2D_BODY * bodies +
+                    (uint64_t)S2_S2D_SHAPE * shapes + (uint64_t)S2_S2D_VERTEX * vertices +
+                    (uint64_t)S2_S2D_JOINT * joints;
   if (!ok || wanted != size) {
     return false;
   }
@@ -216,6 +213,7 @@ static bool get_scene(const unsigned char *contents, uint32_t size, uint32_t ver
   s2_array_reserve(moment->shapes, (int)shapes);
   s2_array_reserve(moment->vertices, (int)vertices);
   s2_array_reserve(moment->joints, (int)joints);
+  // Bodies and shapes say how many shapes and vertices they take: together all there are.
   uint32_t shapes_taken = 0, vertices_taken = 0;
   for (uint32_t i = 0; ok && i < bodies; i++) {
     ok = get_body(&cursor, &moment->bodies.at[i], &shapes_taken, shapes);
@@ -236,22 +234,9 @@ static bool get_scene(const unsigned char *contents, uint32_t size, uint32_t ver
   return ok && shapes_taken == shapes && vertices_taken == vertices;
 }
 
-static bool get_contact(Cursor *cursor, S2MomentContact *contact, uint32_t bodies) {
-  contact->a = (int32_t)get32(cursor);
-  contact->b = (int32_t)get32(cursor);
-  contact->feature = get32(cursor);
-  contact->sliding = (get32(cursor) & S2_S2D_SLIDING) != 0;
-  contact->point = get_vec(cursor);
-  contact->normal = get_vec(cursor);
-  contact->gap = get_double(cursor);
-  contact->normal_impulse = get_double(cursor);
-  contact->tangent_impulse = get_double(cursor);
-  return position_ok(contact->a, bodies) && position_ok(contact->b, bodies);
-}
-
 static bool get_channels(const unsigned char *contents, uint32_t size, S2Moment *moment) {
   Cursor cursor = {contents};
-  uint32_t count = size < 4 ? 0 : get32(&cursor);
+  uint32_t count = size < 4 ? 0 : replay_get32(&cursor);
   if (size != 4 + (uint64_t)S2_S2D_CHANNEL * count) {
     return false;
   }
@@ -273,7 +258,7 @@ static const unsigned char *get_text(Cursor *cursor, const unsigned char *end, u
   if (end - cursor->at < 4) {
     return NULL;
   }
-  *size = get32(cursor);
+  *size = replay_get32(cursor);
   if ((size_t)(end - cursor->at) < *size) {
     return NULL;
   }
@@ -285,7 +270,7 @@ static bool get_run(const unsigned char *contents, uint32_t size, S2Run *run) {
   Cursor cursor = {contents};
   const unsigned char *end = contents + size;
   s2_run_free(run);
-  uint32_t count = size < 4 ? 0 : get32(&cursor), key_size, value_size;
+  uint32_t count = size < 4 ? 0 : replay_get32(&cursor), key_size, value_size;
   for (uint32_t i = 0; i < count; i++) {
     const unsigned char *key = get_text(&cursor, end, &key_size);
     const unsigned char *value = key == NULL ? NULL : get_text(&cursor, end, &value_size);
@@ -297,61 +282,17 @@ static bool get_run(const unsigned char *contents, uint32_t size, S2Run *run) {
   return size >= 4 && cursor.at == end;
 }
 
-// Of versions 2 and 3, into a moment that holds the frame's scene.
-static bool get_frame(const unsigned char *contents, uint32_t size, S2Moment *moment) {
-  if (size < S2_S2D_FRAME_HEADER) {
-    return false;
-  }
-  Cursor cursor = {contents};
-  moment->time = get_double(&cursor);
-  moment->step = get64(&cursor);
-  moment->hash = get64(&cursor);
-  moment->kinetic = moment->potential = moment->residual = moment->iterations = (double)NAN;
-  moment->momentum[0] = moment->momentum[1] = moment->momentum[2] = (double)NAN;
-  uint32_t bodies = get32(&cursor), contacts = get32(&cursor), joints = get32(&cursor);
-  get32(&cursor); // reserved
-  uint64_t wanted = S2_S2D_FRAME_HEADER + (uint64_t)S2_S2D_BODY_STATE * bodies +
-                    (uint64_t)S2_S2D_CONTACT * contacts + (uint64_t)S2_S2D_JOINT_STATE * joints;
-  if (wanted != size || bodies != (uint32_t)moment->bodies.count ||
-      joints != (uint32_t)moment->joints.count) {
-    return false;
-  }
-  for (uint32_t i = 0; i < bodies; i++) {
-    S2MomentBody *body = &moment->bodies.at[i];
-    for (int k = 0; k < 3; k++) {
-      body->q[k] = get_double(&cursor);
-    }
-    for (int k = 0; k < 3; k++) {
-      body->v[k] = get_double(&cursor);
-    }
-  }
-  s2_array_reserve(moment->contacts, (int)contacts);
-  moment->contacts.count = (int)contacts;
-  bool ok = true;
-  for (uint32_t i = 0; ok && i < contacts; i++) {
-    ok = get_contact(&cursor, &moment->contacts.at[i], bodies);
-  }
-  for (uint32_t i = 0; ok && i < joints; i++) {
-    S2MomentJoint *joint = &moment->joints.at[i];
-    joint->anchor_a = get_vec(&cursor);
-    joint->anchor_b = get_vec(&cursor);
-    joint->impulse = get_vec(&cursor);
-    joint->angle = get_double(&cursor);
-    joint->speed = get_double(&cursor);
-  }
-  return ok;
-}
-
 // ---- The file ---------------------------------------------------------------------------------
 
 // Reads and checks the chunk at `offset` into `contents`. False: none there that is whole.
-static bool read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
+static bool replay_read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   unsigned char header[S2_S2D_CHUNK_HEADER];
   if (replay->length - offset < S2_S2D_CHUNK_HEADER ||
       fseeko(replay->file, offset, SEEK_SET) != 0 ||
       fread(header, 1, sizeof header, replay->file) != sizeof header) {
     return false;
   }
+  // Its size is that of the header; a file that ends before is cut.
   uint32_t size = s2_s2d_get32(header + 4);
   if (replay->length - offset - S2_S2D_CHUNK_HEADER < (off_t)size) {
     return false; // also keeps what we allocate below the size of the file
@@ -363,17 +304,10 @@ static bool read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   if (fread(replay->contents, 1, size, replay->file) != size) {
     return false;
   }
-  uint64_t (*sum)(uint64_t, const unsigned char *, size_t) =
-      replay->version > 3 ? s2_s2d_hash_words : s2_s2d_hash;
-  uint64_t hash = sum(sum(S2_S2D_HASH_START, header, 8), replay->contents, size);
+  // The sum is of kind, size and contents.
+  uint64_t hash = s2_s2d_hash(s2_s2d_hash(S2_S2D_HASH_START, header, 8), replay->contents, size);
   *chunk = (Chunk){.kind = (S2S2dChunk)s2_s2d_get32(header), .offset = offset, .size = size};
   return hash == s2_s2d_get64(header + 8);
-}
-
-static bool get_any_frame(S2Replay *replay, uint32_t size) {
-  return replay->version > 3
-             ? s2_s2d_frame_read(&replay->past, replay->contents, size, &replay->moment)
-             : get_frame(replay->contents, size, &replay->moment);
 }
 
 static bool load_scene(S2Replay *replay, int32_t at) {
@@ -382,19 +316,19 @@ static bool load_scene(S2Replay *replay, int32_t at) {
   replay->scene_loaded = -1;
   replay->moment.channels.count = 0;
   if (scene->channels > 0 &&
-      (!read_chunk(replay, scene->channels, &chunk) || chunk.kind != S2_S2D_CHANNELS ||
+      (!replay_read_chunk(replay, scene->channels, &chunk) || chunk.kind != S2_S2D_CHANNELS ||
        !get_channels(replay->contents, chunk.size, &replay->moment))) {
     return false;
   }
-  if (!read_chunk(replay, scene->scene, &chunk) || chunk.kind != S2_S2D_SCENE ||
-      !get_scene(replay->contents, chunk.size, replay->version, &replay->past, &replay->moment)) {
+  if (!replay_read_chunk(replay, scene->scene, &chunk) || chunk.kind != S2_S2D_SCENE ||
+      !get_scene(replay->contents, chunk.size, &replay->past, &replay->moment)) {
     return false;
   }
   replay->scene_loaded = at;
   return true;
 }
 
-static void add_frame(S2Replay *replay, Frame frame) {
+static void replay_add_frame(S2Replay *replay, Frame frame) {
   if (replay->frame_count == replay->frame_capacity) {
     uint64_t capacity = replay->frame_capacity == 0 ? 256 : 2 * replay->frame_capacity;
     replay->frames = s2_memory_grow(replay->frames, sizeof(Frame) * (size_t)capacity);
@@ -404,30 +338,32 @@ static void add_frame(S2Replay *replay, Frame frame) {
 }
 
 // Takes in the chunk just read. False: it is not as it should be.
-static bool take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
+static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
   const unsigned char *contents = replay->contents;
-  bool compact = replay->version > 3;
+  // The channels before a scene are its own.
   if (chunk->kind == S2_S2D_SCENE) {
     *s2_array_append(replay->scenes) = (Scene){*channels, chunk->offset};
     replay->moment.channels.count = *channels > 0 ? replay->moment.channels.count : 0;
     *channels = 0;
-    bool ok = get_scene(contents, chunk->size, replay->version, &replay->past, &replay->moment);
+    bool ok = get_scene(contents, chunk->size, &replay->past, &replay->moment);
     replay->scene_loaded = ok ? replay->scenes.count - 1 : -1;
     return ok;
   }
+  // Frames are read, too: each is told from the one before, and the file may end anywhere.
   if (chunk->kind == S2_S2D_FRAME) {
-    if (replay->scene_loaded < 0 || !get_any_frame(replay, chunk->size)) {
+    if (replay->scene_loaded < 0 ||
+        !s2_s2d_frame_read(&replay->past, contents, chunk->size, &replay->moment)) {
       return false;
     }
-    bool key = !compact || s2_s2d_frame_is_key(contents, chunk->size);
+    bool key = s2_s2d_frame_is_key(contents, chunk->size);
     uint32_t behind = key ? 0 : replay->frames[replay->frame_count - 1].behind + 1;
-    add_frame(replay, (Frame){chunk->offset, replay->scene_loaded, behind});
+    replay_add_frame(replay, (Frame){chunk->offset, replay->scene_loaded, behind});
     replay->read = replay->frame_count;
-  } else if (compact && chunk->kind == S2_S2D_CHANNELS) {
+  } else if (chunk->kind == S2_S2D_CHANNELS) {
     *channels = chunk->offset;
     replay->scene_loaded = -1;
     return get_channels(contents, chunk->size, &replay->moment);
-  } else if (compact && chunk->kind == S2_S2D_RUN) {
+  } else if (chunk->kind == S2_S2D_RUN) {
     return get_run(contents, chunk->size, &replay->run);
   } // other kinds: of a later writer that this version may pass over
   return true;
@@ -438,12 +374,12 @@ static bool take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
 static void find_frames(S2Replay *replay) {
   off_t offset = S2_S2D_FILE_HEADER, channels = 0;
   Chunk chunk;
-  while (read_chunk(replay, offset, &chunk)) {
+  while (replay_read_chunk(replay, offset, &chunk)) {
     if (chunk.kind == S2_S2D_END) {
       replay->complete = true;
       return;
     }
-    if (!take_chunk(replay, &chunk, &channels)) {
+    if (!replay_take_chunk(replay, &chunk, &channels)) {
       return;
     }
     offset += S2_S2D_CHUNK_HEADER + (off_t)chunk.size;
@@ -452,26 +388,27 @@ static void find_frames(S2Replay *replay) {
 
 static bool get_index(S2Replay *replay, uint32_t size) {
   Cursor cursor = {replay->contents};
-  uint64_t frames = size < S2_S2D_INDEX_HEADER ? 0 : get64(&cursor);
-  uint64_t scenes = size < S2_S2D_INDEX_HEADER ? 0 : get64(&cursor);
+  uint64_t frames = size < S2_S2D_INDEX_HEADER ? 0 : replay_get64(&cursor);
+  uint64_t scenes = size < S2_S2D_INDEX_HEADER ? 0 : replay_get64(&cursor);
   if (frames > size || scenes > size ||
       size != S2_S2D_INDEX_HEADER + S2_S2D_INDEX_SCENE * scenes + S2_S2D_INDEX_FRAME * frames) {
     return false;
   }
   // Offsets need no check: whatever is read there is.
   for (uint64_t i = 0; i < scenes; i++) {
-    off_t channels = (off_t)(get64(&cursor) & INT64_MAX);
-    *s2_array_append(replay->scenes) = (Scene){channels, (off_t)(get64(&cursor) & INT64_MAX)};
+    off_t channels = (off_t)(replay_get64(&cursor) & INT64_MAX);
+    *s2_array_append(replay->scenes) =
+        (Scene){channels, (off_t)(replay_get64(&cursor) & INT64_MAX)};
   }
   for (uint64_t i = 0; i < frames; i++) {
-    off_t offset = (off_t)(get64(&cursor) & INT64_MAX);
-    uint32_t scene = get32(&cursor), behind = get32(&cursor);
+    off_t offset = (off_t)(replay_get64(&cursor) & INT64_MAX);
+    uint32_t scene = replay_get32(&cursor), behind = replay_get32(&cursor);
     bool same = i > 0 && behind > 0 && replay->frames[i - 1].scene == (int32_t)scene &&
                 replay->frames[i - 1].behind + 1 == behind;
     if (scene >= scenes || (behind > 0 && !same)) {
       return false;
     }
-    add_frame(replay, (Frame){offset, (int32_t)scene, behind});
+    replay_add_frame(replay, (Frame){offset, (int32_t)scene, behind});
   }
   return true;
 }
@@ -479,29 +416,33 @@ static bool get_index(S2Replay *replay, uint32_t size) {
 // Finds the frames by the index that the end mark points to, if all that is in order.
 static bool find_index(S2Replay *replay) {
   Chunk chunk;
+  // The last chunk of a closed recording has 8 bytes: where the index is.
   off_t end = replay->length - S2_S2D_CHUNK_HEADER - 8;
-  if (replay->version < 4 || end < S2_S2D_FILE_HEADER || !read_chunk(replay, end, &chunk) ||
+  if (end < S2_S2D_FILE_HEADER || !replay_read_chunk(replay, end, &chunk) ||
       chunk.kind != S2_S2D_END || chunk.size != 8) {
     return false;
   }
+  // An index that is not in order is as good as none.
   off_t index = (off_t)(s2_s2d_get64(replay->contents) & INT64_MAX);
-  if (index < S2_S2D_FILE_HEADER || !read_chunk(replay, index, &chunk) ||
+  if (index < S2_S2D_FILE_HEADER || !replay_read_chunk(replay, index, &chunk) ||
       chunk.kind != S2_S2D_INDEX || !get_index(replay, chunk.size)) {
     replay->scenes.count = 0;
     replay->frame_count = 0;
     return false;
   }
-  if (read_chunk(replay, S2_S2D_FILE_HEADER, &chunk) && chunk.kind == S2_S2D_RUN) {
+  // The run is the first chunk, if it is there.
+  if (replay_read_chunk(replay, S2_S2D_FILE_HEADER, &chunk) && chunk.kind == S2_S2D_RUN) {
     get_run(replay->contents, chunk.size, &replay->run);
   }
   replay->complete = true;
   return true;
 }
 
-static S2Status read_header(S2Replay *replay) {
+static S2Status replay_read_header(S2Replay *replay) {
   const char *path = s2_path_tail(replay->path);
   unsigned char header[S2_S2D_FILE_HEADER];
   errno = 0;
+  // Its length now: it may grow while it is read.
   bool sought = fseeko(replay->file, 0, SEEK_END) == 0;
   replay->length = ftello(replay->file);
   if (!sought || replay->length < 0 || fseeko(replay->file, 0, SEEK_SET) != 0) {
@@ -511,15 +452,15 @@ static S2Status read_header(S2Replay *replay) {
   if (ferror(replay->file)) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
+  // Another kind of file, or another version.
   if (got < sizeof header || memcmp(header, S2_S2D_MAGIC, sizeof S2_S2D_MAGIC - 1) != 0) {
     return s2_error(S2_INVALID, "'%s' is no .s2d recording", path);
   }
   uint32_t version = s2_s2d_get32(header + 8);
-  if (version < S2_S2D_OLDEST || version > S2_S2D_VERSION) {
-    return s2_error(S2_INVALID, "'%s' has format version %lu; this program reads versions %d to %d",
-                    path, (unsigned long)version, S2_S2D_OLDEST, S2_S2D_VERSION);
+  if (version != S2_S2D_VERSION) {
+    return s2_error(S2_INVALID, "'%s' has format version %lu; this program reads version %d only",
+                    path, (unsigned long)version, S2_S2D_VERSION);
   }
-  replay->version = version;
   return s2_ok();
 }
 
@@ -536,7 +477,7 @@ static S2Status open_replay(void *user) {
   opened->scene_loaded = -1;
   size_t bytes = strlen(opening->path) + 1;
   opened->path = memcpy(s2_memory_take(bytes), opening->path, bytes);
-  S2Status status = read_header(opened);
+  S2Status status = replay_read_header(opened);
   if (status.code != S2_OK) {
     opened->file = NULL;
     s2_replay_close(opened);
@@ -573,16 +514,13 @@ const S2Run *s2_replay_run(const S2Replay *replay) {
   return &replay->run;
 }
 
-uint32_t s2_replay_version(const S2Replay *replay) {
-  return replay->version;
-}
-
 bool s2_replay_complete(const S2Replay *replay) {
   return replay->complete;
 }
 
 // Reads frame `index` and those that lead to it.
 static bool read_frames(S2Replay *replay, uint64_t index) {
+  // From the key frame before it on.
   const Frame *frame = &replay->frames[index];
   uint64_t from = index - frame->behind;
   if (replay->scene_loaded != frame->scene) {
@@ -592,10 +530,12 @@ static bool read_frames(S2Replay *replay, uint64_t index) {
   } else if (replay->read > from && replay->read <= index) {
     from = replay->read; // goes on from where the last call ended
   }
+  // Each frame brings the moment on by one.
   for (uint64_t i = from; i <= index; i++) {
     Chunk chunk;
-    if (!read_chunk(replay, replay->frames[i].offset, &chunk) || chunk.kind != S2_S2D_FRAME ||
-        !get_any_frame(replay, chunk.size)) {
+    if (!replay_read_chunk(replay, replay->frames[i].offset, &chunk) ||
+        chunk.kind != S2_S2D_FRAME ||
+        !s2_s2d_frame_read(&replay->past, replay->contents, chunk.size, &replay->moment)) {
       return false;
     }
   }
@@ -622,6 +562,7 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
                     (unsigned long long)index, s2_path_tail(replay->path),
                     (unsigned long long)replay->frame_count);
   }
+  // Memory may run out in the middle: then nothing is known of the moment.
   Wanted wanted = {replay, index, false};
   S2Status status = s2_memory_guarded(read_frame, &wanted);
   if (!wanted.good) {
@@ -661,7 +602,7 @@ void s2_replay_plots(S2Replay *replay, S2Plots *plots) {
     if (kind == S2_S2D_END) {
       break;
     }
-    if (kind == S2_S2D_PLOT && read_chunk(replay, offset, &chunk)) {
+    if (kind == S2_S2D_PLOT && replay_read_chunk(replay, offset, &chunk)) {
       take_plot(replay, chunk.size, plots);
     }
     offset += S2_S2D_CHUNK_HEADER + (off_t)s2_s2d_get32(header + 4);

@@ -15,9 +15,8 @@ typedef struct S2Replay S2Replay;
 // cannot be read. S2_INVALID: it is no .s2d file, or of a version not known here.
 S2Status s2_replay_open(const char *path, S2Replay **replay);
 
-// What is known of the run it comes from; empty before version 4.
+// What is known of the run it comes from.
 const S2Run *s2_replay_run(const S2Replay *replay);
-uint32_t s2_replay_version(const S2Replay *replay);
 
 uint64_t s2_replay_frame_count(const S2Replay *replay);
 

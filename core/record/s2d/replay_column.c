@@ -46,7 +46,7 @@ typedef struct Wanted {
   int at;                   // where it was in the frame before
 } Wanted;
 
-static int find(const char *const *names, int count, const char *name) {
+static int replay_find(const char *const *names, int count, const char *name) {
   for (int i = 0; name != NULL && i < count; i++) {
     if (strcmp(names[i], name) == 0) {
       return i;
@@ -109,7 +109,7 @@ static bool read_channel(Wanted *wanted, const S2Moment *moment, double *value) 
 
 #define IS_OWNER(of) is_owner(wanted, of)
 
-static bool read_body(Wanted *wanted, const S2Moment *moment, double *value) {
+static bool replay_read_body(Wanted *wanted, const S2Moment *moment, double *value) {
   LOCATE(moment->bodies, IS_OWNER)
   if (found) {
     const S2MomentBody *body = &moment->bodies.at[wanted->at];
@@ -118,7 +118,7 @@ static bool read_body(Wanted *wanted, const S2Moment *moment, double *value) {
   return found;
 }
 
-static bool read_joint(Wanted *wanted, const S2Moment *moment, double *value) {
+static bool replay_read_joint(Wanted *wanted, const S2Moment *moment, double *value) {
   LOCATE(moment->joints, IS_OWNER)
   if (found) {
     const S2MomentJoint *joint = &moment->joints.at[wanted->at];
@@ -135,12 +135,12 @@ static bool read_value(Wanted *wanted, const S2Moment *moment, double *value) {
     return true;
   }
   return read_channel(wanted, moment, value) ||
-         (wanted->body >= 0 && read_body(wanted, moment, value)) ||
-         (wanted->joint >= 0 && read_joint(wanted, moment, value));
+         (wanted->body >= 0 && replay_read_body(wanted, moment, value)) ||
+         (wanted->joint >= 0 && replay_read_joint(wanted, moment, value));
 }
 
 // Says what is nearest to the name, or what there is.
-static S2Status no_column(const Wanted *wanted) {
+static S2Status replay_no_column(const Wanted *wanted) {
   const char *nearest = s2_text_nearest(wanted->name, of_moment, OF_MOMENT);
   if (nearest != NULL) {
     return s2_error(S2_INVALID, "the recording has no '%.60s'; did you mean '%s'?", wanted->name,
@@ -158,12 +158,12 @@ static S2Status no_column(const Wanted *wanted) {
 }
 
 S2Status s2_replay_column(S2Replay *replay, const char *name, double *values) {
-  Wanted wanted = {.name = name, .moment = find(of_moment, OF_MOMENT, name)};
+  Wanted wanted = {.name = name, .moment = replay_find(of_moment, OF_MOMENT, name)};
   const char *dot = strrchr(name, '.');
   wanted.field = dot == NULL ? NULL : dot + 1;
   wanted.owner = dot == NULL ? 0 : (size_t)(dot - name);
-  wanted.body = find(of_body, OF_BODY, wanted.field);
-  wanted.joint = find(of_joint, OF_JOINT, wanted.field);
+  wanted.body = replay_find(of_body, OF_BODY, wanted.field);
+  wanted.joint = replay_find(of_joint, OF_JOINT, wanted.field);
   bool any = wanted.moment >= 0;
   for (uint64_t i = 0; i < s2_replay_frame_count(replay); i++) {
     const S2Moment *moment = NULL;
@@ -171,5 +171,5 @@ S2Status s2_replay_column(S2Replay *replay, const char *name, double *values) {
     values[i] = (double)NAN;
     any |= read_value(&wanted, moment, &values[i]);
   }
-  return any ? s2_ok() : no_column(&wanted);
+  return any ? s2_ok() : replay_no_column(&wanted);
 }

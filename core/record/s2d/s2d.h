@@ -12,13 +12,10 @@
 
 enum {
   S2_S2D_VERSION = 6,
-  S2_S2D_OLDEST = 2, // that is still read
   // bytes
   S2_S2D_FILE_HEADER = 16,
   S2_S2D_CHUNK_HEADER = 16,
   S2_S2D_SCENE_HEADER = 152,
-  S2_S2D_SCENE_HEADER_3 = 136, // of version 3
-  S2_S2D_SCENE_HEADER_2 = 120, // of version 2
   S2_S2D_BODY = 88,
   S2_S2D_SHAPE = 48,
   S2_S2D_VERTEX = 16,
@@ -27,11 +24,6 @@ enum {
   S2_S2D_INDEX_HEADER = 16,
   S2_S2D_INDEX_SCENE = 16,
   S2_S2D_INDEX_FRAME = 16,
-  // frames of versions 2 and 3
-  S2_S2D_FRAME_HEADER = 40,
-  S2_S2D_BODY_STATE = 48,
-  S2_S2D_CONTACT = 72,
-  S2_S2D_JOINT_STATE = 64,
 };
 
 typedef enum S2S2dChunk {
@@ -53,38 +45,6 @@ enum {
 enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 }; // of a body
 enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };  // of a shape
 enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2, S2_S2D_COMPLIANT = 4 }; // of a joint
-enum { S2_S2D_SLIDING = 1 };                                                 // of a contact
-
-// FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk.
-#define S2_S2D_HASH_START 0xcbf29ce484222325u
-static inline uint64_t s2_s2d_hash(uint64_t hash, const unsigned char *bytes, size_t size) {
-  for (size_t i = 0; i < size; i++) {
-    hash = (hash ^ bytes[i]) * 0x100000001b3u;
-  }
-  return hash;
-}
-
-// The same by words of 8 bytes, lowest first, the last one filled up with zeros, and with the upper
-// half of the hash added to the lower one after each: version 4.
-static inline uint64_t s2_s2d_hash_words(uint64_t hash, const unsigned char *bytes, size_t size) {
-  for (; size >= 8; bytes += 8, size -= 8) {
-    uint64_t word = 0;
-    for (int i = 0; i < 8; i++) {
-      word |= (uint64_t)bytes[i] << (8 * i);
-    }
-    hash = (hash ^ word) * 0x100000001b3u;
-    hash ^= hash >> 32;
-  }
-  uint64_t word = 0;
-  for (size_t i = 0; i < size; i++) {
-    word |= (uint64_t)bytes[i] << (8 * i);
-  }
-  if (size > 0) {
-    hash = (hash ^ word) * 0x100000001b3u;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
 
 // Bytes under construction. All zeros: none.
 typedef struct S2S2dBytes {
@@ -121,6 +81,28 @@ static inline void s2_s2d_set64(unsigned char *at, uint64_t value) {
   for (int i = 0; i < 8; i++) {
     at[i] = (unsigned char)(value >> (8 * i));
   }
+}
+
+// ---- Checksums ---------------------------------------------------------------------------------
+
+// FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk, by words of 8
+// bytes, lowest first, the last one filled up with zeros, and with the upper half of the hash added
+// to the lower one after each.
+#define S2_S2D_HASH_START 0xcbf29ce484222325u
+static inline uint64_t s2_s2d_hash(uint64_t hash, const unsigned char *bytes, size_t size) {
+  for (; size >= 8; bytes += 8, size -= 8) {
+    hash = (hash ^ s2_s2d_get64(bytes)) * 0x100000001b3u;
+    hash ^= hash >> 32;
+  }
+  uint64_t word = 0;
+  for (size_t i = 0; i < size; i++) {
+    word |= (uint64_t)bytes[i] << (8 * i);
+  }
+  if (size > 0) {
+    hash = (hash ^ word) * 0x100000001b3u;
+    hash ^= hash >> 32;
+  }
+  return hash;
 }
 
 #endif

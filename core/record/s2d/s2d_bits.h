@@ -133,6 +133,7 @@ static inline int s2_s2d_small_cost(int value) {
 // the change of the length as an Elias gamma code, then the bits below the leading one.
 static inline void s2_s2d_code_near(S2S2dBits *bits, uint64_t *value, uint8_t *length) {
   if (bits->writing) {
+    // The change of the length as an Elias gamma code, then the bits below the leading one.
     int n = s2_s2d_length(*value);
     uint32_t change = (uint32_t)s2_s2d_zigzag(n - *length) + 1;
     int zeros = 31 - __builtin_clz(change);
@@ -146,6 +147,7 @@ static inline void s2_s2d_code_near(S2S2dBits *bits, uint64_t *value, uint8_t *l
     *length = (uint8_t)n;
     return;
   }
+  // The same backwards. More zeros than any change has: a bent file.
   s2_s2d_fill(bits);
   int zeros = bits->held == 0 ? 64 : __builtin_ctzll(bits->held);
   if (zeros > 7) {

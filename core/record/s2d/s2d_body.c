@@ -1,6 +1,6 @@
 #include "record/s2d/s2d_body.h"
 
-#include "base/same_bits.h"
+#include "base/number.h"
 
 enum {
   FIRST_Q = 32, // bits that places and speeds are expected to be missed by at first
@@ -43,7 +43,7 @@ static void guess_q(const S2S2dBodyPast *past, const double *v, double h, bool m
   }
 }
 
-static int cost(const double *value, const double *guess) {
+static int body_cost(const double *value, const double *guess) {
   int bits = 0;
   for (int k = 0; k < 3; k++) {
     bits += s2_s2d_length(s2_s2d_miss(value[k], guess[k]));
@@ -120,6 +120,7 @@ static void code_speed(S2S2dBits *bits, S2S2dBodyPast *past, int k, double *valu
     s2_s2d_code_double(bits, value, guess, &past->length[3 + k]);
     return;
   }
+  // The exponent as a change of the last one, then by how much the whole number was guessed wrong.
   int32_t change = exponent - past->exponent[k];
   s2_s2d_code_small(bits, &change);
   exponent = past->exponent[k] + change;
@@ -139,7 +140,7 @@ static void code_speed(S2S2dBits *bits, S2S2dBodyPast *past, int k, double *valu
 
 static void code_place(S2S2dBits *bits, S2S2dBodyPast *past, double *q, const double *moved) {
   bool hit = bits->writing && s2_same_bits(q, moved, 3);
-  bool still = bits->writing && !hit && cost(q, past->q) < cost(q, moved);
+  bool still = bits->writing && !hit && body_cost(q, past->q) < body_cost(q, moved);
   s2_s2d_code_flag(bits, &hit);
   if (hit) {
     memcpy(q, moved, 3 * sizeof *q);
@@ -148,23 +149,6 @@ static void code_place(S2S2dBits *bits, S2S2dBodyPast *past, double *q, const do
   s2_s2d_code_flag(bits, &still);
   for (int k = 0; k < 3; k++) {
     s2_s2d_code_double_or_hit(bits, &q[k], still ? past->q[k] : moved[k], &past->length[k]);
-  }
-}
-
-// Version 4 had two guesses, no short speeds and no bodies that stay where they are.
-static void code_missed_4(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, double h,
-                          bool mean) {
-  bool straight = false;
-  double guess[3], moved[3];
-  s2_s2d_code_flag(bits, &straight);
-  past->guess = straight ? S2_S2D_STRAIGHT : S2_S2D_AS_LAST;
-  guess_v(past, past->guess, guess);
-  for (int k = 0; k < 3; k++) {
-    s2_s2d_code_double(bits, &body->v[k], guess[k], &past->length[3 + k]);
-  }
-  guess_q(past, body->v, h, mean, moved);
-  for (int k = 0; k < 3; k++) {
-    s2_s2d_code_double_or_hit(bits, &body->q[k], moved[k], &past->length[k]);
   }
 }
 
@@ -182,8 +166,8 @@ static void code_missed(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body
   code_place(bits, past, body->q, moved);
 }
 
-static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, double h, bool mean,
-                      bool version_4) {
+static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, double h,
+                      bool mean) {
   double guess[3], moved[3];
   guess_v(past, past->guess, guess);
   guess_q(past, guess, h, mean, moved);
@@ -193,8 +177,6 @@ static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, 
   if (as_guessed) {
     memcpy(body->v, guess, sizeof guess);
     memcpy(body->q, moved, sizeof moved);
-  } else if (version_4) {
-    code_missed_4(bits, past, body, h, mean);
   } else {
     code_missed(bits, past, body, h, mean);
   }
@@ -214,7 +196,7 @@ static bool vote_for_mean(const S2S2dPast *past, const S2Moment *moment, double 
     if (!s2_same_bits(body->q, ends, 3)) {
       guess_q(&past->bodies.at[i], body->v, h, true, means);
       votes++;
-      better += cost(body->q, means) < cost(body->q, ends) ? 1 : -1;
+      better += body_cost(body->q, means) < body_cost(body->q, ends) ? 1 : -1;
     }
   }
   return better > 0;
@@ -230,6 +212,6 @@ void s2_s2d_code_bodies(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment, doub
   bool mean = bits->writing && vote_for_mean(past, moment, h);
   s2_s2d_code_flag(bits, &mean);
   for (int i = 0; i < past->bodies.count; i++) {
-    code_body(bits, &past->bodies.at[i], &moment->bodies.at[i], h, mean, past->version_4);
+    code_body(bits, &past->bodies.at[i], &moment->bodies.at[i], h, mean);
   }
 }

@@ -1,6 +1,6 @@
 #include "record/s2d/s2d_frame.h"
 
-#include "base/same_bits.h"
+#include "base/number.h"
 #include "record/s2d/s2d_body.h"
 
 #include <math.h>
@@ -113,8 +113,8 @@ static bool contact_values(const S2S2dPast *past, const S2Moment *moment,
   return fits;
 }
 
-static S2MomentContact contact_of(const S2S2dPast *past, const S2Moment *moment,
-                                  const S2S2dContactPast *from) {
+static S2MomentContact frame_contact_of(const S2S2dPast *past, const S2Moment *moment,
+                                        const S2S2dContactPast *from) {
   S2Vec2 offset =
       s2_vec2((double)from->value[0] * past->grain, (double)from->value[1] * past->grain);
   return (S2MomentContact){
@@ -166,6 +166,7 @@ static void joint_set(const S2S2dPast *past, const S2Moment *moment, const int64
 // ---- Parts of a frame -------------------------------------------------------------------------
 
 static void start_again(S2S2dPast *past, const S2Moment *moment) {
+  // Numbers are counted from 0 again, and take as many bits as they have.
   past->any = false;
   past->time = 0;
   past->step = 0;
@@ -177,6 +178,7 @@ static void start_again(S2S2dPast *past, const S2Moment *moment) {
   memset(past->run_length, 0, sizeof past->run_length);
   memset(past->key_length, 0, sizeof past->key_length);
   memset(past->fresh_length, 0, sizeof past->fresh_length);
+  // Lists have the scene's lengths; only contacts come and go.
   past->contacts.count = past->contacts_next.count = 0;
   s2_array_reserve(past->contacts, moment->contacts.count);
   s2_array_reserve(past->bodies, moment->bodies.count);
@@ -226,7 +228,7 @@ static void add_up(const S2Moment *moment, double sums[S2_S2D_SUMS]) {
 
 // A sum that was right is taken, else the change of it.
 static double guess_head(const S2S2dPast *past, int i, const double *sums) {
-  if (i >= S2_S2D_SUMS || past->version_4) {
+  if (i >= S2_S2D_SUMS) {
     return past->head[i];
   }
   double guess = s2_same_bits(&past->head[i], &past->sums[i], 1)
@@ -241,9 +243,7 @@ static void code_head(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
       &moment->momentum[2], &moment->residual,  &moment->iterations,
   };
   double sums[S2_S2D_SUMS] = {0};
-  if (!past->version_4) {
-    add_up(moment, sums);
-  }
+  add_up(moment, sums);
   for (int i = 0; i < S2_S2D_HEAD_VALUES; i++) {
     s2_s2d_code_double(bits, heads[i], guess_head(past, i, sums), &past->head_length[i]);
     past->head[i] = *heads[i];
@@ -293,13 +293,11 @@ static void code_kept_contact(S2S2dBits *bits, const S2S2dPast *past, const S2Mo
   if (!same) {
     s2_s2d_code_flag(bits, &next->sliding);
     bool pushed = bits->writing && memcmp(next->value, old->value, PLACE * sizeof(int32_t)) == 0;
-    if (!past->version_4) {
-      s2_s2d_code_flag(bits, &pushed);
-    }
+    s2_s2d_code_flag(bits, &pushed);
     code_contact_values(bits, next->value, old->value, next->length, pushed ? PLACE : 0);
   }
   if (!bits->writing) {
-    *contact = contact_of(past, moment, next);
+    *contact = frame_contact_of(past, moment, next);
   }
 }
 
@@ -310,6 +308,7 @@ static bool in_range(int64_t body, int count) {
 static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment *moment,
                                int32_t *last, S2S2dContactPast *next, S2MomentContact *contact) {
   static const int32_t zeros[S2_S2D_CONTACT_VALUES] = {0};
+  // Who touches where, counted from the contact before: neighbours in the list are near.
   uint64_t keys[3] = {0};
   if (bits->writing) {
     keys[0] = s2_s2d_zigzag((int64_t)contact->a - *last);
@@ -321,9 +320,11 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   for (int k = 0; k < 3; k++) {
     s2_s2d_code_near(bits, &keys[k], &past->key_length[k]);
   }
+  // The values have nothing to be counted from.
   s2_s2d_code_flag(bits, &next->sliding);
   code_contact_values(bits, next->value, zeros, past->fresh_length, 0);
   memcpy(next->length, past->fresh_length, sizeof next->length);
+  // A bent file may say anything: sums modulo 2^64, then checked.
   int64_t a = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[0]) + (uint64_t)*last);
   int64_t b = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[1]) + (uint64_t)a);
   if (!in_range(a, moment->bodies.count) || !in_range(b, moment->bodies.count) ||
@@ -335,7 +336,7 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   next->b = (int32_t)b;
   next->feature = (uint32_t)keys[2];
   if (!bits->writing) {
-    *contact = contact_of(past, moment, next);
+    *contact = frame_contact_of(past, moment, next);
   }
 }
 
@@ -343,6 +344,7 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
 // so many new ones.
 static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int old,
                       uint64_t runs[3]) {
+  // As many as go on alike.
   int count = moment->contacts.count, olds = past->contacts.count;
   int stays = 0;
   while (at + stays < count && old + stays < olds &&
@@ -351,6 +353,7 @@ static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int
   }
   at += stays;
   old += stays;
+  // The nearest pair that is in both lists: what is before it is gone, or new.
   int fresh = 0, gone = 0;
   for (bool found = false; !found && at + fresh < count; fresh += !found) {
     for (gone = 0; !found && gone < PASSED_OVER && old + gone < olds; gone += !found) {
@@ -368,6 +371,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   int32_t last = 0;
   s2_array_reserve(past->contacts_next, count);
   past->contacts_next.count = count;
+  // Runs in turn: contacts that stay, old ones that are gone, new ones.
   while (at < count && !bits->bad) {
     uint64_t runs[3] = {0};
     if (bits->writing) {
@@ -378,6 +382,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
       bits->bad = true;
       break;
     }
+    // Those that stay are counted from what they were.
     for (uint64_t i = 0; i < runs[0]; i++, at++, old++) {
       code_kept_contact(bits, past, moment, &past->contacts.at[old], &past->contacts_next.at[at],
                         &moment->contacts.at[at]);
@@ -385,6 +390,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     if (at == count) {
       break;
     }
+    // Then what is gone and what is new; a run of neither would never end.
     s2_s2d_code_near(bits, &runs[1], &past->run_length[1]);
     s2_s2d_code_near(bits, &runs[2], &past->run_length[2]);
     if (runs[1] > (uint64_t)(past->contacts.count - old) || runs[2] > (uint64_t)(count - at) ||
@@ -450,6 +456,7 @@ static void code_plain(S2S2dBits *bits, double *value) {
 }
 
 static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
+  // Contacts: bodies, feature, bit, numbers; nothing is left to count from.
   past->contacts_next.count = 0;
   for (int i = 0; i < moment->contacts.count; i++) {
     S2MomentContact *contact = &moment->contacts.at[i];
@@ -472,6 +479,7 @@ static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *momen
     contact->a = (int32_t)a;
     contact->b = (int32_t)b;
   }
+  // Joints: numbers only, the scene has the rest.
   for (int i = 0; i < moment->joints.count; i++) {
     S2MomentJoint *joint = &moment->joints.at[i];
     double *const values[] = {&joint->anchor_a.x, &joint->anchor_a.y, &joint->anchor_b.x,
@@ -487,31 +495,31 @@ static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *momen
 // ---- A frame ----------------------------------------------------------------------------------
 
 static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
+  // A key frame stands for itself: it starts again from nothing.
   bool key = !past->any, plain = false;
   s2_s2d_code_flag(bits, &key);
   if (key) {
     start_again(past, moment);
   }
+  // Of this scene, and not without the frame before.
   if (bits->bad || (!past->any && !key) || past->bodies.count != moment->bodies.count ||
       past->joints.count != moment->joints.count ||
       past->channels.count != moment->channels.count) {
     bits->bad = true;
     return;
   }
+  // Time and bodies, from which energies and momentum are guessed.
   uint64_t old_step = past->step;
   code_start(bits, past, moment);
-  if (past->version_4) {
-    code_head(bits, past, moment);
-  }
   double h = moment->step == old_step + 1 ? moment->settings.dt : moment->time - past->time;
   s2_s2d_code_bodies(bits, past, moment, h);
-  if (!past->version_4) {
-    code_head(bits, past, moment);
-  }
+  code_head(bits, past, moment);
+  // Contacts and joints as multiples of the grains where they all fit, else as they are.
   if (bits->writing) {
     plain = !round_all(past, moment);
   }
   s2_s2d_code_flag(bits, &plain);
+  // How many contacts there are now.
   uint64_t contacts = s2_s2d_zigzag((int64_t)moment->contacts.count - past->contacts.count);
   s2_s2d_code_near(bits, &contacts, &past->count_length);
   if (!bits->writing) {
@@ -532,6 +540,7 @@ static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     code_contacts(bits, past, moment);
     code_joints(bits, past, moment);
   }
+  // What was built becomes the past of the next frame; its arrays are used again.
   S2S2dContactPast *at = past->contacts.at;
   int capacity = past->contacts.capacity;
   past->contacts.at = past->contacts_next.at;

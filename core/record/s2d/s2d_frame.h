@@ -44,7 +44,6 @@ typedef struct S2S2dJointPast {
 
 // What a writer and its reader remember of the frames so far. All zeros: nothing.
 typedef struct S2S2dPast {
-  bool version_4;              // is read
   double grain, impulse_grain; // m, N s; of the scene: what lengths and impulses are rounded to
   bool any;
   double time;

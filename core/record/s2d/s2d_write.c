@@ -19,11 +19,11 @@ static unsigned char *put_room(S2S2dBytes *bytes, size_t size) {
   return bytes->at + bytes->size - size;
 }
 
-static void put32(S2S2dBytes *bytes, uint32_t value) {
+static void s2d_put32(S2S2dBytes *bytes, uint32_t value) {
   s2_s2d_set32(put_room(bytes, 4), value);
 }
 
-static void put64(S2S2dBytes *bytes, uint64_t value) {
+static void s2d_put64(S2S2dBytes *bytes, uint64_t value) {
   s2_s2d_set64(put_room(bytes, 8), value);
 }
 
@@ -43,45 +43,47 @@ static void put_vec(S2S2dBytes *bytes, S2Vec2 value) {
   set_double(at + 8, value.y);
 }
 
-static uint32_t flag(bool set, int bit) {
+static uint32_t s2d_flag(bool set, int bit) {
   return set ? (uint32_t)bit : 0;
 }
 
 // ---- Contents of the chunks -------------------------------------------------------------------
 
 static void put_settings(S2S2dBytes *bytes, const S2WorldDef *settings) {
+  // In the order of docs/replay-format.md.
   put_double(bytes, settings->dt);
   put_vec(bytes, settings->gravity);
   put_double(bytes, settings->tolerance);
   put_double(bytes, settings->contact_margin);
-  put32(bytes, (uint32_t)settings->solver);
-  put32(bytes, (uint32_t)settings->contact);
-  put32(bytes, (uint32_t)settings->stepping);
-  put32(bytes, (uint32_t)settings->stabilization);
-  put32(bytes, (uint32_t)settings->combine_friction);
-  put32(bytes, (uint32_t)settings->combine_restitution);
-  put32(bytes, (uint32_t)settings->max_iterations);
-  put32(bytes, flag(settings->stepping_partial, S2_S2D_PARTIAL) |
-                   flag(settings->strict, S2_S2D_STRICT) |
-                   flag(settings->nonlinear, S2_S2D_NONLINEAR) |
-                   flag(settings->gradient == S2_GRADIENT_SMOOTH, S2_S2D_SMOOTH));
+  s2d_put32(bytes, (uint32_t)settings->solver);
+  s2d_put32(bytes, (uint32_t)settings->contact);
+  s2d_put32(bytes, (uint32_t)settings->stepping);
+  s2d_put32(bytes, (uint32_t)settings->stabilization);
+  s2d_put32(bytes, (uint32_t)settings->combine_friction);
+  s2d_put32(bytes, (uint32_t)settings->combine_restitution);
+  s2d_put32(bytes, (uint32_t)settings->max_iterations);
+  s2d_put32(bytes, s2d_flag(settings->stepping_partial, S2_S2D_PARTIAL) |
+                       s2d_flag(settings->strict, S2_S2D_STRICT) |
+                       s2d_flag(settings->nonlinear, S2_S2D_NONLINEAR) |
+                       s2d_flag(settings->gradient == S2_GRADIENT_SMOOTH, S2_S2D_SMOOTH));
   put_double(bytes, settings->alpha);
   put_double(bytes, settings->beta);
-  put32(bytes, (uint32_t)settings->formulation);
-  put32(bytes, (uint32_t)settings->elasticity);
-  put32(bytes, (uint32_t)settings->geometric_stiffness);
-  put32(bytes, (uint32_t)settings->restitution_model);
-  put32(bytes, (uint32_t)settings->linear_solver);
-  put32(bytes, (uint32_t)settings->substeps);
+  s2d_put32(bytes, (uint32_t)settings->formulation);
+  s2d_put32(bytes, (uint32_t)settings->elasticity);
+  s2d_put32(bytes, (uint32_t)settings->geometric_stiffness);
+  s2d_put32(bytes, (uint32_t)settings->restitution_model);
+  s2d_put32(bytes, (uint32_t)settings->linear_solver);
+  s2d_put32(bytes, (uint32_t)settings->substeps);
   put_double(bytes, settings->smoothing);
 }
 
-static void put_body(S2S2dBytes *bytes, const S2MomentBody *body) {
+static void s2d_put_body(S2S2dBytes *bytes, const S2MomentBody *body) {
   unsigned char *at = put_room(bytes, S2_S2D_BODY);
   s2_s2d_set32(at, body->id.index);
   s2_s2d_set32(at + 4, body->id.serial);
   s2_s2d_set32(at + 8, (uint32_t)body->type);
-  s2_s2d_set32(at + 12, flag(body->sensor, S2_S2D_SENSOR) | flag(body->enabled, S2_S2D_ENABLED));
+  s2_s2d_set32(at + 12,
+               s2d_flag(body->sensor, S2_S2D_SENSOR) | s2d_flag(body->enabled, S2_S2D_ENABLED));
   s2_s2d_set32(at + 16, body->color);
   s2_s2d_set32(at + 20, (uint32_t)body->shape_count);
   set_double(at + 24, body->mass);
@@ -92,8 +94,8 @@ static void put_body(S2S2dBytes *bytes, const S2MomentBody *body) {
 static void put_shape(S2S2dBytes *bytes, const S2MomentShape *shape) {
   unsigned char *at = put_room(bytes, S2_S2D_SHAPE);
   s2_s2d_set32(at, (uint32_t)shape->count);
-  s2_s2d_set32(at + 4,
-               flag(shape->has_previous, S2_S2D_PREVIOUS) | flag(shape->has_next, S2_S2D_NEXT));
+  s2_s2d_set32(at + 4, s2d_flag(shape->has_previous, S2_S2D_PREVIOUS) |
+                           s2d_flag(shape->has_next, S2_S2D_NEXT));
   set_double(at + 8, shape->radius);
   set_double(at + 16, shape->previous.x);
   set_double(at + 24, shape->previous.y);
@@ -102,13 +104,14 @@ static void put_shape(S2S2dBytes *bytes, const S2MomentShape *shape) {
 }
 
 static void put_joint(S2S2dBytes *bytes, const S2MomentJoint *joint) {
-  put32(bytes, joint->id.index);
-  put32(bytes, joint->id.serial);
-  put32(bytes, (uint32_t)joint->type);
-  put32(bytes, flag(joint->enabled, S2_S2D_JOINT_ENABLED) | flag(joint->collide, S2_S2D_COLLIDE) |
-                   flag(joint->compliant, S2_S2D_COMPLIANT));
-  put32(bytes, (uint32_t)joint->a);
-  put32(bytes, (uint32_t)joint->b);
+  s2d_put32(bytes, joint->id.index);
+  s2d_put32(bytes, joint->id.serial);
+  s2d_put32(bytes, (uint32_t)joint->type);
+  s2d_put32(bytes, s2d_flag(joint->enabled, S2_S2D_JOINT_ENABLED) |
+                       s2d_flag(joint->collide, S2_S2D_COLLIDE) |
+                       s2d_flag(joint->compliant, S2_S2D_COMPLIANT));
+  s2d_put32(bytes, (uint32_t)joint->a);
+  s2d_put32(bytes, (uint32_t)joint->b);
   memcpy(put_room(bytes, S2_NAME_SIZE), joint->name, S2_NAME_SIZE);
 }
 
@@ -122,6 +125,7 @@ static double power_below(double number) {
 // Lengths are rounded to a 1024th of the smallest body that moves or less, impulses below a
 // millionth of what gravity gives the lightest one in a step to 0.
 static void find_grains(const S2Moment *moment, double *grain, double *impulse) {
+  // The smallest and the lightest of what moves.
   double smallest = INFINITY, lightest = INFINITY;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
@@ -140,6 +144,7 @@ static void find_grains(const S2Moment *moment, double *grain, double *impulse) 
     smallest = reach > 0 ? fmin(smallest, reach) : smallest;
     lightest = body->mass > 0 ? fmin(lightest, body->mass) : lightest;
   }
+  // An impulse of a step's weight, or of 1 mm/s where there is no gravity.
   double speed = s2_length(moment->settings.gravity) * moment->settings.dt;
   double least = lightest * fmax(speed, 1e-3);
   *grain = 0x1p-10 * power_below(smallest > 1e-60 && smallest < 1e60 ? smallest : 1);
@@ -147,12 +152,12 @@ static void find_grains(const S2Moment *moment, double *grain, double *impulse) 
 }
 
 static void put_tables(S2S2dBytes *bytes, const S2Moment *moment) {
-  put32(bytes, (uint32_t)moment->bodies.count);
-  put32(bytes, (uint32_t)moment->shapes.count);
-  put32(bytes, (uint32_t)moment->vertices.count);
-  put32(bytes, (uint32_t)moment->joints.count);
+  s2d_put32(bytes, (uint32_t)moment->bodies.count);
+  s2d_put32(bytes, (uint32_t)moment->shapes.count);
+  s2d_put32(bytes, (uint32_t)moment->vertices.count);
+  s2d_put32(bytes, (uint32_t)moment->joints.count);
   for (int i = 0; i < moment->bodies.count; i++) {
-    put_body(bytes, &moment->bodies.at[i]);
+    s2d_put_body(bytes, &moment->bodies.at[i]);
   }
   for (int i = 0; i < moment->shapes.count; i++) {
     put_shape(bytes, &moment->shapes.at[i]);
@@ -166,16 +171,16 @@ static void put_tables(S2S2dBytes *bytes, const S2Moment *moment) {
 }
 
 static void put_channels(S2S2dBytes *bytes, const S2Moment *moment) {
-  put32(bytes, (uint32_t)moment->channels.count);
+  s2d_put32(bytes, (uint32_t)moment->channels.count);
   for (int i = 0; i < moment->channels.count; i++) {
     memcpy(put_room(bytes, S2_NAME_SIZE), moment->channels.at[i].name, S2_NAME_SIZE);
     memcpy(put_room(bytes, S2_UNIT_SIZE), moment->channels.at[i].unit, S2_UNIT_SIZE);
   }
 }
 
-static void put_text(S2S2dBytes *bytes, const char *text) {
+static void s2d_put_text(S2S2dBytes *bytes, const char *text) {
   size_t size = strlen(text);
-  put32(bytes, (uint32_t)size);
+  s2d_put32(bytes, (uint32_t)size);
   memcpy(put_room(bytes, size), text, size);
 }
 
@@ -197,8 +202,8 @@ static S2Status chunk_end(S2S2dBytes *bytes, size_t start, S2S2dChunk kind) {
   }
   s2_s2d_set32(at, (uint32_t)kind);
   s2_s2d_set32(at + 4, (uint32_t)size);
-  uint64_t hash = s2_s2d_hash_words(S2_S2D_HASH_START, at, 8);
-  hash = s2_s2d_hash_words(hash, at + S2_S2D_CHUNK_HEADER, size);
+  uint64_t hash = s2_s2d_hash(S2_S2D_HASH_START, at, 8);
+  hash = s2_s2d_hash(hash, at + S2_S2D_CHUNK_HEADER, size);
   s2_s2d_set64(at + 8, hash);
   return s2_ok();
 }
@@ -212,10 +217,10 @@ void s2_s2d_put_header(S2S2dBytes *bytes) {
 
 void s2_s2d_put_run(S2S2dBytes *bytes, const S2Run *run) {
   size_t start = chunk_start(bytes);
-  put32(bytes, (uint32_t)run->entries.count);
+  s2d_put32(bytes, (uint32_t)run->entries.count);
   for (int i = 0; i < run->entries.count; i++) {
-    put_text(bytes, run->entries.at[i].key);
-    put_text(bytes, run->entries.at[i].value);
+    s2d_put_text(bytes, run->entries.at[i].key);
+    s2d_put_text(bytes, run->entries.at[i].value);
   }
   if (chunk_end(bytes, start, S2_S2D_RUN).code != S2_OK) {
     return; // 4 GB of arguments: the recording does without them
@@ -339,8 +344,8 @@ S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *mom
 S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, const char *svg) {
   S2S2dBytes *chunk = &writer->chunk;
   size_t start = chunk_start(chunk);
-  put_text(chunk, name);
-  put_text(chunk, svg);
+  s2d_put_text(chunk, name);
+  s2d_put_text(chunk, svg);
   S2_TRY(chunk_end(chunk, start, S2_S2D_PLOT));
   send_chunk(writer, output);
   return s2_ok();
@@ -349,24 +354,26 @@ S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, co
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
   S2S2dBytes *chunk = &writer->chunk;
   chunk->size = 0; // of a frame that was given up
+  // The index: where scenes and frames are.
   uint64_t index = writer->offset;
   size_t start = chunk_start(chunk);
-  put64(chunk, (uint64_t)writer->frames.count);
-  put64(chunk, (uint64_t)writer->scenes.count);
+  s2d_put64(chunk, (uint64_t)writer->frames.count);
+  s2d_put64(chunk, (uint64_t)writer->scenes.count);
   for (int i = 0; i < writer->scenes.count; i++) {
-    put64(chunk, writer->scenes.at[i].channels);
-    put64(chunk, writer->scenes.at[i].scene);
+    s2d_put64(chunk, writer->scenes.at[i].channels);
+    s2d_put64(chunk, writer->scenes.at[i].scene);
   }
   for (int i = 0; i < writer->frames.count; i++) {
-    put64(chunk, writer->frames.at[i].offset);
-    put32(chunk, writer->frames.at[i].scene);
-    put32(chunk, writer->frames.at[i].behind);
+    s2d_put64(chunk, writer->frames.at[i].offset);
+    s2d_put32(chunk, writer->frames.at[i].scene);
+    s2d_put32(chunk, writer->frames.at[i].behind);
   }
   if (chunk_end(chunk, start, S2_S2D_INDEX).code != S2_OK) {
     index = 0; // too many frames for one: readers look for them
   }
+  // The end mark, which points to it.
   start = chunk_start(chunk);
-  put64(chunk, index);
+  s2d_put64(chunk, index);
   S2Status status = chunk_end(chunk, start, S2_S2D_END);
   (void)status; // 8 bytes always fit
   send_chunk(writer, output);

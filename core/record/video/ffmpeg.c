@@ -17,7 +17,7 @@ enum { MOST_ARGUMENTS = 48, LINE_SIZE = 240 };
 
 extern char **environ;
 
-static S2Status missing(int error) {
+static S2Status ffmpeg_missing(int error) {
   if (error == ENOENT) {
     return s2_error(S2_IO,
                     "ffmpeg, which makes .gif and .mp4, is not in PATH: install it, or record "
@@ -42,7 +42,7 @@ static int open_socket(int ends[2]) {
   return 0;
 }
 
-static int spawn(S2Ffmpeg *ffmpeg, const char *const *arguments, int input) {
+static int ffmpeg_spawn(S2Ffmpeg *ffmpeg, const char *const *arguments, int input) {
   char *list[MOST_ARGUMENTS + 2] = {(char *)"ffmpeg"};
   for (int i = 0; i < MOST_ARGUMENTS && arguments[i] != NULL; i++) {
     list[i + 1] = (char *)arguments[i]; // posix_spawn does not write to them
@@ -75,7 +75,7 @@ S2Status s2_ffmpeg_start(S2Ffmpeg *ffmpeg, const char *const *arguments) {
   int ends[2];
   int error = open_socket(ends);
   if (error == 0) {
-    error = spawn(ffmpeg, arguments, ends[1]);
+    error = ffmpeg_spawn(ffmpeg, arguments, ends[1]);
     close(ends[1]);
     ffmpeg->input = ends[0];
   }
@@ -85,7 +85,7 @@ S2Status s2_ffmpeg_start(S2Ffmpeg *ffmpeg, const char *const *arguments) {
     }
     fclose(ffmpeg->errors);
     *ffmpeg = (S2Ffmpeg){.input = -1};
-    return missing(error);
+    return ffmpeg_missing(error);
   }
   return s2_ok();
 }

@@ -1,7 +1,7 @@
 #include "record/video/video.h"
 
-#include "record/draw/cairo.h"
 #include "record/draw/picture.h"
+#include "record/draw/pixels.h"
 #include "record/s2d/output.h"
 #include "record/video/ffmpeg.h"
 
@@ -12,9 +12,8 @@
 enum { MP4_WIDTH = 960, GIF_WIDTH = 480 }; // pixels
 #define EARLY 1e-6                         // frames: times are sums of steps
 
-S2Status s2_video_open(S2Video *video, bool gif) {
-  *video = (S2Video){.gif = gif};
-  S2_TRY(s2_cairo_available());
+S2Status s2_video_available(void) {
+  S2_TRY(s2_canvas_available());
   return s2_ffmpeg_available();
 }
 
@@ -64,7 +63,7 @@ typedef struct Film {
   S2Ffmpeg ffmpeg;
 } Film;
 
-static S2Status set_view(Film *film) {
+static S2Status video_set_view(Film *film) {
   S2SceneView *view = &film->scene.view;
   S2Sweep first = {0};
   s2_sweep_add(&first, &film->moment);
@@ -81,19 +80,22 @@ static S2Status set_view(Film *film) {
   return status;
 }
 
-static S2Status start(Film *film, const char *path) {
+static S2Status video_start(Film *film, const char *path) {
   static const char gif_filter[] = "split[a][b];[a]palettegen=stats_mode=full[p];[b][p]paletteuse="
                                    "dither=none:diff_mode=rectangle";
+  // Size and frame rate, as ffmpeg is told; pixels are words in this machine's order.
   const S2SceneView *view = &film->scene.view;
   char size[32], rate[S2_NUMBER_SIZE];
   snprintf(size, sizeof size, "%dx%d", view->width, view->height);
   s2_number_short(rate, film->options->fps, 6);
   const uint32_t one = 1;
   bool little = *(const unsigned char *)&one == 1;
+  // "file:" keeps ffmpeg from reading a name as an address.
   char target[4096 + 8];
   if (snprintf(target, sizeof target, "file:%s", path) >= (int)sizeof target) {
     return s2_error(S2_IO, "cannot write '%s': the path is too long", s2_path_tail(path));
   }
+  // What comes in ...
   const char *arguments[40] = {"-hide_banner",
                                "-loglevel",
                                "error",
@@ -109,6 +111,7 @@ static S2Status start(Film *film, const char *path) {
                                rate,
                                "-i",
                                "pipe:0"};
+  // ... what is to be made of it ...
   static const char *const gif[] = {"-vf", gif_filter, "-f", "gif", NULL};
   static const char *const mp4[] = {"-c:v", "libx264", "-pix_fmt",  "yuv420p",   "-crf",
                                     "18",   "-tune",   "animation", "-movflags", "+faststart",
@@ -120,6 +123,7 @@ static S2Status start(Film *film, const char *path) {
   for (const char *const *more = film->video->gif ? gif : mp4; *more != NULL; more++) {
     arguments[count++] = *more;
   }
+  // ... and nothing of the day or the program, so that the same run gives the same file.
   static const char *const same_bits[] = {"-fflags",   "+bitexact",     "-flags:v",
                                           "+bitexact", "-map_metadata", "-1"};
   for (size_t i = 0; i < sizeof same_bits / sizeof same_bits[0]; i++) {
@@ -141,7 +145,7 @@ static S2Status send_frames(Film *film, bool *good) {
     s2_view_follow(&film->scene.view, &film->moment, &film->draw);
     const S2Story story = {&film->moment, 1, &video->trails};
     s2_picture_story(&film->scene, &story, &film->draw);
-    S2_TRY(s2_canvas_draw(film->canvas, &film->scene));
+    S2_TRY(s2_pixels_draw(film->canvas, &film->scene));
     bool last = i + 1 == video->shown_from.count;
     int64_t until = last ? video->frames : video->shown_from.at[i + 1];
     for (int64_t frame = video->shown_from.at[i]; frame < until && *good; frame++) {
@@ -151,13 +155,13 @@ static S2Status send_frames(Film *film, bool *good) {
   return s2_ok();
 }
 
-static S2Status make(Film *film, const char *path) {
+static S2Status video_make(Film *film, const char *path) {
   S2Video *video = film->video;
   S2_TRY(s2_store_rewind(&video->store));
   S2_TRY(s2_store_next(&video->store, &film->moment));
-  S2_TRY(set_view(film));
-  S2_TRY(s2_canvas_create(film->scene.view.width, film->scene.view.height, &film->canvas));
-  S2_TRY(start(film, path));
+  S2_TRY(video_set_view(film));
+  S2_TRY(s2_pixels_open(&film->canvas, &film->scene.view));
+  S2_TRY(video_start(film, path));
   bool good = true;
   S2Status sent = send_frames(film, &good);
   S2Status ended = s2_ffmpeg_end(&film->ffmpeg);
@@ -176,8 +180,8 @@ S2Status s2_video_write(S2Video *video, const char *path, const S2RecordOptions 
     film.draw.width = video->gif ? GIF_WIDTH : MP4_WIDTH;
   }
   film.draw.width += film.draw.width % 2;
-  S2Status status = make(&film, path);
-  s2_canvas_destroy(film.canvas);
+  S2Status status = video_make(&film, path);
+  s2_canvas_free(film.canvas);
   s2_scene_free(&film.scene);
   s2_moment_free(&film.moment);
   return status;

@@ -7,6 +7,7 @@
 #include "record/draw/view.h"
 #include "record/store.h"
 
+// All zeros is a video without frames.
 typedef struct S2Video {
   bool gif;
   int64_t frames;               // of the video so far
@@ -17,8 +18,8 @@ typedef struct S2Video {
   S2Trails trails;
 } S2Video;
 
-// Are the tools there? S2_IO when not.
-S2Status s2_video_open(S2Video *video, bool gif);
+// Are the tools there? S2_UNAVAILABLE without cairo, S2_IO without ffmpeg.
+S2Status s2_video_available(void);
 // Is there use for a moment of this time?
 bool s2_video_wants(const S2Video *video, double time, const S2RecordOptions *options);
 S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOptions *options);

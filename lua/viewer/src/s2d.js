@@ -1,4 +1,4 @@
-// Reading .s2d recordings of versions 5 and 6 (docs/replay-format.md), in a browser or in node. Takes the
+// Reading .s2d recordings of version 6 (docs/replay-format.md), in a browser or in node. Takes the
 // bytes in pieces of any size and keeps them as they are; frames are decoded when they are asked
 // for. What the bytes say is not trusted: whatever cannot be, ends the recording.
 
@@ -626,7 +626,7 @@ export class Recording {
   readHeader() {
     if (MAGIC.some((byte, i) => this.bytes[i] !== byte)) throw new Damaged("no .s2d recording");
     const version = new DataView(this.bytes.buffer).getUint32(8, true);
-    if (version !== 5 && version !== 6) throw new Damaged(`format version ${version}; this reader knows 5 and 6`);
+    if (version !== 6) throw new Damaged(`format version ${version}; this reader knows 6`);
     this.read = FILE_HEADER;
   }
 

@@ -240,7 +240,7 @@ test("the help names every option", function()
   for _, name in ipairs {
     "-e CODE", "-i ", "-v ", "--version", "--help", "--record FILE", "--seed N", "--dt S",
     "--solver NAME", "--stats", "--quiet", "--strict", "--dump-problems DIR", "--view[=PORT]",
-    "--threads N", "--sandbox", "--watch", "--NAME VALUE",
+    "--threads N", "--watch", "--NAME VALUE",
   } do
     ok(result.out:find("\n  " .. name, 1, true), name)
   end
@@ -278,7 +278,6 @@ end)
 
 test("what comes later says so", function()
   usage({ "--threads", "4" }, "--threads: not available yet")
-  usage({ "--sandbox" }, "--sandbox: not available yet")
 end)
 
 test("--seed", function()

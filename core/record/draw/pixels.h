@@ -1,0 +1,16 @@
+// Scenes as pixels, and PNG files of them.
+#ifndef S2_PIXELS_H
+#define S2_PIXELS_H
+
+#include "record/draw/canvas.h"
+#include "record/draw/scene.h"
+
+// A canvas of the size of a scene's view, to be drawn on again and again.
+S2Status s2_pixels_open(S2Canvas **canvas, const S2SceneView *view);
+
+// Replaces what is on it.
+S2Status s2_pixels_draw(S2Canvas *canvas, const S2Scene *scene);
+
+S2Status s2_png_write(S2Output *output, const S2Scene *scene);
+
+#endif
