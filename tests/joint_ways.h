@@ -123,6 +123,11 @@ static inline bool may(S2JointType type, unsigned part) {
   return (s2_joint_kind(type)->parts & part) != 0;
 }
 
+// Is its coordinate a length? It is 1 when made here.
+static inline bool is_length(S2JointType type) {
+  return type == S2_SPRING || type == S2_PULLEY;
+}
+
 // False: not for this type.
 static inline bool shape_joint(Way way, S2JointDef *def) {
   int size = rows_of(def->type);
@@ -149,18 +154,18 @@ static inline bool shape_joint(Way way, S2JointDef *def) {
   case LIMITED_BELOW:
     def->axis = s2_vec2(-0.8, -0.6);
     def->has_limits = true;
-    def->limit_lo = def->type == S2_SPRING ? 0.998 : -0.004;
+    def->limit_lo = is_length(def->type) ? 0.998 : -0.004;
     def->limit_hi = 2;
     return may(def->type, S2_HAS_LIMITS);
   case LIMITED:
     def->has_limits = true;
-    def->limit_lo = def->type == S2_SPRING ? 0.9995 : -5e-4;
-    def->limit_hi = def->type == S2_SPRING ? 1.0005 : 5e-4;
+    def->limit_lo = is_length(def->type) ? 0.9995 : -5e-4;
+    def->limit_hi = is_length(def->type) ? 1.0005 : 5e-4;
     return may(def->type, S2_HAS_LIMITS);
   case PINCHED:
   case NONLINEAR_PINCHED:
     def->has_limits = true;
-    def->limit_lo = def->limit_hi = def->type == S2_SPRING ? 1.0 : 0;
+    def->limit_lo = def->limit_hi = is_length(def->type) ? 1.0 : 0;
     return may(def->type, S2_HAS_LIMITS);
   case MOTOR:
   case NONLINEAR_MOTOR:
@@ -294,6 +299,12 @@ static inline bool add_joint(S2World *world, S2JointType type, Way way, S2BodyId
   if (type == S2_DISTANCE || type == S2_SPRING || type == S2_ROPE) {
     def.anchor_b = s2_vec2(anchor.x - 0.6, anchor.y + 0.8);
   }
+  if (type == S2_PULLEY) {
+    def.anchor_b = s2_vec2(NAN, NAN);
+    def.ground_a = s2_vec2(anchor.x - 0.6, anchor.y + 0.8);
+    def.ground_b = s2_vec2(anchor.x + 0.9, anchor.y + 1);
+    def.ratio = 1.4;
+  }
   if (type == S2_SPRING || type == S2_MOUSE || type == S2_WHEEL) {
     def.stiffness = 40;
     def.damping.linear = 0.8;
@@ -367,16 +378,17 @@ static inline S2World *scene(S2JointType type, Way joint, Way way) {
     slider.axis = s2_vec2(0.8, -0.6);
     must(s2_joint_create(world, &slider, &hinges[0]));
   }
-  if (!add_joint(world, type, joint, one, base, s2_vec2(0.3, 0.1), hinges)) {
+  S2BodyId other = type == S2_PULLEY ? two : base; // which hangs, too
+  if (!add_joint(world, type, joint, one, other, s2_vec2(0.3, 0.1), hinges)) {
     s2_world_destroy(world);
     return NULL;
   }
   return world;
 }
 
-static const S2JointType types[] = {S2_HINGE,  S2_WELD,  S2_SLIDER,         S2_DISTANCE,
-                                    S2_SPRING, S2_ROPE,  S2_GEAR,           S2_LOCK,
-                                    S2_MOUSE,  S2_WHEEL, S2_GROUND_FRICTION};
+static const S2JointType types[] = {
+    S2_HINGE, S2_WELD, S2_SLIDER, S2_DISTANCE, S2_SPRING,          S2_ROPE,
+    S2_GEAR,  S2_LOCK, S2_MOUSE,  S2_WHEEL,    S2_GROUND_FRICTION, S2_PULLEY};
 enum { TYPES = sizeof types / sizeof *types };
 
 #endif

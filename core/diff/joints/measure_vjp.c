@@ -313,15 +313,61 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   }
 }
 
+// One side of a pulley, `factor` times: to its bodies and points, and (of the side of b) the ratio.
+static void pulley_side_vjp(const S2JointAt *at, int side, double factor, const S2RowBar *bar,
+                            const S2PlaceBar *to) {
+  S2JointGradient *g = measure_gradient(at, to), own = {0};
+  S2Joint of = s2_pulley_side(at->joint, side);
+  S2JointAt its = *at;
+  S2PlaceBar place = *to;
+  S2RowBar share = {.value = factor * bar->value, .bent = bar->bent};
+  const double *j_bar = side == 0 ? bar->ja : bar->jb;
+  int first = 3 * side; // column of its body
+  its.joint = &of;
+  place.joint = &own;
+  // d/d(ratio): the length and its derivatives themselves.
+  S2JointRow row;
+  S2JointHessian bent;
+  s2_measure_length(&its, &row, bar->bent ? &bent : NULL);
+  double along = bar->value * row.value;
+  for (int i = 0; i < 3; i++) {
+    share.ja[i] = factor * j_bar[i];
+    along += j_bar[i] * row.ja[i];
+    for (int j = 0; j < 3 && bar->bent; j++) {
+      share.hessian.at[i][j] = factor * bar->hessian.at[first + i][first + j];
+      along += bar->hessian.at[first + i][first + j] * bent.at[i][j];
+    }
+  }
+  measure_length_vjp(&its, 0, &share, &place);
+  measure_add_to(side == 0 ? &g->local_a : &g->local_b, own.local_a);
+  measure_add_to(side == 0 ? &g->ground_a : &g->ground_b, own.local_b);
+  g->ratio += side == 0 ? 0 : along;
+}
+
+static void measure_pulley_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
+                               const S2PlaceBar *to) {
+  (void)row;
+  pulley_side_vjp(at, 0, 1, bar, to);
+  pulley_side_vjp(at, 1, at->joint->ratio, bar, to);
+  measure_gradient(at, to)->length -= bar->value;
+}
+
+static void measure_pulley_a_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
+                                 const S2PlaceBar *to) {
+  (void)row;
+  pulley_side_vjp(at, 0, 1, bar, to);
+}
+
 // What undoes a measure, and what a type has instead of measures.
 static const struct {
   S2Measure *measure;
   MeasureVjp *vjp;
 } measure_vjps[] = {
-    {s2_measure_x, measure_offset_vjp},        {s2_measure_y, measure_offset_vjp},
-    {s2_measure_across, measure_across_vjp},   {s2_measure_translation, measure_along_vjp},
-    {s2_measure_angle, measure_angle_vjp},     {s2_measure_length, measure_length_vjp},
-    {s2_measure_stretch, measure_stretch_vjp},
+    {s2_measure_x, measure_offset_vjp},          {s2_measure_y, measure_offset_vjp},
+    {s2_measure_across, measure_across_vjp},     {s2_measure_translation, measure_along_vjp},
+    {s2_measure_angle, measure_angle_vjp},       {s2_measure_length, measure_length_vjp},
+    {s2_measure_stretch, measure_stretch_vjp},   {s2_pulley_measure, measure_pulley_vjp},
+    {s2_pulley_measure_a, measure_pulley_a_vjp},
 };
 static MeasureVjp *const own_vjps[S2_JOINT_TYPE_COUNT] = {
     [S2_LOCK] = measure_lock_vjp,

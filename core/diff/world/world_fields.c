@@ -1,6 +1,6 @@
 #include "diff/world/world_fields.h"
 
-#include "dynamics/world/world.h"
+#include "dynamics/joints/joint.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -215,6 +215,13 @@ int s2_measure_places(const S2World *world, int32_t slot, S2Place places[S2_MEAS
     }
     for (int number = 0; number <= S2_OF_ANGLE0; number++) {
       count = place_add_new(places, count, s2_place(S2_PLACE_JOINT, slots[i], number));
+    }
+    // What a rope goes by, and in how many strands.
+    if (s2_joint_kind(of->type)->way != NULL) {
+      count = place_add_new(places, count, s2_place(S2_PLACE_JOINT, slots[i], S2_OF_RATIO));
+      for (int number = S2_OF_GROUND_A; number <= S2_OF_GROUND_B_LAST; number++) {
+        count = place_add_new(places, count, s2_place(S2_PLACE_JOINT, slots[i], number));
+      }
     }
   }
   return count;

@@ -66,7 +66,7 @@ void s2_state_places(const S2World *world, S2Place *places);
 // Places of everything that energy and momentum depend on; at most `capacity` are written.
 int s2_energy_places(const S2World *world, S2Place *places, int capacity);
 // Places of what a joint measures: poses, velocities, anchors.
-enum { S2_MEASURE_PLACES = 3 * (12 + S2_OF_ANGLE0 + 1) };
+enum { S2_MEASURE_PLACES = 3 * (12 + S2_OF_ANGLE0 + 1 + 5) };
 int s2_measure_places(const S2World *world, int32_t slot, S2Place places[S2_MEASURE_PLACES]);
 
 #endif

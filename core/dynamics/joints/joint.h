@@ -205,6 +205,13 @@ double s2_lock_goal_kept(double goal, double q, double push, double h, bool *hel
 void s2_motions_begin(S2World *world);
 void s2_motions_end(S2World *world);
 
+// ---- pulley.c ----------------------------------------------------------------------------------
+
+S2Measure s2_pulley_measure;   // |p_a - ground_a| + ratio |p_b - ground_b| - length
+S2Measure s2_pulley_measure_a; // |p_a - ground_a|
+// What is on side 0 (a) or 1 (b), as a distance between a body and the world.
+S2Joint s2_pulley_side(const S2Joint *pulley, int side);
+
 // ---- spring.c ----------------------------------------------------------------------------------
 
 // Is it a spring whose pull is no multiple of its extension?

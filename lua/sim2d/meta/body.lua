@@ -150,7 +150,7 @@ function Body:destroy() end
 ---@field joint_a sim2d.Joint? of a gear
 ---@field joint_b sim2d.Joint?
 ---@field name string
----@field type "hinge"|"weld"|"slider"|"wheel"|"distance"|"spring"|"rope"|"gear"|"lock"|"mouse"|"constraint"|"ground_friction"
+---@field type "hinge"|"weld"|"slider"|"wheel"|"distance"|"spring"|"rope"|"gear"|"lock"|"mouse"|"constraint"|"ground_friction"|"pulley"
 ---@field impulse sim2d.Vector N s, on a, of the last step
 ---@field force sim2d.Vector N
 ---@field torque number N m, on a about its anchor

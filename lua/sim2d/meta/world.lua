@@ -172,6 +172,22 @@ function World:spring(def) end
 ---@return sim2d.Joint
 function World:rope(def) end
 
+---@class sim2d.PulleyDef: sim2d.PairDef
+---@field anchor_a? sim2d.XY m, world coordinates; the centre of mass
+---@field anchor_b? sim2d.XY
+---@field ground_a sim2d.XY m, world coordinates: what the rope runs over on the side of a
+---@field ground_b sim2d.XY
+---@field ratio? number strands on the side of b, default 1
+---@field length? number m, default as now
+---@field limits? number[] {lo, hi} of the length on the side of a, m
+---@field compliance? sim2d.Weights m/N; default 0, rigid
+---@field damping? sim2d.Weights N s/m
+
+---A rope from a over two fixed points to b: |a - ground_a| + ratio |b - ground_b| = length.
+---@param def sim2d.PulleyDef
+---@return sim2d.Joint
+function World:pulley(def) end
+
 ---@class sim2d.GearDef: sim2d.JointDef
 ---@field [1] sim2d.Joint?
 ---@field [2] sim2d.Joint?

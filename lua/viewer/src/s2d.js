@@ -10,7 +10,7 @@ const KEPT_FRAMES = 256; // decoded ones, those of a stretch between two key fra
 
 const BODY_TYPES = ["dynamic", "static", "kinematic"];
 const JOINT_TYPES = ["hinge", "weld", "slider", "distance", "spring", "rope", "gear", "lock",
-  "mouse", "wheel", "constraint", "ground_friction"];
+  "mouse", "wheel", "constraint", "ground_friction", "pulley"];
 const GAP_PART = 2 ** -6;
 const ANGLE_GRAIN = 2 ** -20;
 const SPEED_GRAIN = 2 ** -20;

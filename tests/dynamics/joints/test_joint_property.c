@@ -28,7 +28,7 @@ static unsigned parts_of(S2JointType type) {
       [S2_GEAR] = SOFT | DAMPED,    [S2_LOCK] = SOFT | DAMPED,
       [S2_MOUSE] = DAMPED,          [S2_SPRING] = LIMITS | MOTOR | FRICTION | DAMPED,
       [S2_CONSTRAINT] = ALL - 1,    [S2_WHEEL] = LIMITS | MOTOR | FRICTION | DAMPED,
-      [S2_GROUND_FRICTION] = MOTOR,
+      [S2_GROUND_FRICTION] = MOTOR, [S2_PULLEY] = SOFT | DAMPED,
   };
   return parts[type];
 }
@@ -95,6 +95,11 @@ static S2JointDef plain_def(S2Rng *rng, S2JointType type, S2BodyId a, S2BodyId b
   def.rows = type == S2_CONSTRAINT ? 1 : 0;
   def.max_force = any_size(rng, 1e-2, 1e2);
   def.max_torque = any_size(rng, 1e-2, 1e2);
+  if (type == S2_PULLEY) {
+    def.ground_a = s2_vec2(uniform(rng, -2, 2), uniform(rng, 3, 5));
+    def.ground_b = s2_vec2(uniform(rng, 2, 4), uniform(rng, 3, 5));
+    def.ratio = any_size(rng, 0.3, 3);
+  }
   return def;
 }
 
@@ -243,7 +248,8 @@ static void momentum_is_kept(void **state) {
   for (int at = 0; at < S2_JOINT_TYPE_COUNT * ALL * TRIALS; at++) {
     S2JointType type = (S2JointType)(at / (ALL * TRIALS));
     unsigned parts = (unsigned)(at / TRIALS % ALL);
-    bool grounded = type == S2_LOCK || type == S2_MOUSE || type == S2_GROUND_FRICTION;
+    bool grounded =
+        type == S2_LOCK || type == S2_MOUSE || type == S2_GROUND_FRICTION || type == S2_PULLEY;
     if (grounded || !possible(type, parts)) {
       continue;
     }

@@ -30,6 +30,11 @@ static S2JointDef random_def(S2Rng *rng, S2JointType type, S2BodyId a, S2BodyId 
   def.stiffness = uniform(rng, 1, 100);
   def.target = random_point(rng);
   def.lock_x = def.lock_y = def.lock_angle = type == S2_LOCK;
+  if (type == S2_PULLEY) {
+    def.ground_a = s2_add(def.anchor_a, s2_vec2(1, 2));
+    def.ground_b = s2_add(def.anchor_b, s2_vec2(-1, 1));
+    def.ratio = uniform(rng, 0.5, 2);
+  }
   return def;
 }
 
@@ -52,6 +57,9 @@ static S2JointId random_joint(S2World *world, S2Rng *rng, S2JointType type, S2Bo
   }
   S2JointDef def = random_def(rng, type, a, b);
   int64_t where = s2_rng_integer(rng, 0, 5);
+  if (type == S2_PULLEY) {
+    where = 2; // of two bodies
+  }
   if (where == 0 && type != S2_LOCK && type != S2_MOUSE) {
     def.a = no_body;
   } else if (where == 1) {
@@ -151,7 +159,10 @@ static bool is_short(const S2World *world, const S2Joint *joint) {
 static void derivatives_are_exact(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(1);
-  for (int type = 0; type <= S2_WHEEL; type++) {
+  for (int type = 0; type < S2_JOINT_TYPE_COUNT; type++) {
+    if (type == S2_CONSTRAINT || type == S2_GROUND_FRICTION) { // functions of a program; of nothing
+      continue;
+    }
     for (int trial = 0; trial < 100; trial++) {
       S2World *world = world_new(0, 0.01);
       S2BodyId a = random_body(world, &rng), b = random_body(world, &rng);
@@ -167,7 +178,10 @@ static void derivatives_are_exact(void **state) {
           continue;
         }
         check_derivatives(world, joint, (Function)f);
-        check_balance(world, joint, rows, evaluate(&at, (Function)f, rows, NULL));
+        int count = evaluate(&at, (Function)f, rows, NULL);
+        if (!s2_joint_may_hold(joint)) {
+          check_balance(world, joint, rows, count);
+        }
       }
       s2_world_destroy(world);
     }

@@ -64,7 +64,7 @@ local function some_joint(s)
 end
 
 local TYPES = { "hinge", "weld", "slider", "distance", "spring", "rope", "gear", "lock", "mouse", "wheel",
-  "ground_friction", "constraint" }
+  "ground_friction", "constraint", "pulley" }
 
 local function weights(g)
   return g.pick { 0, g.size(1e-9, 1), { linear = g.size(1e-9, 1) }, { linear = 0, angular = g.size(1e-6, 1) } }
@@ -112,6 +112,9 @@ local function random_joint(s)
   end
   if kind == "distance" or kind == "spring" or kind == "rope" then
     def.anchor_a, def.anchor_b = g.point(), g.point()
+  end
+  if kind == "pulley" then
+    def.anchor_a, def.ground_a, def.ground_b, def.ratio = g.point(), g.point(), g.point(), g.size(0.1, 10)
   end
   if kind == "spring" or kind == "mouse" or kind == "wheel" then
     def.stiffness, def.damping = g.size(0.1, 1e4), g.uniform(0, 3)
