@@ -8,13 +8,14 @@
 // ---- Pattern ----------------------------------------------------------------------------------
 
 // Neighbours of every node without duplicates, in the order the edges name them.
-static void adjacency(int nodes, int edges, const int32_t *edge, int32_t *start, int32_t *neighbour,
-                      S2Arena *arena) {
+static void find_neighbours(int nodes, int edges, const int32_t *edge, int32_t *start,
+                            int32_t *neighbour, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *first = S2_TAKE_ZEROED(arena, int32_t, nodes + 1);
   int32_t *fill = S2_TAKE(arena, int32_t, nodes);
   int32_t *all = S2_TAKE(arena, int32_t, 2 * edges);
   int32_t *seen = S2_TAKE(arena, int32_t, nodes);
+  // Both ends of each edge into lists a node (a counting sort): first[i] is where that of i starts.
   for (int k = 0; k < 2 * edges; k++) {
     first[edge[k] + 1]++;
   }
@@ -28,6 +29,7 @@ static void adjacency(int nodes, int edges, const int32_t *edge, int32_t *start,
     all[fill[a]++] = b;
     all[fill[b]++] = a;
   }
+  // Edges may come twice (two contacts between the same bodies): seen[] drops the copies.
   int32_t count = 0;
   for (int i = 0; i < nodes; i++) {
     start[i] = count;
@@ -48,11 +50,13 @@ static void adjacency(int nodes, int edges, const int32_t *edge, int32_t *start,
 static int32_t visit_row(S2BlockSparse *matrix, int32_t i, const int32_t *start,
                          const int32_t *neighbour, int32_t *parent, int32_t *mark, int32_t *next) {
   int32_t count = 0, node = matrix->order[i];
+  // Climbs from each earlier neighbour until it meets a path that i has taken already.
   mark[i] = i;
   for (int32_t p = start[node]; p < start[node + 1]; p++) {
     for (int32_t k = matrix->place[neighbour[p]]; k < i && mark[k] != i; k = parent[k]) {
       mark[k] = i;
       count++;
+      // The first row that reaches a root becomes its parent in the elimination tree.
       if (parent[k] < 0) {
         parent[k] = i;
       }
@@ -76,11 +80,13 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   for (int i = 0; i < n; i++) {
     parent[i] = mark[i] = -1;
   }
+  // First visit: how many blocks each row and each column has, the tree on the way.
   matrix->row_start[0] = 0;
   for (int i = 0; i < n; i++) {
     int32_t count = visit_row(matrix, i, start, neighbour, parent, mark, NULL);
     matrix->row_start[i + 1] = matrix->row_start[i] + count;
   }
+  // Counts become starts of columns; marks are cleared for the second visit, the tree stays.
   for (int k = 0; k < n; k++) {
     matrix->column_start[k + 1] += matrix->column_start[k];
     next[k] = matrix->column_start[k];
@@ -90,9 +96,11 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   matrix->row = S2_TAKE(arena, int32_t, matrix->blocks);
   matrix->row_column = S2_TAKE(arena, int32_t, matrix->blocks);
   matrix->row_block = S2_TAKE(arena, int32_t, matrix->blocks);
+  // Second visit: the rows of each column, ascending as its rows come in order.
   for (int i = 0; i < n; i++) {
     visit_row(matrix, i, start, neighbour, parent, mark, next);
   }
+  // The same blocks by rows, columns ascending: elimination of a column goes along its row.
   memcpy(next, matrix->row_start, sizeof(int32_t) * (size_t)n);
   for (int k = 0; k < n; k++) {
     for (int32_t p = matrix->column_start[k]; p < matrix->column_start[k + 1]; p++) {
@@ -104,6 +112,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
 }
 
 static int32_t find_block(const S2BlockSparse *matrix, int32_t a, int32_t b) {
+  // The block is stored below the diagonal: in the column of the node eliminated first.
   int32_t i = matrix->place[a], j = matrix->place[b];
   int32_t r = i > j ? i : j, c = i > j ? j : i;
   int32_t low = matrix->column_start[c], high = matrix->column_start[c + 1] - 1;
@@ -125,7 +134,8 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->place = S2_TAKE(arena, int32_t, nodes);
   int32_t *start = S2_TAKE(arena, int32_t, nodes + 1);
   int32_t *neighbour = S2_TAKE(arena, int32_t, 2 * edges);
-  adjacency(nodes, edges, edge, start, neighbour, arena);
+  // Neighbours, an order with little fill, where the factor has blocks, and which are the edges'.
+  find_neighbours(nodes, edges, edge, start, neighbour, arena);
   if (nodes > 0) {
     s2_order_minimum_degree(nodes, start, neighbour, matrix->order, arena);
   }
@@ -136,6 +146,7 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   for (int e = 0; e < edges; e++) {
     slot[e] = find_block(matrix, edge[2 * e], edge[2 * e + 1]);
   }
+  // Column k + 1 has the rows of column k but its own: one sweep eliminates both.
   matrix->extends = S2_TAKE(arena, bool, nodes);
   for (int k = 0; k < nodes; k++) {
     int32_t p = matrix->column_start[k], q = matrix->column_start[k + 1];
@@ -163,12 +174,14 @@ void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric) {
 void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t b,
                         const double block[9]) {
   if (a == b) {
+    // The diagonal block is stored by columns, the given one by rows.
     S2Quad *to = matrix->diagonal + 3 * matrix->place[a];
     for (int k = 0; k < 9; k++) {
       to[k % 3][k / 3] += block[k];
     }
     return;
   }
+  // Stored for the lower triangle: as it is when a comes later, transposed when b does.
   bool a_below = matrix->place[a] > matrix->place[b];
   S2Quad *to = matrix->lower + 3 * (size_t)slot;
   for (int k = 0; k < 9; k++) {
@@ -203,24 +216,24 @@ S2_INLINE void transpose_times_transpose(double s[9], const S2Quad *d, const S2Q
 }
 
 // w -= a t
-S2_INLINE void subtract(S2Quad *w, const S2Quad *a, const double t[9]) {
+S2_INLINE void block_subtract(S2Quad *w, const S2Quad *a, const double t[9]) {
   for (int c = 0; c < 3; c++) {
     w[c] -= a[0] * t[3 * c] + a[1] * t[3 * c + 1] + a[2] * t[3 * c + 2];
   }
 }
 
 // Blocks below row `row[0]` of an earlier column a, times t, leave their places in a later column.
-S2_INLINE void update(S2Quad *column, const S2Quad *a, const int32_t *row, int32_t count,
-                      const double t[9], const int32_t *position) {
+S2_INLINE void column_update(S2Quad *column, const S2Quad *a, const int32_t *row, int32_t count,
+                             const double t[9], const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
-    subtract(column + 3 * position[row[q]], a + 3 * q, t);
+    block_subtract(column + 3 * position[row[q]], a + 3 * q, t);
   }
 }
 
 // The same for two earlier columns with equal rows: half the traffic.
-S2_INLINE void update_two(S2Quad *column, const S2Quad *a, const S2Quad *b, const int32_t *row,
-                          int32_t count, const double t[9], const double u[9],
-                          const int32_t *position) {
+S2_INLINE void column_update_two(S2Quad *column, const S2Quad *a, const S2Quad *b,
+                                 const int32_t *row, int32_t count, const double t[9],
+                                 const double u[9], const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
     S2Quad *w = column + 3 * position[row[q]];
     const S2Quad *x = a + 3 * q, *y = b + 3 * q;
@@ -232,7 +245,7 @@ S2_INLINE void update_two(S2Quad *column, const S2Quad *a, const S2Quad *b, cons
 }
 
 // a := a t for every block of a column
-S2_INLINE void scale(S2Quad *a, int32_t count, const double t[9]) {
+S2_INLINE void column_scale(S2Quad *a, int32_t count, const double t[9]) {
   for (int32_t q = 0; q < count; q++, a += 3) {
     S2Quad x = a[0], y = a[1], z = a[2];
     for (int c = 0; c < 3; c++) {
@@ -242,7 +255,7 @@ S2_INLINE void scale(S2Quad *a, int32_t count, const double t[9]) {
 }
 
 // Inverse by cofactors: free of divisions but one, and unharmed by scaling rows or columns.
-S2_INLINE bool invert(S2Quad *inverse, const S2Quad *d) {
+S2_INLINE bool block_invert(S2Quad *inverse, const S2Quad *d) {
   double a = d[0][0], b = d[1][0], c = d[2][0];
   double e = d[0][1], f = d[1][1], g = d[2][1];
   double p = d[0][2], q = d[1][2], r = d[2][2];
@@ -257,7 +270,7 @@ S2_INLINE bool invert(S2Quad *inverse, const S2Quad *d) {
 
 // Symmetric d = l D l' by scalars, in place of the inverse: column k holds 1 / D_k and what is
 // below in l. No pivoting: d is definite.
-S2_INLINE bool split(S2Quad *factor, const S2Quad *d) {
+S2_INLINE bool block_split(S2Quad *factor, const S2Quad *d) {
   double i0 = 1 / d[0][0], l1 = d[0][1] * i0, l2 = d[0][2] * i0;
   double i1 = 1 / (d[1][1] - l1 * d[0][1]), e = d[1][2] - l2 * d[0][1], l3 = e * i1;
   double i2 = 1 / (d[2][2] - l2 * d[0][2] - l3 * e);
@@ -268,7 +281,7 @@ S2_INLINE bool split(S2Quad *factor, const S2Quad *d) {
 }
 
 // a := a d^-1 for every block of a column, by substitution
-S2_INLINE void substitute(S2Quad *a, int32_t count, const S2Quad *factor) {
+S2_INLINE void column_substitute(S2Quad *a, int32_t count, const S2Quad *factor) {
   double l1 = factor[0][1], l2 = factor[0][2], l3 = factor[1][2];
   for (int32_t q = 0; q < count; q++, a += 3) {
     S2Quad x = a[0], y = a[1] - l1 * x, z = a[2] - l2 * x - l3 * y;
@@ -281,7 +294,7 @@ S2_INLINE void substitute(S2Quad *a, int32_t count, const S2Quad *factor) {
 // ---- Factorisation ----------------------------------------------------------------------------
 
 // Brings all earlier columns into column j.
-S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
+S2_INLINE void column_eliminate(S2BlockSparse *matrix, int32_t j) {
   bool both = matrix->nonsymmetric;
   const int32_t *start = matrix->column_start;
   S2Quad *lower = matrix->lower, *upper = both ? matrix->upper : matrix->lower;
@@ -295,26 +308,29 @@ S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
     const int32_t *below = matrix->row + p + 1;
     int32_t count = start[k + 1] - p - 1;
     double t[9], s[9], t2[9], s2[9];
+    // The pivot loses l D u', whatever the rest of the column.
     times_transpose(t, d, u);
-    subtract(pivot, l, t);
+    block_subtract(pivot, l, t);
+    // The next column has the same rows below: both in one sweep.
     if (e + 1 < end && matrix->extends[k] && matrix->row_column[e + 1] == k + 1) {
       size_t p2 = (size_t)matrix->row_block[e + 1];
       const S2Quad *l2 = lower + 3 * p2, *u2 = upper + 3 * p2;
       times_transpose(t2, d + 3, u2);
-      subtract(pivot, l2, t2);
-      update_two(lower_j, l + 3, l2 + 3, below, count, t, t2, matrix->position);
+      block_subtract(pivot, l2, t2);
+      column_update_two(lower_j, l + 3, l2 + 3, below, count, t, t2, matrix->position);
       if (both) {
         transpose_times_transpose(s, d, l);
         transpose_times_transpose(s2, d + 3, l2);
-        update_two(upper_j, u + 3, u2 + 3, below, count, s, s2, matrix->position);
+        column_update_two(upper_j, u + 3, u2 + 3, below, count, s, s2, matrix->position);
       }
       e++;
       continue;
     }
-    update(lower_j, l + 3, below, count, t, matrix->position);
+    // The lower blocks of j lose l t with t = D u'; the upper ones u s with s = D' l'.
+    column_update(lower_j, l + 3, below, count, t, matrix->position);
     if (both) {
       transpose_times_transpose(s, d, l);
-      update(upper_j, u + 3, below, count, s, matrix->position);
+      column_update(upper_j, u + 3, below, count, s, matrix->position);
     }
   }
 }
@@ -322,32 +338,35 @@ S2_INLINE void eliminate(S2BlockSparse *matrix, int32_t j) {
 S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
   const int32_t *start = matrix->column_start;
   for (int32_t j = 0; j < matrix->nodes; j++) {
+    // Where the rows of column j are within it, for updates from columns with fewer rows.
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
       matrix->position[matrix->row[p]] = p - start[j];
     }
-    eliminate(matrix, j);
+    column_eliminate(matrix, j);
     S2Quad *inverse = matrix->inverse + 3 * j;
     int32_t count = start[j + 1] - start[j];
+    // Careful (D may be nearly singular): by scalar factors, which lose less than an inverse does.
     if (matrix->careful && !matrix->nonsymmetric) {
-      if (!split(inverse, matrix->diagonal + 3 * j)) {
+      if (!block_split(inverse, matrix->diagonal + 3 * j)) {
         return false;
       }
-      substitute(matrix->lower + 3 * (size_t)start[j], count, inverse);
+      column_substitute(matrix->lower + 3 * (size_t)start[j], count, inverse);
       continue;
     }
-    if (!invert(inverse, matrix->diagonal + 3 * j)) {
+    if (!block_invert(inverse, matrix->diagonal + 3 * j)) {
       return false;
     }
+    // L := L D^-1, by columns of the inverse; the upper factor U := U D^-T.
     double t[9];
     for (int k = 0; k < 9; k++) {
       t[k] = inverse[k / 3][k % 3];
     }
-    scale(matrix->lower + 3 * (size_t)start[j], count, t);
+    column_scale(matrix->lower + 3 * (size_t)start[j], count, t);
     if (matrix->nonsymmetric) {
       for (int k = 0; k < 9; k++) {
         t[k] = inverse[k % 3][k / 3];
       }
-      scale(matrix->upper + 3 * (size_t)start[j], count, t);
+      column_scale(matrix->upper + 3 * (size_t)start[j], count, t);
     }
   }
   return true;
@@ -356,6 +375,7 @@ S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
 bool s2_blocksparse_positive(const S2BlockSparse *matrix) {
   for (int j = 0; j < matrix->nodes; j++) {
     const S2Quad *d = matrix->diagonal + 3 * j;
+    // Sylvester: positive definite where all leading minors of the pivots are positive.
     double minor = d[0][0] * d[1][1] - d[1][0] * d[0][1];
     double determinant = minor * d[2][2] - d[2][0] * (d[0][2] * d[1][1] - d[1][2] * d[0][1]) -
                          d[2][1] * (d[1][2] * d[0][0] - d[0][2] * d[1][0]);
@@ -370,9 +390,11 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
   const int32_t *start = matrix->column_start;
   S2Quad *w = matrix->work;
   int32_t n = matrix->nodes;
+  // In the order of elimination.
   for (int32_t i = 0; i < n; i++) {
     w[i] = b[matrix->order[i]];
   }
+  // Forwards, L y = b.
   for (int32_t j = 0; j < n; j++) {
     double y0 = w[j][0], y1 = w[j][1], y2 = w[j][2];
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
@@ -380,6 +402,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       w[matrix->row[p]] -= l[0] * y0 + l[1] * y1 + l[2] * y2;
     }
   }
+  // Backwards: x = D^-1 y - U' x of the rows below.
   const S2Quad *upper = matrix->nonsymmetric ? matrix->upper : matrix->lower;
   for (int32_t j = n - 1; j >= 0; j--) {
     const S2Quad *inverse = matrix->inverse + 3 * j;
@@ -392,6 +415,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       s2 += u[2] * y;
     }
     S2Quad sum = {s0[0] + s0[1] + s0[2], s1[0] + s1[1] + s1[2], s2[0] + s2[1] + s2[2], 0};
+    // D^-1 by the scalar factors l D l' that the factorisation has kept in its place.
     if (matrix->careful && !matrix->nonsymmetric) {
       double y1 = w[j][1] - inverse[0][1] * w[j][0];
       double y2 = w[j][2] - inverse[0][2] * w[j][0] - inverse[1][2] * y1;

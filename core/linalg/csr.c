@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static S2Csr make(int rows, int columns, int entries, S2Arena *arena) {
+static S2Csr csr_make(int rows, int columns, int entries, S2Arena *arena) {
   return (S2Csr){
       .rows = rows,
       .columns = columns,
@@ -13,7 +13,7 @@ static S2Csr make(int rows, int columns, int entries, S2Arena *arena) {
 }
 
 // Turns the counts in start[1..] into starts.
-static void accumulate(S2Csr *matrix) {
+static void csr_accumulate(S2Csr *matrix) {
   for (int i = 0; i < matrix->rows; i++) {
     matrix->start[i + 1] += matrix->start[i];
   }
@@ -21,13 +21,14 @@ static void accumulate(S2Csr *matrix) {
 
 S2Csr s2_csr_transpose(const S2Csr *matrix, S2Arena *arena) {
   int entries = matrix->start[matrix->rows];
-  S2Csr transpose = make(matrix->columns, matrix->rows, entries, arena);
+  S2Csr transpose = csr_make(matrix->columns, matrix->rows, entries, arena);
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *next = S2_TAKE(arena, int32_t, matrix->columns);
+  // Counts a column are the transpose's row lengths; walking by rows fills them sorted.
   for (int p = 0; p < entries; p++) {
     transpose.start[matrix->column[p] + 1]++;
   }
-  accumulate(&transpose);
+  csr_accumulate(&transpose);
   memcpy(next, transpose.start, sizeof(int32_t) * (size_t)matrix->columns);
   for (int i = 0; i < matrix->rows; i++) {
     for (int32_t p = matrix->start[i]; p < matrix->start[i + 1]; p++) {
@@ -41,11 +42,12 @@ S2Csr s2_csr_transpose(const S2Csr *matrix, S2Arena *arena) {
 }
 
 // Neighbours in the same column become one; the matrix must be sorted.
-static void merge(S2Csr *matrix) {
+static void csr_merge(S2Csr *matrix) {
   int32_t kept = 0, from = 0;
   for (int i = 0; i < matrix->rows; i++) {
     int32_t begin = kept, end = matrix->start[i + 1];
     for (int32_t p = from; p < end; p++) {
+      // Duplicates of a triplet add up.
       if (kept > begin && matrix->column[kept - 1] == matrix->column[p]) {
         matrix->value[kept - 1] += matrix->value[p];
       } else {
@@ -60,23 +62,26 @@ static void merge(S2Csr *matrix) {
 
 S2Csr s2_csr_from_triplets(int rows, int columns, int count, const S2Triplet *triplet,
                            S2Arena *arena) {
-  S2Csr result = make(rows, columns, count, arena);
+  S2Csr result = csr_make(rows, columns, count, arena);
   S2ArenaMark mark = s2_arena_mark(arena);
   // By columns first: transposing that sorts every row and keeps the order of duplicates.
-  S2Csr by_columns = make(columns, rows, count, arena);
+  S2Csr by_columns = csr_make(columns, rows, count, arena);
   int32_t *next = S2_TAKE(arena, int32_t, rows + columns);
+  // Lengths of both the columns and the rows.
   for (int k = 0; k < count; k++) {
     by_columns.start[triplet[k].column + 1]++;
     result.start[triplet[k].row + 1]++;
   }
-  accumulate(&by_columns);
-  accumulate(&result);
+  csr_accumulate(&by_columns);
+  csr_accumulate(&result);
   memcpy(next, by_columns.start, sizeof(int32_t) * (size_t)columns);
+  // Into columns, in the order given.
   for (int k = 0; k < count; k++) {
     int32_t at = next[triplet[k].column]++;
     by_columns.column[at] = triplet[k].row;
     by_columns.value[at] = triplet[k].value;
   }
+  // From columns into rows: ascending columns, duplicates side by side.
   memcpy(next, result.start, sizeof(int32_t) * (size_t)rows);
   for (int j = 0; j < columns; j++) {
     for (int32_t p = by_columns.start[j]; p < by_columns.start[j + 1]; p++) {
@@ -85,7 +90,7 @@ S2Csr s2_csr_from_triplets(int rows, int columns, int count, const S2Triplet *tr
       result.value[at] = by_columns.value[p];
     }
   }
-  merge(&result);
+  csr_merge(&result);
   s2_arena_rewind(arena, mark);
   return result;
 }
@@ -93,10 +98,11 @@ S2Csr s2_csr_from_triplets(int rows, int columns, int count, const S2Triplet *tr
 S2Csr s2_csr_from_dense(int rows, int columns, const double *values, S2Arena *arena) {
   size_t size = (size_t)rows * (size_t)columns;
   int entries = 0;
+  // One pass to count, one to fill.
   for (size_t k = 0; k < size; k++) {
     entries += values[k] != 0;
   }
-  S2Csr matrix = make(rows, columns, entries, arena);
+  S2Csr matrix = csr_make(rows, columns, entries, arena);
   int32_t at = 0;
   for (int i = 0; i < rows; i++) {
     for (int j = 0; j < columns; j++) {
@@ -112,7 +118,7 @@ S2Csr s2_csr_from_dense(int rows, int columns, const double *values, S2Arena *ar
 }
 
 S2Csr s2_csr_diagonal(int n, const double *diagonal, S2Arena *arena) {
-  S2Csr matrix = make(n, n, n, arena);
+  S2Csr matrix = csr_make(n, n, n, arena);
   for (int i = 0; i < n; i++) {
     matrix.start[i + 1] = i + 1;
     matrix.column[i] = i;

@@ -19,6 +19,7 @@ static bool order_forest(int nodes, const int32_t *start, const int32_t *neighbo
   for (int32_t i = 0; i < nodes; i++) { // follows each leaf towards the inside
     for (int32_t leaf = i; leaf >= 0 && degree[leaf] >= 0 && degree[leaf] <= 1;) {
       int32_t next = -1;
+      // Off the graph: it has one neighbour left at most.
       order[count++] = leaf;
       degree[leaf] = -1;
       for (int32_t p = start[leaf]; p < start[leaf + 1]; p++) {
@@ -47,6 +48,7 @@ void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *nei
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   int entries = start[nodes];
+  // The lists of neighbours lie in one pool with room behind, as libamd compresses them in place.
   int room = entries + entries / 5 + nodes + 1; // libamd's advice: a fifth more, and n
   int *pool = S2_TAKE(arena, int, room);
   int *list = S2_TAKE(arena, int, 8 * nodes);
@@ -86,8 +88,9 @@ typedef struct Quotient {
 } Quotient;
 
 // Gathers the live nodes next to `p` into a fresh list; marks them with `stamp`.
-static int32_t gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
+static int32_t quotient_gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
   int32_t count = 0;
+  // Live neighbours: those of p itself, and those of the elements that p has joined.
   graph->mark[p] = stamp;
   for (int32_t k = 0; k < graph->length[p]; k++) {
     int32_t q = graph->list[p][k];
@@ -101,6 +104,7 @@ static int32_t gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
         out[count++] = i;
       }
     }
+    // Its list is now part of that of p: nobody has to look at it again.
     if (element) {
       graph->absorbed[q] = true;
     }
@@ -109,8 +113,9 @@ static int32_t gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
 }
 
 // Rewrites the list of node i after p became an element: nodes reached through p need no mention.
-static void prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
+static void quotient_prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
   int32_t *list = graph->list[i];
+  // Neighbours in the new element (marked) are reached through p.
   int32_t kept = 0, nodes = 0, degree = 0;
   for (int32_t k = 0; k < graph->nodes[i]; k++) {
     if (graph->mark[list[k]] != stamp && !graph->gone[list[k]]) {
@@ -118,6 +123,7 @@ static void prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
     }
   }
   nodes = degree = kept;
+  // Elements that are still there; the sum of their sizes bounds the degree from above.
   int32_t elements = graph->length[i] - graph->nodes[i];
   for (int32_t k = 0; k < elements; k++) {
     int32_t e = list[graph->nodes[i] + k];
@@ -144,6 +150,7 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
       .gone = S2_TAKE_ZEROED(arena, bool, nodes),
       .absorbed = S2_TAKE_ZEROED(arena, bool, nodes),
   };
+  // Nodes of equal degree form doubly linked lists, head[degree]: the least is at hand.
   int32_t *next = S2_TAKE(arena, int32_t, nodes), *previous = S2_TAKE(arena, int32_t, nodes);
   int32_t *found = S2_TAKE(arena, int32_t, nodes);
   int32_t *head = S2_TAKE(arena, int32_t, nodes + 1);
@@ -162,6 +169,7 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
     }
     head[length] = i;
   }
+  // Eliminates the node of least degree; `least` goes down only with a neighbour's degree.
   int32_t least = 0;
   for (int32_t k = 0; k < nodes; k++) {
     while (head[least] < 0) {
@@ -172,13 +180,15 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
     if (next[p] >= 0) {
       previous[next[p]] = -1;
     }
+    // p becomes an element with the nodes it joined.
     order[k] = p;
-    int32_t count = gather(&graph, p, k, found);
+    int32_t count = quotient_gather(&graph, p, k, found);
     int32_t *joined = S2_TAKE(arena, int32_t, count);
     memcpy(joined, found, sizeof(int32_t) * (size_t)count);
     graph.gone[p] = true;
     graph.list[p] = joined;
     graph.length[p] = graph.nodes[p] = count;
+    // Its neighbours have other lists and degrees now: each moves to the list of its degree.
     for (int32_t m = 0; m < count; m++) {
       int32_t i = joined[m], degree = graph.degree[i];
       if (previous[i] >= 0) {
@@ -189,7 +199,8 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
       if (next[i] >= 0) {
         previous[next[i]] = previous[i];
       }
-      prune(&graph, i, p, k);
+      quotient_prune(&graph, i, p, k);
+      // No node has more neighbours than there are nodes left.
       int32_t most = nodes - k - 2;
       degree = graph.degree[i] = graph.degree[i] < most ? graph.degree[i] : most;
       next[i] = head[degree];
