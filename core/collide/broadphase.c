@@ -56,7 +56,7 @@ struct S2Broadphase {
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
 
 // No infinite sides, so that nothing overlaps EMPTY; EMPTY when a side is not a number.
-static S2Box bounded(S2Box box) {
+static S2Box box_bounded(S2Box box) {
   if (!(box.lo.x <= box.hi.x && box.lo.y <= box.hi.y)) {
     return EMPTY;
   }
@@ -66,18 +66,18 @@ static S2Box bounded(S2Box box) {
   };
 }
 
-static bool less(double a, double b, int32_t index_a, int32_t index_b) {
+static bool box_before(double a, double b, int32_t index_a, int32_t index_b) {
   return a < b || (a == b && index_a < index_b);
 }
 
-static S2Box join(S2Box p, S2Box q) {
+static S2Box box_join(S2Box p, S2Box q) {
   return (S2Box){
       {p.lo.x < q.lo.x ? p.lo.x : q.lo.x, p.lo.y < q.lo.y ? p.lo.y : q.lo.y},
       {p.hi.x > q.hi.x ? p.hi.x : q.hi.x, p.hi.y > q.hi.y ? p.hi.y : q.hi.y},
   };
 }
 
-static bool same(S2Box p, S2Box q) {
+static bool box_same(S2Box p, S2Box q) {
   return p.lo.x == q.lo.x && p.lo.y == q.lo.y && p.hi.x == q.hi.x && p.hi.y == q.hi.y;
 }
 
@@ -99,11 +99,12 @@ void s2_broadphase_free(S2Broadphase *broadphase) {
   s2_memory_free(broadphase);
 }
 
-static void grow(S2Broadphase *b, int32_t least) {
+static void broadphase_grow(S2Broadphase *b, int32_t least) {
   if (least <= b->capacity) {
     return;
   }
   int32_t capacity = b->capacity < 16 ? 16 : b->capacity;
+  // Doubled: adding proxies one by one costs constant time each on average.
   while (capacity < least) {
     capacity *= 2;
   }
@@ -129,7 +130,7 @@ static void grow(S2Broadphase *b, int32_t least) {
 static void refit_node(Node *nodes, int32_t node) {
   const Node *left = &nodes[2 * node + 1];
   const Node *right = &nodes[2 * node + 2];
-  nodes[node].box = join(left->box, right->box);
+  nodes[node].box = box_join(left->box, right->box);
   nodes[node].active = left->active || right->active;
 }
 
@@ -138,16 +139,17 @@ static void set_leaf(S2Broadphase *b, int32_t node, S2Box box, bool active) {
   nodes[node].box = box;
   nodes[node].active = active;
   while (node > 0) {
+    // Boxes above it, until one stays as it was: those further up do, too.
     node = (node - 1) / 2;
     Node before = nodes[node];
     refit_node(nodes, node);
-    if (same(before.box, nodes[node].box) && before.active == nodes[node].active) {
+    if (box_same(before.box, nodes[node].box) && before.active == nodes[node].active) {
       return;
     }
   }
 }
 
-static double middle(S2Box box, bool along_y) {
+static double box_middle(S2Box box, bool along_y) {
   double at = along_y ? box.lo.y / 2 + box.hi.y / 2 : box.lo.x / 2 + box.hi.x / 2;
   return isnan(at) ? 0 : at; // from -infinity to infinity
 }
@@ -155,18 +157,19 @@ static double middle(S2Box box, bool along_y) {
 // Puts the `first` smallest along the axis in front (Hoare's selection). Only speed depends on it.
 static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, int32_t first,
                             bool along_y) {
+  // Invariant: the first lo are the smallest, those from hi + 1 on larger than all others.
   int32_t lo = 0;
   int32_t hi = count - 1;
   while (lo < hi) {
     int32_t pivot_index = order[lo + (hi - lo) / 2];
-    double pivot = middle(boxes[pivot_index], along_y);
+    double pivot = box_middle(boxes[pivot_index], along_y);
     int32_t i = lo;
     int32_t j = hi;
     while (i <= j) {
-      while (less(middle(boxes[order[i]], along_y), pivot, order[i], pivot_index)) {
+      while (box_before(box_middle(boxes[order[i]], along_y), pivot, order[i], pivot_index)) {
         i += 1;
       }
-      while (less(pivot, middle(boxes[order[j]], along_y), pivot_index, order[j])) {
+      while (box_before(pivot, box_middle(boxes[order[j]], along_y), pivot_index, order[j])) {
         j -= 1;
       }
       if (i <= j) {
@@ -175,6 +178,7 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
         order[j--] = kept;
       }
     }
+    // Only the side that holds place `first` is sorted on; between j and i it is in place.
     if (first <= j) {
       hi = j;
     } else if (first >= i) {
@@ -196,17 +200,19 @@ static int32_t left_leaves(int32_t count) {
   return full / 2 + (rest < full / 2 ? rest : full / 2);
 }
 
-static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t count) {
+static void tree_build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t count) {
   if (count == 1) {
+    // A leaf.
     int32_t proxy = order[0];
     b->nodes[node] = (Node){b->boxes[proxy], proxy, b->states[proxy] == ACTIVE};
     b->leaves[proxy] = node;
     return;
   }
+  // The spread of the middles says along which axis to halve: boxes below then overlap least.
   double lo_x = INFINITY, hi_x = -INFINITY, lo_y = INFINITY, hi_y = -INFINITY;
   for (int32_t i = 0; i < count; i++) {
-    double x = middle(b->boxes[order[i]], false);
-    double y = middle(b->boxes[order[i]], true);
+    double x = box_middle(b->boxes[order[i]], false);
+    double y = box_middle(b->boxes[order[i]], true);
     lo_x = fmin(lo_x, x);
     hi_x = fmax(hi_x, x);
     lo_y = fmin(lo_y, y);
@@ -214,13 +220,13 @@ static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t co
   }
   int32_t left = left_leaves(count);
   select_smallest(b->boxes, order, count, left, hi_y - lo_y > hi_x - lo_x);
-  build_node(b, 2 * node + 1, order, left);
-  build_node(b, 2 * node + 2, order + left, count - left);
+  tree_build_node(b, 2 * node + 1, order, left);
+  tree_build_node(b, 2 * node + 2, order + left, count - left);
   b->nodes[node].proxy = -1;
   refit_node(b->nodes, node);
 }
 
-static void build(S2Broadphase *b) {
+static void tree_build(S2Broadphase *b) {
   int32_t count = 0;
   for (int32_t i = 0; i < b->capacity; i++) {
     b->leaves[i] = NO_LEAF;
@@ -233,7 +239,7 @@ static void build(S2Broadphase *b) {
   b->node_count = count > 0 ? 2 * count - 1 : 0;
   b->visits_fresh = 0;
   if (count > 0) {
-    build_node(b, 0, b->order, count);
+    tree_build_node(b, 0, b->order, count);
   }
 }
 
@@ -241,11 +247,12 @@ static void build(S2Broadphase *b) {
 
 void s2_broadphase_set(S2Broadphase *b, int32_t proxy, S2Box box, bool active) {
   assert(proxy >= 0);
-  grow(b, proxy + 1);
-  box = bounded(box);
+  broadphase_grow(b, proxy + 1);
+  box = box_bounded(box);
   bool fresh = b->states[proxy] == ABSENT;
   b->boxes[proxy] = box;
   b->states[proxy] = active ? ACTIVE : INACTIVE;
+  // In the tree: its leaf is moved. New: loose, until the next building.
   if (b->leaves[proxy] >= 0) {
     set_leaf(b, b->leaves[proxy], box, active);
   } else if (fresh) {
@@ -264,6 +271,7 @@ void s2_broadphase_remove(S2Broadphase *b, int32_t proxy) {
     set_leaf(b, b->leaves[proxy], EMPTY, false); // the leaf waits for the proxy to come back
     return;
   }
+  // The last of the loose ones takes its place.
   int32_t place = loose_at(b->leaves[proxy]), last = b->loose[--b->loose_count];
   b->loose[place] = last;
   b->leaves[last] = loose_at(place);
@@ -310,6 +318,7 @@ static void pairs_within(S2Broadphase *b, int32_t node) {
   if (is_leaf(b, node) || !b->nodes[node].active) {
     return;
   }
+  // Pairs below one child, below the other, and across.
   pairs_within(b, 2 * node + 1);
   pairs_within(b, 2 * node + 2);
   pairs_across(b, 2 * node + 1, 2 * node + 2);
@@ -336,6 +345,7 @@ static bool makes_pair(const S2Broadphase *b, int32_t p, int32_t q) {
 // Stable, by counting, on one of the two numbers. `starts` holds capacity + 1 numbers.
 static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool by_a,
                        int64_t *starts, int32_t capacity) {
+  // A counting sort: counts, starts, places.
   memset(starts, 0, ((size_t)capacity + 1) * sizeof *starts);
   for (int64_t i = 0; i < count; i++) {
     starts[(by_a ? pairs[i].a : pairs[i].b) + 1] += 1;
@@ -349,10 +359,12 @@ static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool 
 }
 
 int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
+  // Built anew when searching got slow by wear, or when many proxies are loose.
   bool worn = b->visits_fresh > 0 && (double)b->visits > WORN * (double)b->visits_fresh;
   if (worn || b->loose_count > LOOSE_MIN + b->leaf_count / LOOSE_PART) {
-    build(b);
+    tree_build(b);
   }
+  // Pairs of the tree, whose cost tells when it is worn.
   b->found_count = 0;
   b->visits = 1;
   if (b->node_count > 0) {
@@ -361,6 +373,7 @@ int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
   if (b->visits_fresh == 0) {
     b->visits_fresh = b->visits;
   }
+  // Loose proxies against the tree and those before them in the list.
   for (int32_t i = 0; i < b->loose_count; i++) {
     if (b->node_count > 0) {
       pairs_of_loose(b, 0, b->loose[i]);
@@ -371,6 +384,7 @@ int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
       }
     }
   }
+  // Sorted by (a, b), the second number first: the order does not depend on the tree's shape.
   *pairs = S2_TAKE(arena, S2Pair, b->found_count);
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Pair *half = S2_TAKE(arena, S2Pair, b->found_count);
@@ -405,8 +419,8 @@ int s2_broadphase_pairs_brute(const S2Broadphase *b, S2Arena *arena, S2Pair **pa
 
 // ---- Query ------------------------------------------------------------------------------------
 
-static int32_t collect(const S2Broadphase *b, int32_t node, S2Box box, int32_t *found,
-                       int32_t count) {
+static int32_t tree_collect(const S2Broadphase *b, int32_t node, S2Box box, int32_t *found,
+                            int32_t count) {
   const Node *n = &b->nodes[node];
   if (!s2_box_overlap(n->box, box)) {
     return count;
@@ -415,13 +429,14 @@ static int32_t collect(const S2Broadphase *b, int32_t node, S2Box box, int32_t *
     found[count] = n->proxy;
     return count + 1;
   }
-  count = collect(b, 2 * node + 1, box, found, count);
-  return collect(b, 2 * node + 2, box, found, count);
+  count = tree_collect(b, 2 * node + 1, box, found, count);
+  return tree_collect(b, 2 * node + 2, box, found, count);
 }
 
-static void sift(int32_t *heap, int32_t root, int32_t count) {
+static void heap_sift(int32_t *heap, int32_t root, int32_t count) {
   while (2 * root + 1 < count) {
     int32_t child = 2 * root + 1;
+    // The larger child.
     child += child + 1 < count && heap[child + 1] > heap[child];
     if (heap[root] >= heap[child]) {
       return;
@@ -434,22 +449,24 @@ static void sift(int32_t *heap, int32_t root, int32_t count) {
 }
 
 static void sort_ascending(int32_t *list, int32_t count) {
+  // Heap sort: in place, and no worse for lists that are in order.
   for (int32_t root = count / 2 - 1; root >= 0; root--) {
-    sift(list, root, count);
+    heap_sift(list, root, count);
   }
   for (int32_t end = count - 1; end > 0; end--) {
     int32_t largest = list[0];
     list[0] = list[end];
     list[end] = largest;
-    sift(list, 0, end);
+    heap_sift(list, 0, end);
   }
 }
 
 void s2_broadphase_query(const S2Broadphase *b, S2Box box, S2Arena *arena, S2ProxyVisit *visit,
                          void *user) {
-  box = bounded(box);
+  // Those found come in the order of the tree; callers see them ascending.
+  box = box_bounded(box);
   int32_t *found = S2_TAKE(arena, int32_t, b->leaf_count + b->loose_count);
-  int32_t count = b->node_count > 0 ? collect(b, 0, box, found, 0) : 0;
+  int32_t count = b->node_count > 0 ? tree_collect(b, 0, box, found, 0) : 0;
   for (int32_t i = 0; i < b->loose_count; i++) {
     if (s2_box_overlap(b->boxes[b->loose[i]], box)) {
       found[count++] = b->loose[i];
@@ -498,15 +515,16 @@ void s2_broadphase_image_read(S2Broadphase *b, const void *image, size_t size) {
   assert(size >= sizeof count);
   memcpy(&count, at, sizeof count);
   assert(size == image_bytes(count));
-  grow(b, (int32_t)count);
+  broadphase_grow(b, (int32_t)count);
   size_t boxes = (size_t)count * sizeof *b->boxes;
   if (count > 0) {
     memcpy(b->boxes, at + sizeof count, boxes);
     memcpy(b->states, at + sizeof count + boxes, (size_t)count * sizeof *b->states);
   }
+  // Proxies that the image has not are gone.
   for (int32_t i = (int32_t)count; i < b->capacity; i++) {
     b->boxes[i] = EMPTY;
     b->states[i] = ABSENT;
   }
-  build(b);
+  tree_build(b);
 }

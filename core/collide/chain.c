@@ -22,7 +22,7 @@ bool s2_is_chained(const S2Shape *shape) {
   return shape->count == 2 && (shape->has_previous || shape->has_next);
 }
 
-static S2Vec2 unit(S2Vec2 from, S2Vec2 to) {
+static S2Vec2 chain_unit(S2Vec2 from, S2Vec2 to) {
   S2Vec2 along = s2_sub(to, from);
   return s2_scale(1 / s2_length(along), along);
 }
@@ -33,12 +33,13 @@ bool s2_chain_owns(const S2Shape *segment, int vertex, S2Vec2 direction, bool ag
     return true;
   }
   const S2Vec2 *v = segment->vertices;
-  S2Vec2 in = vertex == 0 ? unit(segment->previous, v[0]) : unit(v[0], v[1]);
-  S2Vec2 out = vertex == 0 ? unit(v[0], v[1]) : unit(v[1], segment->next);
+  S2Vec2 in = vertex == 0 ? chain_unit(segment->previous, v[0]) : chain_unit(v[0], v[1]);
+  S2Vec2 out = vertex == 0 ? chain_unit(v[0], v[1]) : chain_unit(v[1], segment->next);
   // Beyond the end of the first segment and before the start of the second.
   double beyond = s2_dot(direction, in);
   double before = -s2_dot(direction, out);
   double slack = ANGLE_ROUNDING;
+  // Of an edge resting on the joint: only where the chain bends towards it, with room for tilting.
   if (against_edge) {
     bool to_the_right = s2_dot(direction, s2_right(s2_add(in, out))) > 0;
     double bend = to_the_right ? s2_cross(in, out) : -s2_cross(in, out);
@@ -47,9 +48,11 @@ bool s2_chain_owns(const S2Shape *segment, int vertex, S2Vec2 direction, bool ag
     }
     slack += fmin(TILT_PART * bend, TILT_MAX);
   }
+  // Outside the cone of directions of the joint: the faces of its segments have it.
   if (beyond < -slack || before < -slack) {
     return false;
   }
+  // Within the cone one of the two segments owns the vertex.
   double past = beyond - DIVISION * before;
   return vertex == 1 ? past <= ANGLE_ROUNDING : past >= -ANGLE_ROUNDING;
 }

@@ -55,7 +55,7 @@ static double magnitude(S2Vec2 p) {
   return fabs(p.x) + fabs(p.y);
 }
 
-static bool within(double at, double length, double tolerance) {
+static bool edge_spans(double at, double length, double tolerance) {
   return at >= -tolerance && at <= length + tolerance;
 }
 
@@ -76,6 +76,7 @@ static int facing_edge(const S2Placed *placed, int support, S2Vec2 normal) {
   int count = placed->shape->count;
   int before = support > 0 ? support - 1 : count - 1;
   S2Vec2 local = s2_unrotate(placed->pose.rotation, normal);
+  // How squarely each of the two edges at the vertex faces it.
   double facing_before = s2_dot(local, s2_edge_normal(placed->shape, before));
   double facing_after = s2_dot(local, s2_edge_normal(placed->shape, support));
   return facing_before < facing_after ? before : support;
@@ -89,18 +90,21 @@ static void add_candidate(Candidates *found, Candidate candidate, double floor) 
 
 // The points between the edge of `axis` and the one facing it whose gap is at least `floor`: a
 // smaller one is not in front of its edge but behind the whole shape.
-static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis, double floor) {
+static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2Axis *axis,
+                                double floor) {
   const S2Placed *reference = reference_is_a ? &pair->a : &pair->b;
   const S2Placed *incident = reference_is_a ? &pair->b : &pair->a;
   Candidates found = {0};
   int r = axis->edge;
   Edge edge = edge_of(reference, r);
+  // Magnitudes of the coordinates that enter: rounding is a part of them.
   double size = magnitude(edge.start) + magnitude(edge.end) + 2 * magnitude(pair->b.pose.position);
+  // A circle: its centre, if it stands before the edge.
   if (incident->shape->count == 1) {
     S2Vec2 w = s2_placed_vertex(incident, 0);
     double rounding = ROUNDING * (size + magnitude(w));
     found.tolerance = rounding;
-    if (within(s2_dot(s2_sub(w, edge.start), edge.along), edge.length, rounding)) {
+    if (edge_spans(s2_dot(s2_sub(w, edge.start), edge.along), edge.length, rounding)) {
       add_candidate(&found, against_edge(reference_is_a, r, &edge, 0, w), floor);
     }
     return found;
@@ -118,13 +122,15 @@ static Candidates clip(const Pair *pair, bool reference_is_a, const S2Axis *axis
     int w_index = k == 0 ? s2_edge_end(incident->shape, i) : i;
     S2Vec2 v = k == 0 ? edge.start : edge.end;
     S2Vec2 w = k == 0 ? other.end : other.start;
+    // Places along the other's edge; how far w is beyond this end of the reference edge.
     double w_at = s2_dot(s2_sub(w, edge.start), edge.along);
     double v_at = s2_dot(s2_sub(v, other.start), other.along);
     double beyond = k == 0 ? -w_at : w_at - edge.length;
-    bool tie = fabs(beyond) <= found.tolerance && within(v_at, other.length, found.tolerance);
-    if (tie ? reference_is_a == edge_of_a : within(w_at, edge.length, rounding)) {
+    // Both stand (nearly) opposite each other: their owners decide, so that rounding does not.
+    bool tie = fabs(beyond) <= found.tolerance && edge_spans(v_at, other.length, found.tolerance);
+    if (tie ? reference_is_a == edge_of_a : edge_spans(w_at, edge.length, rounding)) {
       add_candidate(&found, against_edge(reference_is_a, r, &edge, w_index, w), floor);
-    } else if (tie || (beyond > 0 && within(v_at, other.length, rounding))) {
+    } else if (tie || (beyond > 0 && edge_spans(v_at, other.length, rounding))) {
       add_candidate(&found, against_edge(!reference_is_a, i, &other, v_index, v), floor);
     }
   }
@@ -149,18 +155,21 @@ static bool shares_vertex(const Candidate *p, const Candidate *primary) {
 
 // The closest features of the two cores, or of overlapping ones those of least translation, and
 // what else the two facing edges give. The closest come with the least gap.
-static Candidates search(const Pair *pair, const S2Axis axes[2], double separation) {
+static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double separation) {
   double margin = TIE * fmin(axes[0].length, axes[1].length);
+  // The reference is the edge of the larger separation; a's on a tie, so that it does not flicker.
   int first = axes[1].separation > axes[0].separation + margin ? 1 : 0;
   if (axes[first].edge < 0) {
     first = 1 - first;
   }
-  Candidates found = clip(pair, first == 0, &axes[first], separation);
+  Candidates found = manifold_clip(pair, first == 0, &axes[first], separation);
+  // A vertex stands before the edge at the distance of the cores: it is the closest.
   if (least_gap(&found) <= separation + found.tolerance) {
     return found;
   }
+  // Within the margin the other shape's edge may be the one.
   if (axes[1 - first].edge >= 0) {
-    Candidates second = clip(pair, first == 1, &axes[1 - first], separation);
+    Candidates second = manifold_clip(pair, first == 1, &axes[1 - first], separation);
     if (least_gap(&second) <= separation + second.tolerance) {
       return second;
     }
@@ -171,8 +180,10 @@ static Candidates search(const Pair *pair, const S2Axis axes[2], double separati
   primary.gap = s2_nearest_vertices(&pair->a, &pair->b, &primary.index_a, &primary.index_b);
   double size = magnitude(s2_placed_vertex(&pair->a, primary.index_a)) +
                 magnitude(s2_placed_vertex(&pair->b, primary.index_b));
+  // Two segments in line overlap along all normals and may be apart along their direction.
   bool apart = separation > 0 || s2_end_separation(&pair->a, &pair->b) > 0 ||
                s2_end_separation(&pair->b, &pair->a) > 0;
+  // Overlapping, or without a direction: the vertex of least translation against its edge.
   if (!apart || primary.gap <= NO_DIRECTION * size) {
     const S2Placed *reference = first == 0 ? &pair->a : &pair->b;
     const S2Placed *incident = first == 0 ? &pair->b : &pair->a;
@@ -181,6 +192,7 @@ static Candidates search(const Pair *pair, const S2Axis axes[2], double separati
     primary = against_edge(first == 0, axes[first].edge, &edge, support,
                            s2_placed_vertex(incident, support));
   }
+  // Beside it what clipping has found, unless it names a vertex twice.
   Candidates all = {.list = {primary}, .count = 1, .tolerance = found.tolerance};
   for (int k = 0; k < found.count && all.count < 2; k++) {
     if (!shares_vertex(&found.list[k], &primary)) {
@@ -220,6 +232,7 @@ S2ManifoldPoint s2_manifold_point_of(uint32_t id, const S2Shape *a, const S2Shap
 static S2ManifoldPoint point_of(const Pair *pair, const Candidate *candidate) {
   S2ManifoldPoint point = of_features(candidate->feature, candidate->index_a, candidate->index_b,
                                       pair->a.shape, pair->b.shape);
+  // The normal between two vertices points from b to a.
   if (point.feature == S2_VERTEX_VERTEX) {
     S2Vec2 from_b = s2_sub(s2_placed_vertex(&pair->a, candidate->index_a),
                            s2_placed_vertex(&pair->b, candidate->index_b));
@@ -230,11 +243,12 @@ static S2ManifoldPoint point_of(const Pair *pair, const Candidate *candidate) {
   return point;
 }
 
-static void place(S2ManifoldPoint *point, const Pair *pair) {
+static void manifold_place(S2ManifoldPoint *point, const Pair *pair) {
   S2Vec2 pa = s2_pose_point(pair->a.pose, point->local_a);
   S2Vec2 pb = s2_pose_point(pair->b.pose, point->local_b);
   double ra = pair->a.shape->radius;
   double rb = pair->b.shape->radius;
+  // Vertices have the direction between them (if they do not coincide), edges their normal.
   S2Vec2 from_b = s2_sub(pa, pb);
   if (point->feature == S2_VERTEX_VERTEX) {
     double distance = s2_length(from_b);
@@ -264,13 +278,14 @@ static Pair pair_of(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose po
 void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose pose_a,
                               const S2Shape *b, S2Pose pose_b) {
   Pair pair = pair_of(a, pose_a, b, pose_b);
-  place(point, &pair);
+  manifold_place(point, &pair);
 }
 
 // ---- Chains -----------------------------------------------------------------------------------
 
 // Whether the vertex stands before the edge or beyond an end that is no joint.
 static bool before_edge(const S2Placed *segment, int edge, S2Vec2 vertex, double tolerance) {
+  // The edge's sides run in opposite directions: which end is a joint depends on the side.
   Edge e = edge_of(segment, edge);
   double at = s2_dot(s2_sub(vertex, e.start), e.along);
   bool joint_at_start = edge == 0 ? segment->shape->has_previous : segment->shape->has_next;
@@ -285,9 +300,11 @@ static bool owned_by(const S2Placed *segment, bool segment_is_a, const S2Placed 
   }
   int index = segment_is_a ? candidate->index_a : candidate->index_b;
   int other_index = segment_is_a ? candidate->index_b : candidate->index_a;
+  // A vertex before an edge of the chain belongs to the segment that it stands before.
   if (candidate->feature == (segment_is_a ? S2_EDGE_A : S2_EDGE_B)) {
     return before_edge(segment, index, s2_placed_vertex(other, other_index), tolerance);
   }
+  // A vertex of the chain: to the segment whose share of the cone has the other's direction.
   S2Vec2 outward = s2_unrotate(segment->pose.rotation, segment_is_a ? s2_neg(normal) : normal);
   return s2_chain_owns(segment->shape, index, outward, candidate->feature != S2_VERTEX_VERTEX);
 }
@@ -301,7 +318,7 @@ static bool add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *
   for (int k = 0; k < found->count; k++) {
     const Candidate *candidate = &found->list[k];
     S2ManifoldPoint point = point_of(pair, candidate);
-    place(&point, pair);
+    manifold_place(&point, pair);
     bool owned = owned_by(&pair->a, true, &pair->b, candidate, point.normal, found->tolerance) &&
                  owned_by(&pair->b, false, &pair->a, candidate, point.normal, found->tolerance);
     if (!owned) {
@@ -317,17 +334,19 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
                 S2Manifold *manifold) {
   manifold->count = 0;
   Pair pair = pair_of(a, pose_a, b, pose_b);
+  // Two circles: one vertex each.
   if (a->count == 1 && b->count == 1) {
     Candidates found = {.list = {{.feature = S2_VERTEX_VERTEX}}, .count = 1};
     add_owned(manifold, &pair, &found, reach);
     return;
   }
+  // Separated by more than `reach` along an edge's normal: no points.
   S2Axis axes[2] = {s2_separation(&pair.a, &pair.b), s2_separation(&pair.b, &pair.a)};
   double separation = fmax(axes[0].separation, axes[1].separation);
   if (separation == -INFINITY || separation - a->radius - b->radius > reach) {
     return; // the former when a pose is not a number
   }
-  Candidates found = search(&pair, axes, separation);
+  Candidates found = manifold_search(&pair, axes, separation);
   bool dropped = add_owned(manifold, &pair, &found, reach);
   if (dropped) {
     // The closest features belong to the neighbour, but this segment may still carry a vertex of
@@ -335,7 +354,7 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
     bool chain_is_a = s2_is_chained(a);
     manifold->count = 0;
     double floor = separation > 0 ? separation : -INFINITY;
-    found = clip(&pair, chain_is_a, &axes[chain_is_a ? 0 : 1], floor);
+    found = manifold_clip(&pair, chain_is_a, &axes[chain_is_a ? 0 : 1], floor);
     add_owned(manifold, &pair, &found, reach);
   }
 }
