@@ -21,18 +21,20 @@ static double most(double a, double b) {
   return a > b ? a : b;
 }
 
-static S2Box join(S2Box a, S2Box b) {
+static S2Box box_join(S2Box a, S2Box b) {
   return (S2Box){{least(a.lo.x, b.lo.x), least(a.lo.y, b.lo.y)},
                  {most(a.hi.x, b.hi.x), most(a.hi.y, b.hi.y)}};
 }
 
 // Is cross(along, v - p) below 0 for all v of the box?
-static bool below(S2Box box, S2Vec2 p, S2Vec2 along) {
+static bool box_below(S2Box box, S2Vec2 p, S2Vec2 along) {
   if (is_empty(box)) {
     return true;
   }
+  // The corner of the box where the cross product is largest.
   double x = (along.y > 0 ? box.lo.x : box.hi.x) - p.x,
          y = (along.x > 0 ? box.hi.y : box.lo.y) - p.y;
+  // A corner counts as on the line when the product is within the rounding of its terms.
   double far_x = most(fabs(box.lo.x - p.x), fabs(box.hi.x - p.x));
   double far_y = most(fabs(box.lo.y - p.y), fabs(box.hi.y - p.y));
   double close = CLOSE * (fabs(along.x) + fabs(along.y)) * (far_x + far_y);
@@ -40,14 +42,15 @@ static bool below(S2Box box, S2Vec2 p, S2Vec2 along) {
 }
 
 bool s2_box_right_of(S2Box box, S2Vec2 p, S2Vec2 q) {
-  return below(box, p, s2_sub(q, p));
+  return box_below(box, p, s2_sub(q, p));
 }
 
 bool s2_box_left_of(S2Box box, S2Vec2 p, S2Vec2 q) {
-  return below(box, p, s2_sub(p, q));
+  return box_below(box, p, s2_sub(p, q));
 }
 
 S2BoxTree s2_box_tree(S2Arena *arena, int count) {
+  // A heap of 2^k leaves, node 1 the root; the leaves without an item stay empty.
   S2BoxTree tree = {.leaves = 1};
   while (tree.leaves < count) {
     tree.leaves *= 2;
@@ -61,14 +64,15 @@ S2BoxTree s2_box_tree(S2Arena *arena, int count) {
 
 void s2_box_tree_build(S2BoxTree *tree) {
   for (int k = tree->leaves - 1; k > 0; k--) {
-    tree->box[k] = join(tree->box[2 * k], tree->box[2 * k + 1]);
+    tree->box[k] = box_join(tree->box[2 * k], tree->box[2 * k + 1]);
   }
 }
 
 void s2_box_tree_remove(S2BoxTree *tree, int item) {
+  // Boxes above the leaf shrink to what is left.
   int k = tree->leaves + item;
   tree->box[k] = EMPTY;
   for (k /= 2; k > 0; k /= 2) {
-    tree->box[k] = join(tree->box[2 * k], tree->box[2 * k + 1]);
+    tree->box[k] = box_join(tree->box[2 * k], tree->box[2 * k + 1]);
   }
 }

@@ -21,6 +21,7 @@ static S2Vec2 point_of(const Ears *ears, int edge) {
 }
 
 static void set_diagonal(Ears *ears, int vertex, double value) {
+  // Up the tree: each node holds the least square of its two.
   int k = ears->left.leaves + vertex;
   ears->diagonal[k] = value;
   for (k /= 2; k > 0; k /= 2) {
@@ -30,6 +31,7 @@ static void set_diagonal(Ears *ears, int vertex, double value) {
 
 // Of the shortest among vertices from `from` on, the first; the tree has one.
 static int first_of(const Ears *ears, double value, int from, int k, int lo, int width) {
+  // Nothing from `from` on, or nothing as short, below this node.
   if (lo + width <= from || !(ears->diagonal[k] <= value)) {
     return NOBODY;
   }
@@ -41,7 +43,8 @@ static int first_of(const Ears *ears, double value, int from, int k, int lo, int
 }
 
 // The shortest candidate, the first of equals around the outline from `start`.
-static int shortest(const Ears *ears, int start) {
+static int ears_shortest(const Ears *ears, int start) {
+  // The root holds the least; candidates before `start` come last.
   double value = ears->diagonal[1];
   if (!(value < INFINITY)) {
     return NOBODY;
@@ -55,6 +58,7 @@ static int shortest(const Ears *ears, int start) {
 static void wait_for(Ears *ears, int vertex, int other) {
   int next = ears->first_waiting[other];
   ears->waits_for[vertex] = other;
+  // To the front of the list of those that wait for `other`.
   ears->next_waiting[vertex] = next;
   ears->previous_waiting[vertex] = NOBODY;
   if (next != NOBODY) {
@@ -80,6 +84,7 @@ static void wait_no_more(Ears *ears, int vertex) {
 static void make_candidate(Ears *ears, int vertex) {
   const S2HalfEdge *e = ears->mesh->edges;
   int at = ears->half[vertex];
+  // The shorter the diagonal, the earlier its turn: the triangles come out less slender.
   wait_no_more(ears, vertex);
   set_diagonal(ears, vertex,
                s2_length2(s2_sub(point_of(ears, e[at].next), point_of(ears, e[at].previous))));
@@ -100,6 +105,7 @@ static bool in_triangle(const Corner *corner, S2Vec2 v) {
 // A vertex in the triangle of a corner that is none of its own; NOBODY.
 static int find_within(const Ears *ears, const Corner *corner, int k, int lo, int width) {
   S2Box box = ears->left.box[k];
+  // Boxes outside the triangle, beyond one of its sides, are left out.
   if (s2_box_right_of(box, corner->p, corner->q) || s2_box_right_of(box, corner->q, corner->r) ||
       s2_box_right_of(box, corner->r, corner->p)) {
     return NOBODY;
@@ -116,6 +122,7 @@ static int find_within(const Ears *ears, const Corner *corner, int k, int lo, in
 // candidate any more.
 static bool is_ear(Ears *ears, int vertex) {
   const S2HalfEdge *e = ears->mesh->edges;
+  // A corner turns to the left and holds no other vertex, or it is no ear.
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
   Corner corner = {
       point_of(ears, before), point_of(ears, at), point_of(ears, after), e[before].origin, vertex,
@@ -125,6 +132,7 @@ static bool is_ear(Ears *ears, int vertex) {
   if (turns && other == NOBODY) {
     return true;
   }
+  // Not asked again until something near changes; a vertex in the way wakes it when cut off.
   set_diagonal(ears, vertex, INFINITY);
   if (other != NOBODY) {
     wait_for(ears, vertex, other);
@@ -133,7 +141,7 @@ static bool is_ear(Ears *ears, int vertex) {
 }
 
 // When rounding leaves no ear (what remains is flat): the corner that turns most to the left.
-static int sharpest(const Ears *ears, int start) {
+static int ears_sharpest(const Ears *ears, int start) {
   const S2HalfEdge *e = ears->mesh->edges;
   int found = ears->half[start], at = found;
   double most = -INFINITY;
@@ -149,13 +157,14 @@ static int sharpest(const Ears *ears, int start) {
   return e[found].origin;
 }
 
-static int choose(Ears *ears, int start) {
-  for (int vertex = shortest(ears, start); vertex != NOBODY; vertex = shortest(ears, start)) {
+static int ears_choose(Ears *ears, int start) {
+  for (int vertex = ears_shortest(ears, start); vertex != NOBODY;
+       vertex = ears_shortest(ears, start)) {
     if (is_ear(ears, vertex)) {
       return vertex;
     }
   }
-  return sharpest(ears, start);
+  return ears_sharpest(ears, start);
 }
 
 // ---- Cutting ----------------------------------------------------------------------------------
@@ -168,7 +177,8 @@ static int *numbers(S2Arena *arena, int count, int value) {
   return list;
 }
 
-static Ears begin(S2Mesh *mesh, int count, S2Arena *arena) {
+static Ears ears_begin(S2Mesh *mesh, int count, S2Arena *arena) {
+  // Nobody waits, and no diagonal is known yet.
   Ears ears = {.mesh = mesh,
                .count = count,
                .half = S2_TAKE(arena, int, count),
@@ -181,6 +191,7 @@ static Ears begin(S2Mesh *mesh, int count, S2Arena *arena) {
   for (int k = 0; k < 2 * ears.left.leaves; k++) {
     ears.diagonal[k] = INFINITY;
   }
+  // The outline counter-clockwise: half-edge i leaves vertex i.
   for (int i = 0; i < count; i++) {
     mesh->edges[i] = (S2HalfEdge){i, (i + 1) % count, (i + count - 1) % count, -1};
     ears.half[i] = i;
@@ -188,6 +199,7 @@ static Ears begin(S2Mesh *mesh, int count, S2Arena *arena) {
   }
   mesh->count = count;
   s2_box_tree_build(&ears.left);
+  // At first all corners are candidates; each is asked when its turn comes.
   for (int i = 0; i < count; i++) {
     make_candidate(&ears, i);
   }
@@ -195,12 +207,13 @@ static Ears begin(S2Mesh *mesh, int count, S2Arena *arena) {
 }
 
 // Takes the corner at a vertex off; returns the vertex before it.
-static int cut(Ears *ears, int vertex) {
+static int ears_cut(Ears *ears, int vertex) {
   S2Mesh *mesh = ears->mesh;
   S2HalfEdge *e = mesh->edges;
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
   int inner = mesh->count; // closes the ear
   int outer = inner + 1;   // takes the ear's place in the remaining outline
+  // The diagonal's two half-edges are twins: one closes the triangle, one the rest.
   e[inner] = (S2HalfEdge){e[after].origin, before, at, outer};
   e[outer] = (S2HalfEdge){e[before].origin, after, e[before].previous, inner};
   e[e[before].previous].next = outer;
@@ -208,11 +221,13 @@ static int cut(Ears *ears, int vertex) {
   e[at].next = inner;
   e[before].previous = inner;
   mesh->count += 2;
+  // The vertex is gone from all trees and lists.
   int start = e[outer].origin;
   ears->half[start] = outer;
   set_diagonal(ears, vertex, INFINITY);
   wait_no_more(ears, vertex);
   s2_box_tree_remove(&ears->left, vertex);
+  // Those that it was in the way of, and its two neighbours, may be ears now.
   while (ears->first_waiting[vertex] != NOBODY) {
     make_candidate(ears, ears->first_waiting[vertex]);
   }
@@ -222,9 +237,10 @@ static int cut(Ears *ears, int vertex) {
 }
 
 void s2_triangulate(S2Mesh *mesh, int count, S2Arena *arena) {
-  Ears ears = begin(mesh, count, arena);
+  Ears ears = ears_begin(mesh, count, arena);
   int start = 0;
+  // What is left at last is a triangle itself.
   for (int left = count; left > 3; left--) {
-    start = cut(&ears, choose(&ears, start));
+    start = ears_cut(&ears, ears_choose(&ears, start));
   }
 }

@@ -7,53 +7,56 @@
 // A hull thinner than this part of its length is a line.
 static const double THIN = 1e-9;
 
-static bool precedes(S2Vec2 p, S2Vec2 q) {
+static bool hull_precedes(S2Vec2 p, S2Vec2 q) {
   return p.x < q.x || (p.x == q.x && p.y < q.y);
 }
 
-static void swap(S2Vec2 *p, S2Vec2 *q) {
+static void hull_swap(S2Vec2 *p, S2Vec2 *q) {
   S2Vec2 kept = *p;
   *p = *q;
   *q = kept;
 }
 
 // Heap sort: in place, no recursion, and no heap memory (the C library's qsort may take some).
-static void sift(S2Vec2 *points, int root, int count, bool ascending) {
+static void hull_sift(S2Vec2 *points, int root, int count, bool ascending) {
+  // Sinks the root until its children are not larger (or smaller, for the other order).
   while (2 * root + 1 < count) {
     int child = 2 * root + 1;
-    if (child + 1 < count && precedes(points[child], points[child + 1]) == ascending) {
+    if (child + 1 < count && hull_precedes(points[child], points[child + 1]) == ascending) {
       child += 1;
     }
-    if (precedes(points[root], points[child]) != ascending) {
+    if (hull_precedes(points[root], points[child]) != ascending) {
       return;
     }
-    swap(&points[root], &points[child]);
+    hull_swap(&points[root], &points[child]);
     root = child;
   }
 }
 
-static void sort(S2Vec2 *points, int count, bool ascending) {
+static void hull_sort(S2Vec2 *points, int count, bool ascending) {
+  // A heap first, then its top behind the shrinking rest.
   for (int root = count / 2 - 1; root >= 0; root--) {
-    sift(points, root, count, ascending);
+    hull_sift(points, root, count, ascending);
   }
   for (int end = count - 1; end > 0; end--) {
-    swap(&points[0], &points[end]);
-    sift(points, 0, end, ascending);
+    hull_swap(&points[0], &points[end]);
+    hull_sift(points, 0, end, ascending);
   }
 }
 
-static double turn(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
+static double hull_turn(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return s2_cross(s2_sub(q, p), s2_sub(r, p));
 }
 
 // Scans points[from..count), already sorted, onto the hull in points[0..size): points that turn out
 // to lie inside are swapped behind it. Never drops below `base` hull points. Returns the new size.
-static int scan(S2Vec2 *points, int size, int base, int from, int count) {
+static int hull_scan(S2Vec2 *points, int size, int base, int from, int count) {
   for (int i = from; i < count; i++) {
-    while (size > base && turn(points[size - 2], points[size - 1], points[i]) <= 0) {
+    // Drops hull points at which the way to the new one turns right or goes straight on.
+    while (size > base && hull_turn(points[size - 2], points[size - 1], points[i]) <= 0) {
       size -= 1;
     }
-    swap(&points[size], &points[i]);
+    hull_swap(&points[size], &points[i]);
     size += 1;
   }
   return size;
@@ -65,21 +68,25 @@ int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull) {
   for (int i = 0; i < count; i++) {
     hull[i] = points[i];
   }
-  sort(hull, count, true);
+  // Sorted by x, then y; without duplicates.
+  hull_sort(hull, count, true);
   for (int i = 0; i < count; i++) {
-    if (distinct == 0 || precedes(hull[distinct - 1], hull[i])) {
+    if (distinct == 0 || hull_precedes(hull[distinct - 1], hull[i])) {
       hull[distinct++] = hull[i];
     }
   }
   if (distinct < 3) {
     return distinct;
   }
-  int lower = scan(hull, 1, 1, 1, distinct);
-  sort(hull + lower, distinct - lower, false);
-  int size = scan(hull, lower, lower, lower, distinct);
-  while (size > lower && turn(hull[size - 2], hull[size - 1], hull[0]) <= 0) {
+  // The lower hull from left to right, then the upper one back over what is left.
+  int lower = hull_scan(hull, 1, 1, 1, distinct);
+  hull_sort(hull + lower, distinct - lower, false);
+  int size = hull_scan(hull, lower, lower, lower, distinct);
+  // The upper end closes at the first point: what turns right there goes, too.
+  while (size > lower && hull_turn(hull[size - 2], hull[size - 1], hull[0]) <= 0) {
     size -= 1;
   }
+  // Near lines would make polygons without thickness: they become segments between the extremes.
   S2Vec2 left = hull[0];
   S2Vec2 right = hull[lower - 1];
   size = s2_outline_straighten(hull, size);

@@ -13,6 +13,7 @@ typedef struct Moments {
 
 // Triangle of the reference point with an edge p -> q.
 static void add_triangle(Moments *sum, S2Vec2 p, S2Vec2 q) {
+  // First moment area (p + q)/3, polar moment area (p.p + p.q + q.q)/6.
   double twice = s2_cross(p, q);
   sum->area += twice / 2;
   sum->first = s2_add_scaled(sum->first, twice / 6, s2_add(p, q));
@@ -21,6 +22,7 @@ static void add_triangle(Moments *sum, S2Vec2 p, S2Vec2 q) {
 
 // Rectangle of height `radius` standing on the edge p -> q.
 static void add_strip(Moments *sum, S2Vec2 p, S2Vec2 q, S2Vec2 normal, double radius) {
+  // About its middle the polar moment is area (a^2 + b^2)/12; Steiner's term moves it.
   double length = s2_length(s2_sub(q, p));
   double area = length * radius;
   S2Vec2 middle = s2_add_scaled(s2_scale(0.5, s2_add(p, q)), radius / 2, normal);
@@ -33,6 +35,7 @@ static void add_strip(Moments *sum, S2Vec2 p, S2Vec2 q, S2Vec2 normal, double ra
 // integral of the unit vector over the angle is right(to) - right(from).
 static void add_sector(Moments *sum, S2Vec2 vertex, S2Vec2 from, S2Vec2 to, double angle,
                        double radius) {
+  // About the vertex the first moment is r^3/3 (right(to) - right(from)), the polar one area r^2/2.
   double area = angle * radius * radius / 2;
   S2Vec2 about_vertex =
       s2_scale(radius * radius * radius / 3, s2_sub(s2_right(to), s2_right(from)));
@@ -54,10 +57,12 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
     reference = s2_add_scaled(reference, 1.0 / n, shape->vertices[i]);
   }
   Moments sum = {0};
+  // A circle is one sector all around.
   if (n == 1) {
     S2Vec2 any = {1, 0};
     add_sector(&sum, s2_sub(shape->vertices[0], reference), any, any, 2 * PI, shape->radius);
   }
+  // The core by triangles about the reference, the rounding by strips and sectors.
   for (int i = 0; n > 1 && i < n; i++) {
     S2Vec2 p = s2_sub(shape->vertices[i], reference);
     S2Vec2 q = s2_sub(shape->vertices[(i + 1) % n], reference);
@@ -72,6 +77,7 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
   if (!(sum.area > 0)) {
     return (S2MassProperties){.centre = reference};
   }
+  // From the reference to the centroid, by Steiner's theorem.
   S2Vec2 centre = s2_scale(1 / sum.area, sum.first);
   return (S2MassProperties){
       .area = sum.area,

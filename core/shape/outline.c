@@ -7,7 +7,7 @@
 // asks for, so that what is left passes it.
 static const double IN_LINE_SINE = 1e-8;
 
-static bool turns(S2Vec2 before, S2Vec2 vertex, S2Vec2 after) {
+static bool outline_turns(S2Vec2 before, S2Vec2 vertex, S2Vec2 after) {
   S2Vec2 in = s2_sub(vertex, before);
   S2Vec2 out = s2_sub(after, vertex);
   return fabs(s2_cross(in, out)) > IN_LINE_SINE * s2_length(in) * s2_length(out);
@@ -16,10 +16,11 @@ static bool turns(S2Vec2 before, S2Vec2 vertex, S2Vec2 after) {
 // One round, from the first vertex to the last, each against what is left of those before it.
 static int straighten_once(S2Vec2 *vertices, int count) {
   int kept = 0, i = 0;
+  // At least three are kept, however straight it is.
   for (; i < count && kept + count - i >= 3; i++) {
     S2Vec2 before = vertices[kept > 0 ? kept - 1 : count - 1];
     S2Vec2 after = vertices[i + 1 < count ? i + 1 : 0]; // the first that is left
-    if (turns(before, vertices[i], after)) {
+    if (outline_turns(before, vertices[i], after)) {
       vertices[kept++] = vertices[i];
     }
   }

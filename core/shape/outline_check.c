@@ -15,24 +15,26 @@ double s2_corner_sine(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
 int s2_side(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   S2Vec2 along = s2_sub(q, p);
   S2Vec2 to = s2_sub(r, p);
+  // Twice the area of the triangle; within the rounding of its products it is 0.
   double turn = s2_cross(along, to);
   double rounding = 8 * 0x1p-52 * (fabs(along.x * to.y) + fabs(along.y * to.x));
   return (turn > rounding) - (turn < -rounding);
 }
 
-static bool between(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
+static bool box_between(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return fmin(p.x, q.x) <= r.x && r.x <= fmax(p.x, q.x) && fmin(p.y, q.y) <= r.y &&
          r.y <= fmax(p.y, q.y);
 }
 
 static bool segments_meet(S2Vec2 p, S2Vec2 q, S2Vec2 r, S2Vec2 s) {
+  // On either side of each other's line: they cross. Else one end lies on the other segment.
   int r_side = s2_side(p, q, r), s_side = s2_side(p, q, s);
   int p_side = s2_side(r, s, p), q_side = s2_side(r, s, q);
   if (r_side * s_side < 0 && p_side * q_side < 0) {
     return true;
   }
-  return (r_side == 0 && between(p, q, r)) || (s_side == 0 && between(p, q, s)) ||
-         (p_side == 0 && between(r, s, p)) || (q_side == 0 && between(r, s, q));
+  return (r_side == 0 && box_between(p, q, r)) || (s_side == 0 && box_between(p, q, s)) ||
+         (p_side == 0 && box_between(r, s, p)) || (q_side == 0 && box_between(r, s, q));
 }
 
 typedef struct Numbered {
@@ -49,11 +51,13 @@ static int by_place(const void *a, const void *b) {
 
 // The first vertex that comes again, and where it does first.
 static bool find_repeated(const S2Vec2 *points, int count, S2Arena *arena, int *first, int *again) {
+  // Sorted by place, equal points are side by side.
   Numbered *sorted = S2_TAKE(arena, Numbered, count);
   for (int i = 0; i < count; i++) {
     sorted[i] = (Numbered){points[i], i};
   }
   qsort(sorted, (size_t)count, sizeof *sorted, by_place);
+  // The earliest pair, whatever the order of sorting.
   *first = count;
   for (int i = 0; i + 1 < count; i++) {
     bool same =
@@ -66,10 +70,11 @@ static bool find_repeated(const S2Vec2 *points, int count, S2Arena *arena, int *
   return *first < count;
 }
 
-static S2Status check_points(const S2Vec2 *points, int count, S2Arena *arena) {
+static S2Status outline_check_points(const S2Vec2 *points, int count, S2Arena *arena) {
   if (count < 3) {
     return s2_error(S2_INVALID, "a polygon has %d vertices; it needs at least 3", count);
   }
+  // Coordinates, points that come again, and whether there is any turn at all.
   for (int i = 0; i < count; i++) {
     S2Vec2 p = points[i];
     if (!(fabs(p.x) <= S2_SHAPE_MAX_SIZE && fabs(p.y) <= S2_SHAPE_MAX_SIZE)) {
@@ -112,6 +117,7 @@ static bool edges_meet(const Edges *edges, int i, int j) {
 // The first edge after i and its neighbour, below node k of items lo .. lo + width - 1, that meets
 // edge i; `count` when there is none.
 static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, int width) {
+  // Nothing below: earlier edges, boxes apart, or all on one side of the edge's line.
   const S2Box *at = &edges->tree.box[k];
   S2Vec2 p = edges->points[i], q = edge_end(edges, i);
   if (lo + width <= i + 2 || lo >= edges->count || !s2_box_overlap(*at, box) ||
@@ -119,6 +125,7 @@ static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, in
     return edges->count;
   }
   if (width == 1) {
+    // The last edge and the first share a vertex.
     bool neighbour = i == 0 && lo + 1 == edges->count;
     return !neighbour && edges_meet(edges, i, lo) ? lo : edges->count;
   }
@@ -127,7 +134,8 @@ static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, in
   return found < edges->count ? found : first_meeting(edges, i, box, 2 * k + 1, lo + half, half);
 }
 
-static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
+static S2Status outline_check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
+  // A tree of the edges' boxes: each edge meets few of them.
   Edges edges = {points, count, s2_box_tree(arena, count)};
   for (int i = 0; i < count; i++) {
     S2Vec2 p = points[i], q = edge_end(&edges, i);
@@ -136,6 +144,7 @@ static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
   }
   s2_box_tree_build(&edges.tree);
   for (int i = 0; i < count; i++) {
+    // Neighbours share a vertex; they may only not fold back on each other.
     int i_next = (i + 1) % count;
     S2Vec2 p = points[i], q = points[i_next], r = points[(i + 2) % count];
     if (s2_side(p, q, r) == 0 && s2_dot(s2_sub(q, p), s2_sub(r, q)) < 0) {
@@ -152,6 +161,6 @@ static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
 }
 
 S2Status s2_outline_check(const S2Vec2 *points, int count, S2Arena *arena) {
-  S2_TRY(check_points(points, count, arena));
-  return check_simple(points, count, arena);
+  S2_TRY(outline_check_points(points, count, arena));
+  return outline_check_simple(points, count, arena);
 }

@@ -27,6 +27,7 @@ static S2Status check_vertices(const S2Shape *shape) {
                       v.x, v.y, S2_SHAPE_MAX_SIZE);
     }
   }
+  // Neighbouring vertices, the last and the first too (a segment has just one edge twice).
   for (int i = 0; shape->count > 1 && i < shape->count; i++) {
     int j = (i + 1) % shape->count;
     double length = s2_length(s2_sub(shape->vertices[j], shape->vertices[i]));
@@ -41,6 +42,7 @@ static S2Status check_vertices(const S2Shape *shape) {
 static S2Status check_convex(const S2Shape *shape) {
   int n = shape->count;
   double turned = 0;
+  // Left turns all the way, which add up to one full turn.
   for (int i = 0; i < n; i++) {
     int middle = (i + 1) % n;
     S2Vec2 in = s2_sub(shape->vertices[middle], shape->vertices[i]);
@@ -91,6 +93,7 @@ static S2Status check_neighbour(S2Vec2 neighbour, S2Vec2 end, const char *name) 
 }
 
 S2Status s2_shape_check(const S2Shape *shape) {
+  // Ranges of numbers first: messages name what is out of them.
   if (shape->count < 1 || shape->count > MAX_VERTICES) {
     return s2_error(S2_INVALID, "a shape has %d vertices; it must have 1 to %d", shape->count,
                     MAX_VERTICES);
@@ -103,6 +106,7 @@ S2Status s2_shape_check(const S2Shape *shape) {
     return s2_error(S2_INVALID, "radius is %g; that of a circle must be at least %g m",
                     shape->radius, S2_SHAPE_MIN_SIZE);
   }
+  // Vertices, then what only polygons, and only segments of chains, have to meet.
   S2_TRY(check_vertices(shape));
   if (shape->count > 2) {
     S2_TRY(check_convex(shape));
@@ -130,6 +134,7 @@ double s2_shape_reach(const S2Shape *shape) {
 S2Box s2_shape_box(const S2Shape *shape, S2Pose pose) {
   S2Vec2 first = s2_rotate(pose.rotation, shape->vertices[0]);
   S2Box box = {first, first};
+  // The core's box about the position, where it keeps its digits; then the radius and the position.
   for (int i = 1; i < shape->count; i++) {
     S2Vec2 v = s2_rotate(pose.rotation, shape->vertices[i]);
     // Not fmin and fmax, which are calls.
@@ -148,6 +153,7 @@ bool s2_shape_contains(const S2Shape *shape, S2Pose pose, S2Vec2 point) {
   if (shape->count == 1) {
     return s2_length2(s2_sub(p, shape->vertices[0])) <= radius2;
   }
+  // Inside the core, or within the radius of one of its edges.
   bool inside = shape->count > 2;
   double nearest2 = INFINITY;
   for (int i = 0; i < shape->count; i++) {
@@ -155,6 +161,7 @@ bool s2_shape_contains(const S2Shape *shape, S2Pose pose, S2Vec2 point) {
     S2Vec2 along = s2_sub(shape->vertices[(i + 1) % shape->count], start);
     S2Vec2 to = s2_sub(p, start);
     inside = inside && s2_cross(along, to) >= 0;
+    // The nearest point of the edge: its place along it, cut off at the ends.
     double t = fmin(fmax(s2_dot(to, along) / s2_length2(along), 0), 1);
     nearest2 = fmin(nearest2, s2_length2(s2_sub(to, s2_scale(t, along))));
   }
