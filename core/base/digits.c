@@ -78,13 +78,16 @@ static uint64_t upper(Product product) {
 
 // 10^power, the last two bits in doubt.
 static Power power_of_ten(int power) {
+  // 10^power = near * far: near powers are exact in 128 bits, far ones are rounded to them.
   int far = (power + APART * -LOWEST) / APART, near = power - APART * (far + LOWEST);
   const Power *a = &near_powers[near], *b = &far_powers[far];
+  // The upper 128 bits of the product of two 128-bit numbers, by four products of 64 bits.
   Product high = (Product)a->high * b->high;
   Product middle = (Product)upper((Product)a->low * b->low) +
                    (uint64_t)((Product)a->high * b->low) + (uint64_t)((Product)a->low * b->high);
   high +=
       upper(middle) + upper((Product)a->high * b->low) + (Product)upper((Product)a->low * b->high);
+  // The highest bit is set again after the product of two numbers in [1/2, 1).
   int exponent = a->exponent + b->exponent + 128;
   uint64_t low = (uint64_t)high;
   if (upper(high) >> 63 == 0) {
@@ -100,15 +103,17 @@ typedef struct Scaled {
 
 // mantissa 2^exponent 10^power, which is below 2^61 and not below 2^49; the highest bit of the
 // mantissa is set.
-static Scaled scale(uint64_t mantissa, int exponent, int power) {
+static Scaled digits_scale(uint64_t mantissa, int exponent, int power) {
+  // The upper 128 bits of mantissa times ten, split at the point.
   Power ten = power_of_ten(power);
   Product high = (Product)mantissa * ten.high + upper((Product)mantissa * ten.low);
   int shift = -(exponent + ten.exponent) - 128;
   return (Scaled){upper(high) >> shift, upper(high) << (64 - shift) | (uint64_t)high >> shift};
 }
 
-// The digits of a finite positive number and the power of ten of the first. False: not to be told.
+// The digits of a finite positive number and the power of ten of the first. False: unknown.
 static bool find_digits(double value, uint64_t *digits, int *power) {
+  // value = mantissa 2^exponent, the mantissa's highest bit set; subnormal ones have no hidden bit.
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
   int exponent = (int)(bits >> 52);
@@ -120,17 +125,20 @@ static bool find_digits(double value, uint64_t *digits, int *power) {
   exponent -= 1075 + zeros;
   // log10(2) is 78913 / 2^18 as far as matters here. The first digit may be one place higher.
   *power = (((exponent + 63) * 78913 + (BIAS << 18)) >> 18) - BIAS;
-  Scaled number = scale(mantissa, exponent, DIGITS - 1 - *power);
+  Scaled number = digits_scale(mantissa, exponent, DIGITS - 1 - *power);
+  // One digit too many: the estimate of the power was one short.
   if (number.whole >= 10 * TEN_16) {
     *power += 1;
     number.fraction = number.whole % 10 * (UINT64_MAX / 10) + number.fraction / 10;
     number.whole /= 10;
   }
+  // To the nearest; a carry out of 99..9 makes one more digit.
   *digits = number.whole + (number.fraction >> 63);
   if (*digits == 10 * TEN_16) {
     *power += 1;
     *digits = TEN_16;
   }
+  // Too near one half to tell which way it rounds.
   uint64_t past_half = number.fraction - (UINT64_C(1) << 63) + DOUBT;
   return past_half > 2 * DOUBT;
 }
@@ -200,15 +208,18 @@ static void prefer_few_digits(double value, uint64_t *digits, int *first) {
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   enum { LARGEST = sizeof tens / sizeof *tens - 1, FEW = 15, CUT = 100 }; // CUT: of 17 digits
+  // Rounded to 15 digits; zeros at their end go where the power of ten would be too large else.
   uint64_t few = (*digits + CUT / 2) / CUT, shortest = few;
   int power = *first - (FEW - 1);
   while (power < -LARGEST && shortest % 10 == 0) {
     shortest /= 10;
     power++;
   }
+  // Only quotients by these powers are rounded once.
   if (power < -LARGEST || power > 0) {
     return;
   }
+  // It reads back the same: these digits will do.
   double read = (double)shortest / tens[-power];
   if (read == value) {
     bool carried = few * CUT == 10 * TEN_16;
@@ -221,11 +232,13 @@ size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
   char digits[DIGITS], *at = text;
   uint64_t number = 0;
   int first = 0, count = DIGITS;
+  // Zeros keep their sign, as they read back.
   if (value == 0) {
     bool minus = signbit(value) != 0;
     memcpy(text, minus ? "-0" : "0", minus ? 3 : 2);
     return minus ? 2 : 1;
   }
+  // What is not finite, and what the 128 bits do not decide, is for printf.
   if (!isfinite(value) || !find_digits(fabs(value), &number, &first)) {
     return s2_number_printed(text, value);
   }

@@ -7,7 +7,7 @@ static unsigned char *start_of(void *at, S2LinePlace line) {
 }
 
 // The items in `capacity` places, `before` of them in front; the old memory is given back.
-static void *moved(void *at, S2LinePlace line, int capacity, int before) {
+static void *line_moved(void *at, S2LinePlace line, int capacity, int before) {
   unsigned char *fresh = s2_memory_take((size_t)capacity * line.item);
   unsigned char *to = fresh + (size_t)before * line.item;
   if (*line.count > 0) {
@@ -28,8 +28,9 @@ void *s2_line_reserved(void *at, S2LinePlace line, int wanted) {
   while (capacity < wanted + wanted / 2) {
     capacity *= 2;
   }
+  // Larger memory, or the room in front given to the end.
   if (capacity > *line.capacity) {
-    return moved(at, line, capacity, 0);
+    return line_moved(at, line, capacity, 0);
   }
   unsigned char *start = start_of(at, line);
   memmove(start, at, (size_t)*line.count * line.item);
@@ -42,7 +43,7 @@ void *s2_line_opened(void *at, S2LinePlace line, int index) {
   if (index < behind) { // the front moves
     if (*line.before == 0) {
       int capacity = 2 * *line.count < LEAST ? LEAST : 2 * *line.count;
-      at = moved(at, line, capacity, (capacity - *line.count) / 2);
+      at = line_moved(at, line, capacity, (capacity - *line.count) / 2);
     }
     unsigned char *first = (unsigned char *)at - line.item;
     memmove(first, at, (size_t)index * line.item);

@@ -29,6 +29,7 @@ static char gone; // its address marks places that were used
 // ---- What is held -----------------------------------------------------------------------------
 
 static void **place_of(const Held *held, const void *memory) {
+  // Fibonacci hashing of the address (16-byte aligned), then linear probing.
   size_t mask = held->room - 1, at = (size_t)((uintptr_t)memory >> 4) * (size_t)0x9e3779b97f4a7c15u;
   for (at = (at ^ at >> 32) & mask; held->at[at] != memory && held->at[at] != NULL;) {
     at = (at + 1) & mask;
@@ -36,7 +37,8 @@ static void **place_of(const Held *held, const void *memory) {
   return &held->at[at];
 }
 
-static bool hold(Held *held, void *memory) {
+static bool memory_hold(Held *held, void *memory) {
+  // Half full: into a table twice the size, without the places of what is gone.
   if (2 * (held->count + 1) > held->room) {
     Held larger = {.room = held->room == 0 ? 64 : 2 * held->room};
     larger.at = calloc(larger.room, sizeof(void *));
@@ -72,7 +74,7 @@ static Guard *let_go(const void *memory) {
 // ---- The door ---------------------------------------------------------------------------------
 
 // Is it this call's turn to fail?
-static bool fails(void) {
+static bool memory_fails(void) {
   taken += 1;
   if (failing_at == 0 || taken < failing_at) {
     return false;
@@ -83,7 +85,7 @@ static bool fails(void) {
 }
 
 // The innermost guard that builds something; NULL: none does.
-static Guard *builder(void) {
+static Guard *guard_building(void) {
   Guard *at = guard;
   while (at != NULL && !at->building) {
     at = at->outer;
@@ -91,9 +93,9 @@ static Guard *builder(void) {
   return at;
 }
 
-static void *keep(void *memory) {
-  Guard *holder = memory == NULL ? NULL : builder();
-  if (holder == NULL || hold(&holder->held, memory)) {
+static void *memory_keep(void *memory) {
+  Guard *holder = memory == NULL ? NULL : guard_building();
+  if (holder == NULL || memory_hold(&holder->held, memory)) {
     return memory;
   }
   free(memory);
@@ -101,26 +103,28 @@ static void *keep(void *memory) {
 }
 
 void *s2_memory_try(size_t bytes) {
-  return fails() ? NULL : keep(malloc(bytes > 0 ? bytes : 1)); // nothing is not NULL
+  return memory_fails() ? NULL : memory_keep(malloc(bytes > 0 ? bytes : 1)); // nothing is not NULL
 }
 
 void *s2_memory_try_grow(void *memory, size_t bytes) {
   if (memory == NULL) {
     return s2_memory_try(bytes);
   }
-  if (fails()) {
+  if (memory_fails()) {
     return NULL;
   }
   Guard *holder = let_go(memory);
   void *grown = realloc(memory, bytes);
+  // The guard goes on holding it, at the new address or, where growing failed, at the old one.
   if (holder != NULL) {
-    (void)hold(&holder->held, grown != NULL ? grown : memory); // else it would leak, no more
+    (void)memory_hold(&holder->held, grown != NULL ? grown : memory); // else it would leak, no more
   }
   return grown;
 }
 
-static void *checked(void *memory, size_t bytes) {
+static void *memory_checked(void *memory, size_t bytes) {
   if (memory == NULL && bytes > 0) {
+    // Under a guard the whole call is left; without one nothing sensible can go on.
     if (guard != NULL && !masked) {
       guard->wanted = bytes;
       longjmp(guard->back, 1);
@@ -132,15 +136,15 @@ static void *checked(void *memory, size_t bytes) {
 }
 
 void *s2_memory_take(size_t bytes) {
-  return checked(s2_memory_try(bytes), bytes);
+  return memory_checked(s2_memory_try(bytes), bytes);
 }
 
 void *s2_memory_take_zeroed(size_t bytes) {
-  return checked(fails() ? NULL : keep(calloc(1, bytes)), bytes);
+  return memory_checked(memory_fails() ? NULL : memory_keep(calloc(1, bytes)), bytes);
 }
 
 void *s2_memory_grow(void *memory, size_t bytes) {
-  return checked(s2_memory_try_grow(memory, bytes), bytes);
+  return memory_checked(s2_memory_try_grow(memory, bytes), bytes);
 }
 
 void s2_memory_free(void *memory) {
@@ -170,10 +174,11 @@ S2Status s2_memory_room(size_t count, size_t item, const char *what) {
 
 // What an inner guard held is the outer one's, if there is one.
 static void pass_on(Held *held) {
-  Guard *outer = builder();
+  Guard *outer = guard_building();
   for (size_t i = 0; i < held->room && outer != NULL; i++) {
     if (held->at[i] != NULL && held->at[i] != &gone) {
-      (void)hold(&outer->held, held->at[i]); // else it would leak should the outer one fail, too
+      (void)memory_hold(&outer->held,
+                        held->at[i]); // else it would leak should the outer one fail, too
     }
   }
   free(held->at);
@@ -188,11 +193,13 @@ static void give_back(Held *held) {
   free(held->at);
 }
 
-static S2Status under(Guard *inner, S2MemoryRun *run, void *user) {
+static S2Status guard_run(Guard *inner, S2MemoryRun *run, void *user) {
+  // Guards nest: the outer one is in force again afterwards, and so is its mask.
   inner->outer = guard;
   inner->was_masked = masked;
   guard = inner;
   masked = false;
+  // A failure jumps here: what was built since is given back.
   if (setjmp(inner->back) != 0) {
     guard = inner->outer;
     masked = inner->was_masked;
@@ -208,12 +215,12 @@ static S2Status under(Guard *inner, S2MemoryRun *run, void *user) {
 
 S2Status s2_memory_building(S2MemoryRun *run, void *user) {
   Guard here = {.building = true};
-  return under(&here, run, user);
+  return guard_run(&here, run, user);
 }
 
 S2Status s2_memory_guarded(S2MemoryRun *run, void *user) {
   Guard here = {.building = false};
-  return under(&here, run, user);
+  return guard_run(&here, run, user);
 }
 
 bool s2_memory_mask(bool now) {

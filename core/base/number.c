@@ -16,7 +16,7 @@ static void point_decimal(char *text) {
   }
 }
 
-static bool special(char text[S2_NUMBER_SIZE], double value) {
+static bool number_special(char text[S2_NUMBER_SIZE], double value) {
   if (isfinite(value)) {
     return false;
   }
@@ -25,7 +25,7 @@ static bool special(char text[S2_NUMBER_SIZE], double value) {
 }
 
 size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value) {
-  if (!special(text, value)) {
+  if (!number_special(text, value)) {
     snprintf(text, S2_NUMBER_SIZE, "%.17g", value);
     point_decimal(text);
   }
@@ -33,7 +33,8 @@ size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value) {
 }
 
 void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
-  if (special(text, value)) {
+  // Trailing zeros go, and the point behind the last of them; so does the sign of a zero.
+  if (number_special(text, value)) {
     return;
   }
   snprintf(text, S2_NUMBER_SIZE, "%.*f", decimals, value);
@@ -60,6 +61,7 @@ void s2_number_put(FILE *file, double value) {
 }
 
 double s2_number_read(const char *text, char **end) {
+  // The number is read in the locale "C" whatever the host's is.
   locale_t plain =
       newlocale(LC_NUMERIC_MASK, "C", (locale_t)0); // nothing is allocated for this one
   locale_t before = plain != (locale_t)0 ? uselocale(plain) : (locale_t)0;

@@ -19,28 +19,31 @@ static const uint32_t constants[ROUNDS] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-static uint32_t turn(uint32_t x, int bits) {
+static uint32_t sha256_turn(uint32_t x, int bits) {
   return x >> bits | x << (32 - bits);
 }
 
 static void take_block(S2Sha256 *hash) {
   uint32_t w[ROUNDS], s[WORDS];
+  // The block's 16 words, big-endian, and the message schedule made from them.
   for (int i = 0; i < 16; i++) {
     const unsigned char *at = hash->block + 4 * i;
     w[i] = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | (uint32_t)at[3];
   }
   for (int i = 16; i < ROUNDS; i++) {
     uint32_t a = w[i - 15], b = w[i - 2];
-    w[i] = w[i - 16] + w[i - 7] + (turn(a, 7) ^ turn(a, 18) ^ a >> 3) +
-           (turn(b, 17) ^ turn(b, 19) ^ b >> 10);
+    w[i] = w[i - 16] + w[i - 7] + (sha256_turn(a, 7) ^ sha256_turn(a, 18) ^ a >> 3) +
+           (sha256_turn(b, 17) ^ sha256_turn(b, 19) ^ b >> 10);
   }
+  // The state is kept xor its start, so that zeros are an empty hash.
   for (int i = 0; i < WORDS; i++) {
     s[i] = hash->state[i] ^ start[i];
   }
+  // 64 rounds; s[0..7] are a to h.
   for (int i = 0; i < ROUNDS; i++) {
-    uint32_t one = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) +
+    uint32_t one = s[7] + (sha256_turn(s[4], 6) ^ sha256_turn(s[4], 11) ^ sha256_turn(s[4], 25)) +
                    ((s[4] & s[5]) ^ (~s[4] & s[6])) + constants[i] + w[i];
-    uint32_t two = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) +
+    uint32_t two = (sha256_turn(s[0], 2) ^ sha256_turn(s[0], 13) ^ sha256_turn(s[0], 22)) +
                    ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
     memmove(s + 1, s, (WORDS - 1) * sizeof *s);
     s[0] = one + two;
@@ -54,11 +57,12 @@ static void take_block(S2Sha256 *hash) {
 void s2_sha256_add(S2Sha256 *hash, const void *bytes, size_t size) {
   const unsigned char *at = bytes;
   while (size > 0) {
-    size_t used = (size_t)(hash->bytes % BLOCK), part = BLOCK - used < size ? BLOCK - used : size;
-    memcpy(hash->block + used, at, part);
-    at += part;
-    size -= part;
-    hash->bytes += part;
+    // Fills the block; a full one is hashed at once.
+    size_t used = (size_t)(hash->bytes % BLOCK), taken = BLOCK - used < size ? BLOCK - used : size;
+    memcpy(hash->block + used, at, taken);
+    at += taken;
+    size -= taken;
+    hash->bytes += taken;
     if (hash->bytes % BLOCK == 0) {
       take_block(hash);
     }
@@ -67,6 +71,7 @@ void s2_sha256_add(S2Sha256 *hash, const void *bytes, size_t size) {
 
 void s2_sha256_end(S2Sha256 *hash, char text[S2_SHA256_SIZE]) {
   static const unsigned char padding[BLOCK] = {0x80};
+  // A one bit, zeros up to 8 bytes before the end of a block, and the length in bits.
   uint64_t bits = 8 * hash->bytes;
   size_t used = (size_t)(hash->bytes % BLOCK), to = used < BLOCK - 8 ? BLOCK - 8 : 2 * BLOCK - 8;
   unsigned char length[8];

@@ -8,10 +8,12 @@
 
 int s2_text_utf8(const char *at) {
   const unsigned char *byte = (const unsigned char *)at;
+  // ASCII: what can be printed, and blanks.
   if (byte[0] < 0x80) {
     bool allowed = byte[0] >= 0x20 || byte[0] == '\t' || byte[0] == '\n' || byte[0] == '\r';
     return allowed && byte[0] != 0x7f ? 1 : 0;
   }
+  // The length is in the first byte's leading ones; six bits come from each of the rest.
   int length = byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : 2;
   uint32_t code = byte[0] & (0xffu >> (length + 1));
   for (int i = 1; i < length; i++) {
@@ -20,6 +22,7 @@ int s2_text_utf8(const char *at) {
     }
     code = code << 6 | (byte[i] & 0x3f);
   }
+  // Refused: overlong forms, halves of surrogates, control characters and what is no character.
   static const uint32_t least[5] = {[2] = 0x80, [3] = 0x800, [4] = 0x10000};
   bool surrogate = code >= 0xd800 && code <= 0xdfff;
   bool control = code < 0xa0, none = code == 0xfffe || code == 0xffff;
@@ -75,8 +78,9 @@ static int minimum(int a, int b) {
 }
 
 // Optimal string alignment distance.
-static int edits(const char *a, size_t n, const char *b, size_t m) {
+static int text_edits(const char *a, size_t n, const char *b, size_t m) {
   int d[LONGEST + 1][LONGEST + 1];
+  // d[i][j]: edits that turn the first i letters of a into the first j of b.
   for (size_t i = 0; i <= n; i++) {
     d[i][0] = (int)i;
   }
@@ -87,6 +91,7 @@ static int edits(const char *a, size_t n, const char *b, size_t m) {
     for (size_t j = 1; j <= m; j++) {
       int change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
       d[i][j] = minimum(change, minimum(d[i - 1][j], d[i][j - 1]) + 1);
+      // Two letters swapped are one edit.
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
         d[i][j] = minimum(d[i][j], d[i - 2][j - 2] + 1);
       }
@@ -104,7 +109,8 @@ const char *s2_text_nearest(const char *word, const char *const *names, int coun
     if (m > LONGEST) {
       continue;
     }
-    int distance = edits(word, n, names[i], m);
+    // A slip changes at most half of a word.
+    int distance = text_edits(word, n, names[i], m);
     if (distance < best_edits && 2 * distance < (int)n + 1) {
       best = names[i];
       best_edits = distance;

@@ -36,6 +36,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   if (file == NULL) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
+  // The file's size is not asked for: pipes have none.
   size_t capacity = READ_CHUNK, used = 0;
   char *bytes = s2_memory_try(capacity), *grown = bytes;
   while (grown != NULL &&
@@ -45,6 +46,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
     grown = s2_memory_try_grow(bytes, capacity);
     bytes = grown != NULL ? grown : bytes;
   }
+  // errno is of the reading, not of what follows.
   bool failed = ferror(file) != 0;
   int reason = errno;
   fclose(file);
@@ -78,7 +80,7 @@ S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...) {
   return s2_error(S2_INVALID, "%s:%d: %s", tokens->path, tokens->line, clean);
 }
 
-static int shown(const S2Tokens *tokens) {
+static int token_shown(const S2Tokens *tokens) {
   return tokens->length < SHOWN ? tokens->length : SHOWN;
 }
 
@@ -132,7 +134,7 @@ S2Status s2_tokens_end_file(S2Tokens *tokens) {
 
 S2Status s2_tokens_end_line(S2Tokens *tokens) {
   return next_word(tokens)
-             ? s2_tokens_complain(tokens, "unexpected '%.*s'", shown(tokens), tokens->word)
+             ? s2_tokens_complain(tokens, "unexpected '%.*s'", token_shown(tokens), tokens->word)
              : s2_ok();
 }
 
@@ -144,8 +146,8 @@ S2Status s2_tokens_expect(S2Tokens *tokens, const char *keyword) {
   bool same = (size_t)tokens->length == strlen(keyword) &&
               memcmp(tokens->word, keyword, strlen(keyword)) == 0;
   return same ? s2_ok()
-              : s2_tokens_complain(tokens, "expected '%s', found '%.*s'", keyword, shown(tokens),
-                                   tokens->word);
+              : s2_tokens_complain(tokens, "expected '%s', found '%.*s'", keyword,
+                                   token_shown(tokens), tokens->word);
 }
 
 S2Status s2_tokens_integer(S2Tokens *tokens, const char *name, long lo, long hi, int *value) {
@@ -156,12 +158,12 @@ S2Status s2_tokens_integer(S2Tokens *tokens, const char *name, long lo, long hi,
   errno = 0;
   long number = strtol(tokens->word, &stop, 10);
   if (stop != tokens->at) {
-    return s2_tokens_complain(tokens, "%s must be an integer, not '%.*s'", name, shown(tokens),
-                              tokens->word);
+    return s2_tokens_complain(tokens, "%s must be an integer, not '%.*s'", name,
+                              token_shown(tokens), tokens->word);
   }
   if (errno != 0 || number < lo || number > hi) {
-    return s2_tokens_complain(tokens, "%s is %.*s; it must be in %ld..%ld", name, shown(tokens),
-                              tokens->word, lo, hi);
+    return s2_tokens_complain(tokens, "%s is %.*s; it must be in %ld..%ld", name,
+                              token_shown(tokens), tokens->word, lo, hi);
   }
   *value = (int)number;
   return s2_ok();
@@ -174,7 +176,7 @@ S2Status s2_tokens_real(S2Tokens *tokens, const char *name, S2Reals allowed, dou
   char *stop;
   *value = s2_number_read(tokens->word, &stop);
   if (stop != tokens->at) {
-    return s2_tokens_complain(tokens, "%s must be a number, not '%.*s'", name, shown(tokens),
+    return s2_tokens_complain(tokens, "%s must be a number, not '%.*s'", name, token_shown(tokens),
                               tokens->word);
   }
   if (isnan(*value) && allowed != S2_ANY_REAL) {
