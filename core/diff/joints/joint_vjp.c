@@ -134,17 +134,17 @@ static void rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2R
     bar->value += bias;
     return;
   }
-  bar->value += bias * (mended + blend->mend);
+  bar->value += bias * (mended + blend->project);
   bar->rate += bias;
   bar->speed += bias * blend->reflect;
   bar->bend += bias * blend->ahead * h / 2;
-  undo->bar->h += bias * (blend->ahead / 2 * row->bend - (mended + blend->mend) * row->value / h);
+  undo->bar->h += bias * (blend->ahead / 2 * row->bend - (mended + blend->project) * row->value / h);
   if (!undo->step->stiff[undo->slot] && blend->beta >= 0.5) {
     // Below 1/2 there is none, at 1/2 the mean of both sides.
     double beta = blend->beta, by = (beta > 0.5 ? 1 : 0.5) * bias / (beta * beta);
     undo->bar->gradient->beta -=
         by * ((blend->reflect > 0 ? row->speed : 0) + (blend->ahead > 0 ? h / 2 * row->bend : 0) +
-              (blend->mend > 0 ? row->value / h : 0));
+              (blend->project > 0 ? row->value / h : 0));
   }
 }
 
@@ -188,7 +188,7 @@ static void soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row, int 
 // Are the rows the equations themselves, met by the speeds at the end?
 static bool is_plain(const S2JointUndo *undo) {
   const S2Blend *blend = &undo->blend;
-  return blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0 &&
+  return blend->reflect == 0 && blend->ahead == 0 && blend->project == 0 &&
          s2_joint_is_rigid(undo->joint);
 }
 
