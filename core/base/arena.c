@@ -17,6 +17,7 @@ static size_t raw_bytes(size_t size) {
 }
 
 static S2ArenaBlock *block_in(unsigned char *raw, size_t size) {
+  // Data begin at an aligned address behind the block's own header.
   S2ArenaBlock *block = (S2ArenaBlock *)(void *)raw;
   uintptr_t start = (uintptr_t)(raw + sizeof(S2ArenaBlock));
   uintptr_t aligned = (start + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
@@ -42,6 +43,7 @@ void s2_arena_free(S2Arena *arena) {
 }
 
 void s2_arena_reset(S2Arena *arena) {
+  // Several blocks become one of their size: the next round needs no second one.
   if (arena->block != NULL && arena->block->older != NULL) {
     size_t total = 0;
     for (const S2ArenaBlock *block = arena->block; block != NULL; block = block->older) {
@@ -58,6 +60,7 @@ void s2_arena_reset(S2Arena *arena) {
 }
 
 void s2_arena_grow(S2Arena *arena, size_t bytes) {
+  // Twice the last block (or as large), at least a quarter of all, at least what is asked for.
   size_t size = arena->block == NULL           ? FIRST_BLOCK
                 : arena->block->size < DOUBLED ? 2 * arena->block->size
                                                : arena->block->size;

@@ -17,6 +17,7 @@ static inline void *s2_array_grown(void *at, int *capacity, int wanted, size_t i
   if (wanted <= *capacity) {
     return at;
   }
+  // Doubled, so that appending takes constant time on average.
   int grown = *capacity < 8 ? 8 : *capacity;
   while (grown < wanted) {
     grown = grown > INT_MAX / 2 ? INT_MAX : 2 * grown;

@@ -28,6 +28,7 @@ void *s2_line_reserved(void *at, S2LinePlace line, int wanted) {
   while (capacity < wanted + wanted / 2) {
     capacity *= 2;
   }
+  // Larger memory, or the room in front given to the end.
   if (capacity > *line.capacity) {
     return line_moved(at, line, capacity, 0);
   }

@@ -27,6 +27,7 @@ S2Rng s2_rng_split(S2Rng *rng) {
 }
 
 uint64_t s2_rng_next(S2Rng *rng) {
+  // xoshiro256** (Blackman and Vigna 2018).
   uint64_t *s = rng->s;
   uint64_t result = rng_rotl(s[1] * 5, 7) * 9;
   uint64_t t = s[1] << 17;
@@ -40,10 +41,12 @@ uint64_t s2_rng_next(S2Rng *rng) {
 }
 
 double s2_rng_uniform(S2Rng *rng) {
+  // 53 bits: all multiples of 2^-53 from 0 on, below 1.
   return (double)(s2_rng_next(rng) >> 11) * 0x1p-53;
 }
 
 double s2_rng_normal(S2Rng *rng) {
+  // Marsaglia's polar method; the second number is not kept, so that s[] is all of the state.
   double x, y, r;
   do {
     x = 2 * s2_rng_uniform(rng) - 1;
@@ -59,6 +62,7 @@ int64_t s2_rng_integer(S2Rng *rng, int64_t lo, int64_t hi) {
   if (span == 0) {
     return (int64_t)s2_rng_next(rng);
   }
+  // Draws above the last whole multiple of the span are repeated: all numbers are equally likely.
   uint64_t limit = UINT64_MAX - UINT64_MAX % span;
   uint64_t draw;
   do {

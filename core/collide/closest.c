@@ -12,6 +12,7 @@ S2Closest s2_closest(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose p
     S2Vec2 none = {NAN, NAN};
     return (S2Closest){NAN, none, none, none};
   }
+  // Of two points the nearer one; half the gap to each side of it are the surfaces.
   const S2ManifoldPoint *closest = &manifold.points[0];
   if (manifold.count == 2 && manifold.points[1].gap < closest->gap) {
     closest = &manifold.points[1];

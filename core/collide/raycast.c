@@ -21,6 +21,7 @@ static void take_earlier(S2RayHit *hit, double fraction, S2Vec2 normal) {
 // Enters the disc about `centre`. The ray's nearest point to the centre first: the textbook
 // discriminant loses its digits far away.
 static void cast_disc(S2RayHit *hit, const Ray *ray, S2Vec2 centre, double radius) {
+  // Pythagoras: half the chord is the root of r^2 - d^2, in parts of the ray's length.
   double length2 = s2_length2(ray->along);
   double nearest = s2_dot(s2_sub(centre, ray->from), ray->along) / length2;
   S2Vec2 offset = s2_sub(s2_add_scaled(ray->from, nearest, ray->along), centre);
@@ -40,6 +41,7 @@ static void cast_edge(S2RayHit *hit, const Ray *ray, S2Vec2 p, S2Vec2 q, S2Vec2 
   if (approach <= 0) {
     return; // leaving, or along the edge
   }
+  // Where the ray meets the edge's line, and whether that is between its ends.
   S2Vec2 to = s2_sub(ray->from, p);
   double fraction = (s2_dot(to, normal) - radius) / approach;
   S2Vec2 at = s2_add_scaled(to, fraction, ray->along);
@@ -57,6 +59,7 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
   if (!(s2_length2(along) > 0) || s2_shape_contains(shape, pose, from)) {
     return hit;
   }
+  // In the frame of the shape; the outline of a rounded one is discs and edges moved out.
   Ray ray = {s2_pose_local(pose, from), s2_unrotate(pose.rotation, along)};
   // The outline is discs at the vertices and edges moved outwards: the first that is met.
   for (int i = 0; i < shape->count; i++) {
@@ -69,6 +72,7 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
       cast_edge(&hit, &ray, p, q, s2_edge_normal(shape, i), shape->radius);
     }
   }
+  // Back to the world.
   if (hit.hit) {
     hit.point = s2_add_scaled(from, hit.fraction, along);
     hit.normal = s2_rotate(pose.rotation, hit.normal);

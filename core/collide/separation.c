@@ -6,11 +6,13 @@ S2Axis s2_separation(const S2Placed *placed, const S2Placed *other) {
   const S2Shape *shape = placed->shape;
   const S2Shape *against = other->shape;
   S2Axis best = {.edge = -1, .separation = -INFINITY};
+  // In the frame of `placed`: its own vertices need no turning.
   S2Vec2 offset =
       s2_unrotate(placed->pose.rotation, s2_sub(other->pose.position, placed->pose.position));
   // Edge after edge: the other shape's vertex that is deepest along its normal.
   for (int i = 0; shape->count > 1 && i < shape->count; i++) {
     S2Vec2 normal = s2_edge_normal(shape, i);
+    // The normal in the other's frame, where its lowest vertex is looked for.
     S2Vec2 turned = s2_unrotate(other->pose.rotation, s2_rotate(placed->pose.rotation, normal));
     // In the other's frame, where its vertices are.
     int support = 0;
@@ -22,6 +24,7 @@ S2Axis s2_separation(const S2Placed *placed, const S2Placed *other) {
         support = k;
       }
     }
+    // How high it is above the edge; the largest over all edges separates best.
     double separation = s2_dot(normal, s2_sub(offset, shape->vertices[i])) + least;
     if (separation > best.separation) {
       best = (S2Axis){.edge = i, .support = support, .separation = separation};
@@ -41,6 +44,7 @@ double s2_end_separation(const S2Placed *placed, const S2Placed *other) {
   S2Vec2 start = s2_placed_vertex(placed, 0);
   S2Vec2 along = s2_sub(s2_placed_vertex(placed, 1), start);
   double length = s2_length(along);
+  // The other shape's extent along the segment, against 0 .. length.
   double lowest = INFINITY, highest = -INFINITY;
   // The other shape's extent along the segment.
   for (int k = 0; k < other->shape->count; k++) {
@@ -55,6 +59,7 @@ double s2_nearest_vertices(const S2Placed *a, const S2Placed *b, int *vertex_a, 
   double nearest2 = INFINITY;
   *vertex_a = *vertex_b = 0;
   for (int i = 0; i < a->shape->count; i++) {
+    // In b's frame, so that only one of the two is turned.
     S2Vec2 p = s2_unrotate(b->pose.rotation, s2_sub(s2_placed_vertex(a, i), b->pose.position));
     for (int k = 0; k < b->shape->count; k++) {
       double distance2 = s2_length2(s2_sub(p, b->shape->vertices[k]));

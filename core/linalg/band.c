@@ -19,6 +19,7 @@ void s2_band_clear(S2Band *band) {
 
 bool s2_band_factor(S2Band *band) {
   int n = band->size, w = band->width;
+  // LU with pivoting of rows; LAPACK lets the upper band grow by `width` for it (hence the stride).
   return LAPACKE_dgbtrf_work(LAPACK_COL_MAJOR, n, n, w, w, band->a, band->stride, band->pivot) == 0;
 }
 

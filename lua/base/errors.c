@@ -29,6 +29,7 @@ static const char FUNCTION_NAMES = 'f', KEPT_TRACEBACK = 't';
 
 void *s2_lua_test(lua_State *L, int index, const char *type) {
   const char *found = NULL;
+  // Objects begin with the address of their type's name; shorter ones cannot be ours.
   if (lua_type(L, index) != LUA_TUSERDATA || lua_rawlen(L, index) < sizeof found) {
     return NULL;
   }
@@ -39,6 +40,7 @@ void *s2_lua_test(lua_State *L, int index, const char *type) {
 
 void *s2_lua_check(lua_State *L, int argument, const char *type) {
   void *object = s2_lua_test(L, argument, type);
+  // `world.step()` instead of `world:step()` is the most common slip.
   if (object == NULL) {
     char text[S2_LUA_TEXT];
     lua_Debug frame = {0};
@@ -53,6 +55,7 @@ void *s2_lua_check(lua_State *L, int argument, const char *type) {
 
 void s2_lua_metatable(lua_State *L, const char *type) {
   lua_pushfstring(L, "sim2d.%s", type);
+  // __name for messages of Lua, __metatable so that scripts cannot take the metatable apart.
   if (luaL_newmetatable(L, lua_tostring(L, -1)) != 0) {
     lua_pushstring(L, type);
     lua_setfield(L, -2, "__name");
@@ -63,6 +66,7 @@ void s2_lua_metatable(lua_State *L, const char *type) {
 }
 
 void s2_lua_functions(lua_State *L, const luaL_Reg *functions, int upvalues) {
+  // Names by function, so that messages name them however the script called them.
   luaL_setfuncs(L, functions, upvalues);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FUNCTION_NAMES) == LUA_TNIL) {
     lua_pop(L, 1);
@@ -93,7 +97,7 @@ static void push_position(lua_State *L) {
   lua_pushliteral(L, "");
 }
 
-static int raise(lua_State *L, const char *message) {
+static int error_raise(lua_State *L, const char *message) {
   push_position(L);
   lua_pushstring(L, message);
   lua_concat(L, 2);
@@ -108,17 +112,19 @@ static void drop_nan_signs(char *message) {
 }
 
 int s2_lua_fail(lua_State *L, const char *format, ...) {
+  // Formatted here, since Lua's own formats have no widths and precisions.
   char message[MESSAGE_SIZE];
   va_list args;
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
   drop_nan_signs(message);
-  return raise(L, message);
+  return error_raise(L, message);
 }
 
 // Documented name of the running function; "" when it has none (iterators, metamethods).
 static const char *function_name(lua_State *L, lua_Debug *frame) {
+  // By the table of names, else by what the caller calls it.
   const char *name = NULL;
   if (lua_getstack(L, 0, frame)) {
     lua_getinfo(L, "nf", frame);
@@ -146,17 +152,19 @@ int s2_lua_bad_argument(lua_State *L, int argument, const char *format, ...) {
   va_end(args);
   drop_nan_signs(message);
   lua_Debug frame = {0};
+  // A method's first argument is the object: the script does not count it.
   const char *name = function_name(L, &frame);
   bool is_method = frame.name != NULL && strcmp(frame.namewhat, "method") == 0;
   if (is_method || (argument > 1 && is_method_of(L))) {
     argument--;
   }
+  // The object itself.
   if (argument == 0) {
     snprintf(text, sizeof text, "calling '%s' on bad self (%s)", name, message);
   } else {
     snprintf(text, sizeof text, "bad argument #%d to '%s' (%s)", argument, name, message);
   }
-  return raise(L, text);
+  return error_raise(L, text);
 }
 
 typedef struct Work {
@@ -172,6 +180,7 @@ static S2Status run_work(void *user) {
 }
 
 void s2_lua_with_arena(lua_State *L, S2LuaWork *work, void *user) {
+  // The arena is given back before an error is raised, which does not return.
   Work with = {.run = work, .user = user};
   s2_arena_init(&with.arena);
   S2Status status = s2_memory_guarded(run_work, &with);
@@ -180,6 +189,7 @@ void s2_lua_with_arena(lua_State *L, S2LuaWork *work, void *user) {
 }
 
 void s2_lua_try(lua_State *L, S2Status status) {
+  // The engine refuses changes in the middle of a step, and callbacks are what runs then.
   if (status.code == S2_BUSY) {
     s2_lua_fail(L,
                 "%s: force laws, constraints, filters and pre_solve callbacks must not change it",
@@ -194,16 +204,19 @@ void s2_lua_try(lua_State *L, S2Status status) {
 int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
   char text[S2_LUA_TEXT];
   names = lua_absindex(L, names);
+  // Only a name can be near another name.
   if (lua_type(L, key) != LUA_TSTRING) {
     return s2_lua_fail(L, "%s has no field %s", owner, s2_lua_describe(L, key, text));
   }
   const char *name = lua_tostring(L, key), *known[NAMES_SIZE];
+  // Names of what is announced but not there yet.
   lua_pushvalue(L, key);
   if (lua_rawget(L, names) == LUA_TBOOLEAN && !lua_toboolean(L, -1)) {
     const char *prefix = strcmp(owner, "World") == 0 ? "world:" : "sim.";
     return s2_lua_fail(L, "%s%s: not available yet", prefix, name);
   }
   lua_pop(L, 1);
+  // All names in order, for the nearest one.
   int count = 0;
   for (lua_pushnil(L); lua_next(L, names) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) == LUA_TSTRING && count < NAMES_SIZE) {
@@ -224,6 +237,7 @@ int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
 }
 
 const char *s2_lua_describe(lua_State *L, int index, char text[S2_LUA_TEXT]) {
+  // Numbers as they are written, text quoted and cut, objects by their type.
   if (lua_type(L, index) == LUA_TNUMBER) {
     if (lua_isinteger(L, index)) {
       snprintf(text, S2_LUA_TEXT, "%lld", (long long)lua_tointeger(L, index));
@@ -250,7 +264,8 @@ const char *s2_lua_describe(lua_State *L, int index, char text[S2_LUA_TEXT]) {
 // ---- Tracebacks -------------------------------------------------------------------------------
 
 // Keeps the text on top of the stack (popped) for the error at `error`.
-static void keep(lua_State *L, int error) {
+static void traceback_keep(lua_State *L, int error) {
+  // {error, text}: the traceback of another error is not taken for this one's.
   lua_createtable(L, 2, 0);
   lua_pushvalue(L, error);
   lua_rawseti(L, -2, 1);
@@ -260,14 +275,16 @@ static void keep(lua_State *L, int error) {
 }
 
 int s2_lua_keep_traceback(lua_State *L) {
+  // Made by the handler, while the stack of the error is still there.
   lua_pushcfunction(L, s2_traceback_handler);
   lua_pushvalue(L, 1);
   lua_call(L, 1, 1);
-  keep(L, 1);
+  traceback_keep(L, 1);
   return 1;
 }
 
 void s2_lua_keep_task_traceback(lua_State *L, lua_State *task) {
+  // The thread's own stack, from where it failed.
   int error = lua_gettop(L);
   const char *message = s2_traceback_message(L, error);
   luaL_traceback(L, task, message, 0);
@@ -284,12 +301,13 @@ void s2_lua_keep_task_traceback(lua_State *L, lua_State *task) {
     text += line;
   }
   luaL_pushresult(&shown);
-  keep(L, error);
+  traceback_keep(L, error);
   lua_settop(L, error);
 }
 
 bool s2_lua_kept_traceback(lua_State *L, int error) {
   error = lua_absindex(L, error);
+  // Kept for another error, or for none.
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &KEPT_TRACEBACK) != LUA_TTABLE) {
     lua_pop(L, 1);
     return false;

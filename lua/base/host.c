@@ -15,6 +15,7 @@ static int host_nearest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   int count = (int)luaL_len(L, 2);
+  // An array of names for the search; the table keeps the texts alive.
   const char **names = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *names, 0);
   for (int i = 0; i < count; i++) {
     lua_geti(L, 2, i + 1);
@@ -50,6 +51,7 @@ static int bar_done(lua_State *L) {
 // The iterator of `for i in sim.progress(n) do`: called with the bar, a state not used, and i.
 static int bar_next(lua_State *L) {
   Bar *bar = luaL_checkudata(L, 1, BAR);
+  // The control value is how many items are done.
   lua_Integer done = luaL_optinteger(L, 3, 0);
   if (done >= bar->count) {
     s2_progress_end(&bar->progress);
@@ -64,6 +66,7 @@ static int bar_next(lua_State *L) {
 static int host_progress(lua_State *L) {
   lua_Integer count = luaL_checkinteger(L, 1);
   luaL_argcheck(L, count >= 0, 1, "a count of items, 0 or more, is expected");
+  // The bar is a value that can be called (an iterator) and closed.
   Bar *bar = lua_newuserdatauv(L, sizeof *bar, 0);
   bar->count = count;
   s2_progress_begin(&bar->progress, !s2_session(L)->quiet);
@@ -108,6 +111,7 @@ static int host_write_file(lua_State *L) {
 
 // The table of World's methods, to add to.
 static int host_world_methods(lua_State *L) {
+  // The table that world_index() looks names up in is its first upvalue.
   luaL_getmetatable(L, "sim2d.World");
   lua_getfield(L, -1, "__index");
   lua_getupvalue(L, -1, 1);
@@ -123,6 +127,7 @@ static int host_world(lua_State *L) {
 
 // (world, value): "body" or "joint" when it is a living one of the world, else nil.
 static int host_owned(lua_State *L) {
+  // A living body or joint of this very world.
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
   const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
@@ -139,6 +144,7 @@ static int host_owned(lua_State *L) {
 // (world, body or joint): the one of the same name by handle in a copy of its world.
 static int host_counterpart(lua_State *L) {
   s2_lua_world(L, 1);
+  // Handles are the same in a copy, objects are not.
   const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
   const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
   if (body != NULL) {
@@ -170,6 +176,7 @@ void s2_host_push(lua_State *L) {
                                        {"traceback", s2_traceback_handler},
                                        {"value_and_grad", s2_lua_value_and_grad_any},
                                        {NULL, NULL}};
+  // The library's own Lua gets these functions as a table, scripts do not see them.
   luaL_newlib(L, functions);
   s2_lua_push_tracked_solvers(L);
   lua_setfield(L, -2, "tracked_solvers");

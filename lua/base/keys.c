@@ -10,7 +10,8 @@
 
 enum { KNOWN_SIZE = 64 }; // more keys than any constructor takes
 
-static int gather(const char **known, const char *const *names, const char *const *more) {
+static int keys_gather(const char **known, const char *const *names, const char *const *more) {
+  // Keys of its own, then those that it shares.
   int count = 0;
   for (; *names != NULL && count < KNOWN_SIZE; names++) {
     known[count++] = *names;
@@ -21,7 +22,7 @@ static int gather(const char **known, const char *const *names, const char *cons
   return count;
 }
 
-static bool contains(const char **known, int count, const char *name) {
+static bool keys_contain(const char **known, int count, const char *name) {
   for (int i = 0; i < count; i++) {
     if (strcmp(known[i], name) == 0) {
       return true;
@@ -30,18 +31,19 @@ static bool contains(const char **known, int count, const char *name) {
   return false;
 }
 
-static void check_names(const S2Keys *keys, const char *const *names, const char *const *more,
-                        int positional) {
+static void keys_check_names(const S2Keys *keys, const char *const *names, const char *const *more,
+                             int positional) {
   lua_State *L = keys->L;
   const char *known[KNOWN_SIZE];
-  int count = gather(known, names, more);
-  // Of several unknown keys the first by name is told: the order of traversal is not the same in
+  int count = keys_gather(known, names, more);
+  // Of several unknown keys the first by name is named: the order of traversal is not the same in
   // every run.
   const char *unknown = NULL;
+  // Other keys than names are places of a list, up to as many as are allowed.
   for (lua_pushnil(L); lua_next(L, keys->table) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) == LUA_TSTRING) {
       const char *name = lua_tostring(L, -2);
-      if (!contains(known, count, name) && (unknown == NULL || strcmp(name, unknown) < 0)) {
+      if (!keys_contain(known, count, name) && (unknown == NULL || strcmp(name, unknown) < 0)) {
         unknown = name;
       }
     } else if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) < 1 ||
@@ -51,6 +53,7 @@ static void check_names(const S2Keys *keys, const char *const *names, const char
                           s2_lua_describe(L, -2, text));
     }
   }
+  // The nearest known key, or all that there are.
   if (unknown != NULL) {
     const char *nearest = s2_text_nearest(unknown, known, count);
     if (nearest != NULL) {
@@ -71,15 +74,17 @@ static void check_names(const S2Keys *keys, const char *const *names, const char
 
 // A table whose keys are looked up by a function may answer otherwise the next time: a plain copy
 // of what it says takes its place.
-static void settle(const S2Keys *keys, const char *const *names, const char *const *more,
-                   int positional) {
+static void keys_settle(const S2Keys *keys, const char *const *names, const char *const *more,
+                        int positional) {
   lua_State *L = keys->L;
+  // Only such tables are copied: a plain one says the same each time.
   if (luaL_getmetafield(L, keys->table, "__index") == LUA_TNIL) {
     return;
   }
   lua_pop(L, 1);
+  // All known keys once, in a fixed order.
   const char *known[KNOWN_SIZE];
-  int count = gather(known, names, more);
+  int count = keys_gather(known, names, more);
   lua_createtable(L, positional, count);
   for (int i = 0; i < count; i++) {
     lua_getfield(L, keys->table, known[i]);
@@ -95,6 +100,7 @@ static void settle(const S2Keys *keys, const char *const *names, const char *con
 S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const *names,
                     const char *const *more, int positional) {
   S2Keys keys = {.L = L, .table = argument, .argument = argument};
+  // Without a table there is an empty one, so that readers need not care.
   if (optional && lua_isnoneornil(L, argument)) {
     lua_newtable(L);
     keys.table = lua_gettop(L);
@@ -104,8 +110,9 @@ S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const
     char text[S2_LUA_TEXT];
     s2_lua_bad_argument(L, argument, "table expected, got %s", s2_lua_describe(L, argument, text));
   }
-  check_names(&keys, names, more, positional);
-  settle(&keys, names, more, positional);
+  // Unknown keys first: they would else go unnoticed.
+  keys_check_names(&keys, names, more, positional);
+  keys_settle(&keys, names, more, positional);
   return keys;
 }
 
@@ -113,8 +120,8 @@ S2Keys s2_keys_inner(const S2Keys *outer, const char *scope, const char *const *
                      const char *const *more) {
   S2Keys keys = {.L = outer->L, .table = lua_gettop(outer->L), .argument = outer->argument};
   snprintf(keys.scope, sizeof keys.scope, "%s", scope);
-  check_names(&keys, names, more, 0);
-  settle(&keys, names, more, 0);
+  keys_check_names(&keys, names, more, 0);
+  keys_settle(&keys, names, more, 0);
   return keys;
 }
 
@@ -147,7 +154,7 @@ void s2_keys_require(const S2Keys *keys, const char *key) {
 }
 
 // Pops the value that was read; raises when it was bad.
-static bool end(const S2Keys *keys, const char *key, bool good, const S2Complaint *complaint) {
+static bool keys_end(const S2Keys *keys, const char *key, bool good, const S2Complaint *complaint) {
   lua_pop(keys->L, 1);
   if (!good) {
     s2_keys_fail(keys, key, "%s", complaint->text);
@@ -155,7 +162,7 @@ static bool end(const S2Keys *keys, const char *key, bool good, const S2Complain
   return true;
 }
 
-static bool begin(const S2Keys *keys, const char *key) {
+static bool keys_begin(const S2Keys *keys, const char *key) {
   if (s2_keys_push(keys, key) == LUA_TNIL) {
     lua_pop(keys->L, 1);
     return false;
@@ -165,42 +172,42 @@ static bool begin(const S2Keys *keys, const char *key) {
 
 bool s2_keys_number(const S2Keys *keys, const char *key, S2Domain domain, double *value) {
   S2Complaint complaint;
-  return begin(keys, key) &&
-         end(keys, key, s2_value_number(keys->L, -1, domain, value, &complaint), &complaint);
+  return keys_begin(keys, key) &&
+         keys_end(keys, key, s2_value_number(keys->L, -1, domain, value, &complaint), &complaint);
 }
 
 bool s2_keys_integer(const S2Keys *keys, const char *key, int64_t lo, int64_t hi, int64_t *value) {
   S2Complaint complaint;
-  return begin(keys, key) &&
-         end(keys, key, s2_value_integer(keys->L, -1, lo, hi, value, &complaint), &complaint);
+  return keys_begin(keys, key) &&
+         keys_end(keys, key, s2_value_integer(keys->L, -1, lo, hi, value, &complaint), &complaint);
 }
 
 bool s2_keys_boolean(const S2Keys *keys, const char *key, bool *value) {
   S2Complaint complaint;
-  return begin(keys, key) &&
-         end(keys, key, s2_value_boolean(keys->L, -1, value, &complaint), &complaint);
+  return keys_begin(keys, key) &&
+         keys_end(keys, key, s2_value_boolean(keys->L, -1, value, &complaint), &complaint);
 }
 
 bool s2_keys_choice(const S2Keys *keys, const char *key, const char *const *names, int *value) {
   S2Complaint complaint;
-  return begin(keys, key) &&
-         end(keys, key, s2_value_choice(keys->L, -1, names, value, &complaint), &complaint);
+  return keys_begin(keys, key) &&
+         keys_end(keys, key, s2_value_choice(keys->L, -1, names, value, &complaint), &complaint);
 }
 
 bool s2_keys_vec2(const S2Keys *keys, const char *key, S2Vec2 *value) {
   S2Complaint complaint;
-  return begin(keys, key) &&
-         end(keys, key, s2_value_vec2(keys->L, -1, value, &complaint), &complaint);
+  return keys_begin(keys, key) &&
+         keys_end(keys, key, s2_value_vec2(keys->L, -1, value, &complaint), &complaint);
 }
 
 bool s2_keys_color(const S2Keys *keys, const char *key, uint32_t *value) {
   S2Complaint complaint;
-  return begin(keys, key) &&
-         end(keys, key, s2_value_color(keys->L, -1, value, &complaint), &complaint);
+  return keys_begin(keys, key) &&
+         keys_end(keys, key, s2_value_color(keys->L, -1, value, &complaint), &complaint);
 }
 
 bool s2_keys_name(const S2Keys *keys, const char *key, const char **value) {
   S2Complaint complaint;
-  return begin(keys, key) &&
-         end(keys, key, s2_value_name(keys->L, -1, value, &complaint), &complaint);
+  return keys_begin(keys, key) &&
+         keys_end(keys, key, s2_value_name(keys->L, -1, value, &complaint), &complaint);
 }

@@ -6,7 +6,8 @@
 #include <math.h>
 
 // How many arguments before the first number: 1 with a generator, 0 for sim.random.uniform(...).
-static S2LuaRandom *generator(lua_State *L, int *first) {
+static S2LuaRandom *random_generator(lua_State *L, int *first) {
+  // The generator may be left out, of sim.random itself only.
   S2LuaRandom *random = s2_lua_test(L, 1, s2_type_random);
   *first = random != NULL ? 2 : 1;
   if (random == NULL && lua_toboolean(L, lua_upvalueindex(1))) {
@@ -17,8 +18,9 @@ static S2LuaRandom *generator(lua_State *L, int *first) {
 
 static int random_uniform(lua_State *L) {
   int at;
-  S2LuaRandom *random = generator(L, &at);
+  S2LuaRandom *random = random_generator(L, &at);
   double lo = 0, hi = 1;
+  // Both ends or none.
   if (!lua_isnoneornil(L, at)) {
     lo = s2_argument_number(L, at, S2_ANY_NUMBER);
     hi = s2_argument_number(L, at + 1, S2_ANY_NUMBER);
@@ -33,7 +35,7 @@ static int random_uniform(lua_State *L) {
 
 static int random_normal(lua_State *L) {
   int at;
-  S2LuaRandom *random = generator(L, &at);
+  S2LuaRandom *random = random_generator(L, &at);
   double mean = lua_isnoneornil(L, at) ? 0 : s2_argument_number(L, at, S2_ANY_NUMBER);
   double deviation =
       lua_isnoneornil(L, at + 1) ? 1 : s2_argument_number(L, at + 1, S2_NON_NEGATIVE);
@@ -43,7 +45,8 @@ static int random_normal(lua_State *L) {
 
 static int random_integer(lua_State *L) {
   int at;
-  S2LuaRandom *random = generator(L, &at);
+  S2LuaRandom *random = random_generator(L, &at);
+  // integer(n) is 1 .. n, integer(lo, hi) has both.
   int64_t lo = 1, hi = s2_argument_integer(L, at, INT64_MIN, INT64_MAX);
   if (!lua_isnoneornil(L, at + 1)) {
     lo = hi;
@@ -66,7 +69,7 @@ static lua_Integer list_length(lua_State *L, int argument) {
 
 static int random_choice(lua_State *L) {
   int at;
-  S2LuaRandom *random = generator(L, &at);
+  S2LuaRandom *random = random_generator(L, &at);
   lua_Integer n = list_length(L, at);
   if (n == 0) {
     return s2_lua_bad_argument(L, at, "a list with something in it expected");
@@ -77,7 +80,8 @@ static int random_choice(lua_State *L) {
 
 static int random_shuffle(lua_State *L) {
   int at;
-  S2LuaRandom *random = generator(L, &at);
+  S2LuaRandom *random = random_generator(L, &at);
+  // Fisher and Yates: each order is equally likely.
   for (lua_Integer i = list_length(L, at); i > 1; i--) {
     lua_Integer j = s2_rng_integer(&random->rng, 1, i);
     lua_geti(L, at, i);
@@ -91,14 +95,15 @@ static int random_shuffle(lua_State *L) {
 
 static int random_seed(lua_State *L) {
   int at;
-  S2LuaRandom *random = generator(L, &at);
+  S2LuaRandom *random = random_generator(L, &at);
   random->rng = s2_rng_seeded((uint64_t)s2_argument_integer(L, at, INT64_MIN, INT64_MAX));
   return 0;
 }
 
 static int random_split(lua_State *L) {
   int at;
-  S2LuaRandom *random = generator(L, &at);
+  S2LuaRandom *random = random_generator(L, &at);
+  // The child's seed is drawn from the parent.
   S2LuaRandom *child = lua_newuserdatauv(L, sizeof *child, 0);
   *child = (S2LuaRandom){s2_type_random, s2_rng_split(&random->rng)};
   luaL_setmetatable(L, "sim2d.Random");
@@ -124,10 +129,12 @@ static const luaL_Reg methods[] = {{"uniform", random_uniform}, {"normal", rando
                                    {"split", random_split},     {NULL, NULL}};
 
 // Fills the metatable on top; `dot` allows calls without a generator.
-static void fill(lua_State *L, bool dot) {
+static void random_fill(lua_State *L, bool dot) {
+  // Methods know whether they may be called with a dot.
   luaL_newlibtable(L, methods);
   lua_pushboolean(L, dot);
   s2_lua_functions(L, methods, 1);
+  // A name that is not there raises, with the nearest one.
   lua_createtable(L, 0, 1); // unknown names raise
   lua_pushvalue(L, -2);
   lua_pushcclosure(L, random_no_field, 1);
@@ -141,10 +148,12 @@ static void fill(lua_State *L, bool dot) {
 }
 
 void s2_lua_open_random(lua_State *L) {
+  // Generators that scripts split off.
   S2LuaSession *session = s2_lua_session(L);
   s2_lua_metatable(L, s2_type_random);
-  fill(L, false);
+  random_fill(L, false);
   lua_pop(L, 1);
+  // sim.random itself, by a metatable of its own: it alone may be called with a dot.
   S2LuaRandom *random = lua_newuserdatauv(L, sizeof *random, 0);
   *random = (S2LuaRandom){s2_type_random, s2_rng_seeded(session->open.seed)};
   lua_createtable(L, 0, 5);
@@ -152,7 +161,7 @@ void s2_lua_open_random(lua_State *L) {
   lua_setfield(L, -2, "__name");
   lua_pushstring(L, s2_type_random);
   lua_setfield(L, -2, "__metatable");
-  fill(L, true);
+  random_fill(L, true);
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, s2_type_random); // the session points to it

@@ -15,12 +15,14 @@ static int session_collect(lua_State *L) {
 }
 
 S2LuaSession *s2_lua_session(lua_State *L) {
+  // The one of this state, made when it is first asked for.
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &SESSION) == LUA_TUSERDATA) {
     S2LuaSession *session = lua_touserdata(L, -1);
     lua_pop(L, 1);
     return session;
   }
   lua_pop(L, 1);
+  // A NAN for dt: nobody has set one.
   S2LuaSession *session = lua_newuserdatauv(L, sizeof *session, 0);
   *session = (S2LuaSession){.open = {.dt = (double)NAN}};
   lua_createtable(L, 0, 1);
@@ -46,6 +48,7 @@ double s2_lua_clock(void) {
 }
 
 static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
+  // Counts add up.
   total->steps += stats->steps;
   total->solves += stats->solves;
   total->second_solves += stats->second_solves;
@@ -62,9 +65,11 @@ static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     total->used[i] += stats->used[i];
   }
+  // Residuals: the worst of all worlds.
   total->worst_scaled = fmax(total->worst_scaled, stats->worst_scaled);
   total->worst_penetration = fmax(total->worst_penetration, stats->worst_penetration);
   total->worst_joint_error = fmax(total->worst_joint_error, stats->worst_joint_error);
+  // Times and sizes add up, but the largest island and the most memory.
   total->seconds_broad += stats->seconds_broad;
   total->seconds_narrow += stats->seconds_narrow;
   total->seconds_solve += stats->seconds_solve;
@@ -92,6 +97,7 @@ void s2_lua_world_gather(S2LuaWorld *lw) {
 int s2_session_close(lua_State *L) {
   S2LuaSession *session = s2_lua_session(L);
   S2Status failure = s2_ok();
+  // All recordings are closed, even after one failed; the first failure is the one reported.
   for (S2LuaWorld *lw = session->oldest; lw != NULL; lw = lw->newer) {
     S2Status status;
     if (!s2_lua_recorders_close(lw, &status) && failure.code == S2_OK) {

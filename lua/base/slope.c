@@ -6,6 +6,7 @@
 
 S2LuaSlopes s2_lua_slopes(lua_State *L, const S2LuaWorld *lw, bool wanted) {
   S2LuaSlopes slopes = {0};
+  // Numbers that the function computes from here on are those after `first` on the tape.
   if (wanted && s2_lua_on_tape(lw) != NULL) {
     slopes.diff = s2_lua_diff(L);
     slopes.first = s2_tape_next(slopes.diff->tape);
@@ -18,6 +19,7 @@ static S2Var add_input(S2LuaSlopes *slopes, const double *values, int count, int
   if (slopes->diff == NULL) {
     return 0;
   }
+  // An input is a variable of its own: slopes are adjoints by it.
   S2Var var = s2_tape_input(slopes->diff->tape, values, count);
   slopes->input[slopes->inputs] = var;
   slopes->at[slopes->inputs++] = at;
@@ -30,6 +32,7 @@ void s2_lua_slopes_pose(lua_State *L, S2LuaSlopes *slopes, const double q[3], in
     s2_lua_push_vector(L, S2_VECTOR_AXY, q, NULL);
     return;
   }
+  // As a tracked array, in place of a vector.
   S2LuaArray *array = s2_lua_array_push(L, s2_size_list(3));
   memcpy(array->data, q, 3 * sizeof *q);
   s2_lua_array_track(L, array, var);
@@ -40,6 +43,7 @@ void s2_lua_slopes_number(lua_State *L, S2LuaSlopes *slopes, double x, int at) {
 }
 
 void s2_lua_slopes_time(lua_State *L, const S2LuaWorld *lw, S2LuaSlopes *slopes, double t, int at) {
+  // The time is a constant, unless dt is tracked.
   if (lw->dt_on_tape) {
     s2_lua_slopes_number(L, slopes, t, at);
   } else {
@@ -48,8 +52,9 @@ void s2_lua_slopes_time(lua_State *L, const S2LuaWorld *lw, S2LuaSlopes *slopes,
 }
 
 // What runs in a sweep cannot record, and runs here.
-static void sweep(lua_State *L, const S2LuaSlopes *slopes, S2Var var) {
+static void slope_sweep(lua_State *L, const S2LuaSlopes *slopes, S2Var var) {
   S2LuaDiff *diff = slopes->diff;
+  // The sweep may call functions of the script, which must find nothing to record on.
   uint32_t generation = diff->generation;
   lua_State *outer = diff->L;
   diff->generation = 0;
@@ -63,6 +68,7 @@ static void sweep(lua_State *L, const S2LuaSlopes *slopes, S2Var var) {
 bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, double *value,
                           S2Slope *slope) {
   S2Var var = 0;
+  // A plain number depends on no input.
   if (lua_type(L, index) == LUA_TNUMBER) {
     *value = lua_tonumber(L, index);
   } else if (!s2_lua_tracked_get(L, index, value, &var)) {
@@ -71,9 +77,11 @@ bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, do
   if (slope == NULL || slopes->diff == NULL) {
     return true;
   }
+  // The variable itself, as it may depend on more than the inputs.
   *slope = (S2Slope){.origin = var};
+  // What was computed since the inputs is swept back to them.
   if (var >= slopes->first) {
-    sweep(L, slopes, var);
+    slope_sweep(L, slopes, var);
     for (int i = 0; i < slopes->inputs; i++) {
       S2Tape *tape = slopes->diff->tape;
       memcpy(slope->by + slopes->at[i], s2_tape_adjoint(tape, slopes->input[i]),
@@ -84,6 +92,7 @@ bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, do
 }
 
 void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, const S2Slope *of) {
+  // Slopes are linear in the results.
   for (int i = 0; i < 7; i++) {
     sum->by[i] += weight * of->by[i];
   }

@@ -20,6 +20,7 @@ static bool is_shown(lua_State *L, lua_Debug *frame) {
 }
 
 static void add_frame(lua_State *L, luaL_Buffer *text, lua_Debug *frame) {
+  // As lua writes it.
   lua_getinfo(L, "Slnt", frame);
   lua_pushfstring(L, "\n\t%s:%d: in ", frame->short_src, frame->currentline);
   luaL_addvalue(text);
@@ -42,6 +43,7 @@ static void add_frame(lua_State *L, luaL_Buffer *text, lua_Debug *frame) {
 // 10^5 frames must not be walked frame by frame.
 static int outermost_level(lua_State *L) {
   lua_Debug frame;
+  // Doubling finds a level that is not there, halving the last one that is.
   int inside = 1, outside = 1;
   while (lua_getstack(L, outside, &frame)) {
     inside = outside;
@@ -59,6 +61,7 @@ static int outermost_level(lua_State *L) {
 }
 
 static void add_traceback(lua_State *L, luaL_Buffer *text) {
+  // The innermost frames.
   lua_Debug frame;
   int last[FRAMES_LAST]; // levels, outermost first
   int first_count = 0, last_count = 0;
@@ -73,12 +76,14 @@ static void add_traceback(lua_State *L, luaL_Buffer *text) {
       first_count++;
     }
   }
+  // The outermost frames, from the outside in, then in the order in which they are shown.
   int at = outermost;
   for (; at >= level && last_count < FRAMES_LAST; at--) {
     if (lua_getstack(L, at, &frame) && is_shown(L, &frame)) {
       last[last_count++] = at;
     }
   }
+  // Something in between is left out.
   if (at >= level) {
     luaL_addstring(text, "\n\t...");
   }
@@ -89,6 +94,7 @@ static void add_traceback(lua_State *L, luaL_Buffer *text) {
 }
 
 const char *s2_traceback_message(lua_State *L, int index) {
+  // As text, whatever was raised.
   if (lua_type(L, index) == LUA_TSTRING || lua_type(L, index) == LUA_TNUMBER) {
     return luaL_tolstring(L, index, NULL);
   }
@@ -101,6 +107,7 @@ const char *s2_traceback_message(lua_State *L, int index) {
 
 int s2_traceback_handler(lua_State *L) {
   const char *message = s2_traceback_message(L, 1);
+  // It has one: it went through a handler already.
   if (strstr(message, TITLE) != NULL) {
     return 1;
   }

@@ -25,11 +25,13 @@ bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
                      S2Complaint *complaint) {
   static const char *const expected[] = {"finite", "non-negative", "positive"};
   char text[S2_LUA_TEXT];
+  // Plain numbers, or the value of a tracked one.
   bool is_plain = lua_type(L, index) == LUA_TNUMBER;
   double number = is_plain ? lua_tonumber(L, index) : 0;
   if (!is_plain && !s2_lua_tracked_read(L, index, &number)) {
     return s2_complain(complaint, "number expected, got %s", s2_lua_describe(L, index, text));
   }
+  // Out of the domain: the message shows the value, also of what is tracked.
   if (!isfinite(number) || (domain == S2_NON_NEGATIVE && number < 0) ||
       (domain == S2_POSITIVE && number <= 0)) {
     lua_pushnumber(L, number); // the value of what is tracked, too
@@ -38,6 +40,7 @@ bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
     return s2_complain(complaint, "%s number expected, got %s",
                        isfinite(number) ? expected[domain] : "finite", text);
   }
+  // Where the number went is noted, for what depends on it.
   *value = number;
   if (!is_plain) {
     s2_lua_tracked_note(L, index, value);
@@ -56,11 +59,13 @@ bool s2_value_bound(lua_State *L, int index, double *value, S2Complaint *complai
 bool s2_value_integer(lua_State *L, int index, int64_t lo, int64_t hi, int64_t *value,
                       S2Complaint *complaint) {
   char text[S2_LUA_TEXT];
+  // Whole numbers, also as floats without a fraction.
   int is_integer = 0;
   lua_Integer number = lua_tointegerx(L, index, &is_integer);
   if (lua_type(L, index) != LUA_TNUMBER || is_integer == 0) {
     return s2_complain(complaint, "integer expected, got %s", s2_lua_describe(L, index, text));
   }
+  // Without an upper bound the message names the lower one alone.
   if (number < lo || number > hi) {
     return hi == INT64_MAX
                ? s2_complain(complaint, "integer not below %lld expected, got %s", (long long)lo,

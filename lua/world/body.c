@@ -41,9 +41,11 @@ static const char *const v_names[] = {"va", "vx", "vy"};
 // ---- Objects ----------------------------------------------------------------------------------
 
 S2LuaBody *s2_lua_new_body(lua_State *L, int world) {
+  // One object a body: it is found again by its serial as long as anybody holds it.
   world = lua_absindex(L, world);
   S2LuaBody *body = lua_newuserdatauv(L, sizeof *body, 1);
   memset(body, 0, sizeof *body);
+  // The object keeps its world alive through the user value.
   body->type = s2_type_body;
   body->lw = lua_touserdata(L, world);
   lua_pushvalue(L, world);
@@ -59,6 +61,7 @@ void s2_lua_bind_body(lua_State *L, int world, S2LuaBody *body, S2BodyId id) {
   const char *name = "";
   (void)s2_body_name(body->lw->world, id, &name); // of a destroyed body: stays ""
   snprintf(body->name, sizeof body->name, "%s", name);
+  // Weak values: the list holds no object alive.
   lua_getiuservalue(L, world, S2_STORE_BODIES);
   lua_pushvalue(L, -2);
   lua_rawseti(L, -2, id.serial);
@@ -71,6 +74,7 @@ void s2_lua_push_body(lua_State *L, int world, S2BodyId id) {
     return;
   }
   world = lua_absindex(L, world);
+  // The object that there is, or a new one.
   lua_getiuservalue(L, world, S2_STORE_BODIES);
   if (lua_rawgeti(L, -1, id.serial) == LUA_TNIL) {
     lua_pop(L, 1);
@@ -80,7 +84,7 @@ void s2_lua_push_body(lua_State *L, int world, S2BodyId id) {
   lua_remove(L, -2);
 }
 
-static int destroyed(lua_State *L, const S2LuaBody *body) {
+static int body_destroyed(lua_State *L, const S2LuaBody *body) {
   if (body->lw->world == NULL) {
     return s2_lua_fail(L, "world is closed");
   }
@@ -88,14 +92,14 @@ static int destroyed(lua_State *L, const S2LuaBody *body) {
                                : s2_lua_fail(L, "the body is destroyed");
 }
 
-static bool is_alive(const S2LuaBody *body) {
+static bool body_is_alive(const S2LuaBody *body) {
   return body->lw->world != NULL && s2_body_alive(body->lw->world, body->id);
 }
 
 S2LuaBody *s2_lua_body(lua_State *L, int index) {
   S2LuaBody *body = s2_lua_check(L, index, s2_type_body);
-  if (!is_alive(body)) {
-    destroyed(L, body);
+  if (!body_is_alive(body)) {
+    body_destroyed(L, body);
   }
   return body;
 }
@@ -111,7 +115,7 @@ S2LuaBody *s2_lua_body_of(lua_State *L, int index, const S2LuaWorld *lw) {
 // Every error of the engine but a stale handle says what is wrong with the body by its name.
 static void raise_status(lua_State *L, const S2LuaBody *body, const S2Status *status) {
   if (status->code == S2_STALE) {
-    destroyed(L, body);
+    body_destroyed(L, body);
   }
   s2_lua_try(L, *status);
 }
@@ -124,7 +128,8 @@ static inline void try_body(lua_State *L, const S2LuaBody *body, S2Status status
 
 static int body_tostring(lua_State *L) {
   S2LuaBody *body = s2_lua_check(L, 1, s2_type_body);
-  if (!is_alive(body)) {
+  // A destroyed body goes on being named as it was.
+  if (!body_is_alive(body)) {
     lua_pushfstring(L, body->name[0] != '\0' ? "Body '%s' (destroyed)" : "Body (destroyed)",
                     body->name);
     return 1;
@@ -135,6 +140,7 @@ static int body_tostring(lua_State *L) {
     lua_pushfstring(L, "Body '%s'", name);
     return 1;
   }
+  // Without a name by its place in the order of creation.
   int count, at = 0;
   const S2BodyId *bodies = s2_lua_bodies(body->lw, &count);
   while (at < count && bodies[at].serial != body->id.serial) {
@@ -146,19 +152,20 @@ static int body_tostring(lua_State *L) {
 
 // ---- Reading fields ---------------------------------------------------------------------------
 
-static int32_t slot_of(const S2LuaBody *body) {
+static int32_t body_slot(const S2LuaBody *body) {
   return (int32_t)body->id.index - 1;
 }
 
 // The place of a number; false: it has no derivative.
-static bool place_of(const S2LuaBody *body, int field, S2Place *place) {
+static bool body_place(const S2LuaBody *body, int field, S2Place *place) {
   if (field < S2_BODY_OMEGA) {
-    *place = s2_place(S2_PLACE_Q, slot_of(body), field - S2_BODY_ANGLE);
+    *place = s2_place(S2_PLACE_Q, body_slot(body), field - S2_BODY_ANGLE);
   } else if (field < S2_BODY_STATE_COUNT) {
-    *place = s2_place(S2_PLACE_V, slot_of(body), field - S2_BODY_OMEGA);
+    *place = s2_place(S2_PLACE_V, body_slot(body), field - S2_BODY_OMEGA);
   } else if (field - S2_BODY_STATE_COUNT < S2_BODY_NUMBERS) { // they come first in fields.def
-    *place = s2_place(S2_PLACE_BODY, slot_of(body), field - S2_BODY_STATE_COUNT);
+    *place = s2_place(S2_PLACE_BODY, body_slot(body), field - S2_BODY_STATE_COUNT);
   } else if (field == S2_BODY_MAX_FORCE || field == S2_BODY_MAX_TORQUE) {
+    // A bound is a number of the lock that drives the body; without one there is no place.
     S2JointId drive = s2_body_drive(body->lw->world, body->id);
     *place = s2_place(S2_PLACE_JOINT, (int32_t)drive.index - 1,
                       field == S2_BODY_MAX_FORCE ? S2_OF_MAX_FORCE : S2_OF_MAX_TORQUE);
@@ -176,6 +183,7 @@ _Static_assert((int)S2_BODY_CONTACT_VISCOSITY - (int)S2_BODY_MASS == (int)S2_OF_
 static void wrote_state(lua_State *L, const S2LuaBody *body, int begin, const double *base,
                         int count, const S2Place *places) {
   enum { MOST = 3 };
+  // Where a lock drives it, what is written to q and v goes on as the lock's goal and rate.
   S2JointId drive = s2_body_drive(body->lw->world, body->id);
   S2Place all[2 * MOST];
   int from[2 * MOST], used = 0;
@@ -192,22 +200,24 @@ static void wrote_state(lua_State *L, const S2LuaBody *body, int begin, const do
 }
 
 // Places of a vector: q, v, or the last two of them.
-static int places_of(const S2LuaBody *body, int field, S2Place places[3]) {
+static int body_places(const S2LuaBody *body, int field, S2Place places[3]) {
   S2PlaceKind kind = field == FIELD_POSITION || field == FIELD_Q ? S2_PLACE_Q : S2_PLACE_V;
   int count = field == FIELD_Q || field == FIELD_V ? 3 : 2;
   for (int i = 0; i < count; i++) {
-    places[i] = s2_place(kind, slot_of(body), 3 - count + i);
+    places[i] = s2_place(kind, body_slot(body), 3 - count + i);
   }
   return count;
 }
 
-static void push_state(lua_State *L, const S2LuaBody *body, int field) {
+static void body_push_state(lua_State *L, const S2LuaBody *body, int field) {
+  // On a tape the components are its variables.
   if (s2_lua_on_tape(body->lw) != NULL) {
     S2Place places[3];
-    int count = places_of(body, field, places);
+    int count = body_places(body, field, places);
     s2_lua_push_places(L, body->lw, count, places);
     return;
   }
+  // Off a tape: a copy of the numbers, which says what to assign instead of a component.
   double state[3];
   bool is_q = field == FIELD_POSITION || field == FIELD_Q;
   const S2World *world = body->lw->world;
@@ -228,7 +238,8 @@ static void push_state(lua_State *L, const S2LuaBody *body, int field) {
   }
 }
 
-static int push_drive(lua_State *L, const S2LuaBody *body) {
+static int body_push_drive(lua_State *L, const S2LuaBody *body) {
+  // The lock behind a body that yields; none where nothing has a bound.
   S2JointId drive = s2_body_drive(body->lw->world, body->id);
   if (drive.index == 0) {
     lua_pushnil(L);
@@ -244,6 +255,7 @@ static int body_index(lua_State *L) {
   S2LuaBody *body = s2_lua_check(L, 1, s2_type_body);
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
+  // Methods and fields share a table: functions are handed out as they are.
   if (type == LUA_TFUNCTION) {
     return 1;
   }
@@ -256,20 +268,21 @@ static int body_index(lua_State *L) {
     double value;
     S2Place place;
     try_body(L, body, s2_body_get(body->lw->world, body->id, (S2BodyField)field, &value));
-    if (s2_lua_on_tape(body->lw) != NULL && isfinite(value) && place_of(body, field, &place)) {
+    if (s2_lua_on_tape(body->lw) != NULL && isfinite(value) && body_place(body, field, &place)) {
       s2_lua_push_place(L, body->lw, place);
       return 1;
     }
     s2_lua_field_push_number(L, s2_body_field((S2BodyField)field), value);
     return 1;
   }
-  bool alive = is_alive(body);
+  // Fields of the object itself, of which `alive` alone is answered for a body that is destroyed.
+  bool alive = body_is_alive(body);
   if (field == FIELD_ALIVE) {
     lua_pushboolean(L, alive);
     return 1;
   }
   if (!alive) {
-    return destroyed(L, body);
+    return body_destroyed(L, body);
   }
   switch (field) {
   case FIELD_NAME: {
@@ -287,9 +300,9 @@ static int body_index(lua_State *L) {
     lua_getiuservalue(L, 1, 1);
     return 1;
   case FIELD_DRIVE:
-    return push_drive(L, body);
+    return body_push_drive(L, body);
   default:
-    push_state(L, body, field);
+    body_push_state(L, body, field);
     return 1;
   }
 }
@@ -299,12 +312,14 @@ static int body_index(lua_State *L) {
 // A scalar of the engine, as its double; the engine checks the domain.
 static bool read_scalar(lua_State *L, S2BodyField number, double *value, S2Complaint *complaint) {
   S2Field field = *s2_body_field(number);
+  // Typed as the field's domain has it, and turned into a double afterwards.
   union {
     double number;
     uint32_t bits;
     bool flag;
     int choice;
   } given = {.number = 0};
+  // nil is the palette's colour.
   if (field.domain == S2_FIELD_COLOR && lua_isnil(L, 3)) {
     *value = 0;
     return true;
@@ -318,12 +333,15 @@ static bool read_scalar(lua_State *L, S2BodyField number, double *value, S2Compl
   return true;
 }
 
-static bool write_state(lua_State *L, const S2LuaBody *body, int field, S2Complaint *complaint) {
+static bool body_write_state(lua_State *L, const S2LuaBody *body, int field,
+                             S2Complaint *complaint) {
   double state[3];
   S2World *world = body->lw->world;
   bool is_q = field == FIELD_POSITION || field == FIELD_Q;
+  // What is read from here on is what the new state depends on.
   int begin = s2_lua_writes(L, body->lw);
   try_body(L, body, is_q ? s2_body_q(world, body->id, state) : s2_body_v(world, body->id, state));
+  // Components that are not given stay: of position and velocity the angle's.
   bool good;
   if (field == FIELD_POSITION || field == FIELD_VELOCITY) {
     good = s2_value_vector(L, 3, 2, xy_names, "{x, y}", state + 1, complaint);
@@ -338,15 +356,16 @@ static bool write_state(lua_State *L, const S2LuaBody *body, int field, S2Compla
     try_body(L, body,
              is_q ? s2_body_set_q(world, body->id, state) : s2_body_set_v(world, body->id, state));
   }
+  // The tape learns which of the numbers read went where.
   if (good) {
     S2Place places[3];
-    int count = places_of(body, field, places);
+    int count = body_places(body, field, places);
     wrote_state(L, body, begin, state + 3 - count, count, places);
   }
   return good;
 }
 
-static bool write_name(lua_State *L, S2LuaBody *body, S2Complaint *complaint) {
+static bool body_write_name(lua_State *L, S2LuaBody *body, S2Complaint *complaint) {
   const char *name = "";
   if (!lua_isnil(L, 3) && !s2_value_name(L, 3, &name, complaint)) {
     return false;
@@ -357,12 +376,14 @@ static bool write_name(lua_State *L, S2LuaBody *body, S2Complaint *complaint) {
   return true;
 }
 
-static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *complaint) {
+static bool body_write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *complaint) {
   if (field < S2_BODY_FIELD_COUNT) {
+    // A number of the engine, of those with a derivative the tape learns what it depends on.
     double value = 0;
     S2Place place;
-    bool differentiable = place_of(body, field, &place);
+    bool differentiable = body_place(body, field, &place);
     int begin = differentiable ? s2_lua_writes(L, body->lw) : 0;
+    // The tape knows neither another type nor a lock that was not there.
     if (field == S2_BODY_TYPE) {
       s2_lua_not_on_tape(L, body->lw, "changing a body's type");
     }
@@ -382,9 +403,10 @@ static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *c
     wrote_state(L, body, begin, &value, differentiable, &place);
     return true;
   }
+  // Fields of the object itself.
   switch (field) {
   case FIELD_NAME:
-    return write_name(L, body, complaint);
+    return body_write_name(L, body, complaint);
   case FIELD_DATA:
     lua_getiuservalue(L, 1, 1);
     lua_getiuservalue(L, -1, S2_STORE_DATA);
@@ -396,12 +418,13 @@ static bool write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *c
   case FIELD_ALIVE:
     return s2_complain(complaint, "read-only");
   default:
-    return write_state(L, body, field, complaint);
+    return body_write_state(L, body, field, complaint);
   }
 }
 
 static int body_newindex(lua_State *L) {
   S2LuaBody *body = s2_lua_check(L, 1, s2_type_body);
+  // As in body_index(): one table for fields and methods.
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TFUNCTION) {
@@ -411,11 +434,11 @@ static int body_newindex(lua_State *L) {
     return s2_lua_no_field(L, "Body", 2, lua_upvalueindex(1));
   }
   int field = (int)lua_tointeger(L, -1);
-  if (!is_alive(body)) {
-    return destroyed(L, body);
+  if (!body_is_alive(body)) {
+    return body_destroyed(L, body);
   }
   S2Complaint complaint;
-  if (!write_field(L, body, field, &complaint)) {
+  if (!body_write_field(L, body, field, &complaint)) {
     return s2_lua_fail(L, "Body.%s: %s", lua_tostring(L, 2), complaint.text);
   }
   return 0;
@@ -428,6 +451,7 @@ static bool read_at(lua_State *L, double at[2]) {
   static const char *const names[] = {"at", NULL}, *const components[] = {"x", "y"};
   S2Complaint complaint;
   if (lua_isnoneornil(L, 3)) {
+    // Options of a table: {at = {x, y}}.
     return false;
   }
   S2Keys keys = s2_keys_open(L, 3, false, names, NULL, 0);
@@ -446,6 +470,7 @@ static int push_body(lua_State *L, Push *push, bool impulse) {
   static const char *const names[] = {"x", "y"};
   S2LuaBody *body = s2_lua_body(L, 1);
   lua_settop(L, 3);
+  // The push and where it acts, the tape noting what they depend on.
   int begin = s2_lua_writes(L, body->lw);
   double numbers[4] = {0, 0, 0, 0};
   S2Complaint complaint;
@@ -456,12 +481,13 @@ static int push_body(lua_State *L, Push *push, bool impulse) {
   S2Vec2 at = {numbers[2], numbers[3]};
   try_body(L, body,
            push(body->lw->world, body->id, s2_vec2(numbers[0], numbers[1]), has_at ? &at : NULL));
+  // On a tape: a push has an entry of its own, with what it depends on.
   const S2LuaRead *list;
   S2Argument arguments[4];
   int reads;
   S2WorldTape *tape = s2_lua_written(L, body->lw, begin, &reads, &list);
   if (tape != NULL) {
-    s2_world_tape_push(tape, body->lw->world, slot_of(body), impulse, numbers, has_at,
+    s2_world_tape_push(tape, body->lw->world, body_slot(body), impulse, numbers, has_at,
                        s2_lua_arguments(list, reads, numbers, arguments, 4), arguments);
   }
   return 0;
@@ -482,7 +508,8 @@ static int body_apply_torque(lua_State *L) {
   try_body(L, body, s2_body_apply_torque(body->lw->world, body->id, torque));
   const S2LuaRead *list;
   S2WorldTape *tape = s2_lua_written(L, body->lw, begin, &reads, &list);
-  S2Place place = s2_place(S2_PLACE_F, slot_of(body), 0);
+  // On a tape: f[0] += torque, beside what acts already.
+  S2Place place = s2_place(S2_PLACE_F, body_slot(body), 0);
   if (reads > 0) {
     const S2Term term = {.from = list[0].var, .factor = 1};
     s2_world_tape_add(tape, body->lw->world, 1, &place, 1, &term);
@@ -502,6 +529,7 @@ static int push_point(lua_State *L, bool back) {
   S2LuaBody *body = s2_lua_body(L, 1);
   double given[2];
   S2Complaint complaint;
+  // The point given and the pose of the body are both what the result depends on.
   int begin = s2_lua_writes(L, body->lw), reads;
   if (!s2_value_vector(L, 2, 2, names, "{x, y}", given, &complaint)) {
     return s2_lua_bad_argument(L, 2, "%s", complaint.text);
@@ -509,6 +537,7 @@ static int push_point(lua_State *L, bool back) {
   S2Pose pose = read_pose(L, body);
   S2Vec2 x = {given[0], given[1]};
   S2Vec2 point = back ? s2_pose_local(pose, x) : s2_pose_point(pose, x);
+  // Without a tape the numbers are all there is.
   const S2LuaRead *list;
   S2WorldTape *tape = s2_lua_written(L, body->lw, begin, &reads, &list);
   if (tape == NULL) {
@@ -520,7 +549,7 @@ static int push_point(lua_State *L, bool back) {
   int count = s2_lua_arguments(list, reads, given, arguments, 2);
   s2_lua_push_list(
       L, 2, values,
-      s2_world_tape_point(tape, body->lw->world, slot_of(body), back, values, count, arguments));
+      s2_world_tape_point(tape, body->lw->world, body_slot(body), back, values, count, arguments));
   return 1;
 }
 
@@ -532,8 +561,9 @@ static int body_local_point(lua_State *L) {
   return push_point(L, true);
 }
 
-// Bodies of infinite mass have no energy that could be told.
-static void measure_energy(const void *user, const S2World *world, double *energy) {
+// Bodies of infinite mass have no finite energy.
+static void body_measure_energy(const void *user, const S2World *world, double *energy) {
+  // 1/2 (J w^2 + m v^2)
   const S2BodyId *body = user;
   double type = S2_STATIC, mass = 0, inertia = 0, v[3] = {0, 0, 0};
   (void)s2_body_get(world, *body, S2_BODY_TYPE, &type);
@@ -547,22 +577,24 @@ static void measure_energy(const void *user, const S2World *world, double *energ
 static int body_kinetic_energy(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   double energy;
+  // On the tape together with its derivatives by the numbers it is made of.
   if (s2_lua_on_tape(body->lw) == NULL) {
-    measure_energy(&body->id, body->lw->world, &energy);
+    body_measure_energy(&body->id, body->lw->world, &energy);
     lua_pushnumber(L, energy);
     return 1;
   }
-  int32_t slot = slot_of(body);
+  int32_t slot = body_slot(body);
   const S2Place places[] = {
       s2_place(S2_PLACE_V, slot, 0), s2_place(S2_PLACE_V, slot, 1), s2_place(S2_PLACE_V, slot, 2),
       s2_place(S2_PLACE_BODY, slot, S2_OF_MASS), s2_place(S2_PLACE_BODY, slot, S2_OF_INERTIA)};
-  s2_lua_push_measured(L, body->lw, 1, measure_energy, &body->id, 5, places);
+  s2_lua_push_measured(L, body->lw, 1, body_measure_energy, &body->id, 5, places);
   return 1;
 }
 
 static int body_destroy(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   try_body(L, body, s2_body_destroy(body->lw->world, body->id));
+  // Data and laws of bodies that are gone are swept now and then.
   s2_lua_world_changed(body->lw);
   body->lw->destroyed++;
   lua_getiuservalue(L, 1, 1);
@@ -583,9 +615,10 @@ static int body_net_contact_impulse(lua_State *L) {
   double impulse[3];
   try_body(L, body, s2_body_contact_impulse(body->lw->world, body->id, impulse));
   S2WorldTape *tape = s2_lua_on_tape(body->lw);
+  // Pushed as x, y, angle, while the engine has the angle first.
   S2Var var = tape == NULL
                   ? 0
-                  : s2_world_tape_contact_impulse(tape, body->lw->world, slot_of(body), impulse);
+                  : s2_world_tape_contact_impulse(tape, body->lw->world, body_slot(body), impulse);
   s2_lua_push_list(L, 3, impulse, var);
   int list = lua_gettop(L);
   lua_geti(L, list, 2);
@@ -607,6 +640,7 @@ void s2_lua_open_body(lua_State *L) {
                                      {"net_contact_impulse", body_net_contact_impulse},
                                      {"destroy", body_destroy},
                                      {NULL, NULL}};
+  // One table of fields and methods serves reading and writing; both functions have it as upvalue.
   s2_lua_metatable(L, s2_type_body);
   lua_newtable(L);
   for (int i = 0; i < S2_BODY_FIELD_COUNT; i++) {
@@ -618,6 +652,7 @@ void s2_lua_open_body(lua_State *L) {
     lua_setfield(L, -2, fields[i].name);
   }
   s2_lua_functions(L, methods, 0);
+  // The table goes to both functions, as their first upvalue.
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, body_index, 1);
   lua_setfield(L, -3, "__index");

@@ -40,6 +40,7 @@ typedef struct Shapes {
 
 static S2ShapeDef *add_shape(S2Arena *arena, Shapes *shapes, const S2Vec2 *vertices, int count,
                              double radius) {
+  // Doubled in the arena; the old list stays there until the next reset.
   if (shapes->count == shapes->capacity) {
     int capacity = shapes->capacity == 0 ? 8 : 2 * shapes->capacity;
     S2ShapeDef *grown = S2_TAKE(arena, S2ShapeDef, capacity);
@@ -50,6 +51,7 @@ static S2ShapeDef *add_shape(S2Arena *arena, Shapes *shapes, const S2Vec2 *verti
     shapes->capacity = capacity;
   }
   S2ShapeDef *shape = &shapes->at[shapes->count++];
+  // NAN: as the body has it.
   *shape = (S2ShapeDef){.vertices = vertices,
                         .count = count,
                         .radius = radius,
@@ -77,6 +79,7 @@ static void read_circle(const ShapeReader *reader) {
 static void read_box(const ShapeReader *reader) {
   S2Vec2 size = {0, 0};
   double radius = 0;
+  // The full size is given, the core polygon is smaller by the rounding on each side.
   s2_keys_require(reader->keys, "size");
   s2_keys_vec2(reader->keys, "size", &size);
   s2_keys_number(reader->keys, "radius", S2_NON_NEGATIVE, &radius);
@@ -89,6 +92,7 @@ static void read_box(const ShapeReader *reader) {
                  "less than half the shorter side (%.14g) expected, got %.14g",
                  fmin(size.x, size.y) / 2, radius);
   }
+  // Corners of the core, counter-clockwise.
   double x = size.x / 2 - radius, y = size.y / 2 - radius;
   S2Vec2 *corners = S2_TAKE(reader->arena, S2Vec2, 4);
   corners[0] = s2_vec2(-x, -y);
@@ -113,6 +117,7 @@ static void read_capsule(const ShapeReader *reader) {
 
 static void read_segment(const ShapeReader *reader) {
   S2Vec2 *ends = S2_TAKE_ZEROED(reader->arena, S2Vec2, 2);
+  // Both ends are required: no end of a segment is the origin by default.
   s2_keys_require(reader->keys, "from");
   s2_keys_require(reader->keys, "to");
   s2_keys_vec2(reader->keys, "from", &ends[0]);
@@ -125,15 +130,18 @@ static S2Vec2 *read_points(const ShapeReader *reader, const char *key, int least
   const S2Keys *keys = reader->keys;
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
+  // A list, or an array of the library.
   s2_keys_require(keys, key);
   if (s2_keys_push(keys, key) != LUA_TTABLE && s2_lua_array_test(L, -1) == NULL) {
     s2_keys_fail(keys, key, "list of points expected, got %s", s2_lua_describe(L, -1, text));
   }
+  // Raises what is wrong before memory is taken for it.
   lua_Integer n = luaL_len(L, -1);
   if (n < least || n > INT32_MAX) {
     s2_keys_fail(keys, key, "at least %d points expected, got %lld", least, (long long)n);
   }
   S2Vec2 *points = S2_TAKE(reader->arena, S2Vec2, n);
+  // Raises with the number of the point.
   for (int i = 0; i < (int)n; i++) {
     S2Complaint complaint;
     lua_geti(L, -1, i + 1);
@@ -152,6 +160,7 @@ static void read_polygon(const ShapeReader *reader) {
   bool hull = false;
   S2Vec2 *points = read_points(reader, "vertices", 3, &count);
   s2_keys_boolean(reader->keys, "hull", &hull);
+  // The hull is one convex shape, whatever lies inside.
   if (hull) {
     S2Vec2 *outer = S2_TAKE(reader->arena, S2Vec2, count);
     int size = s2_hull(points, count, outer);
@@ -161,6 +170,7 @@ static void read_polygon(const ShapeReader *reader) {
     add_shape(reader->arena, reader->shapes, outer, size, 0);
     return;
   }
+  // Any other polygon becomes convex pieces.
   S2Pieces pieces;
   S2Status status = s2_decompose(points, count, reader->arena, &pieces);
   if (status.code != S2_OK) {
@@ -178,6 +188,7 @@ static void read_chain(const ShapeReader *reader) {
   bool loop = false;
   s2_keys_boolean(reader->keys, "loop", &loop);
   S2Vec2 *points = read_points(reader, "points", loop ? 3 : 2, &count);
+  // A loop has a segment from the last point to the first.
   int segments = loop ? count : count - 1;
   for (int i = 0; i < segments; i++) {
     S2Vec2 *ends = S2_TAKE(reader->arena, S2Vec2, 2);
@@ -187,6 +198,7 @@ static void read_chain(const ShapeReader *reader) {
       s2_keys_fail(reader->keys, "points", "points %d and %d are the same", i + 1,
                    (i + 1) % count + 1);
     }
+    // Both neighbours are points of the list; an open chain has none beyond its ends.
     S2ShapeDef *shape = add_shape(reader->arena, reader->shapes, ends, 2, 0);
     shape->has_previous = loop || i > 0;
     shape->has_next = loop || i + 2 < count;
@@ -198,9 +210,10 @@ static void read_chain(const ShapeReader *reader) {
 // ---- Compounds --------------------------------------------------------------------------------
 
 // Moves the shapes from `first` on into the frame of the compound.
-static void place(const Shapes *shapes, int first, S2Pose pose, S2Arena *arena) {
+static void shapes_place(const Shapes *shapes, int first, S2Pose pose, S2Arena *arena) {
   for (int i = first; i < shapes->count; i++) {
     S2ShapeDef *shape = &shapes->at[i];
+    // The reader's vertices are const: placed copies take their place.
     S2Vec2 *placed = S2_TAKE(arena, S2Vec2, shape->count);
     for (int k = 0; k < shape->count; k++) {
       placed[k] = s2_pose_point(pose, shape->vertices[k]);
@@ -222,21 +235,25 @@ static void read_piece(const ShapeReader *reader, int number) {
                {"length", capsule_keys, read_capsule},
                {"radius", circle_keys, read_circle}};
   char scope[S2_KEYS_SCOPE];
+  // The first of these keys tells the kind: radius comes last, as others have one, too.
   snprintf(scope, sizeof scope, "shapes[%d].", number);
   S2Keys any = s2_keys_inner(reader->keys, scope, any_shape_keys, piece_keys);
   size_t kind = 0;
   while (kind < sizeof kinds / sizeof kinds[0] && !s2_keys_has(&any, kinds[kind].key)) {
     kind++;
   }
+  // None of them: nothing to build from.
   if (kind == sizeof kinds / sizeof kinds[0]) {
     s2_keys_fail(reader->keys, "shapes",
                  "shape %d needs one of size, vertices, from and to, length, radius", number);
     return;
   }
+  // Now that the kind is known, keys of other kinds are refused.
   S2Keys keys = s2_keys_inner(reader->keys, scope, kinds[kind].keys, piece_keys);
   ShapeReader inner = {&keys, reader->arena, reader->shapes};
   int first = reader->shapes->count;
   kinds[kind].read(&inner);
+  // Where it is in the compound, and its own materials.
   S2Vec2 position = {0, 0};
   double angle = 0, friction = (double)NAN, restitution = (double)NAN, density = (double)NAN;
   s2_keys_vec2(&keys, "position", &position);
@@ -244,7 +261,8 @@ static void read_piece(const ShapeReader *reader, int number) {
   s2_keys_number(&keys, "friction", S2_NON_NEGATIVE, &friction);
   s2_keys_number(&keys, "restitution", S2_NON_NEGATIVE, &restitution);
   s2_keys_number(&keys, "density", S2_POSITIVE, &density);
-  place(reader->shapes, first, s2_pose(angle, position.x, position.y), reader->arena);
+  // A polygon may have become several shapes: all get the same place and materials.
+  shapes_place(reader->shapes, first, s2_pose(angle, position.x, position.y), reader->arena);
   for (int i = first; i < reader->shapes->count; i++) {
     reader->shapes->at[i].friction = friction;
     reader->shapes->at[i].restitution = restitution;
@@ -260,6 +278,7 @@ static void read_compound(const ShapeReader *reader) {
     s2_keys_fail(reader->keys, "shapes", "list of shapes expected, got %s",
                  s2_lua_describe(L, -1, text));
   }
+  // One by one, each with the number that messages name it by.
   lua_Integer count = luaL_len(L, -1);
   if (count == 0) {
     s2_keys_fail(reader->keys, "shapes", "at least 1 shape expected");
@@ -278,6 +297,7 @@ static void read_compound(const ShapeReader *reader) {
 // ---- Bodies -----------------------------------------------------------------------------------
 
 static void read_body(const S2Keys *keys, S2BodyDef *def) {
+  // The state, the name, then all numbers of fields.def by one loop.
   s2_keys_vec2(keys, "position", &def->position);
   s2_keys_number(keys, "angle", S2_ANY_NUMBER, &def->angle);
   s2_keys_vec2(keys, "velocity", &def->velocity);
@@ -300,7 +320,8 @@ typedef struct Recipe {
   int begin; // s2_lua_writes
 } Recipe;
 
-static S2BodyDef read_recipe(const Recipe *recipe) {
+static S2BodyDef body_read_recipe(const Recipe *recipe) {
+  // Read from the start each time: a difference quotient shifts one number of the same table.
   s2_arena_reset(recipe->arena);
   Shapes shapes = {0};
   ShapeReader reader = {recipe->keys, recipe->arena, &shapes};
@@ -313,32 +334,37 @@ static S2BodyDef read_recipe(const Recipe *recipe) {
   return def;
 }
 
-static S2Status build_again(void *user, S2World *world, int which, double by) {
+static S2Status body_build_again(void *user, S2World *world, int which, double by) {
   const Recipe *recipe = user;
   S2BodyId id;
+  // The same body in a copy of the world, one tracked number of its definition shifted.
   s2_lua_tracked_shift(recipe->keys->L, recipe->begin, which, by);
-  S2BodyDef def = read_recipe(recipe);
+  S2BodyDef def = body_read_recipe(recipe);
   return s2_body_create(world, &def, &id);
 }
 
-static int create(lua_State *L, const char *const *own_keys, void (*read)(const ShapeReader *),
-                  S2BodyType type) {
+static int body_create(lua_State *L, const char *const *own_keys, void (*read)(const ShapeReader *),
+                       S2BodyType type) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
+  // The definition is read, noting which tracked numbers it has.
   S2Keys keys = s2_keys_open(L, 2, false, own_keys, common_keys, 0);
   Recipe recipe = {.keys = &keys, .arena = &lw->scratch, .read = read, .type = type};
   recipe.begin = s2_lua_writes(L, lw);
-  S2BodyDef def = read_recipe(&recipe);
+  S2BodyDef def = body_read_recipe(&recipe);
+  // The object is made first: afterwards nothing may fail that would leave a body without one.
   S2LuaBody *body = s2_lua_new_body(L, 1);
   S2BodyId id;
   S2Status status = s2_body_create(lw->world, &def, &id);
+  // The engine's message is about the table that was given.
   if (status.code == S2_INVALID) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
   s2_lua_bind_body(L, 1, body, id);
-  s2_lua_made(L, lw, recipe.begin, false, (int32_t)id.index - 1, build_again, &recipe);
+  s2_lua_made(L, lw, recipe.begin, false, (int32_t)id.index - 1, body_build_again, &recipe);
+  // The script's own data of the body.
   if (s2_keys_push(&keys, "data") != LUA_TNIL) {
     lua_getiuservalue(L, 1, S2_STORE_DATA);
     lua_insert(L, -2);
@@ -349,31 +375,31 @@ static int create(lua_State *L, const char *const *own_keys, void (*read)(const 
 }
 
 static int world_circle(lua_State *L) {
-  return create(L, circle_keys, read_circle, S2_DYNAMIC);
+  return body_create(L, circle_keys, read_circle, S2_DYNAMIC);
 }
 
 static int world_box(lua_State *L) {
-  return create(L, box_keys, read_box, S2_DYNAMIC);
+  return body_create(L, box_keys, read_box, S2_DYNAMIC);
 }
 
 static int world_polygon(lua_State *L) {
-  return create(L, polygon_keys, read_polygon, S2_DYNAMIC);
+  return body_create(L, polygon_keys, read_polygon, S2_DYNAMIC);
 }
 
 static int world_capsule(lua_State *L) {
-  return create(L, capsule_keys, read_capsule, S2_DYNAMIC);
+  return body_create(L, capsule_keys, read_capsule, S2_DYNAMIC);
 }
 
 static int world_segment(lua_State *L) {
-  return create(L, segment_keys, read_segment, S2_STATIC);
+  return body_create(L, segment_keys, read_segment, S2_STATIC);
 }
 
 static int world_compound(lua_State *L) {
-  return create(L, compound_keys, read_compound, S2_DYNAMIC);
+  return body_create(L, compound_keys, read_compound, S2_DYNAMIC);
 }
 
 static int world_chain(lua_State *L) {
-  return create(L, chain_keys, read_chain, S2_STATIC);
+  return body_create(L, chain_keys, read_chain, S2_STATIC);
 }
 
 const luaL_Reg s2_world_create_methods[] = {

@@ -7,8 +7,9 @@
 
 // ---- Inside the step --------------------------------------------------------------------------
 
-// The error on top of the stack is kept for later; the engine is told to stop.
+// The error on top of the stack is kept for later; the engine has to stop.
 static bool put_aside(lua_State *L, S2LuaWorld *lw, int top) {
+  // Kept with the world until the stepping function raises it again.
   lua_setiuservalue(L, 1, S2_STORE_ERROR);
   lw->failed = true;
   lua_settop(L, top);
@@ -17,6 +18,7 @@ static bool put_aside(lua_State *L, S2LuaWorld *lw, int top) {
 
 bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, double start) {
   lua_State *L = lw->L;
+  // Whatever the function left on the stack is dropped; its time counts as that of the script.
   bool good = lua_pcall(L, arguments, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
   lua_settop(L, top);
   lw->session->open.seconds_lua += s2_lua_clock() - start;
@@ -24,6 +26,7 @@ bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, double start) {
 }
 
 void s2_lua_wrong_answer(lua_State *L, int function, const char *what) {
+  // The position in front is that of the definition, since the function has returned.
   lua_Debug info;
   lua_pushvalue(L, function);
   lua_getinfo(L, ">S", &info);
@@ -33,6 +36,7 @@ void s2_lua_wrong_answer(lua_State *L, int function, const char *what) {
 
 static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2BodyId body,
                        double force[3]) {
+  // Torque and force are numbers or, on a tape, tracked ones, whose variables the tape gets below.
   S2Var vars[3] = {0, 0, 0};
   for (int i = 0; i < 3; i++) {
     double value = lua_tonumber(L, i - 3);
@@ -50,6 +54,7 @@ static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2Bo
     }
     force[i] += value;
   }
+  // The tape notes the variables of what was added.
   if (vars[0] != 0 || vars[1] != 0 || vars[2] != 0) {
     s2_world_tape_law(s2_lua_put_on_tape(lw), (int32_t)body.index - 1, vars);
   }
@@ -61,6 +66,7 @@ static bool engine_force(void *user, S2World *world, S2BodyId body, double t, do
   S2LuaWorld *lw = user;
   lua_State *L = lw->L;
   (void)world;
+  // Each law of the body in the order they were given, until one fails.
   int top = lua_gettop(L);
   bool good = true;
   double start = s2_lua_clock();
@@ -69,6 +75,7 @@ static bool engine_force(void *user, S2World *world, S2BodyId body, double t, do
     for (int i = 1; i <= count && good; i++) {
       lua_rawgeti(L, top + 1, i);
       if (!((const S2LuaHandle *)lua_touserdata(L, -1))->removed) {
+        // Arguments: the body (kept in the list at 0), the time and the step.
         lua_getiuservalue(L, -1, 1);
         lua_pushvalue(L, -1);
         lua_rawgeti(L, top + 1, 0);
@@ -83,6 +90,7 @@ static bool engine_force(void *user, S2World *world, S2BodyId body, double t, do
       }
     }
   }
+  // The stack as it was, and the time spent in the script.
   lua_settop(L, top);
   lw->session->open.seconds_lua += s2_lua_clock() - start;
   return good;
@@ -96,6 +104,7 @@ typedef struct FilterCall {
 // Arguments: world, list of handles, the call. Making objects may fail, so all of it is protected.
 static int filter_call(lua_State *L) {
   FilterCall *call = lua_touserdata(L, 3);
+  // Objects of both bodies, for all filters that are asked.
   int count = (int)lua_rawlen(L, 2);
   s2_lua_push_body(L, 1, call->a);
   s2_lua_push_body(L, 1, call->b);
@@ -115,10 +124,11 @@ static int filter_call(lua_State *L) {
 }
 
 // Calls a protected dispatcher with (world, list of the hook, data).
-static bool dispatch(S2LuaWorld *lw, S2Hook hook, lua_CFunction function, void *data) {
+static bool hook_dispatch(S2LuaWorld *lw, S2Hook hook, lua_CFunction function, void *data) {
   lua_State *L = lw->L;
   int top = lua_gettop(L);
   double start = s2_lua_clock();
+  // Protected from its first allocation on: no error may jump over the engine.
   lua_pushcfunction(L, function);
   lua_pushvalue(L, 1);
   lua_rawgeti(L, lw->at_hooks, hook + 1);
@@ -130,7 +140,7 @@ static bool engine_filter(void *user, S2World *world, S2BodyId a, S2BodyId b, bo
   S2LuaWorld *lw = user;
   (void)world;
   FilterCall call = {a, b, true};
-  if (lw->hooks[S2_HOOK_FILTER] > 0 && !dispatch(lw, S2_HOOK_FILTER, filter_call, &call)) {
+  if (lw->hooks[S2_HOOK_FILTER] > 0 && !hook_dispatch(lw, S2_HOOK_FILTER, filter_call, &call)) {
     return false;
   }
   *collide = call.collide;
@@ -139,6 +149,7 @@ static bool engine_filter(void *user, S2World *world, S2BodyId a, S2BodyId b, bo
 
 static int pre_solve_call(lua_State *L) {
   int count = (int)lua_rawlen(L, 2);
+  // One object for all contacts of the world; it is valid during the call only.
   s2_lua_push_contact(L, 1);
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, 2, i);
@@ -164,10 +175,11 @@ static bool engine_pre_solve(void *user, S2World *world, S2PreContact *pre) {
   if (lw->hooks[S2_HOOK_PRE_SOLVE] == 0) {
     return true;
   }
+  // The object points to the engine's contact for as long as the functions run.
   S2LuaContact *contact = s2_lua_push_contact(lw->L, 1); // exists since the registration
   lua_pop(lw->L, 1);
   contact->contact = pre;
-  bool good = dispatch(lw, S2_HOOK_PRE_SOLVE, pre_solve_call, NULL);
+  bool good = hook_dispatch(lw, S2_HOOK_PRE_SOLVE, pre_solve_call, NULL);
   contact->contact = NULL;
   return good;
 }

@@ -11,6 +11,7 @@ typedef struct Collection {
 } Collection;
 
 const S2BodyId *s2_lua_bodies(S2LuaWorld *lw, int *count) {
+  // The list is read from the engine again when bodies came or went since.
   if (lw->bodies_stale) {
     int living = s2_world_bodies(lw->world, NULL, 0);
     s2_array_reserve(lw->bodies, living);
@@ -32,7 +33,8 @@ const S2JointId *s2_lua_joints(S2LuaWorld *lw, int *count) {
   return lw->joints.at;
 }
 
-static Collection *check(lua_State *L) {
+static Collection *collection_check(lua_State *L) {
+  // Either kind of list.
   Collection *list = s2_lua_test(L, 1, s2_type_bodies);
   if (list == NULL) {
     list = s2_lua_check(L, 1, s2_type_joints);
@@ -43,14 +45,15 @@ static Collection *check(lua_State *L) {
   return list;
 }
 
-static int length(const Collection *list) {
+static int collection_size(const Collection *list) {
   const S2World *world = list->lw->world;
   return list->type == s2_type_bodies ? s2_world_bodies(world, NULL, 0)
                                       : s2_world_joints(world, NULL, 0);
 }
 
 // Item 0 .. length - 1; the collection is at stack index 1.
-static void push_item(lua_State *L, const Collection *list, int item) {
+static void collection_push(lua_State *L, const Collection *list, int item) {
+  // The item's object, made if nobody holds one.
   lua_getiuservalue(L, 1, 1);
   if (list->type == s2_type_bodies) {
     s2_lua_push_body(L, -1, s2_world_body(list->lw->world, item));
@@ -73,7 +76,8 @@ static const char *item_name(const Collection *list, int item) {
 
 static int no_such_name(lua_State *L, Collection *list, const char *name) {
   const char *what = list->type == s2_type_bodies ? "body" : "joint";
-  int count = length(list), named = 0;
+  int count = collection_size(list), named = 0;
+  // All names, to find the nearest; unnamed ones take no part.
   s2_arena_reset(&list->lw->scratch);
   const char **names = S2_TAKE(&list->lw->scratch, const char *, count + 1);
   for (int i = 0; i < count; i++) {
@@ -93,6 +97,7 @@ static int no_such_name(lua_State *L, Collection *list, const char *name) {
 // index 2 since bodies came, went or changed their names last; false: none.
 static bool push_found(lua_State *L, S2LuaWorld *lw) {
   lua_getiuservalue(L, 1, 1);
+  // Names have changed: what was found under them is forgotten.
   if (lw->names_stale) {
     lw->names_stale = false;
     s2_lua_new_weak_table(L);
@@ -117,12 +122,13 @@ static void keep_found(lua_State *L) {
 }
 
 static int collection_index(lua_State *L) {
-  Collection *list = check(L);
+  Collection *list = collection_check(L);
+  // By number: a place in creation order; nil ends a loop over them.
   if (lua_isinteger(L, 2) || (lua_type(L, 2) == LUA_TNUMBER)) {
     int exact = 0;
     lua_Integer i = lua_tointegerx(L, 2, &exact);
-    if (exact != 0 && i >= 1 && i <= length(list)) {
-      push_item(L, list, (int)i - 1);
+    if (exact != 0 && i >= 1 && i <= collection_size(list)) {
+      collection_push(L, list, (int)i - 1);
     } else {
       lua_pushnil(L); // ends ipairs
     }
@@ -132,15 +138,16 @@ static int collection_index(lua_State *L) {
     char text[S2_LUA_TEXT];
     return s2_lua_fail(L, "a number or a name expected, got %s", s2_lua_describe(L, 2, text));
   }
+  // By name: what was found before, else the first that has it.
   const char *name = lua_tostring(L, 2);
   bool is_bodies = list->type == s2_type_bodies;
   if (is_bodies && push_found(L, list->lw)) {
     return 1;
   }
-  int count = length(list);
+  int count = collection_size(list);
   for (int i = 0; i < count; i++) {
     if (name[0] != '\0' && strcmp(item_name(list, i), name) == 0) {
-      push_item(L, list, i);
+      collection_push(L, list, i);
       if (is_bodies) {
         keep_found(L);
       }
@@ -151,17 +158,18 @@ static int collection_index(lua_State *L) {
 }
 
 static int collection_newindex(lua_State *L) {
-  const Collection *list = check(L);
+  const Collection *list = collection_check(L);
   return s2_lua_fail(L, "world.%s is read-only",
                      list->type == s2_type_bodies ? "bodies" : "joints");
 }
 
 static int collection_length(lua_State *L) {
-  lua_pushinteger(L, length(check(L)));
+  lua_pushinteger(L, collection_size(collection_check(L)));
   return 1;
 }
 
 static int next_of_list(lua_State *L) {
+  // Steps through the copy, which has no holes.
   lua_Integer i = lua_tointeger(L, 2) + 1;
   lua_pushinteger(L, i);
   return lua_geti(L, 1, i) == LUA_TNIL ? 1 : 2;
@@ -169,13 +177,14 @@ static int next_of_list(lua_State *L) {
 
 // Over a copy of the list, so that the loop may destroy what it sees.
 static int collection_pairs(lua_State *L) {
-  const Collection *list = check(L);
-  int count = length(list);
+  const Collection *list = collection_check(L);
+  int count = collection_size(list);
+  // The iterator, the copy of the list, and where to start.
   lua_settop(L, 1);
   lua_pushcfunction(L, next_of_list);
   lua_createtable(L, count, 0);
   for (int i = 0; i < count; i++) {
-    push_item(L, list, i);
+    collection_push(L, list, i);
     lua_rawseti(L, -2, i + 1);
   }
   lua_pushinteger(L, 0);
@@ -183,12 +192,13 @@ static int collection_pairs(lua_State *L) {
 }
 
 static int collection_tostring(lua_State *L) {
-  const Collection *list = check(L);
-  lua_pushfstring(L, "%s (%d)", list->type, length(list));
+  const Collection *list = collection_check(L);
+  lua_pushfstring(L, "%s (%d)", list->type, collection_size(list));
   return 1;
 }
 
 void s2_lua_push_collection(lua_State *L, int world, bool joints) {
+  // The list keeps its world alive.
   world = lua_absindex(L, world);
   Collection *list = lua_newuserdatauv(L, sizeof *list, 1);
   *list = (Collection){joints ? s2_type_joints : s2_type_bodies, lua_touserdata(L, world)};
@@ -198,6 +208,7 @@ void s2_lua_push_collection(lua_State *L, int world, bool joints) {
 }
 
 void s2_lua_open_collection(lua_State *L) {
+  // Lists of bodies and of joints differ in what they hold alone.
   static const luaL_Reg meta[] = {
       {"__index", collection_index},       {"__newindex", collection_newindex},
       {"__len", collection_length},        {"__pairs", collection_pairs},

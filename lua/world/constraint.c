@@ -19,6 +19,7 @@ typedef struct Reader { // of what a function returned
 } Reader;
 
 static void push_pose(lua_State *L, S2LuaSlopes *slopes, const double q[3], bool exists, int at) {
+  // Without a second body there is nil in place of its pose.
   if (exists) {
     s2_lua_slopes_pose(L, slopes, q, at);
   } else {
@@ -38,6 +39,7 @@ static void read_number(lua_State *L, const Reader *reader, double *number, S2Sl
 // A list of `count` (6, or 3 where there is one body) numbers on top of the stack.
 static void read_list(lua_State *L, int count, const Reader *reader, double *numbers,
                       S2Slope *slope) {
+  // An array of the library counts as a list.
   s2_lua_array_unfold(L, -1);
   if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != count) {
     s2_lua_wrong_answer(L, reader->function,
@@ -45,6 +47,7 @@ static void read_list(lua_State *L, int count, const Reader *reader, double *num
                                         reader->what, count,
                                         count == 3 ? "the body" : "a, then of b"));
   }
+  // Each number with its slopes, where they are wanted.
   int list = lua_gettop(L);
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, list, i + 1);
@@ -72,6 +75,7 @@ static void read_matrix(lua_State *L, int columns, const Reader *reader, double 
 static void read_results(lua_State *L, const S2ConstraintCall *call, int which,
                          const Reader *reader) {
   int function = reader->function;
+  // Slopes go where the engine wants them, a row after the other.
   S2Slope *slope = reader->slopes.diff == NULL ? NULL : call->slope;
   int got = lua_gettop(L) - function, columns = call->has_b ? 6 : 3;
   if (got != call->rows) {
@@ -79,6 +83,7 @@ static void read_results(lua_State *L, const S2ConstraintCall *call, int which,
                         lua_pushfstring(L, "%s must return %d value%s here, got %d", names[which],
                                         call->rows, call->rows == 1 ? "" : "s", got));
   }
+  // Numbers, lists of a gradient, or matrices, one a row.
   for (int r = 0; r < call->rows; r++) {
     lua_pushvalue(L, function + 1 + r);
     if (which == PHI || which == RATE) {
@@ -98,9 +103,10 @@ static bool is_number(lua_State *L, int index) {
 }
 
 // Arguments: the functions, the call, the world.
-static int answer(lua_State *L) {
+static int constraint_answer(lua_State *L) {
   S2ConstraintCall *call = lua_touserdata(L, 2);
   const S2LuaWorld *lw = lua_touserdata(L, 3);
+  // The engine asks for one thing at a time: whose place is given.
   const bool asked[FUNCTIONS + 1] = {false, call->value != NULL, call->jacobian != NULL,
                                      call->hessian != NULL, call->rate != NULL};
   for (int which = PHI; which <= FUNCTIONS; which++) {
@@ -110,11 +116,13 @@ static int answer(lua_State *L) {
     lua_rawgeti(L, 1, which);
     Reader reader = {s2_lua_slopes(L, lw, call->slope != NULL), lua_gettop(L), names[which]};
     call->sloped = reader.slopes.diff != NULL;
+    // A number stands for a function that returns it.
     if (call->rate != NULL && is_number(L, -1)) { // a rate that is the same for ever
       read_number(L, &reader, call->rate, call->slope);
       lua_settop(L, 3);
       continue;
     }
+    // Poses and the time, as inputs where slopes are wanted.
     lua_pushvalue(L, reader.function);
     push_pose(L, &reader.slopes, call->qa, true, 0);
     push_pose(L, &reader.slopes, call->qb, call->has_b, 3);
@@ -136,7 +144,8 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
   (void)world;
   int top = lua_gettop(L);
   double start = s2_lua_clock();
-  lua_pushcfunction(L, answer);
+  // Protected from its first allocation on.
+  lua_pushcfunction(L, constraint_answer);
   if (call->joint.index == 0) { // the one being made
     lua_pushvalue(L, lw->at_making);
   } else {
@@ -149,8 +158,9 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
 
 // ---- Making -----------------------------------------------------------------------------------
 
-static void read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
+static void constraint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   lua_State *L = keys->L;
+  // One or two bodies, all of this world and alive.
   s2_keys_require(keys, "bodies");
   char text[S2_LUA_TEXT];
   if (s2_keys_push(keys, "bodies") != LUA_TTABLE) {
@@ -179,8 +189,9 @@ static void read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *de
 }
 
 // Pushes the list of functions.
-static void read_functions(const S2Keys *keys, S2JointDef *def) {
+static void constraint_read_functions(const S2Keys *keys, S2JointDef *def) {
   lua_State *L = keys->L;
+  // A list of functions with false where there is none, so that it has no holes.
   bool has[FUNCTIONS + 1] = {false};
   lua_createtable(L, FUNCTIONS, 0);
   for (int which = PHI; which <= FUNCTIONS; which++) {
@@ -192,6 +203,7 @@ static void read_functions(const S2Keys *keys, S2JointDef *def) {
       s2_keys_fail(keys, names[which], "function%s expected, got %s",
                    which == RATE ? " or number" : "", s2_lua_describe(L, -1, text));
     }
+    // A rate may be a number, tracked or not.
     double rate = 0;
     S2Var var;
     if (number && type != LUA_TNUMBER) {
@@ -210,6 +222,7 @@ static void read_functions(const S2Keys *keys, S2JointDef *def) {
       lua_rawseti(L, -2, which);
     }
   }
+  // What belongs to each kind: velocity-only constraints have gradients but no value.
   s2_keys_boolean(keys, "velocity_only", &def->velocity_only);
   s2_keys_boolean(keys, "unilateral", &def->unilateral);
   s2_keys_require(keys, def->velocity_only ? "jacobian" : "phi");
@@ -226,6 +239,7 @@ static void read_functions(const S2Keys *keys, S2JointDef *def) {
 // The functions on top of the stack are called once: as many rows as values.
 static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def) {
   lua_State *L = keys->L;
+  // Called with the present poses, and protected: it is not the engine that calls.
   int functions = lua_gettop(L), which = def->velocity_only ? JACOBIAN : PHI;
   double qa[3] = {0}, qb[3] = {0};
   s2_lua_try(L, s2_body_q(lw->world, def->a, qa));
@@ -246,6 +260,7 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
   if (result != LUA_OK) {
     lua_error(L);
   }
+  // As many rows as values; a number as rate is for a single one.
   int count = lua_gettop(L) - handler, most = def->unilateral ? 1 : 3;
   lua_settop(L, functions);
   if (count < 1 || count > most) {
@@ -263,16 +278,18 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
 
 // Functions of constraints that were destroyed stay a while: a step or a snapshot that is undone
 // brings them back. They go when they outnumber the living.
-static void sweep(lua_State *L, int world) {
+static void functions_sweep(lua_State *L, int world) {
   enum { SMALL = 64 };
   S2LuaWorld *lw = lua_touserdata(L, world);
   int joint_count, body_count;
   const S2JointId *joints = s2_lua_joints(lw, &joint_count);
   const S2BodyId *bodies = s2_lua_bodies(lw, &body_count);
   int count = joint_count + body_count;
+  // Not inside a step, which may be undone, nor for a few.
   if (lw->phase != S2_IDLE || lw->constraints < SMALL || lw->constraints < 2 * count) {
     return;
   }
+  // A new table of those that are alive takes the place of the old one.
   lw->constraints = 0;
   lua_getiuservalue(L, world, S2_STORE_CONSTRAINTS);
   lua_newtable(L);
@@ -292,7 +309,8 @@ static void sweep(lua_State *L, int world) {
 void s2_lua_store_functions(lua_State *L, int world, uint32_t serial) {
   S2LuaWorld *lw = lua_touserdata(L, world);
   world = lua_absindex(L, world);
-  sweep(L, world);
+  // Under the serial, which is never used twice.
+  functions_sweep(L, world);
   lua_getiuservalue(L, world, S2_STORE_CONSTRAINTS);
   lua_insert(L, -2);
   lua_rawseti(L, -2, serial);
@@ -310,6 +328,7 @@ typedef struct Tracked {
 // `one`: a number for both, that was read into the linear one.
 static void take_weights(Tracked *tracked, const S2JointWeights *weights, bool one, int number,
                          const S2LuaRead *list, int reads) {
+  // Which of the numbers of the definition each tracked one was read into.
   for (int k = 0; k < 11; k++) { // linear, angular, matrix
     const double *at = k == 0 || (k == 1 && one) ? &weights->linear
                        : k == 1                  ? &weights->angular
@@ -335,6 +354,7 @@ static bool is_one(const S2Keys *keys, const char *key) {
 static Tracked read_weights(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   Tracked tracked = {0};
   const S2LuaRead *list;
+  // Tracked numbers that are read from here on are compliance or damping.
   int begin = s2_lua_writes(keys->L, lw);
   s2_lua_read_weights(keys, "compliance", &def->compliance);
   s2_lua_read_weights(keys, "damping", &def->damping);
@@ -351,6 +371,7 @@ static void note_made(lua_State *L, S2LuaWorld *lw, Tracked *tracked, int32_t sl
   if (tracked->count == 0 && (!s2_lua_recording(lw) || s2_lua_on_tape(lw) == NULL)) {
     return;
   }
+  // The joint's other numbers are constants to the tape.
   S2WorldTape *tape = s2_lua_put_on_tape(lw);
   const S2Made constant = {.build = NULL};
   s2_lua_try(L, s2_world_tape_made_joint(tape, lw->world, slot, &constant));
@@ -371,18 +392,21 @@ static int world_constraint(lua_State *L) {
     return s2_lua_fail(L, "world:constraint() cannot be called from inside a step");
   }
   S2Keys keys = s2_keys_open(L, 2, false, keys_known, NULL, 0);
+  // All keys, then the functions, which stay on the stack.
   S2JointDef def = s2_joint_def(S2_CONSTRAINT);
-  read_bodies(&keys, lw, &def);
+  constraint_read_bodies(&keys, lw, &def);
   Tracked tracked = read_weights(&keys, lw, &def);
   s2_lua_read_bound(&keys, "break_force", &def.break_force);
   s2_keys_name(&keys, "name", &def.name);
   s2_keys_boolean(&keys, "collide", &def.collide);
-  read_functions(&keys, &def);
+  constraint_read_functions(&keys, &def);
   int functions = lua_gettop(L);
+  // Called once for the number of rows; it may have closed the world.
   def.rows = count_rows(&keys, lw, &def);
   if (lw->world == NULL) {
     return s2_lua_fail(L, "world is closed"); // by the function
   }
+  // The engine asks the functions while it makes the joint, as inside a step.
   S2LuaJoint *joint = s2_lua_new_joint(L, 1);
   luaL_checkstack(L, 40, "out of stack");
   lua_State *outer = lw->L;
@@ -399,6 +423,7 @@ static int world_constraint(lua_State *L) {
   lw->at_handler = handler;
   lw->failed = false;
   lua_pop(L, 1);
+  // An error of a function is raised as that of a step.
   if (failed) {
     lw->failed = true;
     s2_lua_step_failed(L, lw, status); // raises the function's own error
@@ -406,6 +431,7 @@ static int world_constraint(lua_State *L) {
   if (status.code == S2_INVALID) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
+  // Only now are the functions kept, under the serial that the engine has given.
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
   lua_pushvalue(L, functions);

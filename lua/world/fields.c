@@ -9,6 +9,7 @@ bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *defi
   char text[S2_LUA_TEXT];
   int64_t integer = 0;
   int choice = 0;
+  // Numbers and flags are read into the member itself; integers by way of a wider one.
   switch (field->domain) {
   case S2_FIELD_ANY:
     return s2_value_number(L, index, S2_ANY_NUMBER, at, complaint);
@@ -51,12 +52,14 @@ bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *defi
   case S2_FIELD_COLOR:
     return s2_value_color(L, index, at, complaint);
   }
+  // Integers of any width: the engine knows the member's type.
   s2_field_set(field, definition, (double)integer);
   return true;
 }
 
 void s2_lua_field_key(const S2Keys *keys, const S2Field *field, void *definition) {
   S2Complaint complaint;
+  // An absent key leaves what is there.
   if (s2_keys_push(keys, field->name) != LUA_TNIL &&
       !s2_lua_field_read(keys->L, -1, field, definition, &complaint)) {
     s2_keys_fail(keys, field->name, "%s", complaint.text);
@@ -70,6 +73,7 @@ static void push_color(lua_State *L, uint32_t color) {
     lua_pushnil(L); // the palette's
     return;
   }
+  // Opaque colours as #rrggbb, others with their alpha.
   if ((color & 0xff) == 0xff) {
     snprintf(text, sizeof text, "#%06x", (unsigned)(color >> 8));
   } else {
@@ -79,6 +83,7 @@ static void push_color(lua_State *L, uint32_t color) {
 }
 
 void s2_lua_field_push_number(lua_State *L, const S2Field *field, double value) {
+  // As the script wrote it: integers as such, choices by name, colours as text.
   switch (field->domain) {
   case S2_FIELD_COUNT:
   case S2_FIELD_BITS:
@@ -101,6 +106,7 @@ void s2_lua_field_push_number(lua_State *L, const S2Field *field, double value) 
 
 void s2_lua_field_push(lua_State *L, const S2Field *field, const void *definition,
                        const char *vector) {
+  // Vectors are copies, which say what to assign to.
   if (field->domain == S2_FIELD_VECTOR) {
     s2_lua_push_vec2(L, *(const S2Vec2 *)s2_field_in(field, (void *)definition), vector);
   } else {

@@ -7,6 +7,7 @@
 
 // Pushes the list a handle belongs to, made if need be; `world` is an absolute index.
 static void push_list(lua_State *L, int world, S2Hook hook, uint32_t serial) {
+  // Laws have a list a body, all others one a kind.
   bool is_law = hook == S2_HOOK_LAW;
   lua_Integer key = is_law ? (lua_Integer)serial : (lua_Integer)hook + 1;
   lua_getiuservalue(L, world, is_law ? S2_STORE_LAWS : S2_STORE_HOOKS);
@@ -21,6 +22,7 @@ static void push_list(lua_State *L, int world, S2Hook hook, uint32_t serial) {
 
 S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t serial) {
   world = lua_absindex(L, world);
+  // The handle holds the function and the world; the list holds the handle.
   S2LuaHandle *handle = lua_newuserdatauv(L, sizeof *handle, 2);
   *handle = (S2LuaHandle){
       .type = s2_type_handle, .lw = lua_touserdata(L, world), .hook = hook, .serial = serial};
@@ -29,6 +31,7 @@ S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t seri
   lua_setiuservalue(L, -2, 1);
   lua_pushvalue(L, world);
   lua_setiuservalue(L, -2, 2);
+  // Behind those that are there: functions run in the order they were given.
   push_list(L, world, hook, serial);
   lua_pushvalue(L, -2);
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
@@ -44,6 +47,7 @@ S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t seri
 // Takes the removed handles out of the list on top of the stack; returns how many are left.
 static int sweep_list(lua_State *L) {
   lua_Integer kept = 0, count = (lua_Integer)lua_rawlen(L, -1);
+  // Those that stay close ranks, in their order.
   for (lua_Integer i = 1; i <= count; i++) {
     lua_rawgeti(L, -1, i);
     const S2LuaHandle *handle = lua_touserdata(L, -1);
@@ -53,6 +57,7 @@ static int sweep_list(lua_State *L) {
       lua_rawseti(L, -2, ++kept);
     }
   }
+  // What is behind them now is empty.
   for (lua_Integer i = kept + 1; i <= count; i++) {
     lua_pushnil(L);
     lua_rawseti(L, -2, i);
@@ -64,6 +69,7 @@ void s2_lua_hooks_sweep(lua_State *L, int world) {
   S2LuaWorld *lw = lua_touserdata(L, world);
   world = lua_absindex(L, world);
   lw->sweep = false;
+  // Lists by kind, with their counts; then those of laws, by body.
   lua_getiuservalue(L, world, S2_STORE_HOOKS);
   for (int hook = 0; hook < S2_HOOK_LAW; hook++) {
     if (lua_rawgeti(L, -1, hook + 1) == LUA_TTABLE) {
@@ -77,14 +83,17 @@ void s2_lua_hooks_sweep(lua_State *L, int world) {
     sweep_list(L);
   }
   lua_pop(L, 1);
+  // Bodies whose last law is gone are no longer asked for.
   s2_lua_laws_sync(L, world);
 }
 
 void s2_lua_laws_sync(lua_State *L, int world) {
+  // A closed world has no bodies.
   S2LuaWorld *lw = lua_touserdata(L, world);
   if (lw->world == NULL) {
     return;
   }
+  // After going back in time the engine's marks are those of then, the lists are those of now.
   lua_getiuservalue(L, world, S2_STORE_LAWS);
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
     lua_rawgeti(L, -1, 0);
@@ -102,6 +111,7 @@ void s2_lua_laws_sync(lua_State *L, int world) {
 void s2_lua_laws_sweep(lua_State *L, int world) {
   S2LuaWorld *lw = lua_touserdata(L, world);
   enum { SMALL = 64 }; // not worth a sweep
+  // Not inside a step, which may still be undone, and not for a few.
   if (lw->phase != S2_IDLE || lw->destroyed < SMALL ||
       lw->destroyed < s2_world_bodies(lw->world, NULL, 0)) {
     return;
@@ -109,6 +119,7 @@ void s2_lua_laws_sweep(lua_State *L, int world) {
   int count;
   const S2BodyId *bodies = s2_lua_bodies(lw, &count);
   lw->destroyed = 0;
+  // New tables of the living take the place of the old ones, for data and for laws.
   for (int store = S2_STORE_DATA; store <= S2_STORE_LAWS; store++) {
     lua_getiuservalue(L, world, store);
     lua_newtable(L);
@@ -128,6 +139,7 @@ void s2_lua_hook_remove(lua_State *L, S2LuaHandle *handle) {
   if (handle->removed) {
     return;
   }
+  // Only marked: a list that is being walked over must not change.
   handle->removed = true;
   handle->lw->sweep = true;
   if (handle->lw->phase == S2_IDLE) {
@@ -145,12 +157,14 @@ static int handle_remove(lua_State *L) {
 // Registers the functions of the list on top once more, for another world.
 static void copy_list(lua_State *L, int to, S2Hook hook, uint32_t serial) {
   lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
+  // Tasks are threads, which cannot be copied; what was removed stays behind.
   for (lua_Integer i = 1; i <= count; i++) {
     lua_rawgeti(L, -1, i);
     const S2LuaHandle *old = lua_touserdata(L, -1);
     if (!old->removed && old->timer != S2_TIMER_TASK) {
       lua_getiuservalue(L, -1, 1);
       S2LuaHandle *handle = s2_lua_hook_add(L, to, hook, serial);
+      // Timers go on with the times of the original.
       handle->timer = old->timer;
       handle->start = old->start;
       handle->period = old->period;
@@ -161,6 +175,7 @@ static void copy_list(lua_State *L, int to, S2Hook hook, uint32_t serial) {
 }
 
 void s2_lua_hooks_copy(lua_State *L, int from, int to) {
+  // Lists by kind, then the laws of each body.
   lua_getiuservalue(L, from, S2_STORE_HOOKS);
   for (int hook = 0; hook < S2_HOOK_LAW; hook++) {
     if (lua_rawgeti(L, -1, hook + 1) == LUA_TTABLE) {
@@ -171,6 +186,7 @@ void s2_lua_hooks_copy(lua_State *L, int from, int to) {
   lua_pop(L, 1);
   lua_getiuservalue(L, from, S2_STORE_LAWS);
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+    // The body of the copy has the same handle but is another object.
     lua_rawgeti(L, -1, 0);
     S2BodyId id = ((const S2LuaBody *)lua_touserdata(L, -1))->id;
     lua_pop(L, 1);
@@ -186,6 +202,7 @@ void s2_lua_hooks_copy(lua_State *L, int from, int to) {
 // ---- Around the step --------------------------------------------------------------------------
 
 void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t) {
+  // Functions added meanwhile wait for the next step: the count is that of now.
   int count = lw->hooks[hook], top = lua_gettop(L);
   if (count == 0) {
     return;
@@ -195,6 +212,7 @@ void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t) {
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, top + 1, i);
     const S2LuaHandle *handle = lua_touserdata(L, -1);
+    // Arguments: the world, the time and the step.
     if (!handle->removed) {
       lua_getiuservalue(L, -1, 1);
       lua_pushvalue(L, 1);
@@ -222,6 +240,7 @@ static void set_number(lua_State *L, const char *key, double value) {
 
 // Pushes what a handler sees of an event.
 static void push_event(lua_State *L, const S2Event *event) {
+  // A warning has a text, a break a joint and a force, contacts the rest.
   lua_createtable(L, 0, 10);
   lua_pushstring(L, event_names[event->type]);
   lua_setfield(L, -2, "type");
@@ -236,6 +255,7 @@ static void push_event(lua_State *L, const S2Event *event) {
   lua_setfield(L, -2, "b");
   s2_lua_push_vec2(L, event->point, NULL);
   lua_setfield(L, -2, "point");
+  // A joint that was destroyed meanwhile is left out.
   if (event->type == S2_JOINT_BREAK) {
     if (s2_joint_alive(s2_lua_world(L, 1)->world, event->joint)) {
       s2_lua_push_joint(L, 1, event->joint);
@@ -244,6 +264,7 @@ static void push_event(lua_State *L, const S2Event *event) {
     set_number(L, "force", event->force);
     return;
   }
+  // Contacts: the impulses and how fast they met.
   s2_lua_push_vec2(L, event->normal, NULL);
   lua_setfield(L, -2, "normal");
   set_number(L, "normal_impulse", event->normal_impulse);
@@ -254,6 +275,7 @@ static void push_event(lua_State *L, const S2Event *event) {
 }
 
 void s2_lua_events_call(lua_State *L, S2LuaWorld *lw) {
+  // One event after the other, each with all of its handlers.
   int count, top = lua_gettop(L);
   for (int i = 0;; i++) {
     // Handlers may change the world, and with it the list.
@@ -263,12 +285,14 @@ void s2_lua_events_call(lua_State *L, S2LuaWorld *lw) {
     }
     S2Hook hook = (S2Hook)(S2_HOOK_EVENT + (int)events[i].type);
     int handlers = lw->hooks[hook];
+    // Warnings that nobody handles are printed.
     if (handlers == 0) {
       if (events[i].type == S2_SOLVER_WARNING) {
         s2_lua_warn(lw, events[i].message);
       }
       continue;
     }
+    // One table an event, for all of its handlers.
     double start = s2_lua_clock();
     lua_rawgeti(L, lw->at_hooks, hook + 1);
     push_event(L, &events[i]);
@@ -290,6 +314,7 @@ void s2_lua_events_call(lua_State *L, S2LuaWorld *lw) {
 
 static void check_function(lua_State *L, int argument) {
   char text[S2_LUA_TEXT];
+  // Functions, and objects that can be called.
   if (lua_type(L, argument) == LUA_TFUNCTION) {
     return;
   }
@@ -300,7 +325,7 @@ static void check_function(lua_State *L, int argument) {
   lua_pop(L, 1);
 }
 
-static int add(lua_State *L, S2Hook hook) {
+static int hook_add(lua_State *L, S2Hook hook) {
   s2_lua_world(L, 1);
   check_function(L, 2);
   lua_settop(L, 2);
@@ -309,22 +334,23 @@ static int add(lua_State *L, S2Hook hook) {
 }
 
 static int world_before_step(lua_State *L) {
-  return add(L, S2_HOOK_BEFORE);
+  return hook_add(L, S2_HOOK_BEFORE);
 }
 
 static int world_after_step(lua_State *L) {
-  return add(L, S2_HOOK_AFTER);
+  return hook_add(L, S2_HOOK_AFTER);
 }
 
 static int world_filter(lua_State *L) {
-  return add(L, S2_HOOK_FILTER);
+  return hook_add(L, S2_HOOK_FILTER);
 }
 
 static int world_pre_solve(lua_State *L) {
-  return add(L, S2_HOOK_PRE_SOLVE);
+  return hook_add(L, S2_HOOK_PRE_SOLVE);
 }
 
 static int world_on(lua_State *L) {
+  // Which event, then the function.
   s2_lua_world(L, 1);
   int type = 0;
   S2Complaint complaint;
@@ -345,11 +371,13 @@ static int world_no_contact(lua_State *L) {
 }
 
 int s2_lua_body_force_law(lua_State *L) {
+  // The engine asks for forces of bodies with this mark only.
   S2LuaBody *body = s2_lua_body(L, 1);
   check_function(L, 2);
   lua_settop(L, 2);
   s2_lua_try(L, s2_body_set_force_law(body->lw->world, body->id, true));
   lua_getiuservalue(L, 1, 1);
+  // The list has the body at place 0, as the law's first argument.
   push_list(L, 3, S2_HOOK_LAW, body->id.serial);
   lua_pushvalue(L, 1);
   lua_rawseti(L, -2, 0);
@@ -378,6 +406,7 @@ static int handle_tostring(lua_State *L) {
 
 void s2_lua_open_hooks(lua_State *L) {
   static const luaL_Reg handle_methods[] = {{"remove", handle_remove}, {NULL, NULL}};
+  // The table of methods is __index; a name that it has not raises, with the nearest one.
   s2_lua_metatable(L, s2_type_handle);
   lua_newtable(L);
   s2_lua_functions(L, handle_methods, 0);

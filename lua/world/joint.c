@@ -50,6 +50,7 @@ static const char *const field_names[FIELD_COUNT] = {[FIELD_IMPULSE] = "impulse"
 // ---- Objects ----------------------------------------------------------------------------------
 
 S2LuaJoint *s2_lua_new_joint(lua_State *L, int world) {
+  // The object keeps its world alive through the user value.
   S2LuaJoint *joint = lua_newuserdatauv(L, sizeof *joint, 1);
   memset(joint, 0, sizeof *joint);
   joint->type = s2_type_joint;
@@ -62,6 +63,7 @@ S2LuaJoint *s2_lua_new_joint(lua_State *L, int world) {
 
 void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id) {
   joint->id = id;
+  // The name outlives the joint, for messages about it.
   S2JointInfo info;
   if (s2_joint_info(joint->lw->world, id, &info).code == S2_OK) {
     snprintf(joint->name, sizeof joint->name, "%s", info.name);
@@ -74,6 +76,7 @@ void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id)
 
 void s2_lua_push_joint(lua_State *L, int world, S2JointId id) {
   world = lua_absindex(L, world);
+  // The object that there is, or a new one.
   lua_getiuservalue(L, world, S2_STORE_JOINTS);
   if (lua_rawgeti(L, -1, id.serial) == LUA_TNIL) {
     lua_pop(L, 1);
@@ -82,7 +85,7 @@ void s2_lua_push_joint(lua_State *L, int world, S2JointId id) {
   lua_remove(L, -2);
 }
 
-static int destroyed(lua_State *L, const S2LuaJoint *joint) {
+static int joint_destroyed(lua_State *L, const S2LuaJoint *joint) {
   if (joint->lw->world == NULL) {
     return s2_lua_fail(L, "world is closed");
   }
@@ -90,27 +93,28 @@ static int destroyed(lua_State *L, const S2LuaJoint *joint) {
                                 : s2_lua_fail(L, "the joint is destroyed");
 }
 
-static bool is_alive(const S2LuaJoint *joint) {
+static bool joint_is_alive(const S2LuaJoint *joint) {
   return joint->lw->world != NULL && s2_joint_alive(joint->lw->world, joint->id);
 }
 
 static S2LuaJoint *check_joint(lua_State *L) {
   S2LuaJoint *joint = s2_lua_check(L, 1, s2_type_joint);
-  if (!is_alive(joint)) {
-    destroyed(L, joint);
+  if (!joint_is_alive(joint)) {
+    joint_destroyed(L, joint);
   }
   return joint;
 }
 
 static int joint_tostring(lua_State *L) {
   S2LuaJoint *joint = s2_lua_check(L, 1, s2_type_joint);
-  const char *state = is_alive(joint) ? "" : " (destroyed)";
+  const char *state = joint_is_alive(joint) ? "" : " (destroyed)";
   if (joint->name[0] != '\0') {
     lua_pushfstring(L, "Joint '%s'%s", joint->name, state);
     return 1;
   }
+  // Without a name by its place in the order of creation.
   int count = 0, at = 0;
-  const S2JointId *joints = is_alive(joint) ? s2_lua_joints(joint->lw, &count) : NULL;
+  const S2JointId *joints = joint_is_alive(joint) ? s2_lua_joints(joint->lw, &count) : NULL;
   while (at < count && joints[at].serial != joint->id.serial) {
     at++;
   }
@@ -125,6 +129,7 @@ static int joint_tostring(lua_State *L) {
 // ---- Fields -----------------------------------------------------------------------------------
 
 static bool type_has(S2JointType type, int field) {
+  // What a type has: what the engine has of it, or what its constructor takes.
   switch (field) {
   case FIELD_LIMITS:
     return s2_joint_type_has(type, S2_JOINT_LIMIT_LO);
@@ -162,6 +167,7 @@ static bool all_have(int field) {
 
 // Raises where joints of the type do not have the field, whose name is argument 2.
 static void check_has(lua_State *L, S2JointType type, int field) {
+  // The message lists what the type has beside the fields of all types.
   if (type_has(type, field)) {
     return;
   }
@@ -189,16 +195,17 @@ static void push_joint(lua_State *L, S2JointId id) {
 
 // ---- On a tape --------------------------------------------------------------------------------
 
-static int32_t slot_of(const S2LuaJoint *joint) {
+static int32_t joint_slot(const S2LuaJoint *joint) {
   return (int32_t)joint->id.index - 1;
 }
 
 static S2Place number_of(const S2LuaJoint *joint, int number) {
-  return s2_place(S2_PLACE_JOINT, slot_of(joint), number);
+  return s2_place(S2_PLACE_JOINT, joint_slot(joint), number);
 }
 
 // The places of a field that can be set; returns how many, 0: it has no derivative.
-static int places_of(const S2LuaJoint *joint, int field, S2Place places[3]) {
+static int joint_places(const S2LuaJoint *joint, int field, S2Place places[3]) {
+  // The first number of a field and how many: of the engine's fields, then of vectors here.
   static const struct {
     int number, count;
   } known[FIELD_COUNT] = {
@@ -223,7 +230,8 @@ typedef struct Measured {
   int field;
 } Measured;
 
-static void measure(const void *user, const S2World *world, double *numbers) {
+static void joint_measure(const void *user, const S2World *world, double *numbers) {
+  // One number of the engine, or a point of what it says of a joint.
   const Measured *measured = user;
   if (measured->field < S2_JOINT_FIELD_COUNT) {
     (void)s2_joint_get(world, measured->id, (S2JointField)measured->field, numbers);
@@ -239,18 +247,20 @@ static void measure(const void *user, const S2World *world, double *numbers) {
 }
 
 static void push_measured(lua_State *L, const S2LuaJoint *joint, int field) {
+  // What it depends on: the poses and velocities of the joint's bodies.
   S2Place places[S2_MEASURE_PLACES];
   Measured measured = {joint->id, field};
-  int count = s2_measure_places(joint->lw->world, slot_of(joint), places);
+  int count = s2_measure_places(joint->lw->world, joint_slot(joint), places);
   int numbers = field < S2_JOINT_FIELD_COUNT ? 1 : 2;
-  s2_lua_push_measured(L, joint->lw, numbers, measure, &measured, count, places);
+  s2_lua_push_measured(L, joint->lw, numbers, joint_measure, &measured, count, places);
 }
 
 // What it did in the last step; false: nothing.
 static bool push_reaction(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
                           int field) {
+  // Impulses of the last step are variables of that step, if they have a derivative at all.
   bool torque = field == S2_JOINT_TORQUE, impulse = field == FIELD_IMPULSE;
-  S2Var var = s2_world_tape_reaction(s2_lua_on_tape(joint->lw), joint->lw->world, slot_of(joint),
+  S2Var var = s2_world_tape_reaction(s2_lua_on_tape(joint->lw), joint->lw->world, joint_slot(joint),
                                      torque, impulse);
   S2Vec2 vector = impulse ? info->impulse : info->force;
   const double values[2] = {vector.x, vector.y};
@@ -268,6 +278,7 @@ static bool push_reaction(lua_State *L, const S2LuaJoint *joint, const S2JointIn
 // Pushes a field of a joint whose world is on a tape; false: it is plain there too.
 static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
                          int field) {
+  // What is not finite (a matrix for a number, no bound) has no derivative.
   S2Place places[3];
   double value = NAN;
   if (field < S2_JOINT_FIELD_COUNT) {
@@ -279,6 +290,7 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
       return false;
     }
   }
+  // Reactions and the error are the step's; measures are of poses; the rest are numbers.
   switch (field) {
   case FIELD_IMPULSE:
   case FIELD_FORCE:
@@ -287,7 +299,7 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
   case FIELD_ERROR:
     s2_lua_tracked_push(L, info->error,
                         s2_world_tape_joint_error(s2_lua_on_tape(joint->lw), joint->lw->world,
-                                                  slot_of(joint), info->error));
+                                                  joint_slot(joint), info->error));
     return true;
   case S2_JOINT_ANGLE:
   case S2_JOINT_TRANSLATION:
@@ -311,9 +323,10 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
     }
     break;
   case S2_JOINT_COMPLIANCE:
-  case S2_JOINT_DAMPING: { // the one of the two that is told
+  case S2_JOINT_DAMPING: { // the one of the two that is read
     S2Place linear =
         number_of(joint, field == S2_JOINT_COMPLIANCE ? S2_OF_COMPLIANCE : S2_OF_DAMPING);
+    // A number for both stands for the linear one, unless the angular one is what was read.
     if (s2_place_value(joint->lw->world, linear) != value) {
       linear.number++;
     }
@@ -325,7 +338,8 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
   default:
     break;
   }
-  int count = places_of(joint, field, places);
+  // Numbers of the joint, where they are what was read.
+  int count = joint_places(joint, field, places);
   if (count == 1 && field < S2_JOINT_FIELD_COUNT &&
       s2_place_value(joint->lw->world, places[0]) != value) {
     return false; // the force of a motor where there is none
@@ -340,6 +354,7 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
 
 // {lo, hi}; nil where there are none
 static void push_limits(lua_State *L, const S2LuaJoint *joint) {
+  // Both sides infinite: there are no limits.
   double lo = -INFINITY, hi = INFINITY;
   (void)s2_joint_get(joint->lw->world, joint->id, S2_JOINT_LIMIT_LO, &lo);
   (void)s2_joint_get(joint->lw->world, joint->id, S2_JOINT_LIMIT_HI, &hi);
@@ -347,6 +362,7 @@ static void push_limits(lua_State *L, const S2LuaJoint *joint) {
     lua_pushnil(L);
     return;
   }
+  // Each by itself: on a tape one of them may be tracked.
   lua_createtable(L, 2, 0);
   for (int i = 0; i < 2; i++) {
     s2_lua_push_place(L, joint->lw, number_of(joint, S2_OF_LIMIT_LO + i));
@@ -354,7 +370,8 @@ static void push_limits(lua_State *L, const S2LuaJoint *joint) {
   }
 }
 
-static void push_field(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info, int field) {
+static void joint_push_field(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
+                             int field) {
   switch (field) {
   case FIELD_IMPULSE:
     s2_lua_push_vec2(L, info->impulse, NULL);
@@ -395,6 +412,7 @@ static void push_field(lua_State *L, const S2LuaJoint *joint, const S2JointInfo 
   case FIELD_AXIS:
     s2_lua_push_vec2(L, info->axis, NULL);
     return;
+  // A component of what follows is set by assigning the whole, which the message says.
   case FIELD_TARGET:
     s2_lua_push_vec2(L, info->target, "joint.target");
     return;
@@ -414,7 +432,8 @@ static bool is_flag(int field) {
 }
 
 // A number of the engine; nil where a matrix stands for it.
-static void push_number(lua_State *L, const S2LuaJoint *joint, S2JointField field) {
+static void joint_push_number(lua_State *L, const S2LuaJoint *joint, S2JointField field) {
+  // A matrix stands in place of the number: NAN.
   double value = NAN;
   s2_lua_try(L, s2_joint_get(joint->lw->world, joint->id, field, &value));
   if (isnan(value)) {
@@ -428,6 +447,7 @@ static void push_number(lua_State *L, const S2LuaJoint *joint, S2JointField fiel
 
 // Upvalue 1: name -> number of a field, or method.
 static int find_field(lua_State *L) {
+  // As with bodies: fields and methods share a table.
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TNIL) {
@@ -442,24 +462,27 @@ static int joint_index(lua_State *L) {
   if (field == FIELD_COUNT) {
     return 1; // a method
   }
-  bool alive = is_alive(joint);
+  // `alive` is answered of a destroyed joint, too.
+  bool alive = joint_is_alive(joint);
   if (field == FIELD_ALIVE) {
     lua_pushboolean(L, alive);
     return 1;
   }
   if (!alive) {
-    return destroyed(L, joint);
+    return joint_destroyed(L, joint);
   }
+  // A field that this type has not raises, with those it has.
   S2JointInfo info;
   s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
   check_has(L, info.type, field);
+  // On a tape as its variables, else as plain values.
   if (s2_lua_on_tape(joint->lw) != NULL && push_tracked(L, joint, &info, field)) {
     return 1;
   }
   if (field < S2_JOINT_FIELD_COUNT) {
-    push_number(L, joint, (S2JointField)field);
+    joint_push_number(L, joint, (S2JointField)field);
   } else {
-    push_field(L, joint, &info, field);
+    joint_push_field(L, joint, &info, field);
   }
   return 1;
 }
@@ -480,22 +503,25 @@ static void check_value(lua_State *L, bool good, const S2Complaint *complaint) {
 }
 
 static void wrote_ratio(lua_State *L, const S2LuaJoint *joint, int begin) {
+  // A new ratio changes the sum that the gear keeps, too, which the tape has an entry for.
   const S2LuaRead *list;
   int reads;
   S2WorldTape *tape = s2_lua_written(L, joint->lw, begin, &reads, &list);
   if (tape != NULL) {
-    s2_world_tape_ratio(tape, joint->lw->world, slot_of(joint), reads > 0 ? list[0].var : 0);
+    s2_world_tape_ratio(tape, joint->lw->world, joint_slot(joint), reads > 0 ? list[0].var : 0);
   }
 }
 
-static void set_number(lua_State *L, const S2LuaJoint *joint, S2JointField field) {
+static void joint_set_number(lua_State *L, const S2LuaJoint *joint, S2JointField field) {
   double value;
   bool flag = false;
   S2Complaint complaint;
+  // The tape notes what is read from here on, if the field has a derivative.
   S2Place places[3];
   static const int from[] = {0, 0};
-  int count = places_of(joint, (int)field, places);
+  int count = joint_places(joint, (int)field, places);
   int begin = count > 0 ? s2_lua_writes(L, joint->lw) : 0;
+  // Flags; numbers, of which the engine knows what is allowed; tracked numbers.
   if (is_flag((int)field)) {
     check_value(L, s2_value_boolean(L, 3, &flag, &complaint), &complaint);
     value = flag;
@@ -505,23 +531,25 @@ static void set_number(lua_State *L, const S2LuaJoint *joint, S2JointField field
     check_value(L, s2_value_number(L, 3, S2_ANY_NUMBER, &value, &complaint), &complaint);
   }
   set_or_raise(L, s2_joint_set(joint->lw->world, joint->id, field, value));
+  // What depends on it on the tape: the ratio has an entry of its own, switching one, too.
   if (field == S2_JOINT_RATIO) {
     wrote_ratio(L, joint, begin);
   } else {
     s2_lua_wrote_from(L, joint->lw, begin, &value, 1, count, from, places);
   }
   if (field == S2_JOINT_ENABLED && s2_lua_on_tape(joint->lw) != NULL) {
-    s2_world_tape_enabled(s2_lua_on_tape(joint->lw), joint->lw->world, slot_of(joint));
+    s2_world_tape_enabled(s2_lua_on_tape(joint->lw), joint->lw->world, joint_slot(joint));
   }
 }
 
-static void set_velocity(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
-                         int field) {
+static void joint_set_velocity(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
+                               int field) {
+  // Both at once in the engine: the one that is not assigned stays as it is.
   S2Complaint complaint;
   S2Vec2 linear = {info->velocity[1], info->velocity[2]};
   double turn = info->velocity[0];
   S2Place places[3];
-  int begin = s2_lua_writes(L, joint->lw), count = places_of(joint, field, places);
+  int begin = s2_lua_writes(L, joint->lw), count = joint_places(joint, field, places);
   if (field == FIELD_VELOCITY) {
     check_value(L, s2_value_vec2(L, 3, &linear, &complaint), &complaint);
   } else {
@@ -540,17 +568,20 @@ static int joint_newindex(lua_State *L) {
   S2Vec2 target;
   double limits[2];
   S2Place places[3];
-  int begin = 0, count = places_of(joint, field, places);
+  // The tape notes what is read from here on.
+  int begin = 0, count = joint_places(joint, field, places);
   if (field == FIELD_TARGET || field == FIELD_LIMITS) {
     begin = s2_lua_writes(L, joint->lw);
   }
+  // Of a destroyed joint nothing is written; of a living one only what its type has.
   if (field != FIELD_COUNT && field != FIELD_ALIVE) {
-    if (!is_alive(joint)) {
-      return destroyed(L, joint);
+    if (!joint_is_alive(joint)) {
+      return joint_destroyed(L, joint);
     }
     s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
     check_has(L, info.type, field);
   }
+  // Vectors and lists; single numbers come below.
   switch (field) {
   case FIELD_TARGET:
     check_value(L, s2_value_vec2(L, 3, &target, &complaint), &complaint);
@@ -564,15 +595,16 @@ static int joint_newindex(lua_State *L) {
     return 0;
   case FIELD_VELOCITY:
   case FIELD_ANGULAR_VELOCITY:
-    set_velocity(L, joint, &info, field);
+    joint_set_velocity(L, joint, &info, field);
     return 0;
   default:
     break;
   }
+  // What is no number of the engine, or cannot be set there.
   if (field >= S2_JOINT_FIELD_COUNT || !s2_joint_type_sets(info.type, (S2JointField)field)) {
     return s2_lua_fail(L, "Joint.%s is read-only", lua_tostring(L, 2));
   }
-  set_number(L, joint, (S2JointField)field);
+  joint_set_number(L, joint, (S2JointField)field);
   return 0;
 }
 
@@ -585,6 +617,7 @@ static int joint_destroy(lua_State *L) {
 
 void s2_lua_open_joint(lua_State *L) {
   static const luaL_Reg methods[] = {{"destroy", joint_destroy}, {NULL, NULL}};
+  // One table of fields and methods for reading and writing, without what is a vector here.
   s2_lua_metatable(L, s2_type_joint);
   lua_newtable(L);
   for (int i = 0; i < FIELD_COUNT; i++) {
@@ -594,6 +627,7 @@ void s2_lua_open_joint(lua_State *L) {
     }
   }
   s2_lua_functions(L, methods, 0);
+  // The table goes to both functions, as their first upvalue.
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, joint_index, 1);
   lua_setfield(L, -3, "__index");

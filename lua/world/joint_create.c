@@ -7,6 +7,7 @@
 
 // The body at position `place` of the list or under `key`; nil is the world.
 static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key) {
+  // By place or by key, but not both.
   lua_State *L = keys->L;
   bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
   if (s2_keys_push(keys, key) != LUA_TNIL) {
@@ -17,6 +18,7 @@ static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, c
   } else {
     lua_pop(L, 1);
   }
+  // What it is, whose it is, whether it lives: each with its own message.
   S2BodyId id = {0, 0};
   if (!lua_isnil(L, -1)) {
     const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
@@ -38,6 +40,7 @@ static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, c
 // The joint at position `place` of the list or under `key`.
 static S2JointId read_joint(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key) {
   lua_State *L = keys->L;
+  // By place, else by key, which is then required.
   bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
   if (!by_place) {
     lua_pop(L, 1);
@@ -46,6 +49,7 @@ static S2JointId read_joint(const S2Keys *keys, const S2LuaWorld *lw, int place,
   } else if (s2_keys_has(keys, key)) {
     s2_keys_fail(keys, key, "given twice, as [%d] too", place);
   }
+  // There is no joint that nil could stand for.
   const S2LuaJoint *joint = s2_lua_test(L, -1, s2_type_joint);
   if (joint == NULL) {
     char text[S2_LUA_TEXT];
@@ -66,6 +70,7 @@ static S2JointId read_joint(const S2Keys *keys, const S2LuaWorld *lw, int place,
 
 static bool read_limit(lua_State *L, int index, double absent, double *value,
                        S2Complaint *complaint) {
+  // nil leaves the side open.
   if (lua_isnil(L, index)) {
     *value = absent;
     return true;
@@ -73,6 +78,7 @@ static bool read_limit(lua_State *L, int index, double absent, double *value,
   if (s2_lua_is_tracked(L, index)) {
     return s2_value_number(L, index, S2_ANY_NUMBER, value, complaint);
   }
+  // Infinite sides are allowed, NAN is none.
   if (lua_type(L, index) != LUA_TNUMBER || isnan(lua_tonumber(L, index))) {
     char text[S2_LUA_TEXT];
     return s2_complain(complaint, "{lo, hi} expected, numbers or nil in it, got %s",
@@ -83,6 +89,7 @@ static bool read_limit(lua_State *L, int index, double absent, double *value,
 }
 
 bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *complaint) {
+  // nil for the list leaves both open.
   limits[0] = -INFINITY;
   limits[1] = INFINITY;
   if (lua_isnil(L, index)) {
@@ -104,6 +111,7 @@ bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *compl
 
 // A number that may be infinite; the engine checks the rest.
 bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value) {
+  // A plain number may be infinite, which others may not.
   lua_State *L = keys->L;
   if (s2_keys_push(keys, key) != LUA_TNUMBER) {
     lua_pop(L, 1);
@@ -119,6 +127,7 @@ bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value) {
 
 static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *weights) {
   lua_State *L = keys->L;
+  // Square, as many rows as it has columns, at most three.
   int table = lua_gettop(L), size = (int)lua_rawlen(L, table);
   if (size < 1 || size > 3) {
     s2_keys_fail(keys, key, "a matrix of 1 to 3 rows expected, got %d", size);
@@ -129,6 +138,7 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
       s2_keys_fail(keys, key, "a square matrix expected: %d numbers in row %d", size, i + 1);
     }
     for (int j = 0; j < size; j++) {
+      // Entries may be tracked; what is no number is named by its place.
       double *entry = &weights->matrix[i * size + j];
       S2Complaint complaint;
       if (lua_rawgeti(L, -1, j + 1) == LUA_TNUMBER) {
@@ -155,6 +165,7 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
 void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights) {
   static const char *const names[] = {"linear", "angular", NULL};
   lua_State *L = keys->L;
+  // Arrays of the library count as lists.
   s2_keys_push(keys, key);
   s2_lua_array_unfold(L, -1);
   int type = lua_type(L, -1);
@@ -170,11 +181,12 @@ void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *we
   lua_pop(L, 1);
 }
 
-static void read_motor(const S2Keys *keys, bool turns, S2JointDef *def) {
+static void joint_read_motor(const S2Keys *keys, bool turns, S2JointDef *def) {
   static const char *const turning[] = {"speed", "max_torque", NULL};
   static const char *const pushing[] = {"speed", "max_force", NULL};
   lua_State *L = keys->L;
   int type = s2_keys_push(keys, "motor");
+  // A motor is a table of a speed and a bound, which is a torque where the joint turns.
   if (type == LUA_TTABLE) {
     S2Keys inner = s2_keys_inner(keys, "motor.", turns ? turning : pushing, NULL);
     def->has_motor = true;
@@ -189,7 +201,7 @@ static void read_motor(const S2Keys *keys, bool turns, S2JointDef *def) {
   lua_pop(L, 1);
 }
 
-static void read_limits(const S2Keys *keys, S2JointDef *def) {
+static void joint_read_limits(const S2Keys *keys, S2JointDef *def) {
   lua_State *L = keys->L;
   S2Complaint complaint;
   double limits[2];
@@ -209,6 +221,7 @@ static void read_limits(const S2Keys *keys, S2JointDef *def) {
 static const char *const common[] = {"name", "collide", "break_force", NULL};
 
 bool s2_lua_joint_takes(S2JointType type, const char *key) {
+  // A type's file names the keys it takes.
   const char *const *keys = s2_joint_traits(type)->keys;
   while (keys != NULL && *keys != NULL && strcmp(*keys, key) != 0) {
     keys++;
@@ -226,12 +239,14 @@ static void read_vec2(const S2Keys *keys, S2JointType type, const char *key, boo
   }
 }
 
-static void read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
+static void joint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
+  // Gears join joints; other types one or two bodies.
   if (s2_lua_joint_takes(def->type, "joint_a")) {
     def->joint_a = read_joint(keys, lw, 1, "joint_a");
     def->joint_b = read_joint(keys, lw, 2, "joint_b");
     return;
   }
+  // The second body may be left out: it is the world.
   bool one = s2_lua_joint_takes(def->type, "body");
   def->a = read_body(keys, lw, 1, one ? "body" : "a");
   def->b = one ? def->b : read_body(keys, lw, 2, "b");
@@ -240,8 +255,9 @@ static void read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *de
   }
 }
 
-static void read_keys(const S2Keys *keys, S2JointDef *def) {
+static void joint_read_keys(const S2Keys *keys, S2JointDef *def) {
   S2JointType type = def->type;
+  // Where it is: anchors are required where there is no body to give a default.
   read_vec2(keys, type, "anchor", !s2_lua_joint_takes(type, "body"), &def->anchor_a);
   read_vec2(keys, type, "anchor_a", def->a.index == 0, &def->anchor_a);
   read_vec2(keys, type, "anchor_b", def->b.index == 0, &def->anchor_b);
@@ -253,6 +269,7 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
       s2_lua_field_key(keys, field, def);
     }
   }
+  // Springs have a stiffness or a law, other types a compliance.
   if (s2_lua_joint_takes(type, "stiffness")) {
     if (!s2_lua_joint_takes(type, "force") || !s2_lua_spring_law(keys, def)) {
       s2_keys_require(keys, "stiffness");
@@ -263,10 +280,12 @@ static void read_keys(const S2Keys *keys, S2JointDef *def) {
     s2_lua_read_weights(keys, "compliance", &def->compliance);
     s2_lua_read_weights(keys, "damping", &def->damping);
   }
+  // What limits and drives it.
   if (s2_lua_joint_takes(type, "limits")) {
-    read_limits(keys, def);
-    read_motor(keys, s2_joint_traits(type)->turns, def);
+    joint_read_limits(keys, def);
+    joint_read_motor(keys, s2_joint_traits(type)->turns, def);
   }
+  // What all joints have.
   s2_lua_read_bound(keys, "break_force", &def->break_force);
   s2_keys_name(keys, "name", &def->name);
   s2_keys_boolean(keys, "collide", &def->collide);
@@ -281,29 +300,31 @@ typedef struct Recipe {
 } Recipe;
 
 // Of a lock pushes its functions.
-static S2JointDef read_recipe(const Recipe *recipe) {
+static S2JointDef joint_read_recipe(const Recipe *recipe) {
   S2JointDef def = s2_joint_def(recipe->type);
-  read_bodies(recipe->keys, recipe->lw, &def);
-  read_keys(recipe->keys, &def);
+  joint_read_bodies(recipe->keys, recipe->lw, &def);
+  joint_read_keys(recipe->keys, &def);
   if (s2_lua_joint_takes(recipe->type, "velocity")) {
     s2_lua_read_lock(recipe->keys, &def);
   }
   return def;
 }
 
-static S2Status build_again(void *user, S2World *world, int which, double by) {
+static S2Status joint_build_again(void *user, S2World *world, int which, double by) {
   const Recipe *recipe = user;
   lua_State *L = recipe->keys->L;
   S2JointId id;
   int top = lua_gettop(L);
   s2_lua_tracked_shift(L, recipe->begin, which, by);
-  S2JointDef def = read_recipe(recipe);
+  S2JointDef def = joint_read_recipe(recipe);
+  // What reading has pushed (a lock's functions) is dropped again.
   lua_settop(L, top);
   return s2_joint_create(world, &def, &id);
 }
 
 // Upvalue 1: the type.
 static int world_joint(lua_State *L) {
+  // The type is the upvalue, so that all constructors are this one.
   S2JointType type = (S2JointType)lua_tointeger(L, lua_upvalueindex(1));
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
@@ -312,8 +333,9 @@ static int world_joint(lua_State *L) {
   S2Keys keys = s2_keys_open(L, 2, false, s2_joint_traits(type)->keys, common, positional);
   Recipe recipe = {.keys = &keys, .lw = lw, .type = type};
   recipe.begin = s2_lua_writes(L, lw);
-  S2JointDef def = read_recipe(&recipe);
+  S2JointDef def = joint_read_recipe(&recipe);
   int functions = lua_gettop(L);
+  // The object is made first: afterwards nothing may fail that would leave a joint without one.
   S2LuaJoint *joint = s2_lua_new_joint(L, 1);
   S2JointId id;
   S2Status status = s2_joint_create(lw->world, &def, &id);
@@ -322,6 +344,7 @@ static int world_joint(lua_State *L) {
   }
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
+  // Functions that the engine asks within a step are kept with the world, by the joint's serial.
   if (def.driven) {
     lua_pushvalue(L, functions);
     s2_lua_store_functions(L, 1, id.serial);
@@ -332,12 +355,13 @@ static int world_joint(lua_State *L) {
     s2_lua_store_functions(L, 1, id.serial);
   }
   s2_lua_bind_joint(L, 1, joint, id);
-  s2_lua_made(L, lw, recipe.begin, true, (int32_t)id.index - 1, build_again, &recipe);
+  s2_lua_made(L, lw, recipe.begin, true, (int32_t)id.index - 1, joint_build_again, &recipe);
   return 1;
 }
 
 void s2_lua_open_joint_makers(lua_State *L) {
   for (int type = 0; type < S2_JOINT_TYPE_COUNT; type++) {
+    // Types without keys have a constructor of their own.
     const S2JointTraits *traits = s2_joint_traits((S2JointType)type);
     if (traits->keys != NULL) {
       const luaL_Reg maker[] = {{traits->name, world_joint}, {NULL, NULL}};

@@ -23,8 +23,10 @@ typedef struct Asked {
 
 // Calls the function on top of the stack with t. One number is wanted when `one`.
 static Said call_at(lua_State *L, const Asked *asked, int which, double t, bool one) {
+  // One number, or three of which nil leaves that component as it is.
   int count = one ? 1 : 3, function = lua_gettop(L);
   Said said = {.has = {false}};
+  // On a tape the time may be tracked, and results have slopes by it.
   S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, asked->call->slope != NULL);
   lua_pushvalue(L, function);
   s2_lua_slopes_time(L, asked->lw, &slopes, t, 0);
@@ -47,7 +49,7 @@ static Said call_at(lua_State *L, const Asked *asked, int which, double t, bool 
   return said;
 }
 
-static void tell(S2MotionCall *call, int c, double v, const S2Slope *slope) {
+static void motion_set(S2MotionCall *call, int c, double v, const S2Slope *slope) {
   call->v[c] = v;
   if (call->sloped) {
     call->slope[c] = *slope;
@@ -55,21 +57,24 @@ static void tell(S2MotionCall *call, int c, double v, const S2Slope *slope) {
 }
 
 // So that the body is at `p` (of slope `of`) when the step ends.
-static void reach(lua_State *L, const Asked *asked, int c, double p, const S2Slope *of) {
+static void motion_reach(lua_State *L, const Asked *asked, int c, double p, const S2Slope *of) {
+  // v = (p - q)/h, so that positions given as functions of time are met at the end of the step.
   S2MotionCall *call = asked->call;
   double v = (p - call->q[c]) / call->h;
   S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
+  // Slopes by the time of the end, t + h, by where it is now, and by h.
   S2Slope ends = {.origin = of->origin}, slope = {.by = {0}};
   ends.by[3] = ends.by[4] = of->by[0];
   s2_lua_slopes_add(&slopes, &slope, 1 / call->h, &ends);
   call->place[c] = true;
   slope.by[c] -= 1 / call->h;
   slope.by[4] -= v / call->h;
-  tell(call, c, v, &slope);
+  motion_set(call, c, v, &slope);
 }
 
 // The mean over the step by Gauss and Legendre's three points: exact up to polynomials of degree 5.
 static void mean_velocity(lua_State *L, const Asked *asked) {
+  // Points and weights of the rule on -1 .. 1, the weights for a mean.
   S2MotionCall *call = asked->call;
   static const double point[3] = {-0.7745966692414834, 0, 0.7745966692414834};
   static const double weight[3] = {5.0 / 18, 8.0 / 18, 5.0 / 18};
@@ -79,6 +84,7 @@ static void mean_velocity(lua_State *L, const Asked *asked) {
   for (int i = 0; i < 3; i++) {
     double part = (1 + point[i]) / 2;
     said = call_at(L, asked, VELOCITY, call->t + call->h * (1 + point[i]) / 2, false);
+    // The slope by t is that of the function; by h it has the point's share of the step.
     S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
     for (int c = 0; c < 3; c++) {
       S2Slope of = {.origin = said.slope[c].origin};
@@ -88,14 +94,15 @@ static void mean_velocity(lua_State *L, const Asked *asked) {
       s2_lua_slopes_add(&slopes, &sum[c], weight[i], &of);
     }
   }
+  // Components that the function leaves out go on as they are.
   for (int c = 0; c < 3; c++) {
     if (said.has[c]) {
-      tell(call, c, mean[c], &sum[c]);
+      motion_set(call, c, mean[c], &sum[c]);
     }
   }
 }
 
-static void begin_slopes(lua_State *L, const Asked *asked) {
+static void motion_begin_slopes(lua_State *L, const Asked *asked) {
   S2MotionCall *call = asked->call;
   call->sloped = call->slope != NULL && s2_lua_slopes(L, asked->lw, true).diff != NULL;
   for (int c = 0; c < 3 && call->sloped; c++) { // as it is
@@ -105,15 +112,17 @@ static void begin_slopes(lua_State *L, const Asked *asked) {
 }
 
 // Arguments: the functions, what is asked.
-static int answer(lua_State *L) {
+static int motion_answer(lua_State *L) {
   const Asked *asked = lua_touserdata(L, 2);
   const S2MotionCall *call = asked->call;
+  // At the end of the step.
   double end = call->t + call->h;
   static const int place[3] = {1, 2, 0}; // of x, y, angle among angle, x, y
   if (lua_type(L, 1) != LUA_TTABLE) {
     return luaL_error(L, "motion: its functions are gone");
   }
-  begin_slopes(L, asked);
+  // Components that no function moves keep their velocity.
+  motion_begin_slopes(L, asked);
   for (int which = FUNCTIONS; which >= ANGLE; which--) { // a position counts more than a velocity
     if (lua_rawgeti(L, 1, which) == LUA_TFUNCTION && which == VELOCITY) {
       mean_velocity(L, asked);
@@ -121,7 +130,7 @@ static int answer(lua_State *L) {
       Said at = call_at(L, asked, which, end, which != POSE);
       for (int i = 0; i < 3; i++) {
         if (at.has[i]) {
-          reach(L, asked, which == POSE ? place[i] : which - 1, at.number[i], &at.slope[i]);
+          motion_reach(L, asked, which == POSE ? place[i] : which - 1, at.number[i], &at.slope[i]);
         }
       }
     }
@@ -131,12 +140,13 @@ static int answer(lua_State *L) {
 }
 
 bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call) {
+  // Protected from its first allocation on.
   S2LuaWorld *lw = user;
   lua_State *L = lw->L;
   (void)world;
   int top = lua_gettop(L);
   double start = s2_lua_clock();
-  lua_pushcfunction(L, answer);
+  lua_pushcfunction(L, motion_answer);
   lua_rawgeti(L, lw->at_constraints,
               call->joint.index != 0 ? call->joint.serial : call->body.serial);
   Asked asked = {lw, call};
@@ -155,9 +165,11 @@ static void push_no_functions(lua_State *L) {
 }
 
 void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def) {
+  // A component is held where it is (true) or moved as a function of time says.
   lua_State *L = keys->L;
   bool *const flags[4] = {NULL, &def->lock_angle, &def->lock_x, &def->lock_y};
   push_no_functions(L);
+  // Functions go into the list, plain values into the definition.
   for (int which = ANGLE; which <= VELOCITY; which++) {
     bool function = s2_keys_push(keys, names[which]) == LUA_TFUNCTION;
     char text[S2_LUA_TEXT];
@@ -180,6 +192,7 @@ void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def) {
       s2_keys_boolean(keys, names[which], flags[which]);
     }
   }
+  // A velocity function returns all three.
   lua_rawgeti(L, -1, VELOCITY);
   bool both = lua_isfunction(L, -1) && s2_keys_has(keys, "angular_velocity");
   lua_pop(L, 1);
@@ -191,6 +204,7 @@ void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def) {
 
 int s2_lua_body_motion(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
+  // nil stops it.
   bool has = !lua_isnoneornil(L, 2);
   char text[S2_LUA_TEXT];
   if (has && !lua_isfunction(L, 2)) {
@@ -203,6 +217,7 @@ int s2_lua_body_motion(lua_State *L) {
     return s2_lua_fail(L, "body '%s': %s", body->name, status.message);
   }
   s2_lua_try(L, status);
+  // The only function of a body is that of its pose.
   lua_getiuservalue(L, 1, 1);
   if (has) {
     push_no_functions(L);

@@ -17,13 +17,15 @@ typedef struct Pull {
 
 // The results of the function on stack index `function` for x: its force, and the derivative where
 // it gives one.
-static bool evaluate(lua_State *L, const Pull *pull, int function, double x, double *numbers,
-                     S2Slope *slope) {
+static bool spring_evaluate(lua_State *L, const Pull *pull, int function, double x, double *numbers,
+                            S2Slope *slope) {
+  // On a tape the extension is an input, and the results have slopes by it.
   S2LuaSlopes slopes = s2_lua_slopes(L, pull->lw, pull->call->slope != NULL);
   pull->call->sloped = slopes.diff != NULL;
   lua_pushvalue(L, function);
   s2_lua_slopes_number(L, &slopes, x, 0);
   lua_call(L, 1, 2);
+  // The derivative is optional.
   bool known = !lua_isnil(L, -1);
   bool number = s2_lua_slopes_result(L, &slopes, -2, &numbers[0], &slope[0]);
   if (!number || (known && !s2_lua_slopes_result(L, &slopes, -1, &numbers[1], &slope[1]))) {
@@ -39,23 +41,25 @@ static bool evaluate(lua_State *L, const Pull *pull, int function, double x, dou
 }
 
 // Arguments: list of the function, the pull.
-static int answer(lua_State *L) {
+static int spring_answer(lua_State *L) {
   const Pull *pull = lua_touserdata(L, 2);
   S2SpringCall *call = pull->call;
   double numbers[2] = {0, 0};
   S2Slope slope[2] = {{{0}, 0}, {{0}, 0}};
   lua_rawgeti(L, 1, 1);
-  if (!evaluate(L, pull, 3, pull->x, numbers, slope)) {
+  if (!spring_evaluate(L, pull, 3, pull->x, numbers, slope)) {
+    // (F(x + d) - F(x - d))/2d where the function gives no derivative, with slopes alike.
     double up = pull->x + DIFFERENCE * pull->size, down = pull->x - DIFFERENCE * pull->size;
     double above[2], below[2];
     S2Slope of_above[2] = {{{0}, 0}}, of_below[2] = {{{0}, 0}};
-    evaluate(L, pull, 3, up, above, of_above);
-    evaluate(L, pull, 3, down, below, of_below);
+    spring_evaluate(L, pull, 3, up, above, of_above);
+    spring_evaluate(L, pull, 3, down, below, of_below);
     numbers[1] = (above[0] - below[0]) / (up - down);
     S2LuaSlopes slopes = s2_lua_slopes(L, pull->lw, call->sloped);
     s2_lua_slopes_add(&slopes, &slope[1], 1 / (up - down), of_above);
     s2_lua_slopes_add(&slopes, &slope[1], -1 / (up - down), of_below);
   }
+  // Back to the engine, with slopes where they were wanted.
   call->force = numbers[0];
   call->tangent = numbers[1];
   if (call->sloped) {
@@ -68,12 +72,13 @@ bool s2_lua_engine_spring(void *user, S2World *world, S2SpringCall *call) {
   S2LuaWorld *lw = user;
   lua_State *L = lw->L;
   int top = lua_gettop(L);
+  // Differences are measured by the extension or the rest length, the larger one.
   double start = s2_lua_clock(), rest = 0;
   (void)s2_joint_get(world, call->joint, S2_JOINT_REST_LENGTH, &rest);
   Pull pull = {.x = call->extension, .call = call, .lw = lw};
   pull.size = fmax(fabs(pull.x), rest);
   pull.size = pull.size > 0 ? pull.size : 1;
-  lua_pushcfunction(L, answer);
+  lua_pushcfunction(L, spring_answer);
   lua_rawgeti(L, lw->at_constraints, call->joint.serial);
   lua_pushlightuserdata(L, &pull);
   return s2_lua_asked(lw, top, 2, start);
@@ -91,6 +96,7 @@ bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def) {
     s2_keys_fail(keys, "force", "a function of the extension expected, got %s",
                  s2_lua_describe(L, -1, text));
   }
+  // A law is all of the pull: nothing stands beside it.
   static const char *const others[] = {"stiffness", "quadratic", "cubic"};
   for (int i = 0; i < 3; i++) {
     if (s2_keys_has(keys, others[i])) {

@@ -13,7 +13,8 @@ static const double EARLY = 1e-6;
 static const char TASKS = 'w';
 
 // How often a timer is due up to time t.
-static double due(const S2LuaHandle *handle, double t, double dt) {
+static double timer_due(const S2LuaHandle *handle, double t, double dt) {
+  // How many whole periods are over; of a time, whether it has come.
   if (handle->timer == S2_TIMER_EVERY) {
     return floor((t - handle->start) / handle->period + EARLY);
   }
@@ -23,14 +24,16 @@ static double due(const S2LuaHandle *handle, double t, double dt) {
 // ---- Tasks ------------------------------------------------------------------------------------
 
 // Runs the thread on top of the stack until it waits or ends.
-static void resume(lua_State *L, S2LuaHandle *handle, int world) {
+static void task_resume(lua_State *L, S2LuaHandle *handle, int world) {
   lua_State *task = lua_tothread(L, -1);
   int arguments = 0, results = 0;
+  // The first time the function gets the world as argument.
   if (lua_status(task) == LUA_OK) { // not started yet
     lua_pushvalue(L, world);
     lua_xmove(L, task, 1);
     arguments = 1;
   }
+  // An interrupt must reach the thread that runs, and the outer one afterwards.
   lua_State *volatile *interruptible = handle->lw->session->open.task;
   lua_State *outer = interruptible != NULL ? *interruptible : NULL;
   handle->running = true;
@@ -42,10 +45,12 @@ static void resume(lua_State *L, S2LuaHandle *handle, int world) {
     *interruptible = outer;
   }
   handle->running = false;
+  // It waits: its results are none of ours.
   if (status == LUA_YIELD) {
     lua_pop(task, results);
     return;
   }
+  // It has ended: no more handle, and an error is raised here with its own traceback.
   handle->removed = true;
   handle->lw->sweep = true;
   if (status != LUA_OK) {
@@ -58,6 +63,7 @@ static void resume(lua_State *L, S2LuaHandle *handle, int world) {
 int s2_lua_wait(lua_State *L) {
   double duration = lua_isnoneornil(L, 1) ? 0 : s2_argument_number(L, 1, S2_NON_NEGATIVE);
   S2LuaHandle *handle = NULL;
+  // The handle of the running thread.
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &TASKS) == LUA_TTABLE) {
     lua_pushthread(L);
     lua_rawget(L, -2);
@@ -72,15 +78,17 @@ int s2_lua_wait(lua_State *L) {
 
 // ---- Firing -----------------------------------------------------------------------------------
 
-static void fire(lua_State *L, S2LuaHandle *handle, double before, double now, double dt) {
+static void timer_fire(lua_State *L, S2LuaHandle *handle, double before, double now, double dt) {
+  // Tasks wake up once their time has come; timers as often as they are due within the step.
   if (handle->timer == S2_TIMER_TASK) {
     if (!handle->running && now >= handle->start - EARLY * dt) {
       lua_getiuservalue(L, -1, 1);
-      resume(L, handle, 1);
+      task_resume(L, handle, 1);
     }
     return;
   }
-  double times = due(handle, now, dt) - fmax(due(handle, before, dt), 0);
+  // Due by now less due before: no counter, so going back in time is safe.
+  double times = timer_due(handle, now, dt) - fmax(timer_due(handle, before, dt), 0);
   for (; times > 0 && !handle->removed; times--) {
     lua_getiuservalue(L, -1, 1);
     lua_pushvalue(L, 1);
@@ -95,6 +103,7 @@ void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before
     return;
   }
   double start = s2_lua_clock(), dt = s2_world_settings(lw->world)->dt;
+  // Functions added meanwhile wait: the count is that of now.
   lua_rawgeti(L, lw->at_hooks, hook + 1);
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, top + 1, i);
@@ -103,10 +112,11 @@ void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before
       lua_pop(L, 1);
       continue;
     }
+    // Timers of a step that is over; those of the present fire before it.
     if (hook == S2_HOOK_TIMER) {
-      fire(L, handle, before, now, dt);
+      timer_fire(L, handle, before, now, dt);
     } else if (fabs(now - handle->start) <= EARLY * dt) {
-      fire(L, handle, -INFINITY, now, dt);
+      timer_fire(L, handle, -INFINITY, now, dt);
     }
     lua_settop(L, top + 1);
   }
@@ -116,7 +126,7 @@ void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before
 
 // ---- Registering ------------------------------------------------------------------------------
 
-static S2LuaWorld *check(lua_State *L, int function) {
+static S2LuaWorld *timer_check(lua_State *L, int function) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   char text[S2_LUA_TEXT];
   if (lua_type(L, function) != LUA_TFUNCTION) {
@@ -129,7 +139,8 @@ static S2LuaWorld *check(lua_State *L, int function) {
 
 static int world_every(lua_State *L) {
   double period = s2_argument_number(L, 2, S2_POSITIVE);
-  S2LuaWorld *lw = check(L, 3);
+  S2LuaWorld *lw = timer_check(L, 3);
+  // The count of periods starts now.
   S2LuaHandle *handle = s2_lua_hook_add(L, 1, S2_HOOK_TIMER, 0);
   handle->timer = S2_TIMER_EVERY;
   handle->start = s2_world_time(lw->world);
@@ -139,7 +150,7 @@ static int world_every(lua_State *L) {
 
 static int world_at(lua_State *L) {
   double time = s2_argument_number(L, 2, S2_ANY_NUMBER);
-  S2LuaWorld *lw = check(L, 3);
+  S2LuaWorld *lw = timer_check(L, 3);
   double now = s2_world_time(lw->world), early = EARLY * s2_world_settings(lw->world)->dt;
   if (time < now - early) {
     return s2_lua_bad_argument(L, 2, "the time %.14g s is over: world.time is %.14g s", time, now);
@@ -152,7 +163,8 @@ static int world_at(lua_State *L) {
 }
 
 static int world_start(lua_State *L) {
-  S2LuaWorld *lw = check(L, 2);
+  // The thread holds the function; the handle holds the thread.
+  S2LuaWorld *lw = timer_check(L, 2);
   lua_State *task = lua_newthread(L);
   lua_insert(L, 2);
   lua_xmove(L, task, 1);
@@ -160,13 +172,15 @@ static int world_start(lua_State *L) {
   handle->timer = S2_TIMER_TASK;
   handle->start = s2_world_time(lw->world);
   int at = lua_gettop(L);
+  // From the thread to its handle, for sim.wait; weak, so that it holds neither.
   lua_getiuservalue(L, at, 1);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &TASKS);
   lua_pushvalue(L, -2);
   lua_pushvalue(L, at);
   lua_rawset(L, -3);
   lua_pop(L, 1);
-  resume(L, handle, 1);
+  // Runs at once, up to its first wait.
+  task_resume(L, handle, 1);
   lua_settop(L, at);
   return 1;
 }
@@ -175,6 +189,7 @@ const luaL_Reg s2_world_timer_methods[] = {
     {"every", world_every}, {"at", world_at}, {"start", world_start}, {NULL, NULL}};
 
 void s2_lua_open_timers(lua_State *L) {
+  // Weak keys: a thread that nobody holds is collected.
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "k");

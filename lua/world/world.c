@@ -35,6 +35,7 @@ void s2_lua_new_weak_table(lua_State *L) {
 }
 
 S2LuaWorld *s2_lua_push_world(lua_State *L) {
+  // The user values hold what belongs to the world; the engine's world comes later.
   S2LuaSession *session = s2_lua_session(L);
   S2LuaWorld *lw = lua_newuserdatauv(L, sizeof *lw, S2_STORE_COUNT);
   memset(lw, 0, sizeof *lw);
@@ -44,6 +45,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
   lw->number = ++session->made;
   lw->bodies_stale = lw->joints_stale = lw->names_stale = true;
   s2_arena_init(&lw->scratch);
+  // Objects by serial are weak, the script's values are not.
   int world = lua_gettop(L);
   for (int store = S2_STORE_BODIES; store <= S2_STORE_COUNT; store++) {
     if (store == S2_STORE_BODIES || store == S2_STORE_JOINTS) {
@@ -55,6 +57,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
       lua_setiuservalue(L, world, store);
     }
   }
+  // Lists, and the guard that undoes a step, are made once.
   s2_lua_push_collection(L, world, false);
   lua_setiuservalue(L, world, S2_STORE_BODY_LIST);
   s2_lua_push_collection(L, world, true);
@@ -66,6 +69,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
 }
 
 void s2_lua_world_attach(S2LuaWorld *lw, S2World *world) {
+  // The session's list of living worlds, oldest first, for what closes them all.
   lw->world = world;
   lw->older = lw->session->newest;
   if (lw->older != NULL) {
@@ -74,6 +78,7 @@ void s2_lua_world_attach(S2LuaWorld *lw, S2World *world) {
     lw->session->oldest = lw;
   }
   lw->session->newest = lw;
+  // From here on the engine calls back into Lua.
   S2Callbacks callbacks;
   s2_lua_engine_callbacks(lw, &callbacks);
   s2_world_set_callbacks(world, &callbacks);
@@ -88,12 +93,14 @@ bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status) {
   if (lw->world == NULL) {
     return true;
   }
+  // The viewer and recordings first: they still look at the world.
   s2_lua_live_world_closes(lw);
   bool good = s2_lua_recorders_close(lw, status);
   s2_lua_world_gather(lw);
   s2_lua_warnings_close(lw);
   s2_world_destroy(lw->world);
   lw->world = NULL;
+  // Memory of the binding, then the session's list, from both sides.
   s2_arena_free(&lw->scratch);
   s2_array_free(lw->bodies);
   s2_array_free(lw->joints);
@@ -106,6 +113,7 @@ bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status) {
 // Does a function of ours further down the stack work on this world? Metamethods of the tables it
 // reads and finalizers run in the middle of it.
 static bool is_in_use(lua_State *L, const S2LuaWorld *lw) {
+  // C functions have the object as their first argument; that tells which world they work on.
   lua_Debug frame;
   bool in_use = false;
   for (int level = 1; !in_use && lua_getstack(L, level, &frame); level++) {
@@ -122,6 +130,7 @@ static bool is_in_use(lua_State *L, const S2LuaWorld *lw) {
 
 static int world_close(lua_State *L) {
   S2LuaWorld *lw = check_world(L, 1);
+  // Closing frees what a running function still looks at.
   if (lw->phase != S2_IDLE) {
     return s2_lua_fail(L, "world:close() cannot be called from inside a step");
   }
@@ -161,6 +170,7 @@ static int world_tostring(lua_State *L) {
 // ---- Making -----------------------------------------------------------------------------------
 
 static int sim_world(lua_State *L) {
+  // Settings of the command line are defaults, those of the script come on top.
   S2LuaSession *session = s2_lua_session(L);
   lua_settop(L, 1);
   S2Keys keys = s2_keys_open(L, 1, true, s2_setting_names, NULL, 0);
@@ -172,8 +182,10 @@ static int sim_world(lua_State *L) {
     def.dt = session->open.dt;
   }
   def.strict = session->open.strict;
+  // The object is made before the engine's world: afterwards nothing may fail that would leak it.
   S2LuaWorld *lw = s2_lua_push_world(L);
   S2SettingReads reads = s2_setting_reads(L, lw);
+  // In the order of the settings, each noting what it depends on.
   for (int i = 0; s2_setting_names[i] != NULL; i++) {
     S2Complaint complaint;
     if (s2_keys_push(&keys, s2_setting_names[i]) != LUA_TNIL &&
@@ -183,6 +195,7 @@ static int sim_world(lua_State *L) {
     lua_pop(L, 1);
     s2_setting_was_read(L, i, &def, &reads);
   }
+  // The engine checks settings against each other.
   S2World *world = NULL;
   S2Status status = s2_world_create(&def, &world);
   if (status.code != S2_OK) {
@@ -199,6 +212,7 @@ static int sim_world(lua_State *L) {
 // Upvalue 1: name -> number of a field, method, or false for what is not built yet.
 static int world_index(lua_State *L) {
   S2LuaWorld *lw = check_world(L, 1);
+  // Methods and fields share a table: functions are handed out as they are.
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TFUNCTION) {
@@ -211,6 +225,7 @@ static int world_index(lua_State *L) {
   if (lw->world == NULL) {
     return s2_lua_fail(L, "world is closed");
   }
+  // Lists are objects of the world; the rest are settings or the time.
   switch (field) {
   case FIELD_TIME:
     s2_lua_push_time(L, lw, s2_world_time(lw->world));
@@ -244,12 +259,14 @@ static int world_newindex(lua_State *L) {
   if (lw->world == NULL) {
     return s2_lua_fail(L, "world is closed");
   }
+  // A copy is changed and checked as a whole, then taken.
   S2WorldDef def = *s2_world_settings(lw->world);
   S2Complaint complaint;
   S2SettingReads reads = s2_setting_reads(L, lw);
   if (!s2_setting_read(L, 3, field, &def, &complaint)) {
     return s2_lua_fail(L, "World.%s: %s", lua_tostring(L, 2), complaint.text);
   }
+  // On a tape: which variables the new setting comes from.
   s2_setting_was_read(L, field, &def, &reads);
   s2_lua_try(L, s2_world_configure(lw->world, &def));
   s2_setting_wrote(L, lw, &reads);
@@ -263,6 +280,7 @@ void s2_lua_open_world(lua_State *L) {
                                   {"__tostring", world_tostring},
                                   {NULL, NULL}};
   static const luaL_Reg functions[] = {{"world", sim_world}, {NULL, NULL}};
+  // Fields by number; `false` stands for names that are not built yet.
   s2_lua_metatable(L, s2_type_world);
   luaL_setfuncs(L, meta, 0);
   lua_newtable(L); // fields
@@ -280,6 +298,7 @@ void s2_lua_open_world(lua_State *L) {
     lua_pushboolean(L, 0);
     lua_setfield(L, -2, later_names[i]);
   }
+  // Methods of all files of the binding, in one table.
   s2_lua_functions(L, methods, 0);
   s2_lua_functions(L, s2_world_create_methods, 0);
   s2_lua_open_joint_makers(L);
@@ -292,12 +311,14 @@ void s2_lua_open_world(lua_State *L) {
   s2_lua_functions(L, s2_world_record_methods, 0);
   s2_lua_functions(L, s2_world_problem_methods, 0);
   s2_lua_functions(L, s2_world_linearize_methods, 0);
+  // The table goes to both functions, as their first upvalue.
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, world_index, 1);
   lua_setfield(L, -3, "__index");
   lua_pushcclosure(L, world_newindex, 1);
   lua_setfield(L, -2, "__newindex");
   lua_pop(L, 1);
+  // Pushes sim.world, by way of a table, which registers its name for messages.
   lua_newtable(L);
   s2_lua_functions(L, functions, 0);
   lua_getfield(L, -1, "world");

@@ -19,6 +19,7 @@ static void set_body(lua_State *L, int world, const char *key, S2BodyId body) {
 // ---- Contacts ---------------------------------------------------------------------------------
 
 static void set_list2(lua_State *L, const char *key, S2Vec2 value, S2Var var) {
+  // Without a variable a plain copy, else a tracked list.
   const double numbers[2] = {value.x, value.y};
   if (var == 0) {
     s2_lua_push_vec2(L, value, NULL);
@@ -35,6 +36,7 @@ static void set_tracked(lua_State *L, const char *key, double value, S2Var var) 
 
 void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
   S2LuaWorld *lw = lua_touserdata(L, world);
+  // The engine makes its list when asked for it.
   int count, listed = 0;
   (void)s2_world_contacts(lw->world, &count);
   lua_createtable(L, body.index == 0 ? count : 0, 0);
@@ -48,6 +50,7 @@ void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
     if (body.index != 0 && contact.a.serial != body.serial && contact.b.serial != body.serial) {
       continue;
     }
+    // Each contact is a table of its own, with variables where the world is on a tape.
     lua_createtable(L, 0, 10);
     set_body(L, world, "a", contact.a);
     set_body(L, world, "b", contact.b);
@@ -77,20 +80,21 @@ static int world_contacts(lua_State *L) {
 
 // ---- Numbers ----------------------------------------------------------------------------------
 
-static void measure_energy(const void *user, const S2World *world, double *numbers) {
+static void world_measure_energy(const void *user, const S2World *world, double *numbers) {
   (void)user;
   S2Energy energy = s2_world_energy(world);
   numbers[0] = energy.kinetic;
   numbers[1] = energy.potential;
 }
 
-static void measure_momentum(const void *user, const S2World *world, double *numbers) {
+static void world_measure_momentum(const void *user, const S2World *world, double *numbers) {
   (void)user;
   s2_world_momentum(world, numbers);
 }
 
 // Pushes what depends on all bodies and joints.
 static void push_of_all(lua_State *L, S2LuaWorld *lw, int count, S2WorldMeasure *measure) {
+  // Poses, velocities, masses: all that energy and momentum depend on.
   int most = s2_energy_places(lw->world, NULL, 0);
   s2_arena_reset(&lw->scratch);
   S2Place *places = S2_TAKE(&lw->scratch, S2Place, most);
@@ -99,12 +103,14 @@ static void push_of_all(lua_State *L, S2LuaWorld *lw, int count, S2WorldMeasure 
 }
 
 static int push_energy_on_tape(lua_State *L, S2LuaWorld *lw) {
+  // The engine knows no derivative of what compliant contacts store.
   static const char *const names[] = {"kinetic", "potential"};
   if (s2_world_has_soft_contacts(lw->world)) {
     return s2_lua_fail(L, "the energy of compliant contacts has no derivative yet: add up "
                           "body:kinetic_energy() and what else is wanted");
   }
-  push_of_all(L, lw, 2, measure_energy);
+  // Both are measured at once; the total is their sum on the tape, too.
+  push_of_all(L, lw, 2, world_measure_energy);
   int list = lua_gettop(L);
   lua_createtable(L, 0, 3);
   for (int i = 0; i < 2; i++) {
@@ -135,7 +141,7 @@ static int world_momentum(lua_State *L) {
   double momentum[3];
   S2LuaWorld *lw = s2_lua_world(L, 1);
   if (s2_lua_on_tape(lw) != NULL) {
-    push_of_all(L, lw, 3, measure_momentum);
+    push_of_all(L, lw, 3, world_measure_momentum);
     return 1;
   }
   s2_world_momentum(lw->world, momentum);
@@ -145,6 +151,7 @@ static int world_momentum(lua_State *L) {
 
 static int world_residuals(lua_State *L) {
   S2WorldResiduals residuals = s2_world_residuals(s2_lua_world(L, 1)->world);
+  // Of the last solve, then of the positions.
   lua_createtable(L, 0, 7);
   set_number(L, "dynamics", residuals.solve.dynamics);
   set_number(L, "complementarity", residuals.solve.complementarity);
@@ -158,6 +165,7 @@ static int world_residuals(lua_State *L) {
 
 static int world_stats(lua_State *L) {
   const S2WorldStats *stats = s2_world_stats(s2_lua_world(L, 1)->world);
+  // Counts of the run, worst residuals, times, what there is now, solvers that were used.
   lua_createtable(L, 0, 29);
   set_integer(L, "steps", stats->steps);
   set_integer(L, "solves", stats->solves);
@@ -201,7 +209,7 @@ static int world_stats(lua_State *L) {
 
 // ---- Queries ----------------------------------------------------------------------------------
 
-static S2LuaWorld *check_idle(lua_State *L, const char *what) {
+static S2LuaWorld *world_check_idle(lua_State *L, const char *what) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   if (lw->phase == S2_INSIDE) {
     s2_lua_fail(L, "%s cannot be called while the engine is in the middle of a step", what);
@@ -210,20 +218,23 @@ static S2LuaWorld *check_idle(lua_State *L, const char *what) {
 }
 
 static int world_raycast(lua_State *L) {
-  S2LuaWorld *lw = check_idle(L, "world:raycast()");
+  S2LuaWorld *lw = world_check_idle(L, "world:raycast()");
   enum { NUMBERS = 4 };
   S2Vec2 ends[2];
   S2Complaint complaint;
+  // Missing ends raise as arguments, before anything is read.
   if (lua_gettop(L) < 3) { // raises
     (void)s2_argument_vec2(L, 2);
     (void)s2_argument_vec2(L, 3);
   }
+  // Both ends, noting what they depend on.
   int begin = s2_lua_writes(L, lw), reads;
   for (int i = 0; i < 2; i++) {
     if (!s2_value_vec2(L, 2 + i, &ends[i], &complaint)) {
       return s2_lua_bad_argument(L, 2 + i, "%s", complaint.text);
     }
   }
+  // Where the hit is depends on the ends and on the body that was hit.
   const S2LuaRead *list;
   S2Argument arguments[NUMBERS];
   S2WorldTape *tape = s2_lua_written(L, lw, begin, &reads, &list);
@@ -246,6 +257,7 @@ static int world_raycast(lua_State *L) {
 }
 
 // Room for all bodies, from the world's scratch memory.
+// Bodies can be as many as there are.
 static S2BodyId *take_bodies(S2LuaWorld *lw, int *capacity) {
   *capacity = s2_world_bodies(lw->world, NULL, 0);
   s2_arena_reset(&lw->scratch);
@@ -261,7 +273,8 @@ static void push_bodies(lua_State *L, const S2BodyId *bodies, int count) {
 }
 
 static int world_query_aabb(lua_State *L) {
-  S2LuaWorld *lw = check_idle(L, "world:query_aabb()");
+  S2LuaWorld *lw = world_check_idle(L, "world:query_aabb()");
+  // Corners in the wrong order are a slip, not an empty box.
   S2Vec2 lo = s2_argument_vec2(L, 2), hi = s2_argument_vec2(L, 3);
   if (hi.x < lo.x || hi.y < lo.y) {
     return s2_lua_bad_argument(L, 3, "the upper corner lies below the lower one");
@@ -273,7 +286,7 @@ static int world_query_aabb(lua_State *L) {
 }
 
 static int world_query_point(lua_State *L) {
-  S2LuaWorld *lw = check_idle(L, "world:query_point()");
+  S2LuaWorld *lw = world_check_idle(L, "world:query_point()");
   S2Vec2 point = s2_argument_vec2(L, 2);
   int capacity;
   S2BodyId *bodies = take_bodies(lw, &capacity);
@@ -282,9 +295,10 @@ static int world_query_point(lua_State *L) {
 }
 
 static int world_closest(lua_State *L) {
-  S2LuaWorld *lw = check_idle(L, "world:closest()");
+  S2LuaWorld *lw = world_check_idle(L, "world:closest()");
   S2LuaBody *a = s2_lua_body_of(L, 2, lw), *b = s2_lua_body_of(L, 3, lw);
   S2ClosestBodies closest;
+  // On a tape all of it has variables; what has no derivative raises.
   s2_lua_try(L, s2_world_closest(lw->world, a->id, b->id, &closest));
   S2ClosestVars vars = {0};
   if (s2_lua_on_tape(lw) != NULL) {
@@ -303,6 +317,7 @@ static int world_closest(lua_State *L) {
 static int world_resolve_overlaps(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   s2_lua_not_on_tape(L, lw, "world:resolve_overlaps()");
+  // A step as others are: callbacks run, and a failure undoes it.
   s2_lua_step_open(L, lw, "world:resolve_overlaps()"); // filters are asked
   double remaining = 0;
   S2Status status = s2_world_resolve_overlaps(lw->world, &remaining);
@@ -318,17 +333,20 @@ static int world_solve_static(lua_State *L) {
   static const char *const names[] = {"tolerance", "max_steps", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
+  // Options, by the defaults of the engine.
   S2StaticOptions options = s2_static_options();
   S2Keys keys = s2_keys_open(L, 2, true, names, NULL, 0);
   int64_t steps = options.max_steps;
   s2_keys_number(&keys, "tolerance", S2_POSITIVE, &options.tolerance);
   s2_keys_integer(&keys, "max_steps", 1, INT32_MAX, &steps);
   options.max_steps = (int)steps;
+  // Force laws may depend on anything: no derivative of the place where they leave the bodies.
   if (s2_world_asks(lw->world)) {
     s2_lua_not_on_tape(L, lw, "world:solve_static() with force laws");
   }
   s2_lua_step_open(L, lw, "world:solve_static()");
   S2StaticResult result;
+  // On a tape the derivative is that of where bodies rest, not of the way there.
   S2WorldTape *tape = s2_lua_on_tape(lw);
   S2Status status = tape == NULL ? s2_world_solve_static(lw->world, &options, &result)
                                  : s2_world_tape_static(tape, lw->world, &options, &result);

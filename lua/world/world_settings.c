@@ -12,6 +12,7 @@ enum { POST_STABILIZATION = sizeof s2_setting_names / sizeof s2_setting_names[0]
 
 bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
                      S2Complaint *complaint) {
+  // The short name stands for two values of stabilization.
   if (setting != POST_STABILIZATION) {
     return s2_lua_field_read(L, index, &s2_world_fields[setting], def, complaint);
   }
@@ -34,12 +35,13 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
 // ---- Tracked ----------------------------------------------------------------------------------
 
 // Places of a setting that has a derivative; returns how many.
-static int places_of(int setting, S2Place places[2]) {
+static int setting_places(int setting, S2Place places[2]) {
   static const S2WorldNumber numbers[] = {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) derivative,
 #include "dynamics/fields.def"
       S2_OF_NONE, // of post_stabilization
   };
+  // Settings that are no numbers, or change nothing smooth.
   if (numbers[setting] == S2_OF_NONE) {
     return 0;
   }
@@ -57,19 +59,23 @@ S2SettingReads s2_setting_reads(lua_State *L, const S2LuaWorld *lw) {
 void s2_setting_was_read(lua_State *L, int setting, const S2WorldDef *def, S2SettingReads *reads) {
   const S2LuaRead *list;
   S2Place places[2];
+  // Without a tape nothing was noted.
   if (reads->begin == 0) {
     return;
   }
-  int count = s2_lua_tracked_count(L, reads->begin, &list), known = places_of(setting, places);
+  // Tracked numbers that were read since the last setting belong to this one.
+  int count = s2_lua_tracked_count(L, reads->begin, &list), known = setting_places(setting, places);
   if (count > reads->count && known == 0) {
     s2_lua_fail(L, "World.%s has no derivative: give a plain number, x:value() of a tracked one",
                 s2_setting_names[setting]);
   }
+  // Of a vector the second number is known by where it was read to.
   for (int r = reads->count; r < count; r++) {
     bool second = list[r].where == &def->gravity.y;
     reads->term[reads->terms++] =
         (S2Term){.to = reads->places + (second ? 1 : 0), .from = list[r].var, .factor = 1};
   }
+  // The places of this setting, for those that are read later to follow.
   for (int i = 0; i < known && (size_t)reads->places < sizeof reads->place / sizeof places[0];
        i++) {
     reads->place[reads->places++] = places[i];
@@ -78,11 +84,13 @@ void s2_setting_was_read(lua_State *L, int setting, const S2WorldDef *def, S2Set
 }
 
 void s2_setting_wrote(lua_State *L, S2LuaWorld *lw, const S2SettingReads *reads) {
+  // All settings of a table are written to the tape at once.
   const S2LuaRead *list;
   int count;
   S2WorldTape *tape = s2_lua_written(L, lw, reads->begin, &count, &list);
   if (tape != NULL && reads->places > 0) {
     s2_world_tape_write(tape, lw->world, reads->places, reads->place, reads->terms, reads->term);
+    // From here on the time depends on tracked numbers, too.
     for (int i = 0; i < reads->terms; i++) {
       lw->dt_on_tape |= reads->place[reads->term[i].to].number == S2_OF_DT;
     }
@@ -91,7 +99,7 @@ void s2_setting_wrote(lua_State *L, S2LuaWorld *lw, const S2SettingReads *reads)
 
 bool s2_setting_push_tracked(lua_State *L, int setting, S2LuaWorld *lw) {
   S2Place places[2];
-  int count = places_of(setting, places);
+  int count = setting_places(setting, places);
   if (count == 1) {
     s2_lua_push_place(L, lw, places[0]);
   } else if (count == 2) {

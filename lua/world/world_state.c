@@ -42,6 +42,7 @@ static S2Place *state_places(S2LuaWorld *lw, int *count) {
 static int world_state(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count;
+  // On a tape a list of variables, else a table of numbers.
   if (s2_lua_on_tape(lw) != NULL) {
     S2Place *places = state_places(lw, &count);
     const S2World *world = lw->world;
@@ -64,9 +65,11 @@ static int world_state(lua_State *L) {
 static int world_set_state(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   char text[S2_LUA_TEXT];
+  // A table, or an array of the library.
   if (lua_type(L, 2) != LUA_TTABLE && s2_lua_array_test(L, 2) == NULL) {
     return s2_lua_bad_argument(L, 2, "table expected, got %s", s2_lua_describe(L, 2, text));
   }
+  // As many numbers as state() gives; what is read is noted.
   int count, begin = s2_lua_writes(L, lw);
   double *state = take_state(lw, &count);
   lua_Integer given = luaL_len(L, 2);
@@ -82,6 +85,7 @@ static int world_set_state(lua_State *L) {
     }
     lua_pop(L, 1);
   }
+  // Checked and written at once by the engine, then noted on the tape.
   s2_lua_try(L, s2_world_set_state(lw->world, state, count));
   const S2LuaRead *list;
   int reads;
@@ -100,6 +104,7 @@ static int world_set_state(lua_State *L) {
 static void push_copy(lua_State *L, int table, bool deep) {
   table = lua_absindex(L, table);
   lua_newtable(L);
+  // Lists of laws are copied, too: those of the world may lose handles.
   for (lua_pushnil(L); lua_next(L, table) != 0;) {
     lua_pushvalue(L, -2);
     if (deep && lua_type(L, -2) == LUA_TTABLE) {
@@ -122,6 +127,7 @@ static void refuse_inside(lua_State *L, const S2LuaWorld *lw, const char *what) 
 }
 
 static int world_snapshot(lua_State *L) {
+  // An image of the engine, what is on the tape, and the tables of the script.
   S2LuaWorld *lw = s2_lua_world(L, 1);
   refuse_inside(L, lw, "world:snapshot()");
   size_t size = s2_world_image_size(lw->world);
@@ -130,6 +136,7 @@ static int world_snapshot(lua_State *L) {
   snapshot->world = lw->number;
   snapshot->size = size;
   s2_world_image_write(lw->world, snapshot->image);
+  // Of another gradient call it is worth nothing, hence its generation.
   snapshot->generation = 0;
   if (s2_lua_on_tape(lw) != NULL) {
     snapshot->on_tape = s2_world_tape_new(lw->diff->tape, NULL);
@@ -138,6 +145,7 @@ static int world_snapshot(lua_State *L) {
     s2_world_tape_copy(snapshot->on_tape, lw->on_tape);
   }
   luaL_setmetatable(L, "sim2d.Snapshot");
+  // What comes back with destroyed bodies: data, laws, functions.
   int at = lua_gettop(L);
   lua_getiuservalue(L, 1, S2_STORE_DATA);
   push_copy(L, -1, false);
@@ -154,6 +162,7 @@ static int world_snapshot(lua_State *L) {
 
 // Entries of the snapshot's table that the world no longer has: their bodies had been destroyed.
 static void bring_back(lua_State *L, int store, int from) {
+  // Only what the world has no more: what is there now may be newer.
   lua_getiuservalue(L, 1, store);
   lua_getiuservalue(L, 2, from);
   int kept = lua_gettop(L);
@@ -175,11 +184,13 @@ static int world_restore(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   const Snapshot *snapshot = s2_lua_check(L, 2, s2_type_snapshot);
   refuse_inside(L, lw, "world:restore()");
+  // The engine's state, then what is on the tape, then the tables.
   S2Status status = s2_world_image_read(lw->world, snapshot->image, snapshot->size);
   if (status.code == S2_INVALID) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
   s2_lua_try(L, status);
+  // A snapshot of this gradient call has its variables; any other is constant now.
   bool tracked = snapshot->generation != 0 && snapshot->generation == lw->diff->generation;
   if (tracked || s2_lua_on_tape(lw) != NULL) {
     s2_world_tape_copy(s2_lua_put_on_tape(lw), tracked ? snapshot->on_tape : NULL);
@@ -209,6 +220,7 @@ static int snapshot_tostring(lua_State *L) {
 // ---- Clones -----------------------------------------------------------------------------------
 
 static int world_clone(lua_State *L) {
+  // Without callbacks, unless asked for.
   static const char *const names[] = {"callbacks", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
@@ -216,15 +228,18 @@ static int world_clone(lua_State *L) {
   bool callbacks = false;
   s2_keys_boolean(&keys, "callbacks", &callbacks);
   refuse_inside(L, lw, "world:clone()");
+  // What the script constrains cannot do without its functions.
   if (!callbacks && s2_lua_has_constraints(lw)) {
     return s2_lua_fail(L, "world:clone(): functions of the script constrain, pull or move bodies; "
                           "they come along with {callbacks = true} only");
   }
+  // The object first, then the engine's copy, which it owns from then on.
   S2LuaWorld *copy = s2_lua_push_world(L);
   int at = lua_gettop(L);
   S2World *world;
   s2_lua_try(L, s2_world_clone(lw->world, &world));
   s2_lua_world_attach(copy, world);
+  // The copy's numbers depend on what those of the original did.
   if (s2_lua_on_tape(lw) != NULL) {
     s2_world_tape_copy(s2_lua_put_on_tape(copy), lw->on_tape);
     copy->dt_on_tape = lw->dt_on_tape;
@@ -233,6 +248,7 @@ static int world_clone(lua_State *L) {
   push_copy(L, -1, false);
   lua_setiuservalue(L, at, S2_STORE_DATA);
   lua_settop(L, at);
+  // Functions that the engine asks within a step, then callbacks around it.
   if (callbacks) {
     lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
     push_copy(L, -1, false);

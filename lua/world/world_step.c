@@ -17,7 +17,8 @@ typedef struct Guard {
 
 // ---- Guard ------------------------------------------------------------------------------------
 
-static void undo(lua_State *L, S2LuaWorld *lw, int world) {
+static void step_undo(lua_State *L, S2LuaWorld *lw, int world) {
+  // Back to the mark, if there is one: without callbacks before it the engine has undone all.
   if (lw->marked) {
     s2_world_rollback(lw->world);
     if (s2_lua_on_tape(lw) != NULL) {
@@ -26,16 +27,18 @@ static void undo(lua_State *L, S2LuaWorld *lw, int world) {
     s2_lua_world_changed(lw);
     s2_lua_laws_sync(L, world);
   }
+  // A step that is undone has drawn no random numbers.
   lw->session->random->rng = lw->random_before;
 }
 
 static int guard_close(lua_State *L) {
   S2LuaWorld *lw = ((Guard *)lua_touserdata(L, 1))->lw;
   lua_settop(L, 1);
+  // Left in the middle of a step: it is undone, however the function was left.
   lua_getiuservalue(L, 1, 1);
   s2_progress_end(&lw->progress);
   if (lw->phase == S2_BEFORE || lw->phase == S2_INSIDE) {
-    undo(L, lw, 2);
+    step_undo(L, lw, 2);
   }
   lw->phase = S2_IDLE;
   if (lw->sweep) {
@@ -54,11 +57,13 @@ void s2_lua_push_guard(lua_State *L, int world) {
 }
 
 void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what) {
+  // Room for all that callbacks push, so that no push inside the engine can fail.
   enum { SLOTS = 40 }; // more than any callback of ours pushes
   if (lw->phase != S2_IDLE) {
     s2_lua_fail(L, "%s cannot be called from inside a step", what);
   }
   luaL_checkstack(L, SLOTS, "out of stack");
+  // Where callbacks find handler, lists and functions: on the stack of the stepping function.
   lw->L = L;
   lw->marked = lw->failed = false;
   lua_pushcfunction(L, s2_lua_keep_traceback);
@@ -69,18 +74,21 @@ void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what) {
   lw->at_laws = lua_gettop(L);
   lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
   lw->at_constraints = lua_gettop(L);
+  // Closed by Lua when the function is left, also by an error.
   lua_getiuservalue(L, 1, S2_STORE_GUARD);
   lua_toclose(L, -1);
   lw->phase = S2_BETWEEN;
 }
 
 void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status) {
+  // A callback's error was put aside; it is raised as if it had come from here.
   if (lw->failed) {
     lua_getiuservalue(L, 1, S2_STORE_ERROR);
     lua_pushnil(L);
     lua_setiuservalue(L, 1, S2_STORE_ERROR);
     lua_error(L);
   }
+  // The engine was asked to stop.
   if (status.code == S2_ABORTED) {
     s2_lua_fail(L, "interrupted");
   }
@@ -90,10 +98,12 @@ void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status) {
 
 // ---- One step ---------------------------------------------------------------------------------
 
-static void step(lua_State *L, S2LuaWorld *lw) {
+static void step_once(lua_State *L, S2LuaWorld *lw) {
+  // Interrupts come between steps, too.
   if (s2_lua_interrupted(lw->session)) {
     s2_lua_fail(L, "interrupted");
   }
+  // Recordings and the viewer have a first frame before the first step.
   bool live = s2_live_is_on(lw->session->open.live);
   if (!lw->stepped) {
     s2_lua_record_first(L, lw);
@@ -102,6 +112,7 @@ static void step(lua_State *L, S2LuaWorld *lw) {
     }
   }
   double before = s2_world_time(lw->world);
+  // A mark is needed only where functions of the script run before the engine's step.
   lw->random_before = lw->session->random->rng;
   lw->marked = lw->hooks[S2_HOOK_BEFORE] > 0 || lw->hooks[S2_HOOK_NOW] > 0;
   if (lw->marked) {
@@ -115,6 +126,7 @@ static void step(lua_State *L, S2LuaWorld *lw) {
     s2_lua_timers_call(L, lw, S2_HOOK_NOW, before, before);
     s2_lua_hooks_call(L, lw, S2_HOOK_BEFORE, before);
   }
+  // Inside: from here on the engine undoes what fails.
   lw->phase = S2_INSIDE;
   lw->failed = false;
   if (s2_lua_recording(lw) && s2_lua_on_tape(lw) == NULL && s2_world_asks(lw->world)) {
@@ -126,6 +138,7 @@ static void step(lua_State *L, S2LuaWorld *lw) {
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }
+  // The step is done: recordings, events, timers, callbacks; none of these undoes it.
   lw->phase = S2_AFTER;
   s2_lua_record_step(L, lw);
   s2_lua_events_call(L, lw);
@@ -140,10 +153,11 @@ static void step(lua_State *L, S2LuaWorld *lw) {
 
 static int world_step(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
+  // One step, unless a count is given.
   int64_t count = lua_isnoneornil(L, 2) ? 1 : s2_argument_integer(L, 2, 0, INT64_MAX);
   s2_lua_step_open(L, lw, "world:step()");
   for (int64_t i = 0; i < count; i++) {
-    step(L, lw);
+    step_once(L, lw);
   }
   return 0;
 }
@@ -162,6 +176,7 @@ static double end_time(const S2LuaWorld *lw, double start, double duration) {
 
 static Run read_run(lua_State *L, const S2LuaWorld *lw, bool *progress) {
   static const char *const names[] = {"duration", "steps", "until_", "progress", NULL};
+  // One of three says when to stop; duration and steps exclude each other.
   S2Keys keys = s2_keys_open(L, 2, false, names, NULL, 0);
   Run run = {.start = s2_world_time(lw->world), .duration = INFINITY, .steps = INT64_MAX};
   bool bounded = s2_keys_number(&keys, "duration", S2_NON_NEGATIVE, &run.duration);
@@ -171,12 +186,14 @@ static Run read_run(lua_State *L, const S2LuaWorld *lw, bool *progress) {
     }
     bounded = true;
   }
+  // A condition may stand alone or beside them.
   run.has_until = s2_keys_has(&keys, "until_");
   if (!bounded && !run.has_until) {
     s2_lua_bad_argument(L, 2, "one of the keys 'duration', 'steps', 'until_' expected");
   }
   *progress = true; // shown on terminals only
   s2_keys_boolean(&keys, "progress", progress);
+  // The function stays on the stack.
   if (run.has_until && s2_keys_push(&keys, "until_") != LUA_TFUNCTION) {
     char text[S2_LUA_TEXT];
     s2_keys_fail(&keys, "until_", "function expected, got %s", s2_lua_describe(L, -1, text));
@@ -190,19 +207,22 @@ static int world_run(lua_State *L) {
   bool progress;
   Run run = read_run(L, lw, &progress);
   s2_lua_step_open(L, lw, "world:run()");
+  // A bar needs an end to move towards.
   bool bounded = run.steps < INT64_MAX || isfinite(run.duration);
   s2_progress_begin(&lw->progress, progress && bounded && !lw->session->open.quiet);
   int64_t done = 0;
+  // Until the condition holds, the steps are done or the time is over.
   bool finished = false;
   while (!finished && done < run.steps &&
          s2_world_time(lw->world) < end_time(lw, run.start, run.duration)) {
-    step(L, lw);
+    step_once(L, lw);
     done++;
     double time = s2_world_time(lw->world);
     s2_progress_update(&lw->progress,
                        isfinite(run.duration) ? (time - run.start) / run.duration
                                               : (double)done / (double)run.steps,
                        time);
+    // Asked after every step.
     if (run.has_until) {
       lua_pushvalue(L, 3);
       lua_pushvalue(L, 1);
@@ -217,6 +237,7 @@ static int world_run(lua_State *L) {
 
 // Upvalues: the world, the time to end at.
 static int next_step(lua_State *L) {
+  // The world is argument 1 of whatever opens a step.
   double end = lua_tonumber(L, lua_upvalueindex(2));
   lua_settop(L, 0);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -225,7 +246,7 @@ static int next_step(lua_State *L) {
     return 0;
   }
   s2_lua_step_open(L, lw, "world:steps()");
-  step(L, lw);
+  step_once(L, lw);
   lua_pushnumber(L, s2_world_time(lw->world));
   return 1;
 }
@@ -233,6 +254,7 @@ static int next_step(lua_State *L) {
 static int world_steps(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   double duration = s2_argument_number(L, 2, S2_NON_NEGATIVE);
+  // A closure of the world and the end is the iterator.
   lua_pushvalue(L, 1);
   lua_pushnumber(L, end_time(lw, s2_world_time(lw->world), duration));
   lua_pushcclosure(L, next_step, 2);
@@ -243,6 +265,7 @@ const luaL_Reg s2_world_step_methods[] = {
     {"step", world_step}, {"run", world_run}, {"steps", world_steps}, {NULL, NULL}};
 
 void s2_lua_open_step(lua_State *L) {
+  // Its only use is to be closed.
   luaL_newmetatable(L, "sim2d.Guard");
   lua_pushcfunction(L, guard_close);
   lua_setfield(L, -2, "__close");

@@ -90,18 +90,18 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
     return;
   }
   // ... a solve the rate, what of the speed is turned round, the bend and a share of the error.
-  bar->value += bias * (projected + blend->mend);
+  bar->value += bias * (projected + blend->project);
   bar->rate += bias;
   bar->speed += bias * blend->reflect;
   bar->bend += bias * blend->ahead * h / 2;
   undo->bar->h +=
-      bias * (blend->ahead / 2 * row->bend - (projected + blend->mend) * row->value / h);
+      bias * (blend->ahead / 2 * row->bend - (projected + blend->project) * row->value / h);
   if (!undo->step->stiff[undo->slot] && blend->beta >= 0.5) {
     // Below 1/2 there is none, at 1/2 the mean of both sides.
     double beta = blend->beta, by = (beta > 0.5 ? 1 : 0.5) * bias / (beta * beta);
     undo->bar->gradient->beta -=
         by * ((blend->reflect > 0 ? row->speed : 0) + (blend->ahead > 0 ? h / 2 * row->bend : 0) +
-              (blend->mend > 0 ? row->value / h : 0));
+              (blend->project > 0 ? row->value / h : 0));
   }
 }
 
@@ -145,7 +145,7 @@ static void joint_soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row
 // Are the rows the equations themselves, met by the speeds at the end?
 static bool joint_is_plain(const S2JointUndo *undo) {
   const S2Blend *blend = &undo->blend;
-  return blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0 &&
+  return blend->reflect == 0 && blend->ahead == 0 && blend->project == 0 &&
          s2_joint_is_rigid(undo->joint);
 }
 

@@ -29,13 +29,15 @@ typedef struct Matrix {
 } Matrix;
 
 // One rotation that makes a[i][j] zero.
-static void rotate(int n, int i, int j, double *a, double *q) {
+static void eigen_rotate(int n, int i, int j, double *a, double *q) {
   if (a[i * n + j] == 0) {
     return;
   }
+  // The smaller of the two turns that make a[i][j] zero, by its tangent t (Golub and Van Loan).
   double theta = (a[j * n + j] - a[i * n + i]) / (2 * a[i * n + j]);
   double t = copysign(1, theta) / (fabs(theta) + hypot(theta, 1));
   double c = 1 / hypot(t, 1), s = t * c;
+  // a := R' a R: columns, then rows; q := q R gathers the turns.
   for (int k = 0; k < n; k++) {
     double x = a[k * n + i], y = a[k * n + j];
     a[k * n + i] = c * x - s * y;
@@ -59,6 +61,7 @@ void s2_joint_eigen(int n, double *a, double *value, double *q) {
     q[i] = i % (n + 1) == 0;
   }
   enum { SWEEPS = 30 }; // converges quadratically: 4 to 6 are seen
+  // One sweep turns every pair once; over when what is off the diagonal is rounding.
   for (int sweep = 0; sweep < SWEEPS; sweep++) {
     double off = 0, size = 0;
     for (int i = 0; i < n; i++) {
@@ -72,7 +75,7 @@ void s2_joint_eigen(int n, double *a, double *value, double *q) {
     }
     for (int i = 0; i < n; i++) {
       for (int j = i + 1; j < n; j++) {
-        rotate(n, i, j, a, q);
+        eigen_rotate(n, i, j, a, q);
       }
     }
   }
@@ -98,6 +101,7 @@ bool s2_joint_row_angular(const S2JointRow *row) {
 }
 
 static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *rows, int count) {
+  // Diagonal from the two numbers, unless there is a matrix.
   Matrix matrix = {0};
   for (int i = 0; i < count; i++) {
     matrix.at[i][i] = s2_joint_row_angular(&rows[i]) ? weights->angular : weights->linear;
@@ -121,6 +125,7 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
 // nothing. The bend is that of u_k: it takes a rule that damps what is too fast for the step, or
 // such a spring sways more and more, and below beta = 1 a force that turns with it.
 S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
+  // met: rigid rows aim at the positions at the end. turns: forces turn with their rows.
   double beta = fmax(def->beta, 0.5);
   bool met = h > 0 && def->beta < 1, turns = def->geometric_stiffness != S2_GEOMETRIC_OFF;
   bool euler = def->alpha == 1 && def->beta == 1;
@@ -131,13 +136,14 @@ S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
       .beta = def->beta,
       .reflect = met && !turns ? (1 - beta) / beta : 0,
       .ahead = met && turns ? 1 / beta : 0,
-      .mend = met && turns && def->stabilization == S2_NO_STABILIZATION ? 1 / (beta * h) : 0,
+      .project = met && turns && def->stabilization == S2_NO_STABILIZATION ? 1 / (beta * h) : 0,
       .bent = h > 0 && (euler || (turns && damped)) ? def->alpha : 0,
       .stiffness = def->elasticity == S2_AS_STIFFNESS || def->alpha * def->beta < NEARLY_EXPLICIT,
   };
 }
 
 void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, int count) {
+  // u = J v + rate; gears act on the angles of two more bodies.
   for (int i = 0; i < count; i++) {
     rows[i].speed = rows[i].rate;
     for (int c = 0; c < 3; c++) {
@@ -152,6 +158,7 @@ void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, in
 
 void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
                     S2JointRow *rows, int count) {
+  // bend_r = v' Hess(g_r) v over the velocities of both bodies.
   double both[6] = {0};
   for (int c = 0; c < 3; c++) {
     both[c] = joint->a == S2_NONE ? 0 : v[3 * joint->a + c];
@@ -167,7 +174,7 @@ void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian 
 
 double s2_joint_return(S2Blend blend, const S2JointRow *row) {
   return blend.reflect * row->speed + blend.ahead * blend.h / 2 * row->bend +
-         blend.mend * row->value;
+         blend.project * row->value;
 }
 
 // A stiffness with its given impulse, both in the direction of a row.
@@ -186,18 +193,22 @@ static void see_bend(S2SoftRow *soft, S2Blend blend) {
 static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta;
   const S2JointRow *row = &soft->row;
+  // The value at the end sees the bend of the row; a rigid row has its own share of it, below.
   if (c > 0) {
     see_bend(soft, blend);
   }
   soft->rigid = c == 0;
   soft->bias = row->rate;
+  // Without time (projection) only the error itself counts.
   if (h == 0) {
     return;
   }
+  // Rigid: C' = 0, and b is what the row asks for beside its rate.
   if (c == 0) {
     soft->bias += s2_joint_return(blend, row);
     return;
   }
+  // As stiffness: the row adds 1/C' = h alpha (h beta K + D), the rest of the force is given.
   if (blend.stiffness) {
     double added = h * alpha * (h * beta / c + d);
     double given =
@@ -208,12 +219,14 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
       return;
     }
   }
+  // C' = C/(h alpha (h beta + D C)): the form for small C.
   if (c <= 1) {
     double known = row->value + (h * alpha * (1 - beta) + d * c * (1 - alpha)) * row->speed;
     soft->compliance = c / (h * alpha * (h * beta + d * c));
     soft->bias += known / (alpha * (h * beta + d * c));
     return;
   }
+  // The same multiplied by K: the form for large C, which may be infinite.
   double force = h * beta / c + d; // of a unit speed over the step
   double known = row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed;
   soft->compliance = 1 / (h * alpha * force);
@@ -223,6 +236,7 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
 S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping,
                         S2Blend blend) {
   S2SoftRow soft = {.row = {.value = fmin(gap, 0), .rate = fmax(gap, 0) / blend.h, .speed = speed}};
+  // Not touching yet: the rule of contacts, implicit Euler, where b is gap/h.
   if (gap >= 0) {
     blend.alpha = blend.beta = 1;
   }
@@ -231,42 +245,44 @@ S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damp
 }
 
 // Column `column` of q times the rows, which may be combinations themselves.
-static S2SoftRow combine(const S2SoftRow *rows, int count, const Matrix *q, int column) {
+static S2SoftRow rows_combine(const S2SoftRow *rows, int count, const Matrix *q, int column) {
+  // All that is linear in the rows is combined alike.
   S2SoftRow sum = {0};
   for (int k = 0; k < count; k++) {
-    double part = q->at[k][column];
-    sum.row.value += part * rows[k].row.value;
-    sum.row.rate += part * rows[k].row.rate;
-    sum.row.speed += part * rows[k].row.speed;
-    sum.row.bend += part * rows[k].row.bend;
-    sum.given += part * rows[k].given;
+    double share = q->at[k][column];
+    sum.row.value += share * rows[k].row.value;
+    sum.row.rate += share * rows[k].row.rate;
+    sum.row.speed += share * rows[k].row.speed;
+    sum.row.bend += share * rows[k].row.bend;
+    sum.given += share * rows[k].given;
     for (int c = 0; c < 3; c++) {
-      sum.row.ja[c] += part * rows[k].row.ja[c];
-      sum.row.jb[c] += part * rows[k].row.jb[c];
+      sum.row.ja[c] += share * rows[k].row.ja[c];
+      sum.row.jb[c] += share * rows[k].row.jb[c];
     }
     for (int c = 0; c < 2; c++) {
-      sum.row.more[c] += part * rows[k].row.more[c];
+      sum.row.more[c] += share * rows[k].row.more[c];
     }
     for (int i = 0; i < N; i++) {
-      sum.mix[i] += part * rows[k].mix[i];
+      sum.mix[i] += share * rows[k].mix[i];
     }
   }
   return sum;
 }
 
 // x = a^-1 b for a symmetric positive definite 3 x 3 matrix, from its eigenvectors.
-static void solve(int n, Matrix a, const double *b, double *x) {
+static void eigen_solve(int n, Matrix a, const double *b, double *x) {
+  // x = Q diag(1/value) Q' b.
   double value[N] = {0};
   Matrix q;
   eigen(n, a, value, &q);
   memset(x, 0, sizeof(double) * (size_t)n);
   for (int k = 0; k < n; k++) {
-    double part = 0;
+    double share = 0;
     for (int i = 0; i < n; i++) {
-      part += q.at[i][k] * b[i];
+      share += q.at[i][k] * b[i];
     }
     for (int i = 0; i < n; i++) {
-      x[i] += q.at[i][k] * part / value[k];
+      x[i] += q.at[i][k] * share / value[k];
     }
   }
 }
@@ -277,6 +293,7 @@ static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S
   double h = blend.h, alpha = blend.alpha, beta = blend.beta, value[N] = {0}, largest = 0;
   Matrix added = {0}, q;
   S2SoftRow rows[N];
+  // added = h alpha (D + h beta K); given: the rest of lambda (see the top of the file).
   for (int i = 0; i < n; i++) {
     rows[i] = soft[i];
     rows[i].given = -h * (soft[i].row.value + h * alpha * (1 - beta) * soft[i].row.speed) / c[i];
@@ -285,12 +302,13 @@ static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S
       rows[i].given -= h * (1 - alpha) * d.at[i][j] * soft[j].row.speed;
     }
   }
+  // Along the eigenvectors of `added` the rows are independent; what is nearly 0 there adds no row.
   eigen(n, added, value, &q);
   for (int k = 0; k < n; k++) {
     largest = fmax(largest, value[k]);
   }
   for (int k = 0; k < n; k++) {
-    soft[k] = combine(rows, n, &q, k);
+    soft[k] = rows_combine(rows, n, &q, k);
     stiffen_row(&soft[k], value[k] > RIGID * largest ? value[k] : 0, soft[k].given);
   }
 }
@@ -302,6 +320,7 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
   double h = blend.h, alpha = blend.alpha, beta = blend.beta;
   Matrix inner = {0}, outer = {0}, q;
   double bias[N] = {0}, given[N] = {0}, column[N], value[N] = {0};
+  // inner = alpha (h beta + E), given = S^-1 g + h alpha (1 - beta) S^-1 u_k + (1 - alpha) S D u_k.
   for (int i = 0; i < n; i++) {
     given[i] = (soft[i].row.value + h * alpha * (1 - beta) * soft[i].row.speed) / sqrt(c[i]);
     for (int j = 0; j < n; j++) {
@@ -309,26 +328,30 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
       given[i] += (1 - alpha) * sqrt(c[i]) * d.at[i][j] * soft[j].row.speed;
     }
   }
-  solve(n, inner, given, bias);
+  // bias = inner^-1 given, without its S in front.
+  eigen_solve(n, inner, given, bias);
+  // outer = S inner^-1 S / h = C', a column at a time.
   for (int j = 0; j < n; j++) {
     double unit[N] = {0};
     unit[j] = sqrt(c[j]) / h;
-    solve(n, inner, unit, column);
+    eigen_solve(n, inner, unit, column);
     for (int i = 0; i < n; i++) {
       outer.at[i][j] = sqrt(c[i]) * column[i];
     }
   }
+  // Now bias has its S; outer loses the asymmetry that rounding gave it.
   for (int i = 0; i < n; i++) {
     bias[i] *= sqrt(c[i]);
     for (int j = 0; j < i; j++) { // symmetric but for rounding
       outer.at[i][j] = outer.at[j][i] = (outer.at[i][j] + outer.at[j][i]) / 2;
     }
   }
+  // Rows along the eigenvectors of C', which is diagonal there.
   eigen(n, outer, value, &q);
   S2SoftRow rows[N];
   memcpy(rows, soft, sizeof(S2SoftRow) * (size_t)n);
   for (int k = 0; k < n; k++) {
-    soft[k] = combine(rows, n, &q, k);
+    soft[k] = rows_combine(rows, n, &q, k);
     soft[k].compliance = value[k];
     soft[k].bias = soft[k].row.rate;
     for (int i = 0; i < n; i++) {
@@ -339,6 +362,7 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
 
 static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                           S2SoftRow *soft) {
+  // C and D as matrices over the joint's rows.
   Matrix c = weights_matrix(&joint->compliance, rows, count), q;
   Matrix d = weights_matrix(&joint->damping, rows, count), turned = {0};
   double give[N] = {0}, eigenvalue[N] = {0}, largest = 0;
@@ -348,6 +372,7 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
     plain[i] = (S2SoftRow){.row = rows[i]};
     plain[i].mix[i] = 1;
   }
+  // Along the eigenvectors of C: those of eigenvalue 0 are rigid, the others give way.
   eigen(count, c, eigenvalue, &q);
   for (int i = 0; i < count; i++) {
     largest = fmax(largest, eigenvalue[i]);
@@ -356,9 +381,10 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
     for (int i = 0; i < count; i++) {
       if ((eigenvalue[i] <= RIGID * largest) == (pass == 0)) {
         order[n] = i;
-        soft[n] = combine(plain, count, &q, i);
+        soft[n] = rows_combine(plain, count, &q, i);
         soft[n].rigid = pass == 0;
         soft[n].bias = soft[n].row.rate;
+        // Rigid directions are as rigid joints; the others couple through the damping, below.
         if (soft[n].rigid && blend.h > 0) {
           soft[n].bias += s2_joint_return(blend, &soft[n].row);
         } else {
@@ -372,6 +398,7 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
   if (blend.h == 0 || rigid == count) {
     return;
   }
+  // Damping between the directions that give way: Q' D Q over them.
   for (int i = rigid; i < count; i++) {
     give[i - rigid] = eigenvalue[order[i]];
     for (int j = rigid; j < count; j++) {
@@ -395,9 +422,11 @@ static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blen
   soft->bias = soft->row.rate;
   soft->compliance = INFINITY;
   if (h == 0) {
+    // Without time nothing of it acts.
     return;
   }
   see_bend(soft, blend);
+  // The tangent at the start takes the place of K; a negative one acts on the first speed alone.
   s2_spring_pull(joint, &soft->row, &force, &tangent);
   double beta = tangent > 0 ? blend.beta : 0;
   double start = h * alpha * (1 - beta) * tangent + (1 - alpha) * d;
@@ -406,6 +435,7 @@ static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blen
 
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]) {
+  // Matrices couple the rows: along their eigenvectors. Numbers act on each row by itself.
   if (joint->compliance.size > 0 || joint->damping.size > 0) {
     soften_matrix(joint, rows, count, blend, soft);
     return;
@@ -415,6 +445,7 @@ void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2
     bool angular = s2_joint_row_angular(&rows[i]);
     double c = angular ? joint->compliance.angular : joint->compliance.linear;
     double d = angular ? joint->damping.angular : joint->damping.linear;
+    // Types with a stiffness have it on some of their rows, the others are rigid.
     if (springs) {
       c = s2_joint_sprung(joint, i) ? 1 / joint->stiffness : 0;
       d = joint->damping.linear;
@@ -431,6 +462,7 @@ void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2
 
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) {
   double energy = 0;
+  // Of a spring the integral of its force: k x^2/2 + quadratic x^3/3 + cubic x^4/4.
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0) {
     for (int i = 0; i < count; i++) {
       if (s2_joint_sprung(joint, i)) {
@@ -441,6 +473,7 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
     }
     return energy;
   }
+  // Of compliance g' C^-1 g / 2, along the eigenvectors of C that give way.
   double value[N] = {0}, largest = 0;
   Matrix q;
   S2SoftRow plain[N];
@@ -453,7 +486,7 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
   }
   for (int i = 0; i < count; i++) {
     if (value[i] > RIGID * largest) {
-      S2JointRow row = combine(plain, count, &q, i).row;
+      S2JointRow row = rows_combine(plain, count, &q, i).row;
       energy += row.value * row.value / (2 * value[i]);
     }
   }
@@ -461,6 +494,7 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
 }
 
 S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows) {
+  // The numbers that stand for multiples of the unit matrix.
   const double numbers[2] = {weights->linear, weights->angular};
   for (int i = 0; i < 2; i++) {
     if (!(numbers[i] >= 0) || !isfinite(numbers[i])) {
@@ -468,6 +502,7 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
                       numbers[i]);
     }
   }
+  // A matrix has as many rows as the joint, finite numbers, is symmetric and positive semidefinite.
   if (weights->size == 0) {
     return s2_ok();
   }
@@ -487,6 +522,7 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
       largest = fmax(largest, fabs(matrix.at[i][j]));
     }
   }
+  // Symmetric within rounding.
   for (int i = 0; i < rows; i++) {
     for (int j = 0; j < i; j++) {
       if (fabs(matrix.at[i][j] - matrix.at[j][i]) > 1e-12 * largest) {
@@ -497,6 +533,7 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
       }
     }
   }
+  // No negative eigenvalue but for rounding.
   eigen(rows, matrix, value, &q);
   for (int i = 0; i < rows; i++) {
     if (value[i] < -1e-12 * largest) {

@@ -27,21 +27,22 @@ typedef struct Answer {
 
 enum { MOST = 36 * N }; // numbers that are asked for at once
 
-static bool refuse(Probe *probe, S2Status status) {
+static bool constraint_refuse(Probe *probe, S2Status status) {
   probe->world->refused = status;
   return false;
 }
 
-static bool check_finite(Probe *probe, const char *what, const double *numbers, int count,
-                         int per_row) {
+static bool constraint_check_finite(Probe *probe, const char *what, const double *numbers,
+                                    int count, int per_row) {
   const char *name = probe->joint->name;
   for (int i = 0; i < count; i++) {
     if (!isfinite(numbers[i])) {
-      return refuse(probe, s2_error(S2_INVALID,
-                                    "constraint%s%s%s: its %s is %g in row %d (t = %.6g s): finite "
-                                    "numbers expected",
-                                    name[0] != 0 ? " '" : "", name, name[0] != 0 ? "'" : "", what,
-                                    numbers[i], i / per_row + 1, probe->t));
+      return constraint_refuse(
+          probe, s2_error(S2_INVALID,
+                          "constraint%s%s%s: its %s is %g in row %d (t = %.6g s): finite "
+                          "numbers expected",
+                          name[0] != 0 ? " '" : "", name, name[0] != 0 ? "'" : "", what, numbers[i],
+                          i / per_row + 1, probe->t));
     }
   }
   return true;
@@ -58,7 +59,8 @@ static const struct {
 };
 
 // One call of the program, which may not touch the world meanwhile.
-static bool ask(Probe *probe, S2Asked what, Answer *answer) {
+static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
+  // Room for the answer, for its slopes too when the step is noted for its derivative.
   S2World *world = probe->world;
   int rows = probe->joint->rows, count = rows * asked[what].count;
   S2Slope slope[MOST];
@@ -67,6 +69,7 @@ static bool ask(Probe *probe, S2Asked what, Answer *answer) {
   memcpy(call.qa, probe->q, sizeof call.qa);
   memcpy(call.qb, probe->q + 3, sizeof call.qb);
   memset(answer, 0, sizeof *answer);
+  // Exactly one of these is asked for.
   call.value = what == S2_ASKED_VALUE ? answer->value : NULL;
   call.jacobian = what == S2_ASKED_JACOBIAN ? answer->jacobian : NULL;
   call.rate = what == S2_ASKED_RATE ? answer->rate : NULL;
@@ -75,6 +78,7 @@ static bool ask(Probe *probe, S2Asked what, Answer *answer) {
     memset(slope, 0, sizeof *slope * (size_t)count);
     call.slope = slope;
   }
+  // The world may not change meanwhile; running out of memory must not jump over the program.
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
   world->evaluating = false; // who reads a joint meanwhile does not ask again
@@ -84,8 +88,9 @@ static bool ask(Probe *probe, S2Asked what, Answer *answer) {
   world->stepping = stepping;
   world->evaluating = evaluating;
   if (!going) {
-    return refuse(probe, s2_error(S2_ABORTED, "the step was stopped by a callback"));
+    return constraint_refuse(probe, s2_error(S2_ABORTED, "the step was stopped by a callback"));
   }
+  // The step's derivative needs to know at which poses and with which slopes it answered.
   S2Answer note = {.asked = what,
                    .slot = (int32_t)probe->id.index - 1,
                    .t = probe->t,
@@ -94,29 +99,32 @@ static bool ask(Probe *probe, S2Asked what, Answer *answer) {
                    .slope = call.sloped ? slope : NULL};
   memcpy(note.q, probe->q, sizeof note.q);
   s2_note_answer(world, &note);
-  return check_finite(probe, "value", answer->value, rows, 1) &&
-         check_finite(probe, "jacobian", answer->jacobian[0], 6 * rows, 6) &&
-         check_finite(probe, "rate", answer->rate, rows, 1) &&
-         check_finite(probe, "hessian", answer->hessian[0][0], 36 * rows, 36);
+  return constraint_check_finite(probe, "value", answer->value, rows, 1) &&
+         constraint_check_finite(probe, "jacobian", answer->jacobian[0], 6 * rows, 6) &&
+         constraint_check_finite(probe, "rate", answer->rate, rows, 1) &&
+         constraint_check_finite(probe, "hessian", answer->hessian[0][0], 36 * rows, 36);
 }
 
-static bool ask_jacobian(Probe *probe, double part, double jacobian[N][6]) {
+static bool constraint_ask_jacobian(Probe *probe, double relative_step, double jacobian[N][6]) {
+  // The program's own jacobian, where it has one.
   Answer plus, minus;
   if (probe->joint->has_jacobian) {
-    bool good = ask(probe, S2_ASKED_JACOBIAN, &plus);
+    bool good = constraint_ask(probe, S2_ASKED_JACOBIAN, &plus);
     memcpy(jacobian, plus.jacobian, sizeof plus.jacobian);
     return good;
   }
+  // (g(q + d) - g(q - d))/2d in each coordinate that can change.
   memset(jacobian, 0, sizeof plus.jacobian);
   for (int c = 0; c < 6; c++) {
-    double q = probe->q[c], up = q + part * probe->scale[c], down = q - part * probe->scale[c];
+    double q = probe->q[c], up = q + relative_step * probe->scale[c],
+           down = q - relative_step * probe->scale[c];
     if (!probe->moves[c]) {
       continue;
     }
     probe->q[c] = up;
-    bool good = ask(probe, S2_ASKED_VALUE, &plus);
+    bool good = constraint_ask(probe, S2_ASKED_VALUE, &plus);
     probe->q[c] = down;
-    good = good && ask(probe, S2_ASKED_VALUE, &minus);
+    good = good && constraint_ask(probe, S2_ASKED_VALUE, &minus);
     probe->q[c] = q;
     if (!good) {
       return false;
@@ -129,21 +137,22 @@ static bool ask_jacobian(Probe *probe, double part, double jacobian[N][6]) {
 }
 
 // By default the mean over the step that begins now, so that what moves evenly is met exactly.
-static bool ask_rate(Probe *probe, const double *value, double rate[N]) {
+static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N]) {
   const S2Joint *joint = probe->joint;
   Answer later;
   memset(rate, 0, sizeof later.rate);
   if (joint->has_rate) {
-    bool good = ask(probe, S2_ASKED_RATE, &later);
+    bool good = constraint_ask(probe, S2_ASKED_RATE, &later);
     memcpy(rate, later.rate, sizeof later.rate);
     return good;
   }
   if (joint->velocity_only) {
     return true;
   }
+  // (g(t + h) - g(t))/h at the same poses.
   double t = probe->t;
   probe->t = t + probe->world->kept.def.dt / probe->world->kept.def.substeps;
-  bool good = ask(probe, S2_ASKED_VALUE, &later);
+  bool good = constraint_ask(probe, S2_ASKED_VALUE, &later);
   for (int r = 0; r < joint->rows && good && probe->t > t; r++) {
     rate[r] = (later.value[r] - value[r]) / (probe->t - t);
   }
@@ -151,11 +160,13 @@ static bool ask_rate(Probe *probe, const double *value, double rate[N]) {
   return good;
 }
 
-static bool evaluate(Probe *probe, S2JointRow rows[N]) {
+static bool constraint_evaluate(Probe *probe, S2JointRow rows[N]) {
+  // Value, gradients and rate, in the order in which the program is asked.
   Answer now = {0};
   double jacobian[N][6], rate[N];
-  bool good = (probe->joint->velocity_only || ask(probe, S2_ASKED_VALUE, &now)) &&
-              ask_jacobian(probe, FIRST, jacobian) && ask_rate(probe, now.value, rate);
+  bool good = (probe->joint->velocity_only || constraint_ask(probe, S2_ASKED_VALUE, &now)) &&
+              constraint_ask_jacobian(probe, FIRST, jacobian) &&
+              constraint_ask_rate(probe, now.value, rate);
   for (int r = 0; r < probe->joint->rows && good; r++) {
     rows[r] = (S2JointRow){.value = now.value[r], .rate = rate[r]};
     memcpy(rows[r].ja, jacobian[r], sizeof rows[r].ja);
@@ -166,6 +177,7 @@ static bool evaluate(Probe *probe, S2JointRow rows[N]) {
 
 static Probe probe_of(S2World *world, const S2Joint *joint, const double *q, double t) {
   Probe probe = {.world = world, .joint = joint, .t = t};
+  // A change is measured by 1 rad, or by the larger of the body's size and its distance.
   const int32_t slots[2] = {joint->a, joint->b};
   for (int i = 0; i < 6; i++) {
     int32_t slot = slots[i / 3];
@@ -207,7 +219,7 @@ S2Status s2_constraint_first(S2World *world, S2Joint *joint) {
   }
   Probe probe = probe_of(world, joint, world->q.at, world->kept.time);
   world->refused = s2_ok();
-  (void)evaluate(&probe, joint->last);
+  (void)constraint_evaluate(&probe, joint->last);
   S2Status refused = world->refused;
   world->refused = s2_ok();
   return refused;
@@ -222,7 +234,7 @@ static bool same_poses(const double a[6], const double b[6]) {
 }
 
 // The rows now. Outside a step, and once something went wrong, those of the last time.
-static const S2JointRow *current(const S2JointAt *at) {
+static const S2JointRow *constraint_current(const S2JointAt *at) {
   const S2Joint *joint = at->joint;
   int32_t slot = (int32_t)(joint - at->world->joints.at);
   if (!at->world->evaluating || at->world->refused.code != S2_OK) {
@@ -230,10 +242,11 @@ static const S2JointRow *current(const S2JointAt *at) {
   }
   S2ConstraintMemo *memo = &at->world->memos.at[slot];
   S2World *world = memo->world;
+  // Asked once for the same poses and time: a step looks at its joints many times.
   Probe probe = probe_of(world, joint, at->q, world->kept.time + at->elapsed);
   probe.id = (S2JointId){(uint32_t)slot + 1, joint->serial};
   if (!memo->valid || memo->t != probe.t || !same_poses(memo->q, probe.q)) {
-    memo->valid = evaluate(&probe, memo->rows);
+    memo->valid = constraint_evaluate(&probe, memo->rows);
     memo->t = probe.t;
     memcpy(memo->q, probe.q, sizeof memo->q);
   }
@@ -241,40 +254,45 @@ static const S2JointRow *current(const S2JointAt *at) {
 }
 
 void s2_constraint_keep(const S2JointAt *at, S2Joint *joint) {
-  memcpy(joint->last, current(at), sizeof joint->last);
+  memcpy(joint->last, constraint_current(at), sizeof joint->last);
 }
 
 // ---- Chords -----------------------------------------------------------------------------------
 
-// Parts of a body's size: motions below are too small to tell a chord from a tangent by.
+// Fraction of a body's size: motions below are too small to tell a chord from a tangent by.
 static const double CHORD = 1e-5;
 
 // The gradient at the middle, and along the relative motion of the two bodies what it lacks to the
 // change of the value (Gonzalez 1996): that part balances, and so does the whole for functions that
 // do not change when both bodies are moved as one. The time is that of the end.
-static void chord(const S2JointAt *at, S2JointRow rows[N]) {
+static void constraint_chord(const S2JointAt *at, S2JointRow rows[N]) {
+  // Probes at both ends and, for the gradient, in the middle.
   int32_t slot = (int32_t)(at->joint - at->world->joints.at);
   S2World *world = at->world->memos.at[slot].world;
   Probe probe = probe_of(world, at->joint, at->to, world->kept.time + at->elapsed);
   Probe start = probe_of(world, at->joint, at->q, probe.t), middle = probe;
   Answer first, last;
   probe.id = start.id = middle.id = (S2JointId){(uint32_t)slot + 1, at->joint->serial};
+  // Motions far below CHORD of the bodies' size correct nothing, as they are too near to rounding.
   double size = 0;
   for (int i = 0; i < 2; i++) {
     int32_t body = i == 0 ? at->joint->a : at->joint->b;
     size = body == S2_NONE ? size : fmax(size, world->bodies.at[body].reach);
   }
+  // The motion d from start to end, turns by Cayley's measure, and the pose in the middle.
   double d[6], mean[6], relative[3], square = 0, scale = CHORD * size;
   for (int c = 0; c < 6; c++) {
     mean[c] = middle.q[c] = (start.q[c] + probe.q[c]) / 2;
     d[c] = probe.q[c] - start.q[c];
     d[c] = c % 3 == 0 ? 2 * tan(d[c] / 2) : d[c];
   }
-  if (!ask(&start, S2_ASKED_VALUE, &first) || !ask(&probe, S2_ASKED_VALUE, &last) ||
-      !evaluate(&middle, rows)) {
+  // Once something went wrong the step ends; until then the rows of the last one do.
+  if (!constraint_ask(&start, S2_ASKED_VALUE, &first) ||
+      !constraint_ask(&probe, S2_ASKED_VALUE, &last) || !constraint_evaluate(&middle, rows)) {
     memcpy(rows, at->joint->last, sizeof(S2JointRow) * N);
     return;
   }
+  // The motion of a as seen from b: moving both as one leaves nothing.
   S2Vec2 from_b = s2_vec2(mean[1] - mean[4], mean[2] - mean[5]);
   relative[0] = d[0] - d[3];
   relative[1] = d[1] - d[4] + d[3] * from_b.y;
@@ -282,6 +300,7 @@ static void chord(const S2JointAt *at, S2JointRow rows[N]) {
   for (int c = 0; c < 3; c++) {
     square += relative[c] * relative[c];
   }
+  // What the gradient lacks to the change of the value goes along the relative motion.
   for (int r = 0; r < at->joint->rows; r++) {
     double lacks = last.value[r] - first.value[r];
     for (int c = 0; c < 3; c++) {
@@ -311,11 +330,13 @@ static void hand_back(const Backwards *to, S2Asked what, int at, double bar) {
   }
 }
 
-// ask_jacobian, of one row.
-static void jacobian_back(Backwards *to, int row, double part, const double bar[6]) {
+// The adjoint of constraint_ask_jacobian, of one row.
+static void jacobian_back(Backwards *to, int row, double relative_step, const double bar[6]) {
   Probe *probe = &to->probe;
+  // The adjoint of each difference goes to the two answers that it is made of.
   for (int c = 0; c < 6; c++) {
-    double q = probe->q[c], up = q + part * probe->scale[c], down = q - part * probe->scale[c];
+    double q = probe->q[c], up = q + relative_step * probe->scale[c],
+           down = q - relative_step * probe->scale[c];
     if (probe->joint->has_jacobian) {
       hand_back(to, S2_ASKED_JACOBIAN, 6 * row + c, bar[c]);
     } else if (probe->moves[c]) {
@@ -328,7 +349,7 @@ static void jacobian_back(Backwards *to, int row, double part, const double bar[
   }
 }
 
-// ask_rate; returns the adjoint of the length of the step.
+// The adjoint of constraint_ask_rate; returns the adjoint of the length of the step.
 static double rate_back(Backwards *to, int row, double rate, double bar) {
   Probe *probe = &to->probe;
   const S2Kept *kept = &probe->world->kept;
@@ -340,6 +361,7 @@ static double rate_back(Backwards *to, int row, double rate, double bar) {
   if (probe->joint->velocity_only || !(step > 0)) {
     return 0;
   }
+  // rate = (g(t + h) - g(t))/h: its adjoint goes to both answers and to h.
   hand_back(to, S2_ASKED_VALUE, row, -bar / step);
   probe->t = later;
   hand_back(to, S2_ASKED_VALUE, row, bar / step);
@@ -349,9 +371,11 @@ static double rate_back(Backwards *to, int row, double rate, double bar) {
 
 static void hessian_back(Backwards *to, int row, const double bar[6][6]) {
   Probe *probe = &to->probe;
-  double part = probe->joint->has_jacobian ? FIRST : SECOND;
+  double relative_step = probe->joint->has_jacobian ? FIRST : SECOND;
+  // A second derivative is the mean of two differences of gradients, [c][i] and [i][c].
   for (int c = 0; c < 6; c++) {
-    double q = probe->q[c], up = q + part * probe->scale[c], down = q - part * probe->scale[c];
+    double q = probe->q[c], up = q + relative_step * probe->scale[c],
+           down = q - relative_step * probe->scale[c];
     double above[6], below[6];
     for (int i = 0; i < 6; i++) {
       above[i] = (bar[c][i] + bar[i][c]) / (up - down) / 2;
@@ -362,9 +386,9 @@ static void hessian_back(Backwards *to, int row, const double bar[6][6]) {
     }
     if (!probe->joint->has_hessian && probe->moves[c]) {
       probe->q[c] = up;
-      jacobian_back(to, row, part, above);
+      jacobian_back(to, row, relative_step, above);
       probe->q[c] = down;
-      jacobian_back(to, row, part, below);
+      jacobian_back(to, row, relative_step, below);
       probe->q[c] = q;
     }
   }
@@ -376,6 +400,7 @@ double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *b
   S2World *world = at->world->memos.at[slot].world;
   Backwards to = {.back = back, .user = user};
   to.probe = probe_of(world, at->joint, at->q, world->kept.time + at->elapsed);
+  // The value, the gradients, second derivatives and the rate, each with its adjoint.
   if (!at->joint->velocity_only) {
     hand_back(&to, S2_ASKED_VALUE, row, bar->value);
   }
@@ -383,7 +408,7 @@ double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *b
   if (bar->hessian != NULL) {
     hessian_back(&to, row, bar->hessian);
   }
-  return rate_back(&to, row, current(at)[row].rate, bar->rate);
+  return rate_back(&to, row, constraint_current(at)[row].rate, bar->rate);
 }
 
 // ---- The type ---------------------------------------------------------------------------------
@@ -393,10 +418,10 @@ static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
     return 0;
   }
   if (at->to != NULL && at->world->evaluating && at->world->refused.code == S2_OK) {
-    chord(at, rows);
+    constraint_chord(at, rows);
     return at->joint->rows;
   }
-  memcpy(rows, current(at), sizeof(S2JointRow) * (size_t)at->joint->rows);
+  memcpy(rows, constraint_current(at), sizeof(S2JointRow) * (size_t)at->joint->rows);
   return at->joint->rows;
 }
 
@@ -404,6 +429,7 @@ static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
 static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
   const S2Joint *joint = at->joint;
   memset(hessians, 0, sizeof(S2JointHessian) * N);
+  // As in constraint_current(): the program is asked within a step only.
   if (!at->world->evaluating || at->world->refused.code != S2_OK || joint->unilateral) {
     return;
   }
@@ -413,20 +439,22 @@ static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N])
   probe.id = (S2JointId){(uint32_t)slot + 1, joint->serial};
   if (joint->has_hessian) {
     Answer answer;
-    (void)ask(&probe, S2_ASKED_HESSIAN, &answer);
+    (void)constraint_ask(&probe, S2_ASKED_HESSIAN, &answer);
     memcpy(hessians, answer.hessian, sizeof answer.hessian);
     return;
   }
-  double part = joint->has_jacobian ? FIRST : SECOND, plus[N][6], minus[N][6];
+  // Differences of gradients: of the program's own with a short step, of values with a longer one.
+  double relative_step = joint->has_jacobian ? FIRST : SECOND, plus[N][6], minus[N][6];
   for (int c = 0; c < 6; c++) {
-    double q = probe.q[c], up = q + part * probe.scale[c], down = q - part * probe.scale[c];
+    double q = probe.q[c], up = q + relative_step * probe.scale[c],
+           down = q - relative_step * probe.scale[c];
     if (!probe.moves[c]) {
       continue;
     }
     probe.q[c] = up;
-    bool good = ask_jacobian(&probe, part, plus);
+    bool good = constraint_ask_jacobian(&probe, relative_step, plus);
     probe.q[c] = down;
-    good = good && ask_jacobian(&probe, part, minus);
+    good = good && constraint_ask_jacobian(&probe, relative_step, minus);
     probe.q[c] = q;
     for (int r = 0; r < joint->rows && good; r++) {
       for (int i = 0; i < 6; i++) { // symmetric but for what differences leave
@@ -439,7 +467,7 @@ static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N])
 }
 
 static void constraint_coordinate(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
-  *row = current(at)[0];
+  *row = constraint_current(at)[0];
   if (hessian != NULL) {
     memset(hessian, 0, sizeof *hessian);
   }
@@ -447,6 +475,7 @@ static void constraint_coordinate(const S2JointAt *at, S2JointRow *row, S2JointH
 
 static S2Status constraint_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   (void)world;
+  // What the program cannot be asked for with these options.
   if (def->rows < 1 || def->rows > N || (def->unilateral && def->rows > 1)) {
     return s2_error(S2_INVALID, "rows: %s expected, got %d",
                     def->unilateral ? "1 of a unilateral constraint" : "1 to 3", def->rows);
@@ -462,6 +491,7 @@ static S2Status constraint_create(const S2World *world, const S2JointDef *def, S
                           def->compliance.linear != def->compliance.angular)) {
     return s2_error(S2_INVALID, "compliance: one number expected of a unilateral constraint");
   }
+  // A unilateral constraint is a coordinate with the lower limit 0.
   joint->rows = def->rows;
   joint->velocity_only = def->velocity_only;
   joint->unilateral = def->unilateral;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const S2JointKind *part(const S2JointAt *at, int32_t slot, S2JointAt *of) {
+static const S2JointKind *gear_joint_at(const S2JointAt *at, int32_t slot, S2JointAt *of) {
   *of = (S2JointAt){at->world, &at->world->joints.at[slot], at->q, at->elapsed, NULL, at->to};
   return s2_joint_kind(of->joint->type);
 }
@@ -21,13 +21,14 @@ void s2_gear_columns(const S2Joint *gear, const S2Joint *of, int column[2]) {
   }
 }
 
-static void add(const S2JointAt *at, int32_t slot, double factor, S2JointRow *row,
-                S2JointHessian *hessian) {
+static void gear_add(const S2JointAt *at, int32_t slot, double factor, S2JointRow *row,
+                     S2JointHessian *hessian) {
   S2JointAt of;
   S2JointRow its;
   S2JointHessian bent;
   int column[2];
-  part(at, slot, &of)->coordinate(&of, &its, hessian == NULL ? NULL : &bent);
+  // The coordinate of one of its joints, and where that joint's bodies are in the gear's row.
+  gear_joint_at(at, slot, &of)->coordinate(&of, &its, hessian == NULL ? NULL : &bent);
   s2_gear_columns(at->joint, of.joint, column);
   row->value += factor * its.value;
   for (int i = 0; i < 6; i++) {
@@ -40,6 +41,7 @@ static void add(const S2JointAt *at, int32_t slot, double factor, S2JointRow *ro
           i % 3 > 0 ? 0 : factor * (i < 3 ? its.ja[0] : its.jb[0]);
       continue;
     }
+    // Gradient and second derivatives go to the columns of the same bodies in the gear.
     *(to < 3 ? &row->ja[to] : &row->jb[to - 3]) += factor * (i < 3 ? its.ja[i] : its.jb[i - 3]);
     for (int j = 0; j < 6 && hessian != NULL; j++) {
       if (column[j / 3] >= 0 && column[j / 3] < S2_GEAR_MORE) {
@@ -51,20 +53,21 @@ static void add(const S2JointAt *at, int32_t slot, double factor, S2JointRow *ro
 
 static int gear_equations(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   rows[0] = (S2JointRow){.value = -at->joint->sum};
-  add(at, at->joint->joint_a, 1, &rows[0], NULL);
-  add(at, at->joint->joint_b, at->joint->ratio, &rows[0], NULL);
+  gear_add(at, at->joint->joint_a, 1, &rows[0], NULL);
+  gear_add(at, at->joint->joint_b, at->joint->ratio, &rows[0], NULL);
   return 1;
 }
 
 static void gear_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]) {
   S2JointRow row = {0};
   hessians[0] = (S2JointHessian){0};
-  add(at, at->joint->joint_a, 1, &row, &hessians[0]);
-  add(at, at->joint->joint_b, at->joint->ratio, &row, &hessians[0]);
+  gear_add(at, at->joint->joint_a, 1, &row, &hessians[0]);
+  gear_add(at, at->joint->joint_b, at->joint->ratio, &row, &hessians[0]);
 }
 
 // The bodies of the gear: those of its joints that are not static.
-static S2Status find_bodies(const S2World *world, S2Joint *gear, bool hinges) {
+static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinges) {
+  // Each body once, in the order of the joints; what stands still has no column.
   int32_t *const at[4] = {&gear->a, &gear->b, &gear->more[0], &gear->more[1]};
   int count = 0;
   for (int i = 0; i < 4; i++) {
@@ -78,6 +81,7 @@ static S2Status find_bodies(const S2World *world, S2Joint *gear, bool hinges) {
       *at[count++] = slot;
     }
   }
+  // More than two bodies: gear_rows.c can split rows of angles only, and rigid ones.
   if (count > 2 && !hinges) {
     return s2_error(S2_INVALID,
                     "a gear can move more than two bodies only where it joins two "
@@ -96,6 +100,7 @@ static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint
   static const char *const names[2] = {"joint_a", "joint_b"};
   bool hinges = true;
   int32_t *slots[2] = {&joint->joint_a, &joint->joint_b};
+  // Both joints, alive and with a coordinate that is a smooth function of two poses.
   for (int i = 0; i < 2; i++) {
     if (!s2_joint_alive(world, ids[i])) {
       return s2_error(S2_STALE, "%s: %s", names[i],
@@ -116,7 +121,8 @@ static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint
     return s2_error(S2_INVALID, "ratio: a finite number other than 0 expected, got %g", def->ratio);
   }
   joint->ratio = def->ratio;
-  S2_TRY(find_bodies(world, joint, hinges));
+  // Bodies, and the sum to keep: what it is now.
+  S2_TRY(gear_find_bodies(world, joint, hinges));
   S2JointRow row[S2_JOINT_EQUATIONS];
   gear_equations(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, row);
   joint->sum = row[0].value;

@@ -13,12 +13,14 @@ S2GearMovers s2_gear_movers(const S2Step *step, const S2Joint *gear) {
   if (gear->type != S2_GEAR || gear->more[0] == S2_NONE) {
     return movers;
   }
+  // The factors c_i are the angles' coefficients in the gear's row.
   S2JointRow rows[S2_JOINT_EQUATIONS], row;
   s2_joint_rows(&(S2JointAt){step->world, gear, step->q0, 0, NULL, NULL}, rows);
   row = rows[0];
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
   const double factors[4] = {row.ja[0], row.jb[0], row.more[0], row.more[1]};
   movers.wide = true;
+  // What moves as given goes to the known side.
   for (int i = 0; i < 4; i++) {
     if (slots[i] == S2_NONE || factors[i] == 0) {
       continue;
@@ -45,18 +47,21 @@ void s2_gear_split(const S2Step *step, const S2Island *island, int nodes,
                    const S2NodeArrays *arrays) {
   int aside = island->nodes;
   for (int i = 0; i < island->joints && nodes > 0; i++) {
+    // Each wide gear has a node behind the island's bodies, in the order of the joints.
     S2GearMovers movers = s2_gear_movers(step, &step->world->joints.at[island->joint[i]]);
     if (movers.count <= 2) {
       continue;
     }
+    // Component c copies the angular velocity of body c; what is unused stands still with its mass.
     for (int c = 0; c < 3; c++) {
       int at = 3 * aside + c, from = 3 * step->node_of[movers.slot[c < movers.count - 1 ? c : 0]];
       bool copies = c < movers.count - 1;
-      double part = copies ? s2_gear_part(nodes) : 0;
+      double share = copies ? s2_gear_part(nodes) : 0;
       arrays->place[at] = 3 * movers.slot[copies ? c : 0];
-      arrays->mass[at] = copies ? part * arrays->mass[from] : arrays->mass[from];
-      arrays->rhs[at] = part * arrays->rhs[from];
+      arrays->mass[at] = copies ? share * arrays->mass[from] : arrays->mass[from];
+      arrays->rhs[at] = share * arrays->rhs[from];
       arrays->v[at] = copies ? arrays->v[from] : 0;
+      // The body keeps what its copies do not take.
       if (copies) {
         arrays->mass[from] -= arrays->mass[at];
         arrays->rhs[from] -= arrays->rhs[at];
@@ -77,6 +82,7 @@ int s2_gear_rows(const S2Step *step, const S2GearMovers *movers, int32_t aside, 
   for (int i = 0; i < count; i++) {
     rows[i] = plain;
   }
+  // One or two bodies are left: a row as any other.
   if (count == 1) {
     for (int i = 0; i < movers->count; i++) {
       *(i == 0 ? &rows[0].a : &rows[0].b) = step->node_of[movers->slot[i]];
@@ -85,6 +91,7 @@ int s2_gear_rows(const S2Step *step, const S2GearMovers *movers, int32_t aside, 
     rows[0].bias = bias;
     return count;
   }
+  // The copies: w_i - x_i = 0.
   for (int i = 0; i < count - 1; i++) {
     rows[i].a = step->node_of[movers->slot[i]];
     rows[i].b = aside;
@@ -92,6 +99,7 @@ int s2_gear_rows(const S2Step *step, const S2GearMovers *movers, int32_t aside, 
     rows[i].jb[i] = -1;
     rows[count - 1].jb[i] = movers->factor[i];
   }
+  // The gear's own row: sum c_i x_i + c w = -bias.
   if (count > 0) {
     rows[count - 1].a = step->node_of[movers->slot[count - 1]];
     rows[count - 1].b = aside;

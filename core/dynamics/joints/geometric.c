@@ -13,7 +13,7 @@
 // Parts of the largest eigenvalue: below it is rounding.
 static const double NOTHING = 1e-13;
 
-static void add(double k[36], double factor, const S2JointHessian *hessian) {
+static void stiffness_add(double k[36], double factor, const S2JointHessian *hessian) {
   for (int i = 0; i < 36; i++) {
     k[i] += factor * hessian->at[i / 6][i % 6];
   }
@@ -28,26 +28,29 @@ static void leave_out(double k[36], int side) {
   }
 }
 
-static void assemble(const S2JointAt *at, S2Blend blend, double k[36]) {
+static void stiffness_assemble(const S2JointAt *at, S2Blend blend, double k[36]) {
   const S2Joint *joint = at->joint;
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointHessian hessians[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS]; // impulses belong to these combinations of the equations
+  // The rows whose impulses are kept: combinations of the equations, as they were solved.
   int count = s2_joint_rows(at, rows);
   s2_joint_speeds(joint, at->world->v.at, rows, count);
   s2_joint_hessians(at, hessians);
   s2_joint_soften(joint, rows, count, blend, soft);
   memset(k, 0, 36 * sizeof(double));
+  // K = -sum lambda/h Hess(g), over the equations.
   for (int i = 0; i < count; i++) {
     for (int r = 0; r < count; r++) {
-      add(k, -joint->impulse[i] / joint->reaction_time * soft[i].mix[r], &hessians[r]);
+      stiffness_add(k, -joint->impulse[i] / joint->reaction_time * soft[i].mix[r], &hessians[r]);
     }
   }
+  // Limits act along the coordinate, one of them at most.
   double limit = joint->impulse[S2_JOINT_LO] - joint->impulse[S2_JOINT_HI];
   if (limit != 0 && kind->coordinate != NULL) {
     kind->coordinate(at, &rows[0], &hessians[0]);
-    add(k, -limit / joint->reaction_time, &hessians[0]);
+    stiffness_add(k, -limit / joint->reaction_time, &hessians[0]);
   }
 }
 
@@ -56,8 +59,9 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
   if (!(joint->reaction_time > 0)) { // it has not acted yet
     return 0;
   }
+  // K over the bodies that can move.
   double k[36], value[6], q[36], largest = 0;
-  assemble(at, blend, k);
+  stiffness_assemble(at, blend, k);
   const int32_t slots[2] = {joint->a, joint->b};
   for (int side = 0; side < 2; side++) {
     if (slots[side] == S2_NONE || at->world->bodies.at[slots[side]].type == S2_STATIC) {
@@ -68,6 +72,7 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
   for (int i = 0; i < 6; i++) {
     largest = fmax(largest, fabs(value[i]));
   }
+  // Its eigenvectors are rows, each with a stiffness; those of eigenvalue 0 do nothing.
   int count = 0;
   for (int i = 0; i < 6; i++) {
     if (fabs(value[i]) > NOTHING * largest) {
@@ -85,7 +90,7 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
 // ---- Where a step does not resolve it ---------------------------------------------------------
 
 // Takes out of x its part along y (unit, 6 numbers).
-static void without(double *x, const double *y) {
+static void project_out(double *x, const double *y) {
   double along = 0;
   for (int i = 0; i < 6; i++) {
     along += x[i] * y[i];
@@ -103,6 +108,7 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
   int count = s2_joint_rows(at, rows), found = 0;
   s2_joint_speeds(at->joint, at->world->v.at, rows, count);
   s2_joint_soften(at->joint, rows, count, blend, soft);
+  // Gram and Schmidt; rows that depend on those before leave nothing but rounding.
   for (int r = 0; r < count; r++) {
     double *row = basis[found], before = 0, after = 0;
     for (int c = 0; c < 3; c++) {
@@ -111,7 +117,7 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
       before += row[c] * row[c] + row[c + 3] * row[c + 3];
     }
     for (int i = 0; i < found; i++) {
-      without(row, basis[i]);
+      project_out(row, basis[i]);
     }
     for (int i = 0; i < 6; i++) {
       after += row[i] * row[i];
@@ -128,9 +134,11 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
 
 // (h w)^2 of the fastest swing across the joint's force that its rigid rows allow, with nothing
 // else holding its bodies; 0 where it is below `least`.
-static double turning(const S2JointAt *at, S2Blend blend, const double scale[6], double least) {
+static double fastest_turning(const S2JointAt *at, S2Blend blend, const double scale[6],
+                              double least) {
+  // h^2 M^-1/2 K M^-1/2, whose eigenvalues are (h w)^2.
   double k[36], square = 0, value[6], q[36], most = 0;
-  assemble(at, blend, k);
+  stiffness_assemble(at, blend, k);
   for (int i = 0; i < 36; i++) {
     k[i] *= blend.h * blend.h * scale[i / 6] * scale[i % 6];
     square += k[i] * k[i];
@@ -138,23 +146,25 @@ static double turning(const S2JointAt *at, S2Blend blend, const double scale[6],
   if (!(square > least * least)) { // no eigenvalue is larger than the root of this
     return 0;
   }
+  // Projected onto what the rigid rows allow, from the left and from the right.
   double basis[S2_JOINT_EQUATIONS][6];
   int rigid = rigid_directions(at, blend, scale, basis);
   for (int r = 0; r < rigid; r++) {
     for (int i = 0; i < 6; i++) {
-      without(k + 6 * i, basis[r]);
+      project_out(k + 6 * i, basis[r]);
     }
     for (int j = 0; j < 6; j++) {
       double column[6];
       for (int i = 0; i < 6; i++) {
         column[i] = k[6 * i + j];
       }
-      without(column, basis[r]);
+      project_out(column, basis[r]);
       for (int i = 0; i < 6; i++) {
         k[6 * i + j] = column[i];
       }
     }
   }
+  // The fastest; negative eigenvalues are no swings.
   s2_joint_eigen(6, k, value, q);
   for (int i = 0; i < 6; i++) {
     most = fmax(most, value[i]);
@@ -168,6 +178,7 @@ static double turning(const S2JointAt *at, S2Blend blend, const double scale[6],
 static double most_hinge_turning(const S2JointAt *at, const double *mass_a, const double *mass_b,
                                  double h) {
   const S2Joint *joint = at->joint;
+  // Arms, lengthened at b by the error of the pin; `swing` is arm over inertia.
   S2Pin pin;
   s2_measure_pin(at, &pin);
   double error = s2_length(s2_vec2(pin.value[0], pin.value[1]));
@@ -185,18 +196,22 @@ static double most_turning(const S2JointAt *at, const double scale[6], double h)
   static const double world[3] = {0, 0, 0};
   const double *qa = joint->a == S2_NONE ? world : at->q + 3 * joint->a;
   const double *qb = joint->b == S2_NONE ? world : at->q + 3 * joint->b;
+  // Nothing is known of the second derivatives of these.
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0) {
     return INFINITY;
   }
+  // All that may act, as if it were along one direction.
   double force = 0;
   for (int r = 0; r <= S2_JOINT_HI; r++) {
     force += fabs(joint->impulse[r]) / joint->reaction_time;
   }
+  // Blocks of Hess(g) by measure.c: turn against turn, turn of b against shift.
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
   double apart = hypot(qa[1] - qb[1], qa[2] - qb[2]), far = apart + arm_a; // from b to the anchor
   double linear = scale[1] + scale[4];
   double turn = arm_a * scale[0] * (scale[0] + 2 * scale[3]) + far * scale[3] * scale[3] +
                 2 * scale[3] * linear;
+  // Lengths turn across themselves, too: (1/L) (J't)(J't)', infinite where anchors coincide.
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_LENGTH) != 0) {
     S2JointRow row;
     s2_measure_length(at, &row, NULL);
@@ -211,6 +226,7 @@ static bool turns_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) 
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
   const S2Joint *joint = &world->joints.at[slot];
+  // Implicit Euler with geometric stiffness is stable for all steps already.
   bool implicit = def->beta == 1 && def->geometric_stiffness != S2_GEOMETRIC_OFF;
   if (implicit || !(joint->reaction_time > 0)) {
     return false;
@@ -218,10 +234,12 @@ static bool turns_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) 
   S2JointAt at = {world, joint, step->q0, step->t - world->kept.time, turn, NULL};
   const double *mass[2] = {joint->a == S2_NONE ? NULL : step->mass + 3 * joint->a,
                            joint->b == S2_NONE ? NULL : step->mass + 3 * joint->b};
+  // From cheap to dear: a bound for hinges, a bound for all, the eigenvalues themselves.
   bool hinge = joint->type == S2_HINGE && s2_joint_is_rigid(joint);
   if (hinge && most_hinge_turning(&at, mass[0], mass[1], step->h) < S2_TURNS_TOO_FAST) {
     return false;
   }
+  // M^-1/2, 0 for what does not move.
   double scale[6];
   for (int c = 0; c < 6; c++) {
     bool moves = mass[c / 3] != NULL && mass[c / 3][c % 3] > 0;
@@ -230,7 +248,7 @@ static bool turns_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) 
   if (most_turning(&at, scale, step->h) < S2_TURNS_TOO_FAST) {
     return false;
   }
-  return turning(&at, s2_joint_blend(def, step->h), scale, S2_TURNS_TOO_FAST) > 0;
+  return fastest_turning(&at, s2_joint_blend(def, step->h), scale, S2_TURNS_TOO_FAST) > 0;
 }
 
 void s2_step_find_stiff(S2Step *step) {
@@ -238,10 +256,12 @@ void s2_step_find_stiff(S2Step *step) {
   for (int k = 0; k < step->island_count; k++) {
     const S2Island *island = &step->islands[k];
     bool stiff = false;
+    // A single joint that turns too fast makes its whole island implicit.
     const S2Rot *turn = island->joints == 0 ? NULL : s2_step_turns(step, island, step->q0);
     for (int i = 0; i < island->joints && !stiff; i++) {
       stiff = turns_too_fast(step, island->joint[i], turn);
     }
+    // Joints and bodies of the island are marked alike.
     for (int i = 0; i < island->joints; i++) {
       step->stiff[island->joint[i]] = stiff;
     }

@@ -24,9 +24,11 @@ static void ground_friction_hessians(const S2JointAt *at,
 }
 
 void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S2GroundRows *rows) {
+  // Along the momentum; with none any direction is as good.
   double size = s2_length(state->momentum), most = joint->max_force * state->h;
   S2Vec2 along = size > 0 ? s2_scale(1 / size, state->momentum) : s2_vec2(1, 0);
   S2Vec2 across = s2_left(along);
+  // Compliance (|p| - F h)/(m F h): the speed left over F h, in the row across.
   double slides = most > 0 ? fmax(size - most, 0) / (state->mass * most) : 0;
   rows->row[0] = (S2JointRow){.ja = {1, 0, 0}};
   rows->row[1] = (S2JointRow){.ja = {0, along.x, along.y}};
@@ -39,7 +41,7 @@ void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S
 }
 
 // Did the rows of one body give what the disc would? `most` is its bound, N s.
-static bool fits(double along, double across, double most, bool slides) {
+static bool ground_fits(double along, double across, double most, bool slides) {
   if (fabs(along) < (1 - S2_GROUND_ASKEW) * most) { // it stops
     return !slides && hypot(along, across) <= most;
   }
@@ -67,7 +69,9 @@ bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembl
         slides |= assembly->problem.row[k].compliance > 0;
       }
     }
-    turned |= !fits(by_row[1], by_row[2], joint->max_force * step->h, slides);
+    // Rows whose sum is not what the disc would give are turned and solved again.
+    turned |= !ground_fits(by_row[1], by_row[2], joint->max_force * step->h, slides);
+    // The force of all but the ground: the momentum that the next rows go along.
     for (int c = 0; c < 2; c++) {
       int32_t at = 3 * joint->a + c + 1;
       double all = step->mass[at] * (now[c + 1] - step->free_v[at]);

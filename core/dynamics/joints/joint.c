@@ -32,7 +32,7 @@ void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE 
 }
 
 // Of a gear whose joints had bodies that stood still: do they still?
-static bool meshes(const S2World *world, const S2Joint *gear) {
+static bool gear_meshes(const S2World *world, const S2Joint *gear) {
   const int32_t joints[2] = {gear->joint_a, gear->joint_b};
   for (int i = 0; i < 4; i++) {
     const S2Joint *of = &world->joints.at[joints[i / 2]];
@@ -47,6 +47,7 @@ static bool meshes(const S2World *world, const S2Joint *gear) {
 }
 
 bool s2_joint_active(const S2World *world, const S2Joint *joint) {
+  // Joints act when nothing of them is off, something moves, and who has to be asked is there.
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   bool off = !joint->enabled, moves = false;
   for (int i = 0; i < 4; i++) {
@@ -54,7 +55,7 @@ bool s2_joint_active(const S2World *world, const S2Joint *joint) {
     off |= body != NULL && !body->enabled;
     moves |= body != NULL && s2_body_moves(body);
   }
-  return !off && moves && (joint->joint_a == S2_NONE || meshes(world, joint)) &&
+  return !off && moves && (joint->joint_a == S2_NONE || gear_meshes(world, joint)) &&
          (joint->type != S2_CONSTRAINT || world->callbacks.constraint != NULL) &&
          (!joint->has_law || world->callbacks.spring != NULL);
 }
@@ -74,6 +75,7 @@ int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]
   if (s2_joint_is_rigid(joint)) {
     return count;
   }
+  // With matrices rigid rows are combinations, which softening without time finds.
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   s2_joint_soften(joint, rows, count, s2_joint_blend(&at->world->kept.def, 0), soft);
   for (int i = 0; i < count; i++) {
@@ -90,18 +92,21 @@ void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
   error->count = s2_joint_rigid_rows(at, error->rows);
   error->rigid = error->beyond = 0;
   error->limited = error->angular = false;
+  // Rigid equations: squares of their errors, angles as lengths.
   for (int i = 0; i < error->count; i++) {
     bool angular = s2_joint_row_angular(&error->rows[i]);
     double size = error->rows[i].value * (angular ? length : 1);
     error->rigid += size * size;
     error->angular |= angular;
   }
+  // Velocity-only constraints have no position to be projected to.
   error->square = joint->velocity_only ? 0 : error->rigid;
   error->count = joint->velocity_only ? 0 : error->count;
   bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
   if (!limited || kind->coordinate == NULL) {
     return;
   }
+  // Limits: how far beyond, and where lo = hi one more equation.
   S2JointRow *row = &error->rows[error->count];
   kind->coordinate(at, row, NULL);
   double to_length = s2_joint_row_angular(row) ? length : 1;
@@ -141,7 +146,7 @@ S2JointDef s2_joint_def(S2JointType type) {
   return def;
 }
 
-static S2Status find_bodies(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+static S2Status joint_find_bodies(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   if (def->a.index != 0) {
     S2_TRY(s2_body_slot(world, def->a, &joint->a));
   }
@@ -156,7 +161,7 @@ static S2Status find_bodies(const S2World *world, const S2JointDef *def, S2Joint
   return s2_ok();
 }
 
-static S2Status check_moving(const S2World *world, const S2Joint *joint) {
+static S2Status joint_check_moving(const S2World *world, const S2Joint *joint) {
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   for (int i = 0; i < 4; i++) {
     if (slots[i] != S2_NONE && s2_body_yields(&world->bodies.at[slots[i]])) {
@@ -171,8 +176,8 @@ static S2Vec2 local_point(const S2World *world, int32_t slot, S2Vec2 point) {
 }
 
 // NAN stands for the centre of mass; half a NAN or the world has none.
-static S2Status read_anchor(const S2World *world, const char *name, int32_t slot, S2Vec2 given,
-                            bool needed, S2Vec2 *local) {
+static S2Status joint_read_anchor(const S2World *world, const char *name, int32_t slot,
+                                  S2Vec2 given, bool needed, S2Vec2 *local) {
   if (slot != S2_NONE && !needed && isnan(given.x) && isnan(given.y)) {
     *local = s2_vec2(0, 0);
     return s2_ok();
@@ -185,26 +190,28 @@ static S2Status read_anchor(const S2World *world, const char *name, int32_t slot
   return s2_ok();
 }
 
-static S2Status read_anchors(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  // Types differ in whether they have anchors of one body, of both, or one point for both.
   S2JointAnchors anchors = kinds[joint->type]->anchors;
   if (anchors == S2_ANCHORS_ONE) {
-    return read_anchor(world, "anchor", joint->a, def->anchor_a, false, &joint->local_a);
+    return joint_read_anchor(world, "anchor", joint->a, def->anchor_a, false, &joint->local_a);
   }
   if (anchors == S2_ANCHORS_TWO) {
-    S2_TRY(read_anchor(world, "anchor_a", joint->a, def->anchor_a, false, &joint->local_a));
-    return read_anchor(world, "anchor_b", joint->b, def->anchor_b, false, &joint->local_b);
+    S2_TRY(joint_read_anchor(world, "anchor_a", joint->a, def->anchor_a, false, &joint->local_a));
+    return joint_read_anchor(world, "anchor_b", joint->b, def->anchor_b, false, &joint->local_b);
   }
   if (anchors == S2_ANCHORS_SHARED) {
-    S2_TRY(read_anchor(world, "anchor", joint->a, def->anchor_a, true, &joint->local_a));
-    return read_anchor(world, "anchor", joint->b, def->anchor_a, true, &joint->local_b);
+    S2_TRY(joint_read_anchor(world, "anchor", joint->a, def->anchor_a, true, &joint->local_a));
+    return joint_read_anchor(world, "anchor", joint->b, def->anchor_a, true, &joint->local_b);
   }
   return s2_ok();
 }
 
 // The axis, or the present direction of a length (along x where it has none).
-static S2Status read_axis(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+static S2Status joint_read_axis(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   unsigned parts = kinds[joint->type]->parts;
   S2Vec2 axis = def->axis;
+  // Lengths: the direction between the anchors as they are now.
   if ((parts & S2_HAS_LENGTH) != 0) {
     axis = s2_sub(s2_joint_anchor(world->q.at, joint->a, joint->local_a),
                   s2_joint_anchor(world->q.at, joint->b, joint->local_b));
@@ -216,6 +223,7 @@ static S2Status read_axis(const S2World *world, const S2JointDef *def, S2Joint *
   if (!isfinite(length) || !(length > 0)) {
     return s2_error(S2_INVALID, "axis: a direction expected, got {%g, %g}", axis.x, axis.y);
   }
+  // Kept in b's frame, where it is fixed.
   S2Rot turn = s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]);
   joint->axis = s2_unrotate(turn, s2_vec2(axis.x / length, axis.y / length));
   return s2_ok();
@@ -229,7 +237,7 @@ static S2Status not_negative(const char *name, double value, bool may_be_infinit
   return s2_ok();
 }
 
-static S2Status unasked(const S2JointKind *kind, const char *name) {
+static S2Status joint_unasked(const S2JointKind *kind, const char *name) {
   return s2_error(S2_INVALID, "%s: not for a %s", name, kind->traits.name);
 }
 
@@ -246,13 +254,14 @@ S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
   return s2_ok();
 }
 
-static S2Status read_drive(const S2JointDef *def, S2Joint *joint) {
+static S2Status joint_read_drive(const S2JointDef *def, S2Joint *joint) {
   const S2JointKind *kind = kinds[joint->type];
+  // A type refuses what it has no use for, rather than ignore it.
   if ((kind->parts & S2_HAS_LIMITS) == 0 && def->has_limits) {
-    return unasked(kind, "limits");
+    return joint_unasked(kind, "limits");
   }
   if ((kind->parts & S2_HAS_DRIVE) == 0 && (def->has_motor || def->friction != 0)) {
-    return unasked(kind, def->has_motor ? "motor" : "friction");
+    return joint_unasked(kind, def->has_motor ? "motor" : "friction");
   }
   if (def->has_limits) {
     S2_TRY(s2_joint_check_limits(joint->type, def->limit_lo, def->limit_hi));
@@ -279,10 +288,11 @@ static bool is_zero(const S2JointWeights *weights) {
   return weights->size == 0 && weights->linear == 0 && weights->angular == 0;
 }
 
-static S2Status read_curve(const S2JointDef *def, S2Joint *joint) {
+static S2Status joint_read_curve(const S2JointDef *def, S2Joint *joint) {
   bool curved = def->quadratic != 0 || def->cubic != 0 || def->has_law;
+  // Only springs have curves, and a law takes the place of all other numbers.
   if (curved && (kinds[joint->type]->fields & S2_FIELD_BIT(QUADRATIC)) == 0) {
-    return unasked(kinds[joint->type], def->has_law ? "force" : "quadratic, cubic");
+    return joint_unasked(kinds[joint->type], def->has_law ? "force" : "quadratic, cubic");
   }
   if (!isfinite(def->quadratic) || !isfinite(def->cubic)) {
     return s2_error(S2_INVALID, "%s: finite number expected, got %g",
@@ -300,10 +310,11 @@ static S2Status read_curve(const S2JointDef *def, S2Joint *joint) {
   return s2_ok();
 }
 
-static S2Status read_softness(const S2JointDef *def, S2Joint *joint) {
+static S2Status joint_read_softness(const S2JointDef *def, S2Joint *joint) {
   const S2JointKind *kind = kinds[joint->type];
+  // A type has compliance or stiffness, never both.
   if ((kind->parts & S2_HAS_COMPLIANCE) == 0 && !is_zero(&def->compliance)) {
-    return unasked(kind, "compliance");
+    return joint_unasked(kind, "compliance");
   }
   if ((kind->parts & S2_HAS_STIFFNESS) != 0) {
     S2_TRY(not_negative("stiffness", def->stiffness, false));
@@ -312,7 +323,7 @@ static S2Status read_softness(const S2JointDef *def, S2Joint *joint) {
       return s2_error(S2_INVALID, "damping: one number expected, got a matrix");
     }
     joint->stiffness = def->stiffness;
-    S2_TRY(read_curve(def, joint));
+    S2_TRY(joint_read_curve(def, joint));
   } else if (!is_zero(&def->damping) && is_zero(&def->compliance)) {
     return s2_error(S2_INVALID, "damping: nothing to damp where compliance is 0");
   }
@@ -352,6 +363,7 @@ static int32_t *list_of(S2World *world, int32_t slot, int which) {
 }
 
 static void join_lists(S2World *world, int32_t slot) {
+  // The joint is the first of each list: of its bodies', of its gears'.
   for (int which = 0; which < S2_JOINT_LINKS; which++) {
     int32_t *first = list_of(world, slot, which), place = S2_JOINT_LINKS * slot + which;
     if (first == NULL) {
@@ -368,6 +380,7 @@ static void join_lists(S2World *world, int32_t slot) {
 static void leave_lists(S2World *world, int32_t slot) {
   for (int which = 0; which < S2_JOINT_LINKS; which++) {
     int32_t *first = list_of(world, slot, which);
+    // Neighbours in the list are linked past it.
     if (first == NULL) {
       continue;
     }
@@ -379,7 +392,8 @@ static void leave_lists(S2World *world, int32_t slot) {
   }
 }
 
-static S2JointId add(S2World *world, const S2Joint *joint) {
+static S2JointId joint_add(S2World *world, const S2Joint *joint) {
+  // A slot that is free, or a new one; slots may come again, serials never.
   int32_t slot = world->kept.free_joint;
   if (slot != S2_NONE) {
     world->kept.free_joint = world->joints.at[slot].a; // the free list's link
@@ -389,10 +403,12 @@ static S2JointId add(S2World *world, const S2Joint *joint) {
   world->joints.at[slot] = *joint;
   world->joints.at[slot].serial = world->next_serial++;
   world->joints.at[slot].first_link = S2_NONE;
+  // Serials ascend, so the newest is the last of the order.
   s2_line_insert(world->joint_order, world->joint_order.count);
   world->joint_order.at[world->joint_order.count - 1] = slot;
   join_lists(world, slot);
   s2_world_revised(world);
+  // Joined bodies do not collide, unless asked for.
   if (!joint->collide && joint->a != S2_NONE && joint->b != S2_NONE) {
     s2_world_exclude(world, joint->a, joint->b, false);
   }
@@ -405,6 +421,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   if ((unsigned)def->type >= S2_JOINT_TYPE_COUNT) {
     return s2_error(S2_INVALID, "type: no such joint");
   }
+  // All checks are on a joint of its own: the world changes only when nothing can fail any more.
   S2Joint joint = {
       .type = def->type,
       .enabled = true,
@@ -417,21 +434,24 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
       .limit_lo = -INFINITY,
       .limit_hi = INFINITY,
   };
+  // A gear has the bodies of its joints, which its own create() finds.
   if (def->type != S2_GEAR) {
-    S2_TRY(find_bodies(world, def, &joint));
+    S2_TRY(joint_find_bodies(world, def, &joint));
   }
   if (def->name != NULL && strlen(def->name) >= S2_NAME_SIZE) {
     return s2_error(S2_INVALID, "name: at most %d bytes expected, got %zu", S2_NAME_SIZE - 1,
                     strlen(def->name));
   }
   snprintf(joint.name, sizeof joint.name, "%s", def->name == NULL ? "" : def->name);
-  S2_TRY(read_anchors(world, def, &joint));
-  S2_TRY(read_drive(def, &joint));
-  S2_TRY(read_softness(def, &joint));
-  S2_TRY(read_axis(world, def, &joint));
+  // What types have in common comes first: the type's own create() builds on it.
+  S2_TRY(joint_read_anchors(world, def, &joint));
+  S2_TRY(joint_read_drive(def, &joint));
+  S2_TRY(joint_read_softness(def, &joint));
+  S2_TRY(joint_read_axis(world, def, &joint));
   if (kinds[def->type]->create != NULL) {
     S2_TRY(kinds[def->type]->create(world, def, &joint));
   }
+  // Matrices of compliance and damping have a size that only the finished joint knows.
   S2JointRow rows[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL, NULL}, rows);
   if (def->type == S2_CONSTRAINT) {
@@ -439,17 +459,20 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   }
   S2_TRY(s2_joint_check_weights("compliance", &def->compliance, count));
   S2_TRY(s2_joint_check_weights("damping", &def->damping, count));
-  S2_TRY(check_moving(world, &joint));
+  S2_TRY(joint_check_moving(world, &joint));
+  // The angle it has now is 0, for limits, motors and what is read.
   joint.angle0 = (joint.a == S2_NONE ? 0 : world->q.at[3 * joint.a]) -
                  (joint.b == S2_NONE ? 0 : world->q.at[3 * joint.b]);
+  // A constraint is asked once, so that errors of its functions show where it is made.
   if (def->type == S2_CONSTRAINT) {
     S2_TRY(s2_constraint_first(world, &joint));
   }
-  *id = add(world, &joint);
+  *id = joint_add(world, &joint);
   return s2_ok();
 }
 
 void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double max_torque) {
+  // A lock of all three components with bounds: the body follows its velocity as far as they allow.
   S2Body *body = &world->bodies.at[slot];
   S2Joint joint = {
       .type = S2_LOCK,
@@ -468,17 +491,19 @@ void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double ma
       .max_force = max_force,
       .max_torque = max_torque,
   };
+  // It begins where the body is, as fast as it is.
   memcpy(joint.goal, world->q.at + 3 * slot, sizeof joint.goal);
   memcpy(joint.rate, world->v.at + 3 * slot, sizeof joint.rate);
   memcpy(joint.name, body->name, sizeof joint.name);
-  body->drive = (int32_t)add(world, &joint).index - 1;
+  body->drive = (int32_t)joint_add(world, &joint).index - 1;
   world->boxes_stale = true; // it meets what stands still from now on
   world->kept.fresh = true;
 }
 
 // ---- Destroying -------------------------------------------------------------------------------
 
-static void destroy_one(S2World *world, int32_t slot) {
+static void joint_destroy_one(S2World *world, int32_t slot) {
+  // Undoes what making it did: the pair collides again, the body has no drive, the lists lose it.
   S2Joint *joint = &world->joints.at[slot];
   if (!joint->collide && joint->a != S2_NONE && joint->b != S2_NONE) {
     s2_world_include(world, joint->a, joint->b, false);
@@ -490,6 +515,7 @@ static void destroy_one(S2World *world, int32_t slot) {
   leave_lists(world, slot);
   s2_line_remove(world->joint_order, s2_world_joint_place(world, slot));
   s2_world_revised(world);
+  // The slot is free: its link to the next free one is kept in `a`.
   memset(joint, 0, sizeof *joint);
   joint->a = world->kept.free_joint;
   world->kept.free_joint = slot;
@@ -498,9 +524,9 @@ static void destroy_one(S2World *world, int32_t slot) {
 // With the gears on it.
 void s2_joint_destroy_slot(S2World *world, int32_t slot) {
   while (world->joints.at[slot].first_link != S2_NONE) {
-    destroy_one(world, world->joints.at[slot].first_link / S2_JOINT_LINKS);
+    joint_destroy_one(world, world->joints.at[slot].first_link / S2_JOINT_LINKS);
   }
-  destroy_one(world, slot);
+  joint_destroy_one(world, slot);
 }
 
 S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot) {

@@ -118,7 +118,7 @@ typedef struct S2JointError {
   S2JointRow rows[S2_JOINT_EQUATIONS + 1]; // as in a problem: equations, limits that coincide
   int count;
   double square;         // m^2, of them; angles times `length`
-  double rigid, beyond;  // m^2, of the equations, mended or not; m, beyond limits
+  double rigid, beyond;  // m^2, of the equations, projected or not; m, beyond limits
   bool limited, angular; // has it limits that do not coincide, rows that measure angles?
 } S2JointError;
 // The same one by one.
@@ -247,11 +247,11 @@ void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S
 
 // How a step takes elastic forces and rigid rows.
 typedef struct S2Blend {
-  double h;           // s; 0 in mends of positions
+  double h;           // s; 0 in projections of positions
   double alpha, beta; // of the world
   // Rigid rows: how much of the speed at the start is turned round, of what the bend adds to the
   // value within the step (1/2 h bend, as a speed) and of the error itself (1/s) goes into the row.
-  double reflect, ahead, mend;
+  double reflect, ahead, project;
   double bent;    // of what gives way: the part of 1/2 h^2 bend that its force sees
   bool stiffness; // the elastic force is given, the row has only what stiffness and damping add
 } S2Blend;

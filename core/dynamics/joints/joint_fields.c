@@ -35,11 +35,12 @@ bool s2_joint_type_sets(S2JointType type, S2JointField field) {
          (field != S2_JOINT_LENGTH || own);
 }
 
-static S2JointAt here(const S2World *world, const S2Joint *joint) {
+static S2JointAt joint_here(const S2World *world, const S2Joint *joint) {
   return (S2JointAt){world, joint, world->q.at, 0, NULL, NULL};
 }
 
-static double rate_of(const S2World *world, const S2Joint *joint, const S2JointRow *row) {
+static double joint_rate(const S2World *world, const S2Joint *joint, const S2JointRow *row) {
+  // u = J v + rate.
   double rate = row->rate;
   for (int c = 0; c < 3; c++) {
     rate += joint->a == S2_NONE ? 0 : row->ja[c] * world->v.at[3 * joint->a + c];
@@ -52,9 +53,9 @@ static double rate_of(const S2World *world, const S2Joint *joint, const S2JointR
 }
 
 // Of the coordinate that is driven, else limited; a length where there is neither.
-static double speed(const S2World *world, const S2Joint *joint) {
+static double joint_speed(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
-  S2JointAt at = here(world, joint);
+  S2JointAt at = joint_here(world, joint);
   S2JointRow row;
   if (joint->type == S2_CONSTRAINT) {
     row = joint->last[0];
@@ -67,23 +68,25 @@ static double speed(const S2World *world, const S2Joint *joint) {
   } else {
     s2_measure_angle(&at, &row, NULL);
   }
-  return rate_of(world, joint, &row);
+  return joint_rate(world, joint, &row);
 }
 
-static double softness(const S2Joint *joint, const S2JointWeights *weights, const S2JointAt *at) {
+static double joint_softness(const S2Joint *joint, const S2JointWeights *weights,
+                             const S2JointAt *at) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   const S2JointKind *kind = s2_joint_kind(joint->type);
+  // Which of the two numbers acts on the joint's first row; NAN stands for a matrix.
   bool springs = (kind->parts & S2_HAS_STIFFNESS) != 0;
   bool angular = s2_joint_rows(at, rows) > 0 && s2_joint_row_angular(&rows[0]) && !springs;
   return weights->size > 0 ? NAN : angular ? weights->angular : weights->linear;
 }
 
-static double reaction(const S2Joint *joint, double impulse) {
+static double joint_reaction(const S2Joint *joint, double impulse) {
   return joint->reaction_time > 0 ? impulse / joint->reaction_time : 0;
 }
 
-static double measured(const S2World *world, const S2Joint *joint, S2JointField field) {
-  S2JointAt at = here(world, joint);
+static double joint_measured(const S2World *world, const S2Joint *joint, S2JointField field) {
+  S2JointAt at = joint_here(world, joint);
   S2JointRow row;
   if (field == S2_JOINT_ANGLE) {
     s2_measure_angle(&at, &row, NULL);
@@ -100,7 +103,7 @@ static double *joint_number(S2Joint *joint, S2JointField field) {
   return (double *)(void *)((unsigned char *)joint + fields[field].offset);
 }
 
-static S2Status lacks(const S2Joint *joint, S2JointField field) {
+static S2Status joint_lacks(const S2Joint *joint, S2JointField field) {
   return s2_error(S2_INVALID, "%s: not for a %s", fields[field].name,
                   s2_joint_type_name(joint->type));
 }
@@ -109,30 +112,31 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   int32_t slot;
   S2_TRY(s2_joint_slot(world, id, &slot));
   const S2Joint *joint = &world->joints.at[slot];
-  S2JointAt at = here(world, joint);
+  S2JointAt at = joint_here(world, joint);
   if (!s2_joint_type_has(joint->type, field)) {
-    return lacks(joint, field);
+    return joint_lacks(joint, field);
   }
+  // What is measured, what acted in the last step, what is kept.
   switch (field) {
   case S2_JOINT_ANGLE:
   case S2_JOINT_TRANSLATION:
   case S2_JOINT_LENGTH:
-    *value = measured(world, joint, field);
+    *value = joint_measured(world, joint, field);
     break;
   case S2_JOINT_SPEED:
-    *value = speed(world, joint);
+    *value = joint_speed(world, joint);
     break;
   case S2_JOINT_FORCE:
-    *value = reaction(joint, hypot(joint->reaction[1], joint->reaction[2]));
+    *value = joint_reaction(joint, hypot(joint->reaction[1], joint->reaction[2]));
     break;
   case S2_JOINT_TORQUE:
-    *value = reaction(joint, joint->reaction[0]);
+    *value = joint_reaction(joint, joint->reaction[0]);
     break;
   case S2_JOINT_COMPLIANCE:
-    *value = softness(joint, &joint->compliance, &at);
+    *value = joint_softness(joint, &joint->compliance, &at);
     break;
   case S2_JOINT_DAMPING:
-    *value = softness(joint, &joint->damping, &at);
+    *value = joint_softness(joint, &joint->damping, &at);
     break;
   case S2_JOINT_ENABLED:
     *value = joint->enabled;
@@ -148,11 +152,12 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   return s2_ok();
 }
 
-static S2Status check(const S2Joint *joint, S2JointField field, double value) {
+static S2Status joint_check(const S2Joint *joint, S2JointField field, double value) {
   const char *name = fields[field].name;
   Domain domain = fields[field].domain;
+  // Does this type have it, and may it be set?
   if (!s2_joint_type_has(joint->type, field)) {
-    return lacks(joint, field);
+    return joint_lacks(joint, field);
   }
   if (!s2_joint_type_sets(joint->type, field)) {
     return s2_error(S2_INVALID, "%s: cannot be set", name);
@@ -161,11 +166,13 @@ static S2Status check(const S2Joint *joint, S2JointField field, double value) {
       (field == S2_JOINT_STIFFNESS || field == S2_JOINT_QUADRATIC || field == S2_JOINT_CUBIC)) {
     return s2_error(S2_INVALID, "%s: cannot be set, the spring pulls as its force says", name);
   }
+  // Limits are checked together.
   if (domain == LIMIT) {
     double lo = field == S2_JOINT_LIMIT_LO ? value : joint->limit_lo;
     double hi = field == S2_JOINT_LIMIT_HI ? value : joint->limit_hi;
     return s2_joint_check_limits(joint->type, lo, hi);
   }
+  // The domain, and what it allows.
   bool bound = field == S2_JOINT_MAX_FORCE || field == S2_JOINT_MAX_TORQUE;
   if (bound && joint->type == S2_LOCK) { // infinite: rigid
     domain = BOUND;
@@ -179,12 +186,14 @@ static S2Status check(const S2Joint *joint, S2JointField field, double value) {
   if ((domain == NOT_NEGATIVE || domain == BOUND) && !(value >= 0)) {
     return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g", name, value);
   }
+  // Ranges that one field has by itself.
   if (field == S2_JOINT_BREAK_FORCE && value == 0) {
     return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
   }
   if (field == S2_JOINT_RATIO && value == 0) {
     return s2_error(S2_INVALID, "%s: a finite number other than 0 expected, got %g", name, value);
   }
+  // What depends on the joint's other numbers.
   bool rigid = joint->compliance.size == 0 && joint->compliance.linear == 0 &&
                joint->compliance.angular == 0;
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
@@ -203,25 +212,26 @@ static S2Status check(const S2Joint *joint, S2JointField field, double value) {
 }
 
 // What is kept of the last step belongs to another joint.
-static void forget(S2Joint *joint) {
+static void joint_forget(S2Joint *joint) {
   memset(joint->impulse, 0, sizeof joint->impulse);
   memset(joint->reaction, 0, sizeof joint->reaction);
 }
 
-static void enable(const S2World *world, S2Joint *joint, bool enabled) {
+static void joint_enable(const S2World *world, S2Joint *joint, bool enabled) {
+  // A joint that is switched on again starts without impulses, a lock at the place of its body.
   bool again = enabled && !joint->enabled;
   joint->enabled = enabled;
   joint->broken = joint->broken && !enabled;
-  forget(joint);
+  joint_forget(joint);
   for (int c = 0; c < 3 && again && joint->type == S2_LOCK; c++) {
     joint->goal[c] = world->q.at[3 * joint->a + c]; // held where it is now
   }
 }
 
 // A lock that begins or ends to yield has other rows, and what has yielded is rigid where it is.
-static void set_bound(const S2World *world, S2Joint *joint, double *bound, double value) {
+static void joint_set_bound(const S2World *world, S2Joint *joint, double *bound, double value) {
   if (joint->type == S2_LOCK && isfinite(*bound) != isfinite(value)) {
-    forget(joint);
+    joint_forget(joint);
     for (int c = 0; c < 3; c++) {
       bool of = (c == 0) == (bound == &joint->max_torque);
       joint->goal[c] = of ? world->q.at[3 * joint->a + c] : joint->goal[c];
@@ -230,10 +240,11 @@ static void set_bound(const S2World *world, S2Joint *joint, double *bound, doubl
   *bound = value;
 }
 
-static void set_ratio(const S2World *world, S2Joint *joint, double ratio) {
+static void joint_set_ratio(const S2World *world, S2Joint *joint, double ratio) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  S2JointAt at = here(world, joint);
+  S2JointAt at = joint_here(world, joint);
   joint->ratio = ratio;
+  // The sum to keep is what it is now, with the new ratio.
   joint->sum = 0;
   s2_joint_rows(&at, rows);
   joint->sum = rows[0].value;
@@ -244,7 +255,8 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_joint_slot(world, id, &slot));
   S2Joint *joint = &world->joints.at[slot];
-  S2_TRY(check(joint, field, value));
+  S2_TRY(joint_check(joint, field, value));
+  // Those with consequences; the rest are numbers of the joint.
   switch (field) {
   case S2_JOINT_COMPLIANCE:
     joint->compliance = (S2JointWeights){.linear = value, .angular = value};
@@ -255,16 +267,16 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
     break;
   case S2_JOINT_MAX_FORCE:
   case S2_JOINT_MAX_TORQUE:
-    set_bound(world, joint, joint_number(joint, field), value);
+    joint_set_bound(world, joint, joint_number(joint, field), value);
     break;
   case S2_JOINT_RATIO:
-    set_ratio(world, joint, value);
+    joint_set_ratio(world, joint, value);
     break;
   case S2_JOINT_ENABLED:
-    enable(world, joint, value != 0);
+    joint_enable(world, joint, value != 0);
     s2_world_revised(world);
     break;
-  default: // a number by itself: check() has refused what is only read
+  default: // a number by itself: joint_check() has refused what is only read
     joint->has_motor |= field == S2_JOINT_MOTOR_SPEED || field == S2_JOINT_MOTOR_MAX;
     *joint_number(joint, field) = value;
     break;
@@ -276,9 +288,10 @@ S2Status s2_joint_set_limits(S2World *world, S2JointId id, double lo, double hi)
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_joint_slot(world, id, &slot));
+  // Checked as one, so that the order of the two does not matter.
   S2Joint limits = world->joints.at[slot];
   limits.limit_hi = hi;
-  S2_TRY(check(&limits, S2_JOINT_LIMIT_LO, lo));
+  S2_TRY(joint_check(&limits, S2_JOINT_LIMIT_LO, lo));
   world->joints.at[slot].limit_lo = lo;
   world->joints.at[slot].limit_hi = hi;
   return s2_ok();
@@ -330,7 +343,7 @@ static S2JointId id_of(const S2World *world, int32_t slot) {
 }
 
 // Gears show the anchors of their joints.
-static void anchors(const S2World *world, const S2Joint *joint, S2JointInfo *info) {
+static void info_anchors(const S2World *world, const S2Joint *joint, S2JointInfo *info) {
   const S2Joint *a = joint, *b = joint;
   info->anchor_b = s2_joint_anchor(world->q.at, b->b, b->local_b);
   if (joint->joint_a != S2_NONE) {
@@ -339,6 +352,7 @@ static void anchors(const S2World *world, const S2Joint *joint, S2JointInfo *inf
     info->anchor_b = s2_joint_anchor(world->q.at, b->a, b->local_a);
   }
   info->anchor_a = s2_joint_anchor(world->q.at, a->a, a->local_a);
+  // Types without anchors (locks, ground friction) show that of a twice.
   if (joint->b == S2_NONE && joint->joint_a == S2_NONE &&
       s2_joint_kind(joint->type)->anchors == S2_ANCHORS_NONE) {
     info->anchor_b = info->anchor_a;
@@ -349,8 +363,9 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
   int32_t slot;
   S2_TRY(s2_joint_slot(world, id, &slot));
   const S2Joint *joint = &world->joints.at[slot];
-  S2JointAt at = here(world, joint);
+  S2JointAt at = joint_here(world, joint);
   S2JointRow angle;
+  // Angles count as errors by the size of the larger body.
   double length = 0;
   const int32_t bodies[2] = {joint->a, joint->b};
   for (int i = 0; i < 2; i++) {
@@ -376,13 +391,14 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
       .velocity = {joint->rate[0], joint->rate[1], joint->rate[2]},
       .impulse = {joint->reaction[1], joint->reaction[2]},
       .angular_impulse = joint->reaction[0],
-      .force = {reaction(joint, joint->reaction[1]), reaction(joint, joint->reaction[2])},
-      .torque = reaction(joint, joint->reaction[0]),
+      .force = {joint_reaction(joint, joint->reaction[1]),
+                joint_reaction(joint, joint->reaction[2])},
+      .torque = joint_reaction(joint, joint->reaction[0]),
       .angle = angle.value,
-      .speed = rate_of(world, joint, &angle),
+      .speed = joint_rate(world, joint, &angle),
       .error = s2_joint_violation(&at, length > 0 ? length : 1),
   };
-  anchors(world, joint, info);
+  info_anchors(world, joint, info);
   const S2JointKind *kind = s2_joint_kind(joint->type);
   info->ways = kind->way == NULL ? 0 : kind->way(joint, info->way);
   return s2_ok();

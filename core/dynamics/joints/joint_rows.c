@@ -26,12 +26,13 @@ typedef struct Builder {
   int32_t aside; // the next node of a gear
   double *speed; // V, raised by what drives
   double *rhs;   // of the problem
-  List *given;   // parts without a row
+  List *given;   // impulses without a row
 } Builder;
 
 // Rows on ground that moves as given: their known part of the velocity goes into the bias.
-static void ground(const S2Step *step, int32_t slot, const double *j, int32_t node, double *side,
-                   double *bias) {
+static void row_ground(const S2Step *step, int32_t slot, const double *j, int32_t node,
+                       double *side, double *bias) {
+  // No unknowns there: the side is 0, and what moves as given adds j v to the bias.
   for (int c = 0; c < 3; c++) {
     side[c] = node == S2_GROUND ? 0 : j[c];
     if (bias != NULL && node == S2_GROUND && slot != S2_NONE) {
@@ -41,12 +42,13 @@ static void ground(const S2Step *step, int32_t slot, const double *j, int32_t no
 }
 
 // A row along `of` (sign 1 or -1); the caller has the bounds.
-static S2Row *append(const Builder *builder, List *list, const S2JointRow *of, double sign,
-                     int index, double bias) {
+static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *of, double sign,
+                         int index, double bias) {
   const S2Step *step = builder->step;
   const S2Joint *joint = builder->joint;
   S2JointPart *part = &list->part[list->count];
   S2Row *row = &list->row[list->count++];
+  // The row's gradient, turned round for an upper limit.
   double ja[3], jb[3];
   for (int c = 0; c < 3; c++) {
     ja[c] = sign * of->ja[c];
@@ -59,9 +61,11 @@ static S2Row *append(const Builder *builder, List *list, const S2JointRow *of, d
       .group = builder->group,
       .bias = bias,
   };
+  // Displacements: what moves as given stays where it is.
   double *moving = s2_solve_traits(builder->kind).displacements ? NULL : &row->bias;
-  ground(step, joint->a, ja, row->a, row->ja, moving);
-  ground(step, joint->b, jb, row->b, row->jb, moving);
+  row_ground(step, joint->a, ja, row->a, row->ja, moving);
+  row_ground(step, joint->b, jb, row->b, row->jb, moving);
+  // The force on a at its anchor, and the torque about that point.
   S2Vec2 arm = builder->arm;
   *part = (S2JointPart){
       .joint = builder->slot,
@@ -72,7 +76,8 @@ static S2Row *append(const Builder *builder, List *list, const S2JointRow *of, d
   return row;
 }
 
-static double mobility(const Builder *builder, const S2Row *row) {
+static double row_mobility(const Builder *builder, const S2Row *row) {
+  // J M^-1 J': the speed that a unit impulse along the row gives.
   double w = 0;
   for (int side = 0; side < 2; side++) {
     const double *j = side == 0 ? row->ja : row->jb;
@@ -87,20 +92,22 @@ static double mobility(const Builder *builder, const S2Row *row) {
 
 // What a row that drives (a motor, a spring, a goal that moves) brings of speed by itself: an
 // island at rest without gravity would else have no scale to measure residuals by.
-static void drives(const Builder *builder, const S2Row *row) {
+static void row_drives(const Builder *builder, const S2Row *row) {
   if (row->bias == 0 || s2_solve_traits(builder->kind).displacements) {
     return;
   }
-  double w = mobility(builder, row), speed = fabs(row->bias);
+  // With compliance C' less of the bias is met, and bounded rows bring hi w at most.
+  double w = row_mobility(builder, row), speed = fabs(row->bias);
   speed = w > 0 ? fmin(speed * w / (w + row->compliance), row->hi * w) : 0;
   bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
   *builder->speed = fmax(*builder->speed, speed * (angular ? builder->island->length : 1));
 }
 
 // An impulse known before the solve, along the last row of the list.
-static void give(const Builder *builder, List *list, double impulse) {
+static void row_give(const Builder *builder, List *list, double impulse) {
   S2Row *row = &list->row[list->count - 1];
   S2JointPart *part = &list->part[list->count - 1];
+  // M v = rhs + J' given: known impulses are part of the right side.
   part->given = impulse;
   for (int c = 0; c < 3; c++) {
     if (row->a != S2_GROUND) {
@@ -110,12 +117,14 @@ static void give(const Builder *builder, List *list, double impulse) {
       builder->rhs[3 * row->b + c] += row->jb[c] * impulse;
     }
   }
-  double speed = fabs(impulse) * mobility(builder, row);
+  // They bring speed, too, for the scale that residuals are measured by.
+  double speed = fabs(impulse) * row_mobility(builder, row);
   bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
   *builder->speed = fmax(*builder->speed, speed * (angular ? builder->island->length : 1));
 }
 
-static void wide_gear(Builder *builder, List *list, const S2JointRow *of, double bias) {
+static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, double bias) {
+  // The gear's row becomes several (gear_rows.c), of which all but the last are helpers.
   S2GearMovers movers = s2_gear_movers(builder->step, builder->joint);
   S2Row *rows = &list->row[list->count];
   bool positions = s2_solve_traits(builder->kind).displacements;
@@ -125,8 +134,9 @@ static void wide_gear(Builder *builder, List *list, const S2JointRow *of, double
   for (int i = 0; i < count; i++) {
     rows[i].group = builder->group;
     list->part[list->count++] = (S2JointPart){.joint = builder->slot, .row = S2_NONE};
-    drives(builder, &rows[i]);
+    row_drives(builder, &rows[i]);
   }
+  // The last row is the gear's own: its impulse is the joint's.
   if (count > 0) {
     S2JointPart *own = &list->part[list->count - 1];
     own->row = 0;
@@ -134,25 +144,25 @@ static void wide_gear(Builder *builder, List *list, const S2JointRow *of, double
   }
 }
 
-static void bilateral(const Builder *builder, List *list, const S2JointRow *of, int index,
-                      double bias, double compliance) {
-  S2Row *row = append(builder, list, of, 1, index, bias);
+static void add_bilateral(const Builder *builder, List *list, const S2JointRow *of, int index,
+                          double bias, double compliance) {
+  S2Row *row = row_append(builder, list, of, 1, index, bias);
   row->lo = -INFINITY;
   row->hi = INFINITY;
   row->compliance = compliance;
-  drives(builder, row);
+  row_drives(builder, row);
 }
 
-static void boxed(const Builder *builder, List *list, const S2JointRow *of, int index, double bias,
-                  double most) {
-  S2Row *row = append(builder, list, of, 1, index, bias);
+static void add_boxed(const Builder *builder, List *list, const S2JointRow *of, int index,
+                      double bias, double most) {
+  S2Row *row = row_append(builder, list, of, 1, index, bias);
   row->lo = -most;
   row->hi = most;
-  drives(builder, row);
+  row_drives(builder, row);
 }
 
-// How fast an error is to vanish: in a mend all of it, else what S2_BAUMGARTE asks, 1/s.
-static double mended(const Builder *builder) {
+// How fast an error is to vanish: in a projection all of it, else what S2_BAUMGARTE asks, 1/s.
+static double projection_rate(const Builder *builder) {
   bool motion = builder->kind == S2_SOLVE_MOTION;
   bool biased = builder->step->world->kept.def.stabilization == S2_BAUMGARTE;
   return s2_solve_traits(builder->kind).displacements ? 1
@@ -161,25 +171,27 @@ static double mended(const Builder *builder) {
 }
 
 // A row that gives way, with what is given beside it; of no compliance that counts, that alone.
-static void elastic(const Builder *builder, List *list, const S2JointRow *of, int index,
-                    double bias, double compliance, double given) {
+static void add_elastic(const Builder *builder, List *list, const S2JointRow *of, int index,
+                        double bias, double compliance, double given) {
+  // Without a finite compliance there is no row: what is given is all that acts.
   if (isfinite(compliance)) {
-    bilateral(builder, list, of, index, bias, compliance);
+    add_bilateral(builder, list, of, index, bias, compliance);
     if (given != 0) {
-      give(builder, list, given);
+      row_give(builder, list, given);
     }
   } else if (given != 0) {
-    append(builder, builder->given, of, 1, index, 0);
-    give(builder, builder->given, given);
+    row_append(builder, builder->given, of, 1, index, 0);
+    row_give(builder, builder->given, given);
   }
 }
 
 // Are rigid rows met by the speeds at the end alone?
 static bool at_end(const S2Blend *blend) {
-  return blend->reflect == 0 && blend->ahead == 0 && blend->mend == 0;
+  return blend->reflect == 0 && blend->ahead == 0 && blend->project == 0;
 }
 
 S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world) {
+  // Nothing below would change this one.
   S2Blend blend = *world;
   if (!step->stiff[joint] && at_end(world)) {
     return blend;
@@ -190,10 +202,10 @@ S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const
     // A step by implicit Euler here and there does not damp what the world's own way keeps.
     blend.bent = fmin(blend.bent, world->bent);
   }
-  // The positions are met by the first solve. After a blow the speeds of rigid rows are 0: what
+  // The positions are met by the first solve. After an impact the speeds of rigid rows are 0: what
   // error they had would else go on, turned round in each step.
   if (kind != S2_SOLVE_MOTION || step->world->joints.at[joint].velocity_only) {
-    blend.reflect = blend.ahead = blend.mend = blend.bent = 0;
+    blend.reflect = blend.ahead = blend.project = blend.bent = 0;
   }
   return blend;
 }
@@ -208,8 +220,9 @@ static void add_equations(Builder *builder, List *list) {
   int count = s2_joint_rows(&builder->at, rows);
   bool positions = s2_solve_traits(builder->kind).displacements;
   if (positions && builder->joint->velocity_only) {
-    return; // nothing to mend
+    return; // nothing to project
   }
+  // The pull of a law is asked for once a solve, and only where springs act.
   if (s2_solve_traits(builder->kind).takes_time) {
     s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
   }
@@ -217,11 +230,12 @@ static void add_equations(Builder *builder, List *list) {
   bool wide = builder->joint->more[0] != S2_NONE;                     // gear_rows.c
   if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
     for (int i = 0; i < count; i++) {
-      double bias = mended(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
-      bilateral(builder, list, &rows[i], i, bias, 0);
+      double bias = projection_rate(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
+      add_bilateral(builder, list, &rows[i], i, bias, 0);
     }
     return;
   }
+  // What softening needs: speeds at the start, and where rows bend within the step their bends.
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
   if (blend.ahead > 0 || blend.bent > 0) {
     S2JointHessian hessians[S2_JOINT_EQUATIONS];
@@ -229,15 +243,16 @@ static void add_equations(Builder *builder, List *list) {
     s2_joint_bends(builder->joint, builder->step->v0, hessians, rows, count);
   }
   s2_joint_soften(builder->joint, rows, count, blend, soft);
+  // Each soft row becomes rows of the problem, or an impulse that is given.
   for (int i = 0; i < count; i++) {
     // Springs do not act in no time, and are not snapped to rest.
     bool acts = soft[i].rigid || s2_solve_traits(builder->kind).takes_time;
-    double mend = soft[i].rigid ? mended(builder) * soft[i].row.value : 0;
+    double toward = soft[i].rigid ? projection_rate(builder) * soft[i].row.value : 0;
     if (acts && wide) {
-      wide_gear(builder, list, &soft[i].row, mend + (positions ? 0 : soft[i].bias));
+      add_wide_gear(builder, list, &soft[i].row, toward + (positions ? 0 : soft[i].bias));
     } else if (acts) {
-      elastic(builder, list, &soft[i].row, i, mend + (positions ? 0 : soft[i].bias),
-              soft[i].compliance, soft[i].given);
+      add_elastic(builder, list, &soft[i].row, i, toward + (positions ? 0 : soft[i].bias),
+                  soft[i].compliance, soft[i].given);
     }
   }
 }
@@ -250,6 +265,7 @@ static void add_geometric(const Builder *builder, List *list) {
     return;
   }
   S2Blend blend = blend_of(builder);
+  // Eigenvectors of the geometric stiffness are rows with a stiffness but without a value.
   S2StiffRow stiff[S2_GEOMETRIC_ROWS];
   int count = s2_joint_geometric(&builder->at, blend, stiff);
   for (int i = 0; i < count; i++) {
@@ -257,23 +273,25 @@ static void add_geometric(const Builder *builder, List *list) {
     if (s < 0 && setting == S2_GEOMETRIC_PSD) {
       continue;
     }
+    // Row and speed along the eigenvector.
     S2JointRow row = {0};
     memcpy(row.ja, stiff[i].ja, sizeof row.ja);
     memcpy(row.jb, stiff[i].jb, sizeof row.jb);
     s2_joint_speeds(builder->joint, builder->step->v0, &row, 1);
     double beta = s < 0 ? 0 : blend.beta;
     double compliance = hold * beta > 0 ? 1 / (hold * beta) : INFINITY;
-    elastic(builder, list, &row, S2_NONE, 0, compliance, -hold * (1 - beta) * row.speed);
+    add_elastic(builder, list, &row, S2_NONE, 0, compliance, -hold * (1 - beta) * row.speed);
   }
 }
 
 // Can the coordinate get this far within the step?
 static bool in_reach(const Builder *builder, const S2JointRow *row, double distance) {
+  // What moves by itself (rate) comes this much nearer.
   distance -= builder->step->h * fabs(row->rate);
   double length = builder->island->length, speed = *builder->speed;
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
   double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
-  if (s2_solve_traits(builder->kind).displacements) { // mends are small
+  if (s2_solve_traits(builder->kind).displacements) { // projections are small
     return distance <= length * linear + angular;
   }
   return distance <= S2_LIMIT_REACH * builder->step->h * speed * (linear + angular / length);
@@ -289,11 +307,13 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const S2Joint *joint = &step->world->joints.at[slot];
+    // Only limits that have pushed, by themselves (lo < hi) and without giving way.
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
     bool lo = impulse[S2_JOINT_LO] > 0, hi = impulse[S2_JOINT_HI] > 0;
     if (!(lo || hi) || !(joint->limit_lo < joint->limit_hi) || s2_joint_soft_stop(joint)) {
       continue;
     }
+    // Distance at the start, speed towards the limit at the end.
     S2JointRow start, end;
     S2JointAt at = {step->world, joint, step->q0, elapsed, NULL, NULL};
     s2_joint_kind(joint->type)->coordinate(&at, &start, NULL);
@@ -304,6 +324,7 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
     double distance = lo ? start.value - joint->limit_lo : joint->limit_hi - start.value;
     double approach =
         (lo ? -end.speed : end.speed) * (s2_joint_row_angular(&end) ? island->length : 1);
+    // It came from further away than touching and still approaches: it has arrived within the step.
     if (!touches_limit(island, &start, distance) && approach > tiny) {
       return true;
     }
@@ -322,7 +343,7 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
     bool again = builder->kind == S2_SOLVE_IMPACT || builder->kind == S2_SOLVE_LIMITS;
     bool met = touches_limit(builder->island, row, distance) || (again && impulse[index] > 0);
-    bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its blows move bodies
+    bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its impacts move bodies
     bool ahead = builder->kind == S2_SOLVE_MOTION || (builder->kind == S2_SOLVE_FORCES && bisect);
     if (!met && !ahead) {
       return;
@@ -330,14 +351,14 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
     bias = met && !ahead ? 0 : s2_step_gap_bias(builder->step, distance);
     bias += sign * row->rate;
   }
-  append(builder, list, row, sign, index, bias)->hi = INFINITY;
+  row_append(builder, list, row, sign, index, bias)->hi = INFINITY;
 }
 
-static bool limited(const S2Joint *joint) {
+static bool joint_limited(const S2Joint *joint) {
   return joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
 }
 
-// A unilateral constraint that gives way, or has no position to mend; false: it is neither.
+// A unilateral constraint that gives way, or has no position to project; false: it is neither.
 static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow *row) {
   bool positions = s2_solve_traits(builder->kind).displacements;
   S2SoftRow soft[S2_JOINT_EQUATIONS];
@@ -351,7 +372,7 @@ static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow
     return positions && builder->joint->velocity_only;
   }
   if (s2_solve_traits(builder->kind).takes_time) { // springs do nothing in no time
-    S2Row *stop = append(builder, limits, row, 1, S2_JOINT_LO, soft[0].bias);
+    S2Row *stop = row_append(builder, limits, row, 1, S2_JOINT_LO, soft[0].bias);
     stop->hi = INFINITY;
     stop->compliance = soft[0].compliance;
   }
@@ -361,7 +382,7 @@ static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow
 static void add_limits(const Builder *builder, List *limits) {
   const S2Joint *joint = builder->joint;
   S2JointRow row;
-  if (limited(joint) && joint->limit_lo < joint->limit_hi) {
+  if (joint_limited(joint) && joint->limit_lo < joint->limit_hi) {
     s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
     if (add_soft_stop(builder, limits, &row)) {
       return;
@@ -374,22 +395,24 @@ static void add_limits(const Builder *builder, List *limits) {
 static void add_equal_limits(const Builder *builder, List *equal) {
   const S2Joint *joint = builder->joint;
   S2JointRow row;
-  if (limited(joint) && joint->limit_lo == joint->limit_hi) {
+  if (joint_limited(joint) && joint->limit_lo == joint->limit_hi) {
+    // An equation as those of rigid joints are: the error and what the bend brings.
     S2JointHessian hessian;
     s2_joint_kind(joint->type)->coordinate(&builder->at, &row, &hessian);
     row.value -= joint->limit_lo;
     s2_joint_speeds(joint, builder->step->v0, &row, 1);
     s2_joint_bends(joint, builder->step->v0, &hessian, &row, 1);
-    double mend = mended(builder) * row.value;
+    double toward = projection_rate(builder) * row.value;
     bool positions = s2_solve_traits(builder->kind).displacements;
-    bilateral(builder, equal, &row, S2_JOINT_LO,
-              mend + (positions ? 0 : s2_joint_return(blend_of(builder), &row)), 0);
+    add_bilateral(builder, equal, &row, S2_JOINT_LO,
+                  toward + (positions ? 0 : s2_joint_return(blend_of(builder), &row)), 0);
   }
 }
 
 // Forces of a bounded size do nothing in no time.
 static void add_drive(const Builder *builder, List *equal, List *boxes) {
   const S2Joint *joint = builder->joint;
+  // Nothing drives it; or positions are projected, which takes no time.
   bool endless = joint->has_motor && joint->motor_max == INFINITY;
   bool bounded = s2_solve_traits(builder->kind).takes_time;
   if ((!joint->has_motor && !(joint->friction > 0)) ||
@@ -398,14 +421,15 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
   }
   S2JointRow row;
   double h = builder->step->h;
+  // A motor of any force is an equation, one of bounded force a box, as friction is.
   s2_joint_kind(joint->type)->drive(&builder->at, &row, NULL);
   if (endless) {
-    bilateral(builder, equal, &row, S2_JOINT_MOTOR, -joint->motor_speed, 0);
+    add_bilateral(builder, equal, &row, S2_JOINT_MOTOR, -joint->motor_speed, 0);
   } else if (joint->has_motor && bounded && joint->motor_max * h > 0) {
-    boxed(builder, boxes, &row, S2_JOINT_MOTOR, -joint->motor_speed, joint->motor_max * h);
+    add_boxed(builder, boxes, &row, S2_JOINT_MOTOR, -joint->motor_speed, joint->motor_max * h);
   }
   if (joint->friction * h > 0 && bounded) {
-    boxed(builder, boxes, &row, S2_JOINT_DRY, 0, joint->friction * h);
+    add_boxed(builder, boxes, &row, S2_JOINT_DRY, 0, joint->friction * h);
   }
 }
 
@@ -415,13 +439,14 @@ static void add_bounded_locks(const Builder *builder, List *boxes) {
   if (!s2_lock_yields(builder->joint) || !s2_solve_traits(builder->kind).takes_time) {
     return;
   }
+  // Each aims at the goal's speed and back to the goal, as fast as its bound can brake again.
   double h = builder->step->h;
   int count = s2_lock_bounded_rows(&builder->at, rows);
   for (int i = 0; i < count; i++) {
     if (rows[i].most * h > 0) {
       S2LockReturn back = s2_lock_return(rows[i].row.value, rows[i].most / rows[i].mass, h);
-      boxed(builder, boxes, &rows[i].row, rows[i].index, rows[i].row.rate + back.speed,
-            rows[i].most * h);
+      add_boxed(builder, boxes, &rows[i].row, rows[i].index, rows[i].row.rate + back.speed,
+                rows[i].most * h);
     }
   }
 }
@@ -432,6 +457,7 @@ static void add_ground_friction(const Builder *builder, List *boxes) {
   if (joint->type != S2_GROUND_FRICTION || builder->kind != S2_SOLVE_MOTION) {
     return;
   }
+  // The momentum p that the body would end with but for the ground.
   const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
   const double *pushed = step->pushed + 2 * builder->slot;
   S2GroundState state = {
@@ -445,14 +471,14 @@ static void add_ground_friction(const Builder *builder, List *boxes) {
   s2_ground_friction_rows(joint, &state, &rows);
   for (int i = 0; i < 3; i++) {
     if (rows.bound[i] > 0) {
-      boxed(builder, boxes, &rows.row[i], i, 0, rows.bound[i]);
+      add_boxed(builder, boxes, &rows.row[i], i, 0, rows.bound[i]);
       boxes->row[boxes->count - 1].compliance = rows.compliance[i];
     }
   }
 }
 
 // Behind the bilateral rows, in groups that go on ascending; returns the next group.
-static int behind(List *all, const List *more, int group) {
+static int list_behind(List *all, const List *more, int group) {
   for (int i = 0; i < more->count; i++) {
     all->row[all->count] = more->row[i];
     all->row[all->count].group = group++;
@@ -467,12 +493,14 @@ static S2Vec2 arm_of(const S2JointAt *at) {
 }
 
 const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q) {
+  // The rotations at the start are kept in the step; for other poses they are made here.
   const S2World *world = step->world;
   bool known = q == step->q0 && step->turned;
   S2Rot *turn = known ? step->turn : S2_TAKE(step->arena, S2Rot, world->bodies.count);
   for (int i = 0; i < island->nodes && !known; i++) {
     turn[island->node[i]] = s2_rot(q[3 * island->node[i]]);
   }
+  // What moves as given is on no island's list but has anchors, too.
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &world->joints.at[island->joint[i]];
     const int32_t body[2] = {joint->a, joint->b};
@@ -492,15 +520,18 @@ static List new_list(S2Arena *arena, int most) {
 int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2SolveKind kind, S2Row *rows,
                        S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given) {
   bool end = s2_solve_traits(kind).at_end;
+  // Rows with bounds are listed apart, since they have to come behind all equations.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   List all = {rows, parts, 0};
   List boxes = new_list(step->arena, 3 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
+  // Where, and as of when, joints are looked at: at the end of the step or at its start.
   double elapsed = step->t - step->world->kept.time + (end ? step->h : 0);
   double raised = *speed;
   const double *q = end ? step->q1 : step->q0;
   const S2Rot *turn = s2_step_turns(step, island, q);
+  // What all joints of the island share.
   Builder builder = {
       .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};
   builder.blend =
@@ -509,7 +540,7 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2SolveKind k
   builder.aside = island->nodes;
   for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
     for (int i = 0; i < island->joints; i++) {
-      if (pass == 1 && !limited(&step->world->joints.at[island->joint[i]])) {
+      if (pass == 1 && !joint_limited(&step->world->joints.at[island->joint[i]])) {
         continue;
       }
       builder.slot = island->joint[i];
@@ -529,13 +560,16 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2SolveKind k
       }
     }
   }
-  behind(&all, &limits, behind(&all, &boxes, island->joints));
+  // In the order of the problem; rows of bounded force get groups of their own.
+  list_behind(&all, &limits, list_behind(&all, &boxes, island->joints));
+  // What was given without a row stands behind the rows.
   *given = without.count;
   for (int i = 0; i < without.count; i++) {
     parts[all.count + i] = without.part[i];
   }
   s2_arena_rewind(step->arena, mark);
   *speed = raised;
+  // The warm start: impulses of the last step, without what is given beside the row.
   bool warm = kind == S2_SOLVE_MOTION;
   for (int i = 0; i < all.count; i++) {
     const S2JointPart *part = &parts[i];

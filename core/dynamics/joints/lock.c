@@ -3,7 +3,7 @@
 //
 // What has a bound (max_force of x and of y, max_torque of the angle) is no equation: it is a row
 // of bounded force, as that of a motor, which aims at the speed of the goal and back to it. It
-// takes no part in blows and mends.
+// takes no part in impacts and projections.
 #include "dynamics/joints/joint.h"
 
 static double bound_of(const S2Joint *joint, int component) {
@@ -20,6 +20,7 @@ bool s2_lock_yields(const S2Joint *joint) {
 }
 
 int s2_lock_component(const S2Joint *joint, int row) {
+  // Row k counts the locked components without bounds first, then those with one.
   for (int i = 0; i < 6; i++) {
     bool bounded = i >= 3;
     if (joint->locked[i % 3] && is_bounded(joint, i % 3) == bounded && row-- == 0) {
@@ -30,6 +31,7 @@ int s2_lock_component(const S2Joint *joint, int row) {
 }
 
 static S2JointRow row_of(const S2JointAt *at, int i, const double goal[3], const double rate[3]) {
+  // value = q - goal, rate = -(the goal's speed), so that row = 0 follows the goal.
   S2JointRow row = {.value = at->q[3 * at->joint->a + i] - goal[i], .rate = -rate[i]};
   row.ja[i] = i == 0 ? s2_measure_turn(at) : 1;
   return row;
@@ -53,6 +55,7 @@ int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIO
   double goal[3], rate[3];
   int count = 0, equations = 0;
   s2_lock_goal(at, goal, rate);
+  // Their impulses are kept behind those of the equations.
   for (int i = 0; i < 3; i++) {
     equations += joint->locked[i] && !is_bounded(joint, i);
   }
@@ -70,10 +73,12 @@ int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIO
 }
 
 S2LockReturn s2_lock_return(double off, double push, double h) {
+  // Within reach of one step's braking: all the way.
   double far = fabs(off), reach = push * h * h, sign = off < 0 ? -1 : 1;
   if (far <= reach) {
     return (S2LockReturn){.speed = off / h, .by_off = 1 / h, .by_h = -off / (h * h)};
   }
+  // Else v = p h (s - 1/2), the speed from which decelerations by p h a step end at the goal.
   double s = sqrt(0.25 + 2 * far / reach);
   return (S2LockReturn){.speed = sign * push * h * (s - 0.5),
                         .by_off = 1 / (h * s),
@@ -82,6 +87,7 @@ S2LockReturn s2_lock_return(double off, double push, double h) {
 }
 
 double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held) {
+  // Within reach it is as it was, else that far from the body, on its side.
   double reach = S2_LOCK_LAG * push * h * h;
   *held = fabs(goal - q) <= reach;
   return *held ? goal : goal < q ? q - reach : q + reach;
@@ -99,6 +105,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
   const double rate[3] = {def->angular_velocity, def->velocity.x, def->velocity.y};
   static const char *const names[3] = {"angular_velocity", "velocity.x", "velocity.y"};
   int count = 0;
+  // A lock holds one body; a speed is for what is locked only.
   if (joint->a == S2_NONE || joint->b != S2_NONE) {
     return s2_error(S2_INVALID, "a lock holds one body: a expected, and no b");
   }
@@ -115,6 +122,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
     joint->goal[i] = world->q.at[3 * joint->a + i];
     count += locked[i];
   }
+  // Bounds may be infinite: then the component is an equation.
   const double bounds[2] = {def->max_force, def->max_torque};
   for (int i = 0; i < 2; i++) {
     if (!(bounds[i] >= 0)) {
@@ -124,6 +132,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
   }
   joint->max_force = bounds[0];
   joint->max_torque = bounds[1];
+  // A lock with a bound has no compliance, and holds something.
   if (s2_lock_yields(joint) && !s2_joint_is_rigid(joint)) {
     return s2_error(S2_INVALID, "%s: not beside compliance: a lock yields or it is a spring",
                     isfinite(bounds[0]) ? "max_force" : "max_torque");

@@ -23,6 +23,7 @@ double s2_measure_turn(const S2JointAt *at) {
   if (at->to == NULL) {
     return 1;
   }
+  // (A - B)/(tan A - tan B) = (A - B)/sin(A - B) cos A cos B, which is 1 for A = B = 0.
   double half[2];
   const int32_t slot[2] = {at->joint->a, at->joint->b};
   for (int i = 0; i < 2; i++) {
@@ -33,7 +34,7 @@ double s2_measure_turn(const S2JointAt *at) {
   return bend * cos(half[0]) * cos(half[1]);
 }
 
-static void add(S2JointHessian *hessian, int i, int j, double value) {
+static void hessian_add(S2JointHessian *hessian, int i, int j, double value) {
   hessian->at[i][j] += value;
   if (i != j) {
     hessian->at[j][i] += value;
@@ -44,16 +45,16 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
   const S2Joint *joint = at->joint;
   double a = joint->a == S2_NONE ? 0 : at->q[3 * joint->a];
   double b = joint->b == S2_NONE ? 0 : at->q[3 * joint->b];
-  double part = s2_measure_turn(at);
-  *row = (S2JointRow){.value = a - b - joint->angle0, .ja = {part, 0, 0}, .jb = {-part, 0, 0}};
+  double turn = s2_measure_turn(at);
+  *row = (S2JointRow){.value = a - b - joint->angle0, .ja = {turn, 0, 0}, .jb = {-turn, 0, 0}};
   if (hessian != NULL) {
     *hessian = (S2JointHessian){0};
   }
 }
 
 // With U = R_b u and w = p_a - x_b: s = U'(w - r_b), a force along U acts on both bodies at p_a.
-static inline void offset(const S2Sides *sides, S2Vec2 u, double *value, double ja[3],
-                          double jb[3]) {
+static inline void measure_offset(const S2Sides *sides, S2Vec2 u, double *value, double ja[3],
+                                  double jb[3]) {
   *value = s2_dot(u, sides->apart);
   ja[0] = s2_cross(sides->ra, u);
   ja[1] = u.x;
@@ -68,17 +69,18 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
   S2Sides sides = s2_sides_of(at);
   S2Vec2 u = s2_rotate(sides.turn_b, direction);
   *row = (S2JointRow){0};
-  offset(&sides, u, &row->value, row->ja, row->jb);
+  measure_offset(&sides, u, &row->value, row->ja, row->jb);
   if (hessian != NULL) {
+    // Second derivatives: turns act on the arm of a, and turning b turns what is seen from it.
     S2Vec2 turned = s2_left(u), w = s2_add(sides.apart, sides.rb);
     *hessian = (S2JointHessian){0};
-    add(hessian, 0, 0, -s2_dot(u, sides.ra));
-    add(hessian, 0, 3, s2_dot(u, sides.ra));
-    add(hessian, 1, 3, turned.x);
-    add(hessian, 2, 3, turned.y);
-    add(hessian, 3, 3, -s2_dot(u, w));
-    add(hessian, 3, 4, -turned.x);
-    add(hessian, 3, 5, -turned.y);
+    hessian_add(hessian, 0, 0, -s2_dot(u, sides.ra));
+    hessian_add(hessian, 0, 3, s2_dot(u, sides.ra));
+    hessian_add(hessian, 1, 3, turned.x);
+    hessian_add(hessian, 2, 3, turned.y);
+    hessian_add(hessian, 3, 3, -s2_dot(u, w));
+    hessian_add(hessian, 3, 4, -turned.x);
+    hessian_add(hessian, 3, 5, -turned.y);
   }
 }
 
@@ -86,15 +88,15 @@ void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]) {
   S2Sides sides = s2_sides_of(at);
   S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
   rows[0] = rows[1] = (S2JointRow){0};
-  offset(&sides, x, &rows[0].value, rows[0].ja, rows[0].jb);
-  offset(&sides, s2_left(x), &rows[1].value, rows[1].ja, rows[1].jb);
+  measure_offset(&sides, x, &rows[0].value, rows[0].ja, rows[0].jb);
+  measure_offset(&sides, s2_left(x), &rows[1].value, rows[1].ja, rows[1].jb);
 }
 
 void s2_measure_pin(const S2JointAt *at, S2Pin *pin) {
   S2Sides sides = s2_sides_at(at);
   S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
-  offset(&sides, x, &pin->value[0], pin->ja[0], pin->jb[0]);
-  offset(&sides, s2_left(x), &pin->value[1], pin->ja[1], pin->jb[1]);
+  measure_offset(&sides, x, &pin->value[0], pin->ja[0], pin->jb[0]);
+  measure_offset(&sides, s2_left(x), &pin->value[1], pin->ja[1], pin->jb[1]);
 }
 
 void s2_measure_translation(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
@@ -117,6 +119,7 @@ void s2_measure_y(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian)
 // p_a - p_b along n plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction of the start.
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
   S2Sides sides = s2_sides_of(at);
+  // The mean length of both ends: with it n is the chord's direction and the change is met exactly.
   double length = s2_sides_length(at, &sides);
   bool none = length < S2_NO_LENGTH;
   S2Vec2 n = none ? s2_rotate(sides.turn_b, at->joint->axis) : s2_scale(1 / length, sides.apart);
@@ -126,6 +129,7 @@ void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hes
       .jb = {-s2_cross(sides.rb, n), -n.x, -n.y},
   };
   if (hessian != NULL) {
+    // (1/L) (J't)(J't)', which is nothing where there is no length, and the arms along n.
     S2Vec2 t = s2_left(n);
     const double across[6] = {s2_cross(sides.ra, t), t.x, t.y, -s2_cross(sides.rb, t), -t.x, -t.y};
     *hessian = (S2JointHessian){0};

@@ -6,9 +6,11 @@
 #include <string.h>
 
 // `joint`: the slot of the lock, of a body the one that moves it if it yields; else S2_NONE.
-static bool ask(S2World *world, S2MotionCall *call, int32_t joint) {
+static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
+  // Room for slopes, when the step is noted for its derivative.
   S2Slope slope[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
   call->slope = world->notes == NULL ? NULL : slope;
+  // Memory that runs out does not jump over the program.
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.motion(world->callbacks.user, world, call);
   s2_memory_mask(masked);
@@ -16,6 +18,7 @@ static bool ask(S2World *world, S2MotionCall *call, int32_t joint) {
     world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
     return false;
   }
+  // The message names the component.
   for (int c = 0; c < 3; c++) {
     if (!isfinite(call->v[c])) {
       static const char *const names[3] = {"angle", "x", "y"};
@@ -27,6 +30,7 @@ static bool ask(S2World *world, S2MotionCall *call, int32_t joint) {
       return false;
     }
   }
+  // Noted under the lock's slot, or the body's.
   bool lock = joint != S2_NONE;
   s2_note_answer(world, &(S2Answer){.asked = lock ? S2_ASKED_LOCK : S2_ASKED_BODY,
                                     .slot = lock ? joint : (int32_t)call->body.index - 1,
@@ -42,11 +46,12 @@ static bool ask(S2World *world, S2MotionCall *call, int32_t joint) {
 static bool move_body(S2Step *step, int32_t slot, double h) {
   S2World *world = step->world;
   double *v0 = step->v0 + 3 * slot;
+  // Its velocity, or what the program says it is.
   S2MotionCall call = {.body = s2_body_id(world, slot), .t = step->t, .h = h};
   memcpy(call.q, step->q0 + 3 * slot, sizeof call.q);
   if (world->callbacks.motion != NULL) {
     memcpy(call.v, v0, sizeof call.v);
-    if (!ask(world, &call, S2_NONE)) {
+    if (!motion_ask(world, &call, S2_NONE)) {
       return false;
     }
   }
@@ -63,6 +68,7 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   const S2Joint *joint = &world->joints.at[slot];
   S2Drive *drive = &world->drives.at[slot];
   double elapsed = step->t - world->kept.time;
+  // The program hears of the lock, or of the body where it is that body's drive.
   S2MotionCall call = {.joint = {(uint32_t)slot + 1, joint->serial}, .t = step->t, .h = h};
   if (world->bodies.at[joint->a].drive == slot) { // it is the body's motion
     call.joint = (S2JointId){0, 0};
@@ -75,9 +81,10 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   }
   if (world->callbacks.motion == NULL) {
     memset(call.v, 0, sizeof call.v);
-  } else if (!ask(world, &call, slot)) {
+  } else if (!motion_ask(world, &call, slot)) {
     return false;
   }
+  // From now until the next substep the goal moves at this rate.
   *drive = (S2Drive){.valid = true, .start = elapsed};
   for (int c = 0; c < 3; c++) {
     drive->goal[c] = call.q[c];
@@ -101,6 +108,7 @@ void s2_motions_end(S2World *world) {
 
 bool s2_step_motions(S2Step *step, double h) {
   const S2World *world = step->world;
+  // Kinematic bodies that the program moves, then locks; bodies that yield are moved by their lock.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
@@ -121,6 +129,7 @@ bool s2_step_motions(S2Step *step, double h) {
 
 void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]) {
   const S2Joint *joint = at->joint;
+  // Within a step where the substep moved it, outside where the last step left it.
   const S2Drive *drive = NULL;
   if (joint->driven && at->world->drives.count > 0) {
     drive = &at->world->drives.at[joint - at->world->joints.at];

@@ -8,6 +8,7 @@ bool s2_spring_curved(const S2Joint *joint) {
 }
 
 void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, double *tangent) {
+  // F = x (k + x (q + x c)) and its derivative, by Horner.
   double x = row->value;
   *force = x * (joint->stiffness + x * (joint->quadratic + x * joint->cubic));
   *tangent = joint->stiffness + x * (2 * joint->quadratic + x * 3 * joint->cubic);
@@ -22,10 +23,12 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   if (!joint->has_law || world->refused.code != S2_OK) {
     return;
   }
+  // Asked once a solve, as the program may be slow; slopes only where the step is noted.
   S2Slope slope[2] = {{{0}, 0}, {{0}, 0}};
   S2SpringCall call = {.joint = {(uint32_t)slot + 1, joint->serial},
                        .extension = row->value,
                        .slope = world->notes == NULL ? NULL : slope};
+  // The world may be read but not changed meanwhile.
   bool stepping = world->stepping;
   world->stepping = true;
   bool masked = s2_memory_mask(true);
@@ -34,6 +37,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   world->stepping = stepping;
   row->force = call.force;
   row->tangent = call.tangent;
+  // Kept with the row, for the problem and for the step's derivative.
   const double answer[2] = {call.force, call.tangent};
   s2_note_answer(world, &(S2Answer){.asked = S2_ASKED_PULL,
                                     .slot = slot,
@@ -41,6 +45,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
                                     .count = 2,
                                     .number = answer,
                                     .slope = call.sloped ? slope : NULL});
+  // The step ends with this.
   if (!going) {
     world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
   } else if (!isfinite(row->force) || !isfinite(row->tangent)) {

@@ -39,6 +39,7 @@ void s2_body_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE +
 
 int s2_world_body_place(const S2World *world, int32_t slot) {
   uint32_t serial = world->bodies.at[slot].serial;
+  // The order is by serials, which ascend: found by halving.
   int first = 0, last = world->order.count;
   while (first < last) {
     int middle = first + (last - first) / 2;
@@ -76,6 +77,7 @@ static int vertex_class(int count) {
 
 static int32_t vertices_take(S2World *world, int count) {
   int k = vertex_class(count);
+  // A block that was given back, else one at the end, which the array may have to grow for.
   int32_t first = world->kept.free_vertices[k];
   if (first != S2_NONE) {
     world->kept.free_vertices[k] = (int32_t)world->vertices.at[first].x;
@@ -118,6 +120,7 @@ static S2Shape def_shape(const S2ShapeDef *def) {
 // Mass, centre and inertia of all pieces, each at its own density or the body's.
 static MassSum sum_mass(const S2BodyDef *def) {
   MassSum sum = {0};
+  // First the mass and where its centre is.
   for (int i = 0; i < def->shape_count; i++) {
     const S2ShapeDef *piece = &def->shapes[i];
     S2Shape shape = def_shape(piece);
@@ -139,6 +142,7 @@ static MassSum sum_mass(const S2BodyDef *def) {
     }
     sum.centre = n > 0 ? s2_scale(1.0 / n, sum.centre) : s2_vec2(0, 0);
   }
+  // Then the inertia about that centre: Steiner's theorem for each shape.
   for (int i = 0; i < def->shape_count; i++) {
     const S2ShapeDef *piece = &def->shapes[i];
     S2Shape shape = def_shape(piece);
@@ -166,6 +170,7 @@ static S2Status check_number(const char *name, double value, double lo, bool ope
 }
 
 static S2Status check_body_def(const S2BodyDef *def) {
+  // The state, then what is in the table of fields, then the shapes.
   const double any = -INFINITY;
   S2_TRY(check_number("position", def->position.x, any, false, false));
   S2_TRY(check_number("position", def->position.y, any, false, false));
@@ -194,12 +199,13 @@ static S2Status check_body_def(const S2BodyDef *def) {
   return s2_ok();
 }
 
-static int32_t slot_take(S2World *world) {
+static int32_t body_slot_take(S2World *world) {
   int32_t slot = world->kept.free_body;
   if (slot != S2_NONE) {
     world->kept.free_body = world->bodies.at[slot].first_shape; // the free list's link
     return slot;
   }
+  // Angle, x and y of position, velocity and force for a slot that is new.
   slot = s2_array_push(world->bodies);
   for (int k = 0; k < 3; k++) {
     *s2_array_append(world->q) = 0;
@@ -209,14 +215,16 @@ static int32_t slot_take(S2World *world) {
   return slot;
 }
 
-static void add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, S2Vec2 centre,
-                      int32_t *link) {
+static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, S2Vec2 centre,
+                           int32_t *link) {
+  // A free piece of the list, or a new one.
   int32_t p = world->kept.free_piece;
   if (p != S2_NONE) {
     world->kept.free_piece = world->pieces.at[p].next;
   } else {
     p = s2_array_push(world->pieces);
   }
+  // Zeroed first: the bytes of pieces go into images, padding too.
   S2Piece *piece = &world->pieces.at[p];
   memset(piece, 0, sizeof *piece);
   piece->body = slot;
@@ -228,11 +236,13 @@ static void add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, S2Vec
   piece->restitution = def->restitution;
   piece->has_previous = def->has_previous;
   piece->has_next = def->has_next;
+  // Shapes are given from the body's origin and kept from its centre of mass.
   piece->previous = s2_sub(def->previous, centre);
   piece->next_vertex = s2_sub(def->next, centre);
   for (int k = 0; k < def->count; k++) {
     world->vertices.at[piece->first_vertex + k] = s2_sub(def->vertices[k], centre);
   }
+  // Behind the body's last piece: its order is that of the definition.
   if (*link == S2_NONE) {
     world->bodies.at[slot].first_shape = p;
   } else {
@@ -244,6 +254,7 @@ static void add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, S2Vec
 S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   *id = (S2BodyId){0, 0};
   S2_TRY(s2_world_idle(world));
+  // All checks come before the world changes.
   S2_TRY(check_body_def(def));
   MassSum sum = sum_mass(def);
   double mass = isnan(def->mass) ? sum.mass : def->mass;
@@ -258,6 +269,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
                     "lock, which has one",
                     isfinite(def->max_force) ? "max_force" : "max_torque");
   }
+  // What forces move must resist them.
   if ((def->type == S2_DYNAMIC || yields) && (!(mass > 0) || !(inertia > 0))) {
     return s2_error(S2_INVALID, "a %s needs an area, or mass and inertia",
                     yields ? "kinematic body that yields" : "dynamic body");
@@ -265,7 +277,8 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   if (!isfinite(mass) || !isfinite(inertia)) {
     return s2_error(S2_INVALID, "mass: finite number expected, got %g (inertia %g)", mass, inertia);
   }
-  int32_t slot = slot_take(world);
+  // The slot: its numbers, all that fields.def names by the same members.
+  int32_t slot = body_slot_take(world);
   S2Body *body = &world->bodies.at[slot];
   memset(body, 0, sizeof *body);
   *body = (S2Body){
@@ -280,20 +293,23 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   body->mass = mass;
   body->inertia = inertia;
   snprintf(body->name, sizeof body->name, "%s", def->name == NULL ? "" : def->name);
+  // The position given is the origin's, the one kept that of the centre of mass.
   S2Vec2 position = s2_add(def->position, s2_rotate(s2_rot(def->angle), sum.centre));
   const double q[3] = {def->angle, position.x, position.y};
   const double v[3] = {def->angular_velocity, def->velocity.x, def->velocity.y};
   memcpy(world->q.at + 3 * slot, q, sizeof q);
   memcpy(world->v.at + 3 * slot, v, sizeof v);
   memset(world->f.at + 3 * slot, 0, 3 * sizeof(double));
+  // Shapes in order; the body reaches as far as the farthest of them.
   int32_t link = S2_NONE;
   double reach = 0;
   for (int i = 0; i < def->shape_count; i++) {
-    add_piece(world, slot, &def->shapes[i], sum.centre, &link);
+    body_add_piece(world, slot, &def->shapes[i], sum.centre, &link);
     S2Shape shape = s2_piece_shape(world, &world->pieces.at[link]);
     reach = fmax(reach, s2_shape_reach(&shape));
   }
   world->bodies.at[slot].reach = reach;
+  // Serials ascend, so the newest is the last of the order.
   s2_line_insert(world->order, world->order.count);
   world->order.at[world->order.count - 1] = slot;
   world->boxes_stale = true;
@@ -312,6 +328,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
+  // Joints go with their bodies, then all that other arrays hold of this one.
   while (world->bodies.at[slot].first_link != S2_NONE) {
     s2_joint_destroy_slot(world, world->bodies.at[slot].first_link / S2_JOINT_LINKS);
   }
@@ -319,6 +336,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
   if (world->bodies.at[slot].enabled) {
     s2_world_drop_boxes(world, slot);
   }
+  // Its pieces and vertices to their free lists.
   S2Body *body = &world->bodies.at[slot];
   for (int32_t p = body->first_shape; p != S2_NONE;) {
     S2Piece *piece = &world->pieces.at[p];
@@ -330,6 +348,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
     world->kept.free_piece = p;
     p = next;
   }
+  // Zeroed but for the link of the free list: what was there shall be in no image.
   s2_line_remove(world->order, s2_world_body_place(world, slot));
   memset(body, 0, sizeof *body);
   body->first_shape = world->kept.free_body;
@@ -390,6 +409,7 @@ S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbid
   if (slot_a == slot_b) {
     return s2_error(S2_INVALID, "no_contact: two different bodies expected");
   }
+  // The user's word is there once at most; what joints exclude stays.
   s2_world_include(world, slot_a, slot_b, true);
   if (forbidden) {
     s2_world_exclude(world, slot_a, slot_b, true);

@@ -41,6 +41,7 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
   int32_t slot;
   S2_TRY(s2_body_slot(world, id, &slot));
   const S2Body *body = &world->bodies.at[slot];
+  // The state by its place, materials by their offset, bounds from the lock that drives the body.
   if (field < S2_BODY_OMEGA) {
     *value = world->q.at[3 * slot + (int)field - S2_BODY_ANGLE];
   } else if (field < S2_BODY_STATE_COUNT) {
@@ -60,6 +61,7 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
 }
 
 void s2_body_drop_warm_start(S2World *world, int32_t slot) {
+  // Impulses of a body that was put elsewhere would be a bad start, and another future.
   for (int i = 0; i < world->touches.count; i++) {
     S2Touch *touch = &world->touches.at[i];
     if (touch->body_a == slot || touch->body_b == slot) {
@@ -70,28 +72,30 @@ void s2_body_drop_warm_start(S2World *world, int32_t slot) {
   }
 }
 
-static void moved(S2World *world, int32_t slot) {
+static void body_moved(S2World *world, int32_t slot) {
   s2_body_drop_warm_start(world, slot);
   world->boxes_stale = true;
   world->kept.fresh = true;
 }
 
-static S2Status set_type(S2World *world, int32_t slot, S2BodyType type) {
+static S2Status body_set_type(S2World *world, int32_t slot, S2BodyType type) {
   S2Body *body = &world->bodies.at[slot];
+  // Forces cannot move what has no mass.
   if (type == S2_DYNAMIC && (!(body->mass > 0) || !(body->inertia > 0))) {
     return s2_error(S2_INVALID, "type: a body without area or mass cannot be dynamic");
   }
+  // Bounds belong to kinematic bodies alone.
   if (body->drive != S2_NONE && type != S2_KINEMATIC) {
     s2_joint_destroy_slot(world, body->drive);
   }
   body->type = type;
   s2_world_revised(world);
-  moved(world, slot);
+  body_moved(world, slot);
   return s2_ok();
 }
 
 // What a body that yields is given by hand its drive goes on from.
-static void lead(S2World *world, int32_t slot, int component, bool place) {
+static void drive_lead(S2World *world, int32_t slot, int component, bool place) {
   int32_t drive = world->bodies.at[slot].drive;
   if (drive != S2_NONE) {
     S2Joint *joint = &world->joints.at[drive];
@@ -100,7 +104,7 @@ static void lead(S2World *world, int32_t slot, int component, bool place) {
   }
 }
 
-static S2Status set_bound(S2World *world, int32_t slot, S2BodyField field, double value) {
+static S2Status body_set_bound(S2World *world, int32_t slot, S2BodyField field, double value) {
   const S2Body *body = &world->bodies.at[slot];
   if (body->type != S2_KINEMATIC) {
     return s2_error(S2_INVALID,
@@ -108,6 +112,7 @@ static S2Status set_bound(S2World *world, int32_t slot, S2BodyField field, doubl
                     "lock, which has one",
                     s2_body_field(field)->name);
   }
+  // Without a bound there is no lock, and none is needed.
   if (body->drive == S2_NONE && value == INFINITY) {
     return s2_ok();
   }
@@ -115,6 +120,7 @@ static S2Status set_bound(S2World *world, int32_t slot, S2BodyField field, doubl
     return s2_error(S2_INVALID, "%s: a body without area or mass cannot yield",
                     s2_body_field(field)->name);
   }
+  // The first bound makes the lock, the last one that is lifted destroys it.
   if (body->drive == S2_NONE) {
     s2_body_add_drive(world, slot, INFINITY, INFINITY);
   }
@@ -133,15 +139,16 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   S2_TRY(s2_body_slot(world, id, &slot));
   S2_TRY(s2_field_check(s2_body_field(field), value));
   S2Body *body = &world->bodies.at[slot];
+  // The state: a body that is put elsewhere starts afresh, one that has another velocity does not.
   if (field < S2_BODY_OMEGA) {
     world->q.at[3 * slot + (int)field - S2_BODY_ANGLE] = value;
-    lead(world, slot, (int)field - S2_BODY_ANGLE, true);
-    moved(world, slot);
+    drive_lead(world, slot, (int)field - S2_BODY_ANGLE, true);
+    body_moved(world, slot);
     return s2_ok();
   }
   if (field < S2_BODY_STATE_COUNT) {
     world->v.at[3 * slot + (int)field - S2_BODY_OMEGA] = value;
-    lead(world, slot, (int)field - S2_BODY_OMEGA, false);
+    drive_lead(world, slot, (int)field - S2_BODY_OMEGA, false);
     return s2_ok();
   }
   // what the rest of the world has to know of; materials are read anew by each step
@@ -149,9 +156,9 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   switch (field) {
   case S2_BODY_MAX_FORCE:
   case S2_BODY_MAX_TORQUE:
-    return set_bound(world, slot, field, value);
+    return body_set_bound(world, slot, field, value);
   case S2_BODY_TYPE:
-    return set_type(world, slot, (S2BodyType)value);
+    return body_set_type(world, slot, (S2BodyType)value);
   case S2_BODY_MASS:
   case S2_BODY_INERTIA:
     if (!s2_body_yields(body)) {
@@ -162,11 +169,12 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     }
     revises = true;
     break;
+  // A body that is off is in no box; what is on again gets one with the next refresh.
   case S2_BODY_ENABLED:
     if (body->enabled && value == 0) {
       s2_world_drop_boxes(world, slot);
     }
-    moved(world, slot);
+    body_moved(world, slot);
     revises = true;
     break;
   case S2_BODY_SENSOR:
@@ -176,6 +184,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   default:
     break;
   }
+  // What is left is a number of the body.
   S2Field of = body_stored(field);
   s2_field_set(&of, body, value);
   if (revises) {
@@ -202,14 +211,15 @@ S2Status s2_body_set_q(S2World *world, S2BodyId id, const double q[3]) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
+  // All three are checked before any is written.
   for (int k = 0; k < 3; k++) {
     S2_TRY(s2_field_check(s2_body_field(S2_BODY_ANGLE + (S2BodyField)k), q[k]));
   }
   memcpy(world->q.at + 3 * slot, q, 3 * sizeof(double));
   for (int k = 0; k < 3; k++) {
-    lead(world, slot, k, true);
+    drive_lead(world, slot, k, true);
   }
-  moved(world, slot);
+  body_moved(world, slot);
   return s2_ok();
 }
 
@@ -222,7 +232,7 @@ S2Status s2_body_set_v(S2World *world, S2BodyId id, const double v[3]) {
   }
   memcpy(world->v.at + 3 * slot, v, 3 * sizeof(double));
   for (int k = 0; k < 3; k++) {
-    lead(world, slot, k, false);
+    drive_lead(world, slot, k, false);
   }
   return s2_ok();
 }
@@ -263,6 +273,7 @@ static double torque_of(const S2World *world, int32_t slot, S2Vec2 force, const 
     return 0;
   }
   const double *q = world->q.at + 3 * slot;
+  // (p - x) x F about the centre of mass; without a point the force acts there.
   return s2_cross(s2_sub(*at, s2_vec2(q[1], q[2])), force);
 }
 
@@ -301,6 +312,7 @@ S2Status s2_body_apply_impulse(S2World *world, S2BodyId id, S2Vec2 impulse, cons
     S2_TRY(check_vector("at", *at));
   }
   const S2Body *body = &world->bodies.at[slot];
+  // Impulses act at once, and only on what yields.
   if (s2_body_yields(body)) {
     double *v = world->v.at + 3 * slot;
     v[0] += torque_of(world, slot, impulse, at) / body->inertia;
@@ -326,6 +338,7 @@ S2Status s2_body_set_motion(S2World *world, S2BodyId id, bool has_motion) {
     return s2_error(S2_INVALID, "motion: a kinematic body expected; a lock drives dynamic ones");
   }
   body->has_motion = has_motion;
+  // Its lock asks the program from now on, or no more.
   if (body->drive != S2_NONE) {
     world->joints.at[body->drive].driven = has_motion;
   }
@@ -354,6 +367,7 @@ S2Status s2_body_info(const S2World *world, S2BodyId id, S2BodyInfo *info) {
   int32_t slot;
   S2_TRY(s2_body_slot(world, id, &slot));
   const S2Body *body = &world->bodies.at[slot];
+  // What forces do not move shows as infinitely heavy.
   bool dynamic = s2_body_yields(body);
   *info = (S2BodyInfo){
       .type = body->type,

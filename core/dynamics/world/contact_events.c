@@ -1,6 +1,6 @@
-// What a step tells of bodies: two of them come near and part, meet and part. It is bodies,
-// whatever shapes of them it is: a disc that rolls over the segments of a chain, or a body of
-// several pieces on the floor, is one contact as long as any of it is near.
+// The events that a step makes of bodies: two of them come near and part, meet and part. It is
+// bodies, whatever shapes of them it is: a disc that rolls over the segments of a chain, or a body
+// of several pieces on the floor, is one contact as long as any of it is near.
 #include "dynamics/step/step.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static Found found_of(int32_t body_a, int32_t body_b) {
                  .touch = S2_NONE};
 }
 
-static int nearest(const S2Touch *touch) {
+static int touch_nearest(const S2Touch *touch) {
   return touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
 }
 
@@ -34,9 +34,11 @@ static void look_at_gap(const S2Step *step, const S2Touch *touch, Found *found) 
   if (touch->count == 0 || !touch->allowed || !touch->enabled) {
     return;
   }
-  double gap = touch->points[nearest(touch)].at.gap;
+  // Sensors notice what overlaps, contacts what is within the margin.
+  double gap = touch->points[touch_nearest(touch)].at.gap;
   found->sensor = touch->sensor;
   found->near |= gap <= (touch->sensor ? 0 : world->kept.def.contact_margin);
+  // As good as touching: within a part of the smaller body's size.
   if (!touch->sensor && !found->touching) {
     double a = world->bodies.at[touch->body_a].reach, b = world->bodies.at[touch->body_b].reach;
     found->touching = gap <= S2_TOUCH_SLOP * fmin(a, b);
@@ -44,9 +46,11 @@ static void look_at_gap(const S2Step *step, const S2Touch *touch, Found *found) 
 }
 
 static int list_found(const S2Step *step, Found *found) {
+  // Touches and what acted are sorted alike, by shapes: one walk over both.
   const S2ActedList *acted = &step->world->acted;
   int count = 0, a = 0;
   for (int i = 0; i <= step->touch_count; i++) {
+    // What acted on pairs that the search has no more comes before the next touch.
     const S2Touch *touch = i < step->touch_count ? &step->touches[i] : NULL;
     for (; a < acted->count && (touch == NULL || s2_acted_compare(&acted->at[a], touch) < 0); a++) {
       found[count] = found_of(acted->at[a].body_a, acted->at[a].body_b);
@@ -57,6 +61,7 @@ static int list_found(const S2Step *step, Found *found) {
     if (touch == NULL) {
       break;
     }
+    // The touch with what acted on its pair, listed if it is near or something acted.
     Found *pair = &found[count];
     *pair = found_of(touch->body_a, touch->body_b);
     pair->touch = i;
@@ -72,7 +77,7 @@ static int list_found(const S2Step *step, Found *found) {
   return count;
 }
 
-static int compare(const Found *a, const Found *b) {
+static int found_compare(const Found *a, const Found *b) {
   if (a->lo != b->lo) {
     return a->lo < b->lo ? -1 : 1;
   }
@@ -83,22 +88,25 @@ static int compare(const Found *a, const Found *b) {
 }
 
 static int compare_couple(const S2Couple *couple, const Found *found) {
-  return compare(&(Found){.lo = couple->lo, .hi = couple->hi, .sensor = couple->sensor}, found);
+  return found_compare(&(Found){.lo = couple->lo, .hi = couple->hi, .sensor = couple->sensor},
+                       found);
 }
 
 // Merge sort: most often they are in order.
-static Found *sorted(const S2Step *step, Found *list, int count) {
+static Found *found_sorted(const S2Step *step, Found *list, int count) {
+  // Sorted already, as it is in most steps: nothing to do.
   bool in_order = true;
   for (int i = 1; i < count && in_order; i++) {
-    in_order = compare(&list[i - 1], &list[i]) <= 0;
+    in_order = found_compare(&list[i - 1], &list[i]) <= 0;
   }
   Found *to = in_order ? NULL : S2_TAKE(step->arena, Found, count);
+  // Runs of doubled length, stable, between two buffers.
   for (int run = 1; run < count && !in_order; run *= 2) {
     for (int start = 0; start < count; start += 2 * run) {
       int middle = start + run < count ? start + run : count;
       int end = middle + run < count ? middle + run : count;
       for (int i = start, k = middle, at = start; at < end; at++) {
-        bool first = k == end || (i < middle && compare(&list[i], &list[k]) <= 0);
+        bool first = k == end || (i < middle && found_compare(&list[i], &list[k]) <= 0);
         to[at] = list[first ? i++ : k++];
       }
     }
@@ -126,6 +134,7 @@ static bool is_first(const S2Couple *couple, int32_t body) {
 
 static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pairs,
                          S2Event *event) {
+  // The sum over all pairs of the two bodies; the sign makes it the impulse on event->a.
   for (int i = 0; i < pairs.count; i++) {
     for (int k = 0; k < pairs.at[i].count; k++) {
       const S2Acted *acted = &world->acted.at[pairs.at[i].acted + k];
@@ -139,10 +148,11 @@ static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pai
 
 // Where they are nearest at the end of the step; false: the search has none of their pairs.
 static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs, S2Event *event) {
+  // The point with the least gap over all their pairs.
   double least = INFINITY;
   for (int i = 0; i < pairs.count; i++) {
     const S2Touch *touch = pairs.at[i].touch == S2_NONE ? NULL : &step->touches[pairs.at[i].touch];
-    int k = touch == NULL ? 0 : nearest(touch);
+    int k = touch == NULL ? 0 : touch_nearest(touch);
     if (touch != NULL && touch->count > 0 && touch->points[k].at.gap < least) {
       const S2ManifoldPoint *at = &touch->points[k].at;
       const double *qa = step->q1 + 3 * touch->body_a;
@@ -157,6 +167,7 @@ static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs,
 
 // Where the largest impulse acted, and the speed of what met fastest; false: none acted.
 static bool add_largest(const S2World *world, const S2Couple *couple, Pairs pairs, S2Event *event) {
+  // The point where most acted; the speed is that of the fastest, which need not be the same.
   double largest = -INFINITY, fastest = 0;
   for (int i = 0; i < pairs.count; i++) {
     for (int k = 0; k < pairs.at[i].count; k++) {
@@ -175,7 +186,7 @@ static bool add_largest(const S2World *world, const S2Couple *couple, Pairs pair
   return isfinite(largest);
 }
 
-static void tell_near(const S2Step *step, const S2Couple *couple, Pairs pairs) {
+static void event_near(const S2Step *step, const S2Couple *couple, Pairs pairs) {
   S2Event *event =
       couple_event(step->world, couple->sensor ? S2_SENSOR_BEGIN : S2_CONTACT_BEGIN, couple);
   if (!add_nearest(step, couple, pairs, event)) {
@@ -184,7 +195,7 @@ static void tell_near(const S2Step *step, const S2Couple *couple, Pairs pairs) {
   add_impulses(step->world, couple, pairs, event);
 }
 
-static void tell_touch(const S2Step *step, const S2Couple *couple, Pairs pairs) {
+static void event_touch(const S2Step *step, const S2Couple *couple, Pairs pairs) {
   S2Event *event = couple_event(step->world, S2_TOUCH_BEGIN, couple);
   if (!add_largest(step->world, couple, pairs, event)) { // no gap, and nothing presses
     (void)add_nearest(step, couple, pairs, event);
@@ -203,27 +214,30 @@ static void begin_couple(const S2Step *step, const Found *found, S2Couple *coupl
   couple->serial_lo = bodies[found->lo].serial;
   couple->serial_hi = bodies[found->hi].serial;
   couple->sensor = found->sensor;
+  // Which of the two is `a`: as the first pair says, of sensors the sensor.
   int32_t a = found->touch != S2_NONE ? step->touches[found->touch].body_a
                                       : step->world->acted.at[found->acted].body_a;
   couple->flipped = found->sensor ? !bodies[found->lo].sensor : a != found->lo;
 }
 
-// Of a whole step that is over: between its parts touches neither begin nor end.
-static void follow_touch(const S2Step *step, S2Couple *couple, Pairs pairs) {
+// Of a whole step that is over: between its substeps touches neither begin nor end.
+static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pairs) {
   bool touching = false;
   for (int i = 0; i < pairs.count; i++) {
     touching |= pairs.at[i].touching;
   }
+  // The end carries all that acted since the touch began; the next one starts from zero.
   if (!touching && couple->touching) {
     S2Event *event = couple_event(step->world, S2_TOUCH_END, couple);
     event->impulse = couple->impulse;
     event->normal_impulse = couple->normal_impulse;
   }
   if (touching && !couple->touching) {
-    tell_touch(step, couple, pairs);
+    event_touch(step, couple, pairs);
     couple->impulse = s2_vec2(0, 0);
     couple->normal_impulse = 0;
   }
+  // Adds up what acts while they touch.
   if (touching) {
     S2Event all = {.impulse = couple->impulse, .normal_impulse = couple->normal_impulse};
     add_impulses(step->world, couple, pairs, &all);
@@ -233,14 +247,15 @@ static void follow_touch(const S2Step *step, S2Couple *couple, Pairs pairs) {
   couple->touching = touching;
 }
 
-// Is there still something to be told of them?
-static bool follow(const S2Step *step, S2Couple *couple, Pairs pairs, bool over) {
+// Is there still an event to come of them?
+static bool couple_follow(const S2Step *step, S2Couple *couple, Pairs pairs, bool over) {
   bool near = pairs.count > 0;
+  // In the order of time: near, touch begins or ends, far.
   if (near && !couple->near) {
-    tell_near(step, couple, pairs);
+    event_near(step, couple, pairs);
   }
   if (over) {
-    follow_touch(step, couple, pairs);
+    couple_follow_touch(step, couple, pairs);
   }
   if (!near && couple->near) {
     couple_event(step->world, couple->sensor ? S2_SENSOR_END : S2_CONTACT_END, couple);
@@ -249,14 +264,14 @@ static bool follow(const S2Step *step, S2Couple *couple, Pairs pairs, bool over)
   return near || couple->touching;
 }
 
-static bool alive(const S2World *world, const S2Couple *couple) {
+static bool couple_alive(const S2World *world, const S2Couple *couple) {
   return world->bodies.at[couple->lo].serial == couple->serial_lo &&
          world->bodies.at[couple->hi].serial == couple->serial_hi;
 }
 
 static Pairs pairs_at(const Found *found, int count) {
   Pairs pairs = {found, 1};
-  while (pairs.count < count && compare(found, &found[pairs.count]) == 0) {
+  while (pairs.count < count && found_compare(found, &found[pairs.count]) == 0) {
     pairs.count += 1;
   }
   return pairs;
@@ -268,23 +283,26 @@ void s2_step_contact_events(S2Step *step, bool last) {
   if (olds == 0 && most == 0) {
     return;
   }
+  // Pairs sorted by bodies, and the couples of before, which are sorted alike.
   Found *found = S2_TAKE(step->arena, Found, most + 1);
   int count = list_found(step, found);
-  found = sorted(step, found, count);
+  found = found_sorted(step, found, count);
   S2Couple *old = S2_TAKE(step->arena, S2Couple, olds);
   if (olds > 0) {
     memcpy(old, world->couples.at, sizeof(S2Couple) * (size_t)olds);
   }
   s2_array_reserve(world->couples, olds + count);
   world->couples.count = 0;
+  // A merge: couples of before (which <= 0), pairs that are near now (which >= 0), or both.
   for (int o = 0, f = 0; o < olds || f < count;) {
     int which = o == olds ? 1 : f == count ? -1 : compare_couple(&old[o], &found[f]);
     S2Couple *couple = &world->couples.at[world->couples.count];
     if (which <= 0) {
       memcpy(couple, &old[o++], sizeof *couple);
     }
-    if (which <= 0 && !alive(world, couple)) { // there may be others in the same slots
-      (void)follow(step, couple, (Pairs){NULL, 0}, true);
+    // A body is gone and its slot may hold another: ends this couple, the pairs are not its own.
+    if (which <= 0 && !couple_alive(world, couple)) { // there may be others in the same slots
+      (void)couple_follow(step, couple, (Pairs){NULL, 0}, true);
       continue;
     }
     Pairs pairs = which < 0 ? (Pairs){NULL, 0} : pairs_at(&found[f], count - f);
@@ -292,6 +310,7 @@ void s2_step_contact_events(S2Step *step, bool last) {
       begin_couple(step, &found[f], couple);
     }
     f += pairs.count;
-    world->couples.count += follow(step, couple, pairs, last);
+    // Written over the old list; kept while events of it are to come.
+    world->couples.count += couple_follow(step, couple, pairs, last);
   }
 }

@@ -24,10 +24,11 @@ void s2_world_warn(S2World *world, const char *format, ...) {
   s2_world_event(world, S2_SOLVER_WARNING)->message = world->warning;
 }
 
-// What acted is told when somebody asks: few do, and of most of it in every step.
-static void tell_impulses(S2World *world) {
+// What acted becomes events when somebody asks: few do, and of most of it in every step.
+static void list_impulses(S2World *world) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
+    // Pairs that only slide or rest without a push made no impulse.
     if (acted->normal_impulse > 0) {
       S2Event *event = s2_world_event(world, S2_CONTACT_IMPULSE);
       event->a = (S2BodyId){(uint32_t)acted->body_a + 1, acted->serial_a};
@@ -44,7 +45,7 @@ static void tell_impulses(S2World *world) {
 
 const S2Event *s2_world_events(S2World *world, int *count) {
   if (!world->impulses_told) {
-    tell_impulses(world);
+    list_impulses(world);
     world->impulses_told = true;
   }
   *count = world->events.count;

@@ -2,7 +2,7 @@
 #include "dynamics/world/world.h"
 
 // First entry not below (body, other).
-static int find(const S2World *world, int32_t body, int32_t other) {
+static int excluded_find(const S2World *world, int32_t body, int32_t other) {
   int first = 0, last = world->excluded.count;
   while (first < last) {
     int middle = first + (last - first) / 2;
@@ -16,24 +16,25 @@ static int find(const S2World *world, int32_t body, int32_t other) {
   return first;
 }
 
-static bool is(const S2World *world, int i, int32_t body, int32_t other) {
+static bool excluded_is(const S2World *world, int i, int32_t body, int32_t other) {
   return i < world->excluded.count && world->excluded.at[i].body == body &&
          world->excluded.at[i].other == other;
 }
 
 bool s2_world_excluded(const S2World *world, int32_t body_a, int32_t body_b) {
-  return world->excluded.count > 0 && is(world, find(world, body_a, body_b), body_a, body_b);
+  return world->excluded.count > 0 &&
+         excluded_is(world, excluded_find(world, body_a, body_b), body_a, body_b);
 }
 
-static void insert(S2World *world, int32_t body, int32_t other, bool by_user) {
-  int i = find(world, body, other);
+static void excluded_insert(S2World *world, int32_t body, int32_t other, bool by_user) {
+  int i = excluded_find(world, body, other);
   s2_line_insert(world->excluded, i);
   world->excluded.at[i] = (S2SlotPair){body, other, by_user};
 }
 
 // One entry a reason: two joints between the same bodies leave two.
-static void erase(S2World *world, int32_t body, int32_t other, bool by_user) {
-  for (int i = find(world, body, other); is(world, i, body, other); i++) {
+static void excluded_erase(S2World *world, int32_t body, int32_t other, bool by_user) {
+  for (int i = excluded_find(world, body, other); excluded_is(world, i, body, other); i++) {
     if (world->excluded.at[i].by_user == by_user) {
       s2_line_remove(world->excluded, i);
       return;
@@ -42,18 +43,19 @@ static void erase(S2World *world, int32_t body, int32_t other, bool by_user) {
 }
 
 void s2_world_exclude(S2World *world, int32_t body_a, int32_t body_b, bool by_user) {
-  insert(world, body_a, body_b, by_user);
-  insert(world, body_b, body_a, by_user);
+  excluded_insert(world, body_a, body_b, by_user);
+  excluded_insert(world, body_b, body_a, by_user);
 }
 
 void s2_world_include(S2World *world, int32_t body_a, int32_t body_b, bool by_user) {
-  erase(world, body_a, body_b, by_user);
-  erase(world, body_b, body_a, by_user);
+  excluded_erase(world, body_a, body_b, by_user);
+  excluded_erase(world, body_b, body_a, by_user);
 }
 
 void s2_world_include_all(S2World *world, int32_t body) {
-  for (int i = find(world, body, 0);
-       i < world->excluded.count && world->excluded.at[i].body == body; i = find(world, body, 0)) {
+  for (int i = excluded_find(world, body, 0);
+       i < world->excluded.count && world->excluded.at[i].body == body;
+       i = excluded_find(world, body, 0)) {
     S2SlotPair pair = world->excluded.at[i];
     s2_world_include(world, body, pair.other, pair.by_user);
   }

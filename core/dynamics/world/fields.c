@@ -46,6 +46,7 @@ void *s2_field_in(const S2Field *field, void *definition) {
 }
 
 double s2_field_get(const S2Field *field, const void *definition) {
+  // The type of the member follows from the domain.
   const void *at = (const unsigned char *)definition + field->offset;
   switch (field->domain) {
   case S2_FIELD_COUNT:
@@ -92,12 +93,14 @@ static int field_choices(const S2Field *field) {
 S2Status s2_field_check(const S2Field *field, double value) {
   const char *name = field->name;
   S2FieldDomain domain = field->domain;
+  // Infinity means no bound.
   if (domain == S2_FIELD_BOUND && value == INFINITY) {
     return s2_ok();
   }
   if (!isfinite(value)) {
     return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
   }
+  // Each domain with its range, whose message says what is expected.
   if (domain == S2_FIELD_POSITIVE && value <= 0) {
     return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
   }
@@ -111,6 +114,7 @@ S2Status s2_field_check(const S2Field *field, double value) {
   if (domain == S2_FIELD_COUNT && value < 1) {
     return s2_error(S2_INVALID, "%s: 1 or more expected, got %g", name, value);
   }
+  // Whole numbers of 32 bits.
   if ((domain == S2_FIELD_BITS || domain == S2_FIELD_COLOR) &&
       (value < 0 || value > (double)UINT32_MAX || value != floor(value))) {
     return s2_error(S2_INVALID, "%s: an integer from 0 to 2^32 - 1 expected, got %g", name, value);
@@ -118,6 +122,7 @@ S2Status s2_field_check(const S2Field *field, double value) {
   if (domain == S2_FIELD_FLAG && value != 0 && value != 1) {
     return s2_error(S2_INVALID, "%s: 0 or 1 expected, got %g", name, value);
   }
+  // The number of a name.
   if (domain == S2_FIELD_CHOICE &&
       (value < 0 || value >= field_choices(field) || value != floor(value))) {
     return s2_error(S2_INVALID, "%s: unknown, %g", name, value);
@@ -136,6 +141,7 @@ S2Status s2_fields_check(const S2Field *fields, const void *definition) {
       }
       continue;
     }
+    // NAN stands for a number that was left out, where that is allowed.
     double value = s2_field_get(field, definition);
     if (!isnan(value) || !isnan(field->absent)) {
       S2_TRY(s2_field_check(field, value));

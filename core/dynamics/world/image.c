@@ -14,7 +14,8 @@ typedef struct ImageHeader {
   uint64_t broadphase;
 } ImageHeader;
 
-static ImageHeader header_of(const S2World *world) {
+static ImageHeader image_header(const S2World *world) {
+  // Zeroed, since its padding goes into the image.
   ImageHeader header;
   memset(&header, 0, sizeof header);
   header.magic = IMAGE_MAGIC;
@@ -31,6 +32,7 @@ static ImageHeader header_of(const S2World *world) {
   header.couples = world->couples.count;
   header.excluded = world->excluded.count;
   header.broadphase = s2_broadphase_image_size(world->broadphase);
+  // All arrays one after the other, in the order in which they are written.
   header.size = sizeof(ImageHeader) + sizeof(S2Kept) +
                 (size_t)header.slots * (9 * sizeof(double) + sizeof(S2Body)) +
                 (size_t)header.order * sizeof(int32_t) + (size_t)header.pieces * sizeof(S2Piece) +
@@ -44,35 +46,35 @@ static ImageHeader header_of(const S2World *world) {
 }
 
 size_t s2_world_image_size(const S2World *world) {
-  return header_of(world).size;
+  return image_header(world).size;
 }
 
-static unsigned char *put(unsigned char *to, const void *from, size_t bytes) {
+static unsigned char *image_put(unsigned char *to, const void *from, size_t bytes) {
   if (bytes > 0) {
     memcpy(to, from, bytes);
   }
   return to + bytes;
 }
 
-static const unsigned char *get(const unsigned char *from, void *to, size_t bytes) {
+static const unsigned char *image_get(const unsigned char *from, void *to, size_t bytes) {
   if (bytes > 0) {
     memcpy(to, from, bytes);
   }
   return from + bytes;
 }
 
-#define PUT(to, array) put((to), (array).at, sizeof *(array).at *(size_t)(array).count)
+#define PUT(to, array) image_put((to), (array).at, sizeof *(array).at *(size_t)(array).count)
 #define GET_LINE(from, line, n)                                                                    \
   (s2_line_reserve((line), (n)), (line).count = (n),                                               \
-   get((from), (line).at, sizeof *(line).at * (size_t)(n)))
+   image_get((from), (line).at, sizeof *(line).at * (size_t)(n)))
 #define GET(from, array, n)                                                                        \
   (s2_array_reserve((array), (n)), (array).count = (n),                                            \
-   get((from), (array).at, sizeof *(array).at * (size_t)(n)))
+   image_get((from), (array).at, sizeof *(array).at * (size_t)(n)))
 
 void s2_world_image_write(const S2World *world, void *image) {
-  ImageHeader header = header_of(world);
-  unsigned char *to = put(image, &header, sizeof header);
-  to = put(to, &world->kept, sizeof world->kept);
+  ImageHeader header = image_header(world);
+  unsigned char *to = image_put(image, &header, sizeof header);
+  to = image_put(to, &world->kept, sizeof world->kept);
   to = PUT(to, world->q);
   to = PUT(to, world->v);
   to = PUT(to, world->f);
@@ -94,14 +96,16 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   S2_TRY(s2_world_idle(world));
   ImageHeader header;
   if (size < sizeof header) {
+    // Not ours, or written by another layout: refused before anything is changed.
     return s2_error(S2_INVALID, "not a snapshot of a world (%zu bytes)", size);
   }
   memcpy(&header, image, sizeof header);
   if (header.magic != IMAGE_MAGIC || header.size != size) {
     return s2_error(S2_INVALID, "not a snapshot of a world of this version of sim2d");
   }
+  // In the order of s2_world_image_write().
   const unsigned char *from = (const unsigned char *)image + sizeof header;
-  from = get(from, &world->kept, sizeof world->kept);
+  from = image_get(from, &world->kept, sizeof world->kept);
   from = GET(from, world->q, 3 * header.slots);
   from = GET(from, world->v, 3 * header.slots);
   from = GET(from, world->f, 3 * header.slots);
@@ -117,9 +121,11 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   from = GET(from, world->couples, header.couples);
   from = GET_LINE(from, world->excluded, header.excluded);
   s2_broadphase_image_read(world->broadphase, from, header.broadphase);
+  // Serials never come again, not even those given after the snapshot.
   if (header.next_serial > world->next_serial) {
     world->next_serial = header.next_serial;
   }
+  // What is derived from the arrays is made anew.
   world->boxes_stale = true;
   world->contacts_stale = true;
   world->impulses_told = true; // of another step
@@ -134,6 +140,7 @@ S2Status s2_world_clone(const S2World *world, S2World **clone) {
   s2_world_image_write(world, image);
   S2Status status = s2_world_image_read(*clone, image, size);
   s2_memory_free(image);
+  // A clone gives no serial that the original has used.
   (*clone)->next_serial = world->next_serial;
   return status;
 }
@@ -141,6 +148,7 @@ S2Status s2_world_clone(const S2World *world, S2World **clone) {
 // ---- State ------------------------------------------------------------------------------------
 
 int s2_world_state_size(const S2World *world) {
+  // Angle, x, y and their speeds of each body that forces move.
   int size = 0;
   for (int i = 0; i < world->order.count; i++) {
     size += s2_body_yields(&world->bodies.at[world->order.at[i]]) ? 6 : 0;
@@ -160,6 +168,7 @@ void s2_world_state(const S2World *world, double *state) {
 }
 
 S2Status s2_world_set_state(S2World *world, const double *state, int count) {
+  // The whole vector is checked before any of it is written.
   S2_TRY(s2_world_idle(world));
   int size = s2_world_state_size(world);
   if (count != size) {
@@ -171,6 +180,7 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
       return s2_error(S2_INVALID, "state[%d]: finite number expected, got %g", i + 1, state[i]);
     }
   }
+  // In the order of creation, as s2_world_state() gives them.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (s2_body_yields(&world->bodies.at[slot])) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 static S2Problem *copy_problem(const S2Problem *from) {
+  // One block, which the caller gives back by one free(): aligned numbers behind the head.
   size_t nodes = (size_t)from->nodes, rows = (size_t)from->rows;
   size_t head = (sizeof(S2Problem) + 15) & ~(size_t)15;
   unsigned char *memory = malloc(head + 6 * nodes * sizeof(double) + rows * sizeof(S2Row));
@@ -23,7 +24,7 @@ static S2Problem *copy_problem(const S2Problem *from) {
 }
 
 // All islands as one: every body that moves is a node, in creation order.
-static S2Island everything(S2Step *step) {
+static S2Island all_islands(S2Step *step) {
   S2World *world = step->world;
   S2Island all = {
       .node = S2_TAKE(step->arena, int32_t, world->bodies.count),
@@ -33,12 +34,14 @@ static S2Island everything(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
+    // Nodes in creation order; bodies that move as given, or not at all, are ground.
     step->node_of[slot] = s2_body_moves(body) ? all.nodes : S2_GROUND;
     if (s2_body_moves(body)) {
       all.node[all.nodes++] = slot;
       all.length = fmax(all.length, body->reach);
     }
   }
+  // Contacts that push, and of which at least one body is a node.
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     if (s2_touch_solid(touch) &&
@@ -59,6 +62,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   *problem = NULL;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_world_check_blend(world));
+  // A step up to its problem: forces, free motion, contacts; nothing is committed.
   S2Step step = s2_step_begin(world, 0, world->kept.def.substeps);
   world->stepping = true;
   s2_motions_begin(world);
@@ -66,17 +70,20 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   bool going =
       s2_step_forces(&step) && s2_step_free_motion(&step, step.dt) && s2_step_touches(&step);
   world->stepping = false;
+  // A callback stopped it, or a function gave what is not finite.
   if (!going) {
     S2Status refused = s2_constraints_end(world);
     s2_motions_end(world);
     return refused.code != S2_OK ? refused : s2_error(S2_ABORTED, "stopped by a callback");
   }
+  // Whether a joint is stiff is a matter of its island; the problem itself is of all at once.
   s2_step_islands(&step);
   s2_step_find_stiff(&step);
   for (int i = 0; i < world->bodies.count; i++) {
     step.node_of[i] = S2_GROUND;
   }
-  S2Island all = everything(&step);
+  S2Island all = all_islands(&step);
+  // The rows are those that this world's way of stepping would begin with.
   bool ahead = s2_world_way(&world->kept.def) == S2_SPECULATIVE ||
                (world->kept.def.stepping == S2_AUTO && s2_island_looks_ahead(&step, &all));
   bool event = s2_world_way(&world->kept.def) == S2_EVENT;
@@ -90,10 +97,12 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
                                  : (S2Choice){.use = near || s2_touch_soft(&step.touches[i])};
     }
   }
+  // Constraints are asked during assembly.
   s2_constraints_begin(world);
   S2Assembly assembly = s2_assemble(&step, &all, choices, S2_SOLVE_MOTION);
   s2_motions_end(world);
   S2_TRY(s2_constraints_end(world));
+  // What the caller sees: a copy, and which body each node is; helpers of wide gears are no body.
   *problem = copy_problem(&assembly.problem);
   for (int i = 0; i < all.nodes && i < capacity; i++) {
     nodes[i] = s2_body_id(world, all.node[i]);
@@ -113,6 +122,7 @@ S2Status s2_world_dump_problems(S2World *world, const char *directory) {
   if (directory == NULL) {
     return s2_ok();
   }
+  // Refused now rather than in the first step that would write.
   struct stat info;
   if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode)) {
     return s2_error(S2_IO, "cannot write problems to '%s': not a directory", directory);

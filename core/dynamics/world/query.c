@@ -10,7 +10,7 @@ typedef struct RayQuery {
   S2RayResult best;
 } RayQuery;
 
-static bool visible(const S2World *world, int32_t piece) {
+static bool piece_visible(const S2World *world, int32_t piece) {
   const S2Body *body = &world->bodies.at[world->pieces.at[piece].body];
   return body->enabled && !body->sensor;
 }
@@ -18,9 +18,10 @@ static bool visible(const S2World *world, int32_t piece) {
 static bool visit_ray(void *user, int32_t proxy) {
   RayQuery *query = user;
   const S2World *world = query->world;
-  if (!visible(world, proxy)) {
+  if (!piece_visible(world, proxy)) {
     return true;
   }
+  // The nearest hit so far; of equal ones the one found first, in the order of pieces.
   const S2Piece *piece = &world->pieces.at[proxy];
   S2Shape shape = s2_piece_shape(world, piece);
   S2RayHit hit =
@@ -36,6 +37,7 @@ S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to) {
   RayQuery query = {.world = world, .from = from, .to = to};
   s2_world_refresh_boxes(world);
   S2ArenaMark mark = s2_arena_mark(&world->arena);
+  // Only what the ray's box overlaps.
   S2Box box = {{fmin(from.x, to.x), fmin(from.y, to.y)}, {fmax(from.x, to.x), fmax(from.y, to.y)}};
   s2_broadphase_query(world->broadphase, box, &world->arena, visit_ray, &query);
   s2_arena_rewind(&world->arena, mark);
@@ -53,7 +55,8 @@ typedef struct BodyQuery {
 static bool visit_body(void *user, int32_t proxy) {
   BodyQuery *query = user;
   const S2World *world = query->world;
-  if (visible(world, proxy)) {
+  // The box of a piece may overlap where the piece itself does not have the point.
+  if (piece_visible(world, proxy)) {
     const S2Piece *piece = &world->pieces.at[proxy];
     S2Shape shape = s2_piece_shape(world, piece);
     S2Pose pose = s2_slot_pose(world->q.at, piece->body);
@@ -70,6 +73,7 @@ static int query_bodies(S2World *world, BodyQuery *query, S2BodyId *bodies, int 
   query->world = world;
   query->found = S2_TAKE_ZEROED(&world->arena, bool, world->bodies.count);
   s2_broadphase_query(world->broadphase, query->box, &world->arena, visit_body, query);
+  // In creation order; all are counted, those there is room for are given.
   int count = 0;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -101,12 +105,14 @@ S2Status s2_world_closest(S2World *world, S2BodyId a, S2BodyId b, S2ClosestBodie
   if (slot_a == slot_b) {
     return s2_error(S2_INVALID, "closest: two different bodies expected");
   }
+  // A distance is between shapes.
   if (world->bodies.at[slot_a].first_shape == S2_NONE ||
       world->bodies.at[slot_b].first_shape == S2_NONE) {
     return s2_error(S2_INVALID, "closest: a body without shapes has no distance");
   }
   *closest = (S2ClosestBodies){.distance = INFINITY};
   S2Pose pose_a = s2_slot_pose(world->q.at, slot_a), pose_b = s2_slot_pose(world->q.at, slot_b);
+  // The nearest of all pairs of pieces.
   int32_t p = world->bodies.at[slot_a].first_shape;
   for (; p != S2_NONE; p = world->pieces.at[p].next) {
     S2Shape shape_a = s2_piece_shape(world, &world->pieces.at[p]);

@@ -10,6 +10,7 @@ static bool touch_alive(const S2World *world, const S2Touch *touch) {
 
 // Of compliant contacts as the last step left them, J.
 static double compressed_energy(const S2World *world) {
+  // 1/2 depth^2/C of each point that is compressed.
   double energy = 0;
   for (int i = 0; i < world->touches.count; i++) {
     const S2Touch *touch = &world->touches.at[i];
@@ -25,6 +26,7 @@ static double compressed_energy(const S2World *world) {
 S2Energy s2_world_energy(const S2World *world) {
   S2Energy energy = {0};
   S2Vec2 gravity = world->kept.def.gravity;
+  // 1/2 v' M v, and -m g.x for what gravity acts on.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
@@ -36,6 +38,7 @@ S2Energy s2_world_energy(const S2World *world) {
       energy.potential -= body->mass * scale * (gravity.x * q[1] + gravity.y * q[2]);
     }
   }
+  // What elastic joints store.
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (s2_joint_active(world, joint)) {
@@ -60,6 +63,7 @@ void s2_world_momentum(const S2World *world, double momentum[3]) {
     const S2Body *body = &world->bodies.at[slot];
     const double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
     if (s2_body_moves(body)) {
+      // About the origin: J w + m x cross v.
       momentum[0] += body->inertia * v[0] + body->mass * (q[1] * v[2] - q[2] * v[1]);
       momentum[1] += body->mass * v[1];
       momentum[2] += body->mass * v[2];
@@ -68,6 +72,7 @@ void s2_world_momentum(const S2World *world, double momentum[3]) {
 }
 
 static void list_acted(S2World *world, const S2Acted *acted) {
+  // Bodies of the last step may be gone, their slots taken by others.
   if (world->bodies.at[acted->body_a].serial == acted->serial_a &&
       world->bodies.at[acted->body_b].serial == acted->serial_b) {
     *s2_array_append(world->contacts) = (S2Contact){
@@ -94,6 +99,7 @@ static void list_touch(S2World *world, const S2Touch *touch, const S2Acted *acte
   const double *qa = world->q.at + 3 * touch->body_a;
   for (int k = 0; k < touch->count; k++) {
     const S2ManifoldPoint *at = &touch->points[k].at;
+    // By feature: what acted at this point, else (near, but idle) the point alone.
     int i = 0;
     while (i < count && acted[i].feature != at->id) {
       i += 1;
@@ -122,9 +128,11 @@ static void list_contacts(S2World *world) {
   world->contacts.count = 0;
   for (int i = 0; i <= world->touches.count; i++) {
     const S2Touch *touch = i < world->touches.count ? &world->touches.at[i] : NULL;
+    // What acted on pairs that are touches no more.
     for (; a < acted->count && (touch == NULL || s2_acted_compare(&acted->at[a], touch) < 0); a++) {
       list_acted(world, &acted->at[a]);
     }
+    // The touch, with what acted on its pair.
     int first = a;
     while (touch != NULL && a < acted->count && s2_acted_compare(&acted->at[a], touch) == 0) {
       a += 1;
@@ -132,6 +140,7 @@ static void list_contacts(S2World *world) {
     if (touch != NULL) {
       list_touch(world, touch, acted->at + first, a - first);
     }
+    // What acted at points that the pair has no more.
     for (int k = first; k < a; k++) {
       if (acted->at[k].gone) {
         list_acted(world, &acted->at[k]);
@@ -148,6 +157,7 @@ S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double imp
     const S2Acted *acted = &world->acted.at[i];
     bool is_a = acted->body_a == slot && acted->serial_a == body.serial;
     bool is_b = acted->body_b == slot && acted->serial_b == body.serial;
+    // b gets the opposite of the impulse on a, but a torque of its own.
     if (is_a || is_b) {
       S2Vec2 on_a = s2_acted_impulse(acted);
       impulse[0] += is_a ? acted->angular_a : acted->angular_b;

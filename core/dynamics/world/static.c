@@ -11,7 +11,7 @@ S2StaticOptions s2_static_options(void) {
 }
 
 // The largest speed, turning counted at the farthest point of the body, m/s.
-static double fastest(const S2World *world) {
+static double static_fastest(const S2World *world) {
   double speed = 0;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -32,7 +32,8 @@ typedef struct Held {
   uint64_t steps;
 } Held;
 
-static void hold(S2World *world, const Held *held, bool stop) {
+static void static_hold(S2World *world, const Held *held, bool stop) {
+  // Forces applied for one step go on acting, and time stands still.
   size_t bytes = sizeof(double) * (size_t)world->f.count;
   if (bytes > 0) {
     memcpy(world->f.at, held->f, bytes);
@@ -59,18 +60,21 @@ typedef struct Search {
 
 // What a first step from rest tells. At the end it is one of the world's length, so that impulses
 // are those of such a step. Are steps of another length from here on?
-static bool judge(S2World *world, Search *search, const S2StaticOptions *options,
-                  S2StaticResult *result) {
+static bool static_judge(S2World *world, Search *search, const S2StaticOptions *options,
+                         S2StaticResult *result) {
   double *dt = &world->kept.def.dt;
-  result->residual = fastest(world) / *dt;
+  // From rest the speeds after a step are the accelerations times its length.
+  result->residual = static_fastest(world) / *dt;
   bool rests = result->residual <= options->tolerance;
   result->solved = rests && *dt == search->dt;
+  // Progress is half of the best residual; without any for STALLED stops the steps are too long.
   search->stops += 1;
   if (result->residual < search->best / 2) {
     search->best = result->residual;
     search->stops = 0;
   }
   bool stalled = !rests && search->stops >= STALLED && search->halved < HALVINGS;
+  // Goes on, unless steps get shorter, or all rests but for a step of the world's length.
   if (!stalled && !(rests && *dt != search->dt)) {
     return false;
   }
@@ -81,17 +85,19 @@ static bool judge(S2World *world, Search *search, const S2StaticOptions *options
   return true;
 }
 
-static S2Status relax(S2World *world, const Held *held, const S2StaticOptions *options,
-                      S2StaticResult *result) {
+static S2Status static_relax(S2World *world, const Held *held, const S2StaticOptions *options,
+                             S2StaticResult *result) {
   Search search = {.dt = world->kept.def.dt, .best = INFINITY};
   double before = 0; // kinetic energy, J
   bool stop = true;
   S2Status status = s2_ok();
   while (result->steps < options->max_steps && !result->solved && status.code == S2_OK) {
-    hold(world, held, stop);
+    // Forces as at first, velocities as they are or zero; then the step.
+    static_hold(world, held, stop);
     status = s2_world_step(world);
     result->steps += 1;
-    bool anew = stop && status.code == S2_OK && judge(world, &search, options, result);
+    bool anew = stop && status.code == S2_OK && static_judge(world, &search, options, result);
+    // Kinetic energy falls: past an equilibrium of some mode, so everything is stopped there.
     double now = s2_world_energy(world).kinetic;
     stop = now < before || anew;
     before = stop ? 0 : now;
@@ -104,6 +110,7 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
                                S2StaticResult *result) {
   *result = (S2StaticResult){.residual = INFINITY};
   S2_TRY(s2_world_idle(world));
+  // What cannot come to rest is refused.
   if (!(options->tolerance > 0) || !isfinite(options->tolerance)) {
     return s2_error(S2_INVALID, "tolerance: an acceleration above 0 m/s^2 expected, got %g",
                     options->tolerance);
@@ -118,6 +125,7 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
       return s2_error(S2_INVALID, "a lock moves its body as given: nothing is at rest there");
     }
   }
+  // What is held and the world as it was, which is read back on failure.
   size_t size = s2_world_image_size(world), bytes = sizeof(double) * (size_t)world->v.count;
   unsigned char *memory = s2_memory_take(size + 2 * bytes); // doubles first: they are aligned
   Held held = {
@@ -132,15 +140,17 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
     memcpy(held.f, world->f.at, bytes);
   }
   s2_world_image_write(world, image);
+  // Motions given by functions of time stand still.
   S2Callbacks callbacks = world->callbacks;
   world->callbacks.motion = NULL;
-  S2Status status = relax(world, &held, options, result);
+  S2Status status = static_relax(world, &held, options, result);
   world->callbacks = callbacks;
   if (status.code != S2_OK) {
     (void)s2_world_image_read(world, image, size);
     *result = (S2StaticResult){.residual = INFINITY, .steps = result->steps};
   } else {
-    hold(world, &held, true);
+    // At rest where they are, at the same time; what moves as given has its velocity again.
+    static_hold(world, &held, true);
     for (int i = 0; i < world->order.count; i++) {
       int32_t at = 3 * world->order.at[i];
       memset(world->f.at + at, 0, 3 * sizeof(double)); // they have acted

@@ -12,7 +12,8 @@ S2WorldDef s2_world_def(void) {
 }
 
 // What other options of the step do without implicit blending.
-static S2Status check_together(const S2WorldDef *def) {
+static S2Status world_check_together(const S2WorldDef *def) {
+  // Options of the step that know no blend.
   bool blends = def->alpha < 1 || def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
   const char *option = def->nonlinear                             ? "nonlinear"
                        : def->restitution_model == S2_REFLECTIONS ? "restitution_model reflections"
@@ -25,7 +26,7 @@ static S2Status check_together(const S2WorldDef *def) {
   return s2_ok();
 }
 
-// Its flow, its rows and what mends it are its own. NULL: all is as event stepping takes it.
+// Its flow, its rows and its projections are its own. NULL: all is as event stepping takes it.
 static const char *not_with_event(const S2WorldDef *def) {
   return def->nonlinear                                 ? "nonlinear"
          : def->restitution_model == S2_REFLECTIONS     ? "restitution_model reflections"
@@ -34,16 +35,16 @@ static const char *not_with_event(const S2WorldDef *def) {
                                                         : NULL;
 }
 
-static bool event_mends(const S2WorldDef *def) {
+static bool event_stabilises(const S2WorldDef *def) {
   return def->stabilization == S2_PROJECTION || def->stabilization == S2_NO_STABILIZATION;
 }
 
-static S2Status check_event(const S2WorldDef *def) {
+static S2Status world_check_event(const S2WorldDef *def) {
   const char *option = not_with_event(def);
   if (option != NULL) {
     return s2_error(S2_INVALID, "%s: not with stepping event, use speculative", option);
   }
-  if (!event_mends(def)) {
+  if (!event_stabilises(def)) {
     return s2_error(S2_INVALID, "stabilization: projection or none expected with stepping event");
   }
   return s2_ok();
@@ -53,20 +54,21 @@ S2Stepping s2_world_way(const S2WorldDef *def) {
   if (def->stepping != S2_AUTO) {
     return def->stepping;
   }
-  return not_with_event(def) == NULL && event_mends(def) ? S2_EVENT : S2_SPECULATIVE;
+  return not_with_event(def) == NULL && event_stabilises(def) ? S2_EVENT : S2_SPECULATIVE;
 }
 
-static S2Status check_def(const S2WorldDef *def) {
+static S2Status world_check_def(const S2WorldDef *def) {
   S2_TRY(s2_fields_check(s2_world_fields, def));
   if (def->stepping == S2_EVENT) {
-    S2_TRY(check_event(def));
+    S2_TRY(world_check_event(def));
   }
-  return check_together(def);
+  return world_check_together(def);
 }
 
 S2Status s2_world_create(const S2WorldDef *def, S2World **out) {
   *out = NULL;
-  S2_TRY(check_def(def));
+  S2_TRY(world_check_def(def));
+  // Zeros are an empty world; free lists end with S2_NONE.
   S2World *world = s2_memory_take_zeroed(sizeof *world);
   world->kept.def = *def;
   world->kept.free_body = world->kept.free_joint = world->kept.free_piece = S2_NONE;
@@ -84,6 +86,7 @@ void s2_world_destroy(S2World *world) {
   if (world == NULL) {
     return;
   }
+  // Arrays, then what has a destructor of its own.
   s2_array_free(world->q);
   s2_array_free(world->v);
   s2_array_free(world->f);
@@ -120,7 +123,7 @@ const S2WorldDef *s2_world_settings(const S2World *world) {
 
 S2Status s2_world_configure(S2World *world, const S2WorldDef *def) {
   S2_TRY(s2_world_idle(world));
-  S2_TRY(check_def(def));
+  S2_TRY(world_check_def(def));
   world->kept.def = *def;
   return s2_ok();
 }
@@ -145,8 +148,10 @@ S2Status s2_world_idle(const S2World *world) {
 }
 
 S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user) {
+  // Callbacks are put back, since the guarded run may have replaced them.
   S2Callbacks callbacks = world->callbacks;
   S2Status status = s2_memory_guarded(run, user);
+  // The step jumped out: what it had under way is dropped, the arrays are as they were before it.
   if (status.code == S2_MEMORY) {
     world->callbacks = callbacks;
     world->stepping = world->evaluating = false;

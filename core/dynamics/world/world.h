@@ -35,11 +35,11 @@
 #define S2_SHAKE_PASSES 3
 // The same where passes share a factorisation and cost next to nothing.
 #define S2_SHAKE_DIRECT_PASSES 12
-// Joint errors beyond this part of a body's size that projection cannot remove are told: joints
+// Joint errors beyond this part of a body's size that projection cannot remove are reported: joints
 // that contradict each other.
 #define S2_MISFIT 1e-3
 // A step that began with a joint error beyond this part of a body's size (placed by hand, or a pile
-// that jams) does not turn what mends it into velocity. Projection leaves 1e-11.
+// that jams) does not turn its projection into velocity. Projection leaves 1e-11.
 #define S2_FEEDBACK_START 1e-6
 // rad: turns of a step up to which the velocities take that without a look at the energy.
 #define S2_FEEDBACK_TURN 0.1
@@ -74,13 +74,13 @@
 #define S2_REACH_PASSES 8
 // Solves of an island whose fast contacts turn out to pass each other by.
 #define S2_RELINEARISE_PASSES 6
-// Blows that follow each other within one step before the rest is taken as inelastic (a ball
+// Impacts that follow each other within one step before the rest is taken as inelastic (a ball
 // between two walls, a stack that is hit: the sequence may be endless).
 #define S2_IMPACT_PASSES 10
-// Part of the energy that contacts took by which a blow may give back more: rounding.
+// Part of the energy that contacts took by which an impact may give back more: rounding.
 #define S2_KEEP_ROUNDING 1e-12
-// Reflections of one blow before what is left of it ends inelastically. n discs in a row need up to
-// n passes; contacts with different restitution may go on for ever.
+// Reflections of one impact before what is left of it ends inelastically. n discs in a row need up
+// to n passes; contacts with different restitution may go on for ever.
 #define S2_REFLECTION_PASSES 50
 // A fast contact counts as met when the true gap after the step is below this part of the body.
 #define S2_MISS_TOLERANCE 1e-6
@@ -118,7 +118,7 @@
 #define S2_AUTO_BODIES 8
 // Times at which an island's step may be split under event stepping; the rest is speculative.
 #define S2_EVENT_SPLITS 4
-// The same of islands with joints: mending those moves what has met, and it meets again, up to
+// The same of islands with joints: projecting those moves what has met, and it meets again, up to
 // twice.
 #define S2_EVENT_JOINTED_SPLITS 12
 // Solves of a flow that ends where others meet, until it ends there: the way depends on its length
@@ -132,8 +132,8 @@
 #define S2_EVENT_CLOSED 1e-2
 // Part of what is left of a step that what leaves is given before it may meet the same again.
 #define S2_EVENT_LEAVING 1e-6
-// Part of the energy that a mend could have lifted below which (either way) derivatives are told to
-// be one-sided.
+// Fraction of the energy that a projection could have lifted below which (either way) derivatives
+// are said to be one-sided.
 #define S2_EVENT_LEVEL 1e-6
 // Overlap, in parts of what counts as touching, at the end of a flow that has missed a meeting.
 #define S2_EVENT_MISSED 10
@@ -262,8 +262,8 @@ typedef struct S2Touch {
   S2TouchPoint points[2];
 } S2Touch;
 
-// What acted at one feature of a pair of shapes in the last step: the sum over its blows, pieces
-// and parts, of each as its solve had the point. Touches are those of the end of the step, where
+// What acted at one feature of a pair of shapes in the last step: the sum over its impacts and
+// substeps, of each as its solve had the point. Touches are those of the end of the step, where
 // that feature may be gone; these are what is told.
 typedef struct S2Acted {
   int32_t shape_a, shape_b, body_a, body_b; // as in S2Touch
@@ -312,7 +312,7 @@ typedef struct S2SlotPair { // each pair is there twice, so that those of a body
   bool by_user; // no_contact; else because of a joint
 } S2SlotPair;
 
-// Springs that push: no blows, no restitution, no projection.
+// Springs that push: no impacts, no restitution, no projection.
 static inline bool s2_touch_soft(const S2Touch *touch) {
   return touch->compliance > 0;
 }
@@ -371,9 +371,9 @@ struct S2World {
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;
-  unsigned char *before; // the world at the start of a step of several parts
+  unsigned char *before; // the world at the start of a step of several substeps
   size_t before_size, before_capacity;
-  void (*parted)(void *user); // NULL, or called between the parts of a step
+  void (*parted)(void *user); // NULL, or called between the substeps of a step
   void *parted_user;
   struct S2Notes *notes; // of the step under way, for its derivative; NULL: none (notes.h)
   struct S2Fixed *fixed; // what the last notes shared
