@@ -1,6 +1,7 @@
 // What joints displaced in mends goes into the velocities, by the part that brings no energy
 // (dynamics/project/stabilise.c): backwards.
 #include "diff/step/undo.h"
+#include "dynamics/project/spin.h"
 
 // What rounding leaves of a sum, in parts of its terms; a part that is in doubt by more than this
 // is on an edge.

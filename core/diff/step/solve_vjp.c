@@ -2,6 +2,7 @@
 // the adjoint of its solution becomes that of its data (mcp_vjp.h), and that goes through the
 // assembly to bodies, contact points, materials and joints.
 #include "diff/step/solve_vjp.h"
+#include "dynamics/joints/rows.h"
 
 #include <string.h>
 

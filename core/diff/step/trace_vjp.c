@@ -1,5 +1,6 @@
 // The notes of a step, backwards.
 #include "diff/step/undo.h"
+#include "dynamics/step/forces.h"
 
 #include <assert.h>
 #include <string.h>

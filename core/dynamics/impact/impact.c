@@ -1,5 +1,9 @@
 // Blows that follow the first one within the same step: a body thrown by a blow may be driven into
 // a contact that was opening, a ball may go to and fro between two walls.
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

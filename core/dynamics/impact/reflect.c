@@ -13,6 +13,8 @@
 //
 // One e < 1 for all contacts of the blow: e times the reflected velocities and 1 - e times the
 // inelastic ones. Different ones: each contact has its own e in the passes.
+#include "dynamics/step/islands.h"
+#include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

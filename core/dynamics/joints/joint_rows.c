@@ -3,7 +3,8 @@
 //   bilateral    equations, rigid or giving way; limits that coincide; motors of any force
 //   boxed        motors and dry friction: |lambda| <= max h
 //   unilateral   limits, which look ahead as contacts do: u + (distance to the limit)/h >= 0
-#include "dynamics/step/step.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/islands.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 // Bodies and locks that move as the program says (S2Callbacks.motion). What counts in a step is the
 // mean velocity until its end, so that positions given as functions of time are met there exactly
 // and nothing drifts, however long the step or a sub-step of bisect is.
+#include "dynamics/step/forces.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // Contacts and joints that contradict each other: which ones, for warnings.
-#include "dynamics/step/step.h"
+#include "dynamics/project/warn.h"
 #include "mcp/chain/conflict.h"
 
 #include <stdarg.h>

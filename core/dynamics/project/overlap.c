@@ -1,5 +1,8 @@
 // Overlaps at rest: finding them, warning of them, moving bodies apart.
-#include "dynamics/step/step.h"
+#include "dynamics/project/project.h"
+#include "dynamics/project/warn.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/touch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

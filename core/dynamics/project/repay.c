@@ -9,6 +9,8 @@
 // displaced in the mend goes into v2 as well: D2 M (v1 - ride) more, as no contact paid for that.
 // Where all of this is more than nothing it is taken from v2: a step may lift bodies by what its
 // contacts took, and by no more. Event stepping has an account of its own (energy.c).
+#include "dynamics/project/spin.h"
+#include "dynamics/step/acted.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

@@ -6,6 +6,8 @@
 // J1 are the rows at q1, of the first pass as long as passes remove most of what there is, else
 // anew: Newton's matrix. (J0 in its place leaves the turn of the step, in rad, and several times
 // that in a stretched chain.) Where J1 is kept a pass costs the errors and a substitution.
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

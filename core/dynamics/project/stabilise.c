@@ -9,6 +9,13 @@
 // of the joints' impulse that the linearised rows missed. Without it a swinging body loses energy
 // in every step, and along the rows of the step's end the next solve would take it away again. What
 // contacts displace stays out of the velocities, or pushing overlaps apart would throw bodies.
+#include "dynamics/joints/rows.h"
+#include "dynamics/project/spin.h"
+#include "dynamics/project/warn.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -287,56 +294,6 @@ static double largest_part(double a, double b, double room) {
   room = fmax(room, 0);
   double root = sqrt(b * b + 4 * a * room);
   return a + b <= room ? 1 : b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
-}
-
-static int add_holder(const S2Step *step, int32_t slot, int32_t *ground, int count) {
-  bool known = slot != S2_NONE && step->node_of[slot] != S2_GROUND;
-  for (int i = 0; i < count && !known; i++) {
-    known = ground[i] == slot;
-  }
-  if (!known) {
-    ground[count++] = slot;
-  }
-  return count;
-}
-
-int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, int32_t *ground) {
-  int count = 0;
-  for (int i = 0; i < island->joints; i++) {
-    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    count = add_holder(step, joint->a, ground, count);
-    count = add_holder(step, joint->b, ground, count);
-    for (int k = 0; k < 2 && joint->more[k] != S2_NONE; k++) {
-      count = add_holder(step, joint->more[k], ground, count);
-    }
-    if (joint->type == S2_CONSTRAINT && !s2_island_floats(step, island)) {
-      count = add_holder(step, S2_NONE, ground, count); // whatever bodies it names
-    }
-  }
-  for (int i = 0; i < island->touches; i++) {
-    const S2Touch *touch = &step->touches[island->touch[i]];
-    bool presses = false;
-    for (int k = 0; k < touch->count; k++) {
-      presses |= touch->points[k].normal_impulse > 0 ||
-                 (closed && touch->points[k].at.gap <= S2_TOUCH_SLOP * island->length);
-    }
-    if (presses) {
-      count = add_holder(step, touch->body_a, ground, count);
-      count = add_holder(step, touch->body_b, ground, count);
-    }
-  }
-  return count;
-}
-
-S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
-                       int grounds) {
-  S2Vec2 sum = {0, 0};
-  for (int i = 0; i < grounds; i++) {
-    const double *v = step->free_v + 3 * ground[i];
-    sum = ground[i] == S2_NONE ? sum : s2_add(sum, s2_vec2(v[1], v[2]));
-  }
-  const double *first = step->v0 + 3 * island->node[0];
-  return grounds > 0 ? s2_scale(1.0 / grounds, sum) : s2_vec2(first[1], first[2]);
 }
 
 // The part of the displacements by joints that the velocities can take (over h): never more than

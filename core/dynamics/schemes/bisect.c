@@ -3,6 +3,14 @@
 // The printed rule needs a tolerance: a turning edge under a vertex that moves along overlaps at
 // any step length. And it needs an end: at the smallest length the overlap is accepted with a
 // warning, and position projection removes it.
+#include "dynamics/joints/rows.h"
+#include "dynamics/project/warn.h"
+#include "dynamics/schemes/schemes.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/forces.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

@@ -7,7 +7,10 @@
 // (Newmark's q with v of implicit Euler, so to say); with v1 the next flow would begin from a
 // corner that leaves, and a contact that is to press would open. What the two ways and mends still
 // bring, of the order of h^3 a step, is taken from the velocities of what hangs together.
+#include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/solve.h"
 
 #include <string.h>
 

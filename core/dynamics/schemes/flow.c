@@ -6,6 +6,7 @@
 // shapes cannot have met; there all begins anew. The bounds are exact to second order, so that this
 // converges as Newton's method does, from before the root, and without turning is exact at once.
 #include "dynamics/schemes/flow.h"
+#include "dynamics/step/touch.h"
 
 #include <string.h>
 

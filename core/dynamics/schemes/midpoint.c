@@ -13,6 +13,9 @@
 //
 // An island takes the ordinary step when a contact or a limit acts.
 #include "dynamics/schemes/midpoint.h"
+#include "dynamics/schemes/schemes.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
 #include "linalg/band.h"
 #include "linalg/dense.h"

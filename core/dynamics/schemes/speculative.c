@@ -18,14 +18,19 @@
 // - it may pass through the real one, if it is fast and thin: passage.c ends its way there;
 // - two shapes without any point in reach overlap at the end all the same (a corner that crosses
 //   from one segment of a bent chain to the next): they get points there, and all is solved again.
+#include "dynamics/joints/rows.h"
+#include "dynamics/project/spin.h"
+#include "dynamics/project/warn.h"
+#include "dynamics/schemes/schemes.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/forces.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/passage.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
-
-double s2_step_gap_bias(const S2Step *step, double gap) {
-  bool baumgarte = step->world->kept.def.stabilization == S2_BAUMGARTE;
-  return gap >= 0 ? gap / step->h : baumgarte ? S2_BAUMGARTE_FACTOR * gap / step->h : 0;
-}
 
 static S2Choice gap_choice(const S2Step *step, double gap) {
   return (S2Choice){true, s2_step_gap_bias(step, gap), S2_TARGET_GAP};

@@ -3,7 +3,8 @@
 // at its end, each time with other features; the impulses they keep are guesses for the next solve.
 // What the solves gave is therefore logged before the touches change, with the geometry that the
 // solves had: the sum of these impulses, with their arms, is the change of momentum of each body.
-#include "dynamics/step/step.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/touch.h"
 
 #include <string.h>
 

@@ -1,39 +1,8 @@
 // Phase 4: an island becomes a mixed complementarity problem (lcp-physics appendix, eq. 22 and 23).
-#include "dynamics/step/step.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/islands.h"
 
 #include <string.h>
-
-double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v) {
-  const S2TouchPoint *point = &touch->points[k];
-  const double *va = v + 3 * touch->body_a, *vb = v + 3 * touch->body_b;
-  return s2_dot(direction, s2_vec2(va[1] - vb[1], va[2] - vb[2])) +
-         s2_cross(point->at.point, direction) * va[0] - s2_cross(point->arm_b, direction) * vb[0];
-}
-
-// The larger of both, v counted against the frame; hypot only where it can be.
-static double faster(double speed, double length, const double *v, S2Vec2 frame) {
-  double vx = v[1] - frame.x, vy = v[2] - frame.y;
-  if (fabs(vx) + fabs(vy) > speed) {
-    speed = fmax(speed, hypot(vx, vy));
-  }
-  return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
-}
-
-double s2_island_speed(const S2Step *step, const S2Island *island) {
-  S2Vec2 gravity = step->world->kept.def.gravity, frame = island->frame;
-  double h = step->h, length = island->length;
-  double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
-  speed = fmax(speed, S2_FRAME_ROUNDING * s2_length(frame));
-  for (int i = 0; i < island->nodes; i++) {
-    speed = faster(speed, length, step->v0 + 3 * island->node[i], frame);
-    speed = faster(speed, length, step->free_v + 3 * island->node[i], frame);
-  }
-  return speed;
-}
-
-double s2_island_rest_speed(const S2Step *step, const S2Island *island) {
-  return S2_REST_TOLERANCES * step->world->kept.def.tolerance * s2_island_speed(step, island);
-}
 
 // One row along `direction` at a contact point. Bodies that are ground here move as given: their
 // part of the relative velocity is known and goes into the bias.

@@ -1,4 +1,9 @@
 // Last phase: a finished step becomes the world's state; contacts begin and end.
+#include "dynamics/step/commit.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 //
 // s = 1 for changes of velocity and s = h for accelerations, whose f are forces. Exactly the same
 // solutions, other roundings.
-#include "dynamics/step/step.h"
+#include "dynamics/step/solve.h"
 
 #include <string.h>
 

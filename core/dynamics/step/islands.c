@@ -1,6 +1,8 @@
 // Phase 3: islands. Bodies joined by contacts or joints form one problem; islands know nothing of
 // each other. Static and kinematic bodies join nobody.
-#include "dynamics/step/step.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/assemble.h"
+#include "dynamics/step/touch.h"
 
 #include <string.h>
 
@@ -186,4 +188,31 @@ void s2_step_islands(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
     step->islands[i].frame = frame_of(step, &step->islands[i]);
   }
+}
+
+// ---- How fast an island is --------------------------------------------------------------------
+
+// The larger of both, v counted against the frame; hypot only where it can be.
+static double faster(double speed, double length, const double *v, S2Vec2 frame) {
+  double vx = v[1] - frame.x, vy = v[2] - frame.y;
+  if (fabs(vx) + fabs(vy) > speed) {
+    speed = fmax(speed, hypot(vx, vy));
+  }
+  return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
+}
+
+double s2_island_speed(const S2Step *step, const S2Island *island) {
+  S2Vec2 gravity = step->world->kept.def.gravity, frame = island->frame;
+  double h = step->h, length = island->length;
+  double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
+  speed = fmax(speed, S2_FRAME_ROUNDING * s2_length(frame));
+  for (int i = 0; i < island->nodes; i++) {
+    speed = faster(speed, length, step->v0 + 3 * island->node[i], frame);
+    speed = faster(speed, length, step->free_v + 3 * island->node[i], frame);
+  }
+  return speed;
+}
+
+double s2_island_rest_speed(const S2Step *step, const S2Island *island) {
+  return S2_REST_TOLERANCES * step->world->kept.def.tolerance * s2_island_speed(step, island);
 }

@@ -1,4 +1,7 @@
 // Phase 5: an island's problem is solved and its answer handed out.
+#include "dynamics/step/solve.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/project/warn.h"
 #include "dynamics/trace/notes.h"
 #include "mcp/chain/conflict.h"
 

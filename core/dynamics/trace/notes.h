@@ -8,7 +8,8 @@
 #ifndef S2_NOTES_H
 #define S2_NOTES_H
 
-#include "dynamics/step/step.h"
+#include "dynamics/impact/impact.h"
+#include "dynamics/project/project.h"
 
 typedef enum S2Act {
   S2_ACT_PART,      // begins: q1 = q0 and v0 are the world's

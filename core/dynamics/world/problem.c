@@ -1,5 +1,9 @@
 // The step problem as a value: to look at, to write to a file, to give to another solver.
-#include "dynamics/step/step.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/schemes/schemes.h"
+#include "dynamics/step/forces.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/touch.h"
 
 #include <stdlib.h>
 #include <string.h>
