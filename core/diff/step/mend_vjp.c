@@ -73,12 +73,8 @@ static void copy_rows(S2Problem *problem, S2Arena *arena) {
 
 // The same island with the joints' rows at q0.
 static S2Assembly assemble_start(S2Undo *undo, const S2Note *note) {
-  double *q1 = undo->step.q1;
-  undo->step.q1 = undo->step.q0;
-  S2Assembly start =
-      s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_SOLVE_PROJECTION);
-  undo->step.q1 = q1;
-  return start;
+  return s2_assemble(&undo->step, undo->step.q0, undo->step.touches, &note->of->island,
+                     undo->open.choices, S2_SOLVE_PROJECTION);
 }
 
 // Rows of S2_MEND_SHAKE: equations at q0. Returns how many.
@@ -283,7 +279,8 @@ static void undo_solved_mend(S2Undo *undo, int index) {
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
   S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->of->island.touches);
-  S2Assembly end = s2_assemble(&undo->step, &note->of->island, no_contacts, S2_SOLVE_PROJECTION);
+  S2Assembly end = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
+                               no_contacts, S2_SOLVE_PROJECTION);
   undo->step.touches = (S2Touch *)undo->open.solved; // only read
   S2Assembly made = assemble_start(undo, note);
   solve.assembly = &made;
@@ -323,8 +320,8 @@ void s2_undo_mend(S2Undo *undo, int index) {
   solve.dl_dv = S2_TAKE_ZEROED(arena, double, 3 * s2_solve_nodes(undo, note));
   solve.dl_dlambda = S2_TAKE_ZEROED(arena, double, note->rows);
   take_displacement(&solve);
-  S2Assembly made =
-      s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_SOLVE_PROJECTION);
+  S2Assembly made = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
+                                undo->open.choices, S2_SOLVE_PROJECTION);
   solve.assembly = &made;
   scale_mend(&made.problem, note);
   for (int i = 0; i < note->of->island.nodes; i++) {

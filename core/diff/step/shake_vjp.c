@@ -83,7 +83,9 @@ static bool take_rows_of_solve(Shake *shake, int index) {
   if (undo->remade[of] == NULL) {
     S2Remade *remade = S2_TAKE(undo->arena, S2Remade, 1);
     s2_undo_set_island(undo, note);
-    remade->assembly = s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->kind);
+    remade->assembly =
+        s2_assemble(&undo->step, s2_step_poses(&undo->step, note->kind), undo->step.touches,
+                    &note->of->island, undo->open.choices, note->kind);
     remade->ja = S2_TAKE_ZEROED(undo->arena, double, 6 * remade->assembly.parts);
     remade->jb = remade->ja + 3 * (size_t)remade->assembly.parts;
     undo->remade[of] = remade;
@@ -205,14 +207,16 @@ void s2_undo_shake(S2Undo *undo, int index) {
   Shake shake = {.undo = undo, .note = note, .rows = note->rows};
   s2_undo_set_island(undo, note);
   shake.reaction = s2_undo_reaction(undo, note, undo->feed[note->of->island.joint[0]]);
-  shake.end = s2_assemble(&undo->step, &note->of->island, NULL, S2_SOLVE_PROJECTION);
+  shake.end = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island, NULL,
+                          S2_SOLVE_PROJECTION);
   bool solved = take_rows_of_solve(&shake, index); // which stay until the solve is undone
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   s2_undo_set_island(undo, note);
   if (!solved) {
     double *q1 = undo->step.q1;
     set_start(undo, note, true);
-    shake.start = s2_assemble(&undo->step, &note->of->island, NULL, S2_SOLVE_PROJECTION);
+    shake.start = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
+                              NULL, S2_SOLVE_PROJECTION);
     set_start(undo, note, false);
     undo->step.q1 = q1;
   }

@@ -500,7 +500,8 @@ void s2_undo_solve(S2Undo *undo, int index) {
   if (remade != NULL) {
     made = remade->assembly;
   } else {
-    made = s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->kind);
+    made = s2_assemble(&undo->step, s2_step_poses(&undo->step, note->kind), undo->step.touches,
+                       &note->of->island, undo->open.choices, note->kind);
   }
   solve.assembly = &made;
   scale_piece(&solve);

@@ -84,8 +84,8 @@ double *s2_step_contact_impulses(const S2Step *step, const S2Island *island) {
   return of;
 }
 
-S2BlowEnergy s2_blow_energy(const S2Step *step, const S2Island *island, const double *pressed,
-                            const double *struck, const double *v2) {
+S2BlowEnergy s2_blow_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
+                            const double *pressed, const double *struck, const double *v2) {
   S2BlowEnergy energy = {0};
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
@@ -98,7 +98,7 @@ S2BlowEnergy s2_blow_energy(const S2Step *step, const S2Island *island, const do
     }
   }
   for (int i = 0; i < island->touches; i++) {
-    const S2Touch *touch = &step->touches[island->touch[i]];
+    const S2Touch *touch = &touches[island->touch[i]];
     for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
       S2Vec2 n = touch->points[k].at.normal;
       double across = s2_touch_velocity(touch, k, n, step->v1);
@@ -124,7 +124,7 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
     memcpy(v2 + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
   }
   // linear part + square part^2 <= room
-  S2BlowEnergy energy = s2_blow_energy(step, island, pressed, struck, v2);
+  S2BlowEnergy energy = s2_blow_energy(step, step->touches, island, pressed, struck, v2);
   double b = energy.linear, a = energy.square, room = fmax(energy.room, 0);
   if (!(a > 0) || a + b <= room * (1 + S2_KEEP_ROUNDING)) {
     s2_arena_rewind(step->arena, mark);

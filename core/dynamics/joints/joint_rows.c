@@ -490,8 +490,9 @@ static List new_list(S2Arena *arena, int most) {
   return (List){S2_TAKE(arena, S2Row, most), S2_TAKE(arena, S2JointPart, most), 0};
 }
 
-int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2SolveKind kind, S2Row *rows,
-                       S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given) {
+int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *island,
+                       S2SolveKind kind, S2Row *rows, S2JointPart *parts, double *lambda,
+                       double *rhs, double *speed, int *given) {
   bool end = s2_solve_traits(kind).at_end;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   List all = {rows, parts, 0};
@@ -500,7 +501,6 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2SolveKind k
   List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
   double elapsed = step->t - step->world->kept.time + (end ? step->h : 0);
   double raised = *speed;
-  const double *q = end ? step->q1 : step->q0;
   const S2Rot *turn = s2_step_turns(step, island, q);
   Builder builder = {
       .step = step, .island = island, .kind = kind, .speed = &raised, .given = &without};

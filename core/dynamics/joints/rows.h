@@ -4,11 +4,13 @@
 
 #include "dynamics/step/assemble.h"
 
-// The rows of an island's joints, and their parts and first guesses; returns how many. `speed` is
-// V, raised to what motors, springs and moving goals bring. Impulses known before the solve are
-// added to `rhs` (3 a node); *given parts without rows follow those of the rows. (joint_rows.c)
-int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2SolveKind kind, S2Row *rows,
-                       S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given);
+// The rows of an island's joints at the poses q, and their parts and first guesses; returns how
+// many. `speed` is V, raised to what motors, springs and moving goals bring. Impulses known before
+// the solve are added to `rhs` (3 a node); *given parts without rows follow those of the rows.
+// (joint_rows.c)
+int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *island,
+                       S2SolveKind kind, S2Row *rows, S2JointPart *parts, double *lambda,
+                       double *rhs, double *speed, int *given);
 // How the bodies that the island's joints join are turned at the poses q, a slot.
 const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q);
 // What a joint's rows follow in a solve; `world` is s2_joint_blend of the world's settings.

@@ -54,11 +54,9 @@ static bool take_rows_of_motion(Shake *shake) {
 
 static void take_rows_of_start(Shake *shake) {
   S2Step *step = shake->step;
-  double *q1 = step->q1;
   S2Choice *none = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-  step->q1 = step->q0;
-  S2Assembly assembly = s2_assemble(step, shake->island, none, S2_SOLVE_PROJECTION);
-  step->q1 = q1;
+  S2Assembly assembly =
+      s2_assemble(step, step->q0, step->touches, shake->island, none, S2_SOLVE_PROJECTION);
   shake->problem = assembly.problem;
   shake->part = assembly.part;
   shake->problem.rows = 0;

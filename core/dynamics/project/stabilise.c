@@ -193,10 +193,8 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
 static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
                                S2Assembly *end, S2Row *rows, S2Shaken *shaken) {
   S2Problem *problem = &end->problem;
-  double *q1 = step->q1;
-  step->q1 = step->q0;
-  S2Assembly start = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION);
-  step->q1 = q1;
+  S2Assembly start =
+      s2_assemble(step, step->q0, step->touches, island, choices, S2_SOLVE_PROJECTION);
   int count = 0;
   bool same = true;
   memcpy(rows, problem->row, sizeof(S2Row) * (size_t)problem->rows);
@@ -275,7 +273,8 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
           (S2Choice){true, touch->points[k].at.gap, S2_TARGET_ERROR};
     }
   }
-  S2Assembly assembly = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION);
+  S2Assembly assembly =
+      s2_assemble(step, step->q1, step->touches, island, choices, S2_SOLVE_PROJECTION);
   for (int i = 0; i < island->nodes; i++) {
     assembly.mass[3 * i] *= stiffness;
   }
@@ -443,20 +442,16 @@ static double gap_at_end(const S2Step *step, int32_t index, int k) {
 // One linear solve with the rows of the solve (at q0) and the errors of q1.
 static void post_with_same_rows(S2Step *step, const S2Island *island, double worst) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-  S2Assembly end = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION); // joints' errors
-  double *q1 = step->q1;
-  S2Touch *touches = step->touches;
+  S2Assembly end = s2_assemble(step, step->q1, step->touches, island, choices,
+                               S2_SOLVE_PROJECTION); // joints' errors
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     for (int k = 0; k < step->touches_solved[index].count; k++) {
       choices[2 * index + k] = (S2Choice){true, gap_at_end(step, index, k), S2_TARGET_ERROR};
     }
   }
-  step->q1 = step->q0;
-  step->touches = step->touches_solved;
-  S2Assembly assembly = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION);
-  step->q1 = q1;
-  step->touches = touches;
+  S2Assembly assembly =
+      s2_assemble(step, step->q0, step->touches_solved, island, choices, S2_SOLVE_PROJECTION);
   S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
   for (int r = 0; r < assembly.problem.rows; r++) {
     rows[r] = assembly.problem.row[r];

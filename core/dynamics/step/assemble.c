@@ -90,13 +90,14 @@ static double pushed_speed(const S2Row *row, const double *mass) {
 
 // Viscosity: a tangential dashpot at each point that is in contact as the step begins, beside
 // Coulomb's friction: lambda = -h d u, at the end of the step. Returns how many rows.
-static int drag_rows(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                     S2SolveKind kind, S2Row *rows, S2JointPart *parts, double *lambda) {
+static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island *island,
+                     const S2Choice *choices, S2SolveKind kind, S2Row *rows, S2JointPart *parts,
+                     double *lambda) {
   double touching = S2_TOUCH_SLOP * island->length;
   int n = 0;
   for (int i = 0; i < island->touches && s2_solve_traits(kind).takes_time; i++) {
     int32_t index = island->touch[i];
-    const S2Touch *touch = &step->touches[index];
+    const S2Touch *touch = &touches[index];
     double compliance = 1 / (step->h * touch->viscosity);
     for (int k = 0; k < touch->count && isfinite(compliance); k++) {
       const S2ManifoldPoint *at = &touch->points[k].at;
@@ -116,8 +117,8 @@ static int drag_rows(const S2Step *step, const S2Island *island, const S2Choice 
   return n;
 }
 
-S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                       S2SolveKind kind) {
+S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touches,
+                       const S2Island *island, const S2Choice *choices, S2SolveKind kind) {
   int of_joints = S2_JOINT_ROWS * island->joints;
   for (int i = 0; i < island->joints; i++) {
     bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
@@ -153,10 +154,10 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
   double speed =
       s2_solve_traits(kind).displacements ? island->length : s2_island_speed(step, island);
   int given = 0;
-  int drag = drag_rows(step, island, choices, kind, rows, parts, lambda);
+  int drag = drag_rows(step, touches, island, choices, kind, rows, parts, lambda);
   int n = drag;
   if (island->joints > 0) {
-    n += s2_step_joint_rows(step, island, kind, rows + drag, parts + drag, lambda + drag, rhs,
+    n += s2_step_joint_rows(step, q, island, kind, rows + drag, parts + drag, lambda + drag, rhs,
                             &speed, &given);
   }
   for (int i = drag; i < n; i++) {
@@ -167,7 +168,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
   bool holds = s2_solve_traits(kind).displacements && step->holds; // equations come first
   for (int at = holds ? 0 : island->touches; at < 2 * island->touches; at++) {
     int i = at % island->touches;
-    const S2Touch *touch = &step->touches[island->touch[i]];
+    const S2Touch *touch = &touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
       const S2Choice *choice = &choices[2 * island->touch[i] + k];
       const S2TouchPoint *point = &touch->points[k];

@@ -25,8 +25,15 @@ struct S2Assembly {
   double *lambda, *v;      // guesses: kept impulses and v0 for motion, else zero
   S2Bilateral *matrix;     // of S2Island.motion: the factor of its solve; no groups: there is none
 };
-S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                       S2SolveKind kind);
+
+// Where a solve takes the rows of joints: q0, or q1 of what happens at the end (3 a slot).
+static inline const double *s2_step_poses(const S2Step *step, S2SolveKind kind) {
+  return s2_solve_traits(kind).at_end ? step->q1 : step->q0;
+}
+// Rows of joints at the poses q, those of contacts of the `touches` that the island lists; most
+// solves take s2_step_poses() and the step's.
+S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touches,
+                       const S2Island *island, const S2Choice *choices, S2SolveKind kind);
 
 // Do its soft contacts that are closed as the step begins follow alpha and beta? Where nothing in
 // it is rigid and the step resolves all of them; else they are implicit Euler's.

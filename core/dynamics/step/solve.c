@@ -121,8 +121,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     return false;
   }
   double start = s2_clock();
+  const double *q = s2_step_poses(step, kind);
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  S2Assembly assembly = s2_assemble(step, island, choices, kind);
+  S2Assembly assembly = s2_assemble(step, q, step->touches, island, choices, kind);
   if (world->refused.code != S2_OK) { // by a constraint
     s2_arena_rewind(step->arena, mark);
     return false;
@@ -144,7 +145,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
        pass++) {
     s2_arena_rewind(step->arena, mark);
     step->ground_last = pass == S2_GROUND_PASSES - 1;
-    assembly = s2_assemble(step, island, choices, kind);
+    assembly = s2_assemble(step, q, step->touches, island, choices, kind);
     solve_posed(step, &assembly, kind, NULL, &posed, &solution);
   }
   step->ground_last = false;

@@ -95,7 +95,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
     }
   }
   s2_constraints_begin(world);
-  S2Assembly assembly = s2_assemble(&step, &all, choices, S2_SOLVE_MOTION);
+  S2Assembly assembly = s2_assemble(&step, step.q0, step.touches, &all, choices, S2_SOLVE_MOTION);
   s2_motions_end(world);
   S2_TRY(s2_constraints_end(world));
   *problem = copy_problem(&assembly.problem);
