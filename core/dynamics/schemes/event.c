@@ -1,4 +1,4 @@
-// S2EventRun stepping: each island's step is split where its bodies meet (algorithm B3 in
+// Event stepping: each island's step is split where its bodies meet (algorithm B3 in
 // docs/stepping.md). Of what is left of the step,
 //
 // 1. what touches and approaches strikes: a blow that takes no time, with all that rests in it, as
@@ -629,11 +629,7 @@ static bool run_island(S2EventRun *event) {
 
 // ---- The step ---------------------------------------------------------------------------------
 
-typedef struct Start { // 3 a slot
-  const double *q, *v, *free_v, *mass;
-} Start;
-
-static void back_to_start(S2Step *step, const Start *start) {
+void s2_event_back_to_start(S2Step *step, const S2EventSearch *start) {
   size_t bytes = sizeof(double) * 3 * (size_t)step->world->bodies.count;
   memcpy(step->q0, start->q, bytes);
   memcpy(step->v0, start->v, bytes);
@@ -643,14 +639,10 @@ static void back_to_start(S2Step *step, const Start *start) {
   step->t = step->world->kept.time;
 }
 
-// All bodies to the end of the step, islands by themselves. `astray` (a slot) is told, and how many
-// splits it took.
-static bool run_islands(S2Step *step, const Start *start, double *astray, int *splits) {
+bool s2_event_run(S2Step *step, S2EventSearch *search) {
   const S2World *world = step->world;
   int slots = world->bodies.count;
-  s2_step_islands(step);
-  s2_step_find_stiff(step);
-  memset(astray, 0, sizeof(double) * (size_t)slots);
+  memset(search->astray, 0, sizeof(double) * (size_t)slots);
   step->share = 0.5;
   s2_note_plain(step, S2_ACT_DRIFT);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)slots);
@@ -662,10 +654,10 @@ static bool run_islands(S2Step *step, const Start *start, double *astray, int *s
       .touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count),
       .v = S2_TAKE(step->arena, double, 3 * slots),
       .bend = S2_TAKE(step->arena, double, 3 * slots),
-      .q_start = start->q,
-      .v_start = start->v,
-      .free_start = start->free_v,
-      .astray = astray,
+      .q_start = search->q,
+      .v_start = search->v,
+      .free_start = search->free_v,
+      .astray = search->astray,
   };
   step->turned = false; // q0 moves
   s2_log_begin(step);
@@ -681,10 +673,10 @@ static bool run_islands(S2Step *step, const Start *start, double *astray, int *s
     going = run_island(&event);
     s2_arena_rewind(step->arena, mark);
   }
-  *splits = event.splits;
+  search->splits = event.splits;
   for (int32_t slot = 0; slot < slots; slot++) { // where the whole step brings it
     if (step->node_of[slot] == S2_GROUND) {
-      memcpy(step->q0 + 3 * slot, start->q + 3 * slot, 3 * sizeof(double));
+      memcpy(step->q0 + 3 * slot, search->q + 3 * slot, 3 * sizeof(double));
     }
   }
   step->h = step->dt;
@@ -699,8 +691,8 @@ static bool run_islands(S2Step *step, const Start *start, double *astray, int *s
   return going;
 }
 
-// Did bodies go where the search has not looked? `slack` learns it.
-static bool outran(const S2Step *step, const double *astray) {
+bool s2_event_outran(const S2Step *step, const S2EventSearch *search) {
+  const double *astray = search->astray;
   double room = step->world->kept.def.contact_margin / 2; // two bodies share the margin of a pair
   bool found = false;
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
@@ -713,7 +705,7 @@ static bool outran(const S2Step *step, const double *astray) {
 }
 
 // The way of free flight is not straight: what the search must know of that.
-static void expect_bends(const S2Step *step, const Start *start) {
+static void expect_bends(const S2Step *step, const S2EventSearch *start) {
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
     const double *v = start->v + 3 * slot, *free_v = start->free_v + 3 * slot;
     double turn = fmin(step->dt * fabs(free_v[0] - v[0]), 2);
@@ -722,8 +714,34 @@ static void expect_bends(const S2Step *step, const Start *start) {
   }
 }
 
-// Of pairs that are in no island: what they are at the end.
-static void settle_others(const S2Step *step) {
+S2EventSearch s2_event_begin(S2Step *step) {
+  S2Arena *arena = step->arena;
+  int n = 3 * step->world->bodies.count;
+  S2EventSearch search = {.q = s2_arena_copy(arena, step->q0, n),
+                          .v = s2_arena_copy(arena, step->v0, n),
+                          .free_v = s2_arena_copy(arena, step->free_v, n),
+                          .mass = s2_arena_copy(arena, step->mass, n),
+                          .astray = S2_TAKE(arena, double, step->world->bodies.count)};
+  expect_bends(step, &search);
+  search.noted = s2_notes_mark(step);
+  return search;
+}
+
+bool s2_event_found_more(S2Step *step, S2EventSearch *search) {
+  if (search->known != NULL && s2_step_same_points(step, search->known, search->known_count)) {
+    return false;
+  }
+  S2Touch *found = S2_TAKE(step->arena, S2Touch, step->touch_count);
+  search->known_count = step->touch_count;
+  if (step->touch_count > 0) { // the step moves its own on
+    memcpy(found, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
+  }
+  search->known = found;
+  s2_notes_rewind(step, search->noted);
+  return true;
+}
+
+void s2_event_settle(const S2Step *step) {
   const S2World *world = step->world;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
@@ -733,43 +751,4 @@ static void settle_others(const S2Step *step) {
       s2_touch_collide(world, touch, step->q1, touch->sensor ? 0 : world->kept.def.contact_margin);
     }
   }
-}
-
-bool s2_step_event(S2Step *step) {
-  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
-    return false;
-  }
-  S2Arena *arena = step->arena;
-  int n = 3 * step->world->bodies.count;
-  Start start = {s2_arena_copy(arena, step->q0, n), s2_arena_copy(arena, step->v0, n),
-                 s2_arena_copy(arena, step->free_v, n), s2_arena_copy(arena, step->mass, n)};
-  double *astray = S2_TAKE(step->arena, double, step->world->bodies.count);
-  expect_bends(step, &start);
-  const S2Touch *known = NULL;
-  int known_count = 0, splits = 0, noted = s2_notes_mark(step);
-  do {
-    S2Touch *done = step->touches;
-    back_to_start(step, &start);
-    if (!s2_step_touches(step)) {
-      return false;
-    }
-    s2_step_warn_of_overlaps(step);
-    if (known != NULL && s2_step_same_points(step, known, known_count)) {
-      step->touches = done; // looking further showed nothing new
-      break;
-    }
-    S2Touch *found = S2_TAKE(step->arena, S2Touch, step->touch_count);
-    known_count = step->touch_count;
-    if (known_count > 0) {
-      memcpy(found, step->touches, sizeof(S2Touch) * (size_t)known_count);
-    }
-    known = found;
-    s2_notes_rewind(step, noted);
-    if (!run_islands(step, &start, astray, &splits)) {
-      return false;
-    }
-  } while (outran(step, astray) && step->passes < S2_REACH_PASSES);
-  step->world->stats.splits += (uint64_t)splits;
-  settle_others(step);
-  return true;
 }

@@ -200,16 +200,12 @@ bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count) {
   return same;
 }
 
-// Velocities v1 of all islands from the touches as they are.
-static bool solve_motion(S2Step *step, S2Choice **choices) {
-  s2_step_islands(step);
-  s2_step_find_stiff(step);
-  *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
   s2_note_plain(step, S2_ACT_RESET);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   s2_step_integrate(step);
   for (int i = 0; i < step->island_count; i++) {
-    if (!s2_island_look_ahead(step, &step->islands[i], *choices)) {
+    if (!s2_island_look_ahead(step, &step->islands[i], choices)) {
       return false;
     }
   }
@@ -299,57 +295,4 @@ bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, boo
                        : land(step, island, choices, touching);
   s2_arena_rewind(step->arena, mark);
   return going;
-}
-
-bool s2_step_speculative(S2Step *step) {
-  S2World *world = step->world;
-  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) ||
-      !s2_step_pre_stabilise(step)) {
-    return false;
-  }
-  S2Choice *choices = NULL;
-  int noted = s2_notes_mark(step);
-  do {
-    const S2Touch *known = step->touches;
-    int known_count = step->touch_count;
-    if (!s2_step_touches(step)) {
-      return false;
-    }
-    s2_step_warn_of_overlaps(step);
-    if (choices != NULL && s2_step_same_points(step, known, known_count)) {
-      break; // looking further showed nothing new
-    }
-    s2_notes_rewind(step, noted);
-    if (!solve_motion(step, &choices)) {
-      return false;
-    }
-  } while (s2_step_outran(step) && step->passes < S2_REACH_PASSES);
-  bool found = true;
-  for (int pass = 0; found && pass < S2_RELINEARISE_PASSES; pass++) {
-    if (!s2_step_unforeseen(step, &found) || (found && !solve_motion(step, &choices))) {
-      return false;
-    }
-  }
-
-  s2_note_plain(step, S2_ACT_V2_IS_V1);
-  memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)world->bodies.count);
-  bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
-  for (int i = 0; i < step->island_count; i++) {
-    S2Island *island = &step->islands[i];
-    bool done = false;
-    if (world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
-      return false;
-    }
-    if (!done && !s2_island_blow(step, island, choices, touching)) {
-      return false;
-    }
-    island->accounted = !done;
-  }
-  s2_log_islands(step);
-  s2_note_plain(step, S2_ACT_INTEGRATE);
-  s2_step_integrate(step);
-  s2_step_stop_short(step);
-  s2_step_settle(step);
-  s2_step_stabilise(step);
-  return s2_step_stop_at_limits(step);
 }

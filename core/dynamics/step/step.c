@@ -1,23 +1,190 @@
-// One step, from the outside in. The phases, in the order they happen:
+// One step: the phases in order, for each way of stepping.
 //
 //     forces         forces.c       gravity, applied forces, force laws; the free motion
 //     touches        touch.c        broad phase, narrow phase, impulses carried over
 //     islands        islands.c      bodies that act on each other
 //     assemble       assemble.c     an island as a mixed complementarity problem
 //     solve          solve.c        velocities and impulses, and the residual they leave
-//     integrate      below          positions
-//     stabilise      stabilise.c    position projection
+//     impacts        impact/        what arrives with speed, in no time
+//     integrate      context.c      positions
+//     project        project/       what linearisation left of overlaps and joint errors
 //     commit         commit.c       the world changes, all at once; events
 //
-// All of that once for each of `substeps`.
-//
-// speculative.c, bisect.c and event.c are the three ways to order the middle ones.
+// Assembling is part of each solve. All of that once for each of `substeps`. What a way does of its
+// own is in the file of that name in schemes/.
+#include "dynamics/impact/impact.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/project/project.h"
+#include "dynamics/project/warn.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/commit.h"
+#include "dynamics/step/forces.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/passage.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
+
+// ---- Speculative ------------------------------------------------------------------------------
+
+// Velocities v1 from the touches as they are: rows stop at the surface what would arrive there.
+static bool step_motion(S2Step *step, S2Choice **choices) {
+  s2_step_islands(step);
+  s2_step_find_stiff(step);
+  *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  return s2_step_look_ahead(step, *choices);
+}
+
+// Velocities v2: what arrived strikes; an island of joints alone may take the nonlinear midpoint.
+static bool step_impacts(S2Step *step, S2Choice *choices) {
+  s2_note_plain(step, S2_ACT_V2_IS_V1);
+  memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)step->world->bodies.count);
+  bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
+  for (int i = 0; i < step->island_count; i++) {
+    S2Island *island = &step->islands[i];
+    bool done = false;
+    if (step->world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
+      return false;
+    }
+    if (!done && !s2_island_blow(step, island, choices, touching)) {
+      return false;
+    }
+    island->accounted = !done;
+  }
+  return true;
+}
+
+// All bodies by the whole step at once. False, here and below: aborted.
+static bool step_speculative(S2Step *step) {
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) ||
+      !s2_step_pre_stabilise(step)) {
+    return false;
+  }
+  S2Choice *choices = NULL;
+  int noted = s2_notes_mark(step);
+  do { // until bodies stay within what the search has looked at
+    const S2Touch *known = step->touches;
+    int known_count = step->touch_count;
+    if (!s2_step_touches(step)) {
+      return false;
+    }
+    s2_step_warn_of_overlaps(step);
+    if (choices != NULL && s2_step_same_points(step, known, known_count)) {
+      break; // looking further showed nothing new
+    }
+    s2_notes_rewind(step, noted);
+    if (!step_motion(step, &choices)) {
+      return false;
+    }
+  } while (s2_step_outran(step) && step->passes < S2_REACH_PASSES);
+  bool found = true; // shapes that overlap at the end, without a point in reach before
+  for (int pass = 0; found && pass < S2_RELINEARISE_PASSES; pass++) {
+    if (!s2_step_unforeseen(step, &found) || (found && !step_motion(step, &choices))) {
+      return false;
+    }
+  }
+  if (!step_impacts(step, choices)) {
+    return false;
+  }
+  s2_log_islands(step);
+  s2_note_plain(step, S2_ACT_INTEGRATE);
+  s2_step_integrate(step);
+  s2_step_stop_short(step);
+  s2_step_settle(step);
+  s2_step_stabilise(step);
+  return s2_step_stop_at_limits(step);
+}
+
+// ---- Bisect -----------------------------------------------------------------------------------
+
+// One attempt over step->h from q0, v0 to q1, v2.
+static bool step_attempt(S2Step *step, S2Bisect *bisect) {
+  memset(step->slack, 0, sizeof(double) * (size_t)step->world->bodies.count);
+  int searches = 0, noted = s2_notes_mark(step);
+  do {
+    if (!s2_step_touches(step)) {
+      return false;
+    }
+    s2_step_warn_of_overlaps(step);
+    bisect->before = s2_step_penetration(step);
+    s2_step_islands(step);
+    s2_step_find_stiff(step);
+    s2_notes_rewind(step, noted);
+    if (!s2_bisect_solve(step)) {
+      return false;
+    }
+    searches += 1;
+  } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
+  s2_log_islands(step);
+  s2_note_plain(step, S2_ACT_INTEGRATE);
+  s2_step_integrate(step);
+  s2_step_settle(step);
+  return true;
+}
+
+// Substeps as long as end without new overlaps.
+static bool step_bisect(S2Step *step) {
+  // Once: the laws see the world, which stands still until the whole step is done.
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) ||
+      !s2_step_pre_stabilise(step)) {
+    return false;
+  }
+  S2Bisect bisect = s2_bisect_begin(step);
+  while (bisect.left > 0 && !step->cut_short) {
+    s2_bisect_set_out(step, &bisect);
+    do {
+      s2_bisect_forget(step, &bisect);
+      if (!s2_step_free_motion(step, bisect.h) || !step_attempt(step, &bisect)) {
+        return false;
+      }
+    } while (s2_bisect_halves(step, &bisect));
+    s2_step_stabilise(step);
+    if (!s2_step_stop_at_limits(step)) {
+      return false;
+    }
+    s2_log_keep(step);
+    s2_bisect_go_on(step, &bisect);
+  }
+  s2_bisect_end(step, &bisect);
+  return true;
+}
+
+// ---- Event, and auto --------------------------------------------------------------------------
+
+// Each island by itself, from meeting to meeting: what touches strikes, the bodies flow until
+// others meet (assemble, solve, integrate), positions are projected, and all that again with what
+// is left. Islands that look ahead (s2_island_looks_ahead: those of joints alone; under S2_AUTO
+// large ones, too) take one speculative step in place of that.
+static bool step_event(S2Step *step) {
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
+    return false;
+  }
+  S2EventSearch search = s2_event_begin(step);
+  do { // until bodies stay within what the search has looked at
+    S2Touch *done = step->touches;
+    s2_event_back_to_start(step, &search);
+    if (!s2_step_touches(step)) {
+      return false;
+    }
+    s2_step_warn_of_overlaps(step);
+    if (!s2_event_found_more(step, &search)) {
+      step->touches = done; // looking further showed nothing new
+      break;
+    }
+    s2_step_islands(step);
+    s2_step_find_stiff(step);
+    if (!s2_event_run(step, &search)) {
+      return false;
+    }
+  } while (s2_event_outran(step, &search) && step->passes < S2_REACH_PASSES);
+  step->world->stats.splits += (uint64_t)search.splits;
+  s2_event_settle(step);
+  return true;
+}
+
+// ---- Substeps ---------------------------------------------------------------------------------
 
 static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) {
   S2Step step = s2_step_begin(world, part, parts);
@@ -27,9 +194,9 @@ static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) 
   s2_constraints_begin(world);
   s2_motions_begin(world);
   S2Stepping stepping = s2_world_way(&world->kept.def);
-  bool done = stepping == S2_BISECT  ? s2_step_bisect(&step)
-              : stepping == S2_EVENT ? s2_step_event(&step)
-                                     : s2_step_speculative(&step);
+  bool done = stepping == S2_BISECT  ? step_bisect(&step)
+              : stepping == S2_EVENT ? step_event(&step)
+                                     : step_speculative(&step);
   world->stepping = false;
   *cut_short = step.cut_short;
   S2Status status =
