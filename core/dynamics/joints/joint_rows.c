@@ -467,25 +467,6 @@ static S2Vec2 arm_of(const S2JointAt *at) {
   return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_joint_turn(at, a), at->joint->local_a);
 }
 
-const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q) {
-  const S2World *world = step->world;
-  bool known = q == step->q0 && step->turned;
-  S2Rot *turn = known ? step->turn : S2_TAKE(step->arena, S2Rot, world->bodies.count);
-  for (int i = 0; i < island->nodes && !known; i++) {
-    turn[island->node[i]] = s2_rot(q[3 * island->node[i]]);
-  }
-  for (int i = 0; i < island->joints; i++) {
-    const S2Joint *joint = &world->joints.at[island->joint[i]];
-    const int32_t body[2] = {joint->a, joint->b};
-    for (int k = 0; k < 2; k++) {
-      if (body[k] != S2_NONE && step->node_of[body[k]] == S2_GROUND) {
-        turn[body[k]] = s2_rot(q[3 * body[k]]);
-      }
-    }
-  }
-  return turn;
-}
-
 static List new_list(S2Arena *arena, int most) {
   return (List){S2_TAKE(arena, S2Row, most), S2_TAKE(arena, S2JointPart, most), 0};
 }

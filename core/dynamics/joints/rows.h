@@ -11,8 +11,6 @@
 int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *island,
                        S2SolveKind kind, S2Row *rows, S2JointPart *parts, double *lambda,
                        double *rhs, double *speed, int *given);
-// How the bodies that the island's joints join are turned at the poses q, a slot.
-const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q);
 // What a joint's rows follow in a solve; `world` is s2_joint_blend of the world's settings.
 S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world);
 // Did a limit that was out of touch at q0 stop its joint, but for speed that goes on at q1 with v2?

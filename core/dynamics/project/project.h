@@ -6,7 +6,7 @@
 
 void s2_step_stabilise(S2Step *step);                   // as the world's setting asks for
 void s2_step_project(S2Step *step);                     // until nothing is left
-bool s2_step_pre_stabilise(S2Step *step);               // q0; false: aborted
+void s2_step_pre_stabilise(S2Step *step);               // q0, under S2_PRE
 void s2_island_project(S2Step *step, S2Island *island); // until nothing is left, of one island
 
 typedef struct S2JointErrors { // the equations of an island's joints at q1
@@ -19,6 +19,7 @@ typedef struct S2JointErrors { // the equations of an island's joints at q1
 } S2JointErrors;
 // The largest overlap or joint error of an island at q1, m. Springs are not snapped to rest.
 // `errors` may be NULL, its arrays have room for S2_JOINT_EQUATIONS + 1 rows a joint.
+// (violation.c)
 double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *errors);
 
 typedef struct S2Shaken { // what joints displaced so far

@@ -54,11 +54,6 @@ static void keep_joints(const S2EventRun *event) {
   }
 }
 
-static void forget_impulses(const S2EventRun *event) {
-  s2_step_scale_contacts(event->step, event->island, 0);
-  s2_step_scale_joints(event->step, event->island, 0);
-}
-
 static void follow_near(const S2Step *step, S2Touch *touch, double margin) {
   s2_touch_follow(step, touch);
   if (touch->count == 2 && touch->points[1].at.gap > margin) {
@@ -75,7 +70,7 @@ static void follow_near(const S2Step *step, S2Touch *touch, double margin) {
 static void hand_out_impulses(const S2EventRun *event) {
   S2Step *step = event->step;
   double margin = step->world->kept.def.contact_margin;
-  forget_impulses(event);
+  s2_event_forget_impulses(event);
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     S2Touch *touch = &step->touches[index];
@@ -104,46 +99,6 @@ static void hand_out_impulses(const S2EventRun *event) {
 }
 
 // ---- Where the island is ----------------------------------------------------------------------
-
-static void place_ground(const S2EventRun *event, int32_t slot) {
-  const S2Step *step = event->step;
-  if (slot != S2_NONE && step->node_of[slot] == S2_GROUND) {
-    for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-      double v = step->free_v[c]; // 0 unless it goes
-      step->q0[c] = event->q_start[c] + event->done * v;
-      step->v1[c] = step->v2[c] = v;
-    }
-    s2_step_carry(step, slot);
-  }
-}
-
-// What this island meets that is not solved for, at the start and the end of the piece: other
-// islands have it at their times.
-void s2_event_place_ground(const S2EventRun *event) {
-  const S2Step *step = event->step;
-  for (int i = 0; i < event->island->touches; i++) {
-    const S2Touch *touch = &step->touches[event->island->touch[i]];
-    place_ground(event, touch->body_a);
-    place_ground(event, touch->body_b);
-  }
-  for (int i = 0; i < event->island->joints; i++) {
-    const S2Joint *joint = &step->world->joints.at[event->island->joint[i]];
-    place_ground(event, joint->a);
-    place_ground(event, joint->b);
-    place_ground(event, joint->more[0]);
-    place_ground(event, joint->more[1]);
-  }
-}
-
-// The piece that begins now is to take `h`.
-static void set_piece(const S2EventRun *event, double h) {
-  S2Step *step = event->step;
-  step->h = h;
-  step->t = step->world->kept.time + event->done;
-  for (int i = 0; i < event->island->nodes; i++) {
-    s2_step_free_body(step, event->island->node[i]);
-  }
-}
 
 static void collide(const S2EventRun *event, const double *q) {
   const S2Step *step = event->step;
@@ -176,13 +131,6 @@ static void collide_at_end(const S2EventRun *event) {
       s2_touch_collide(step->world, touch, step->q1, INFINITY);
     }
     touch->count = touch->enabled ? touch->count : 0;
-  }
-}
-
-static void copy_nodes(const S2EventRun *event, const double *from, double *to) {
-  for (int i = 0; i < event->island->nodes; i++) {
-    int32_t at = 3 * event->island->node[i];
-    memcpy(to + at, from + at, 3 * sizeof(double));
   }
 }
 
@@ -246,7 +194,7 @@ static bool strikes(const S2EventRun *event, const double *v) {
 
 static bool blow(const S2EventRun *event) {
   S2Step *step = event->step;
-  forget_impulses(event);
+  s2_event_forget_impulses(event);
   if (!s2_step_before_impact(step, event->island, false)) {
     return false;
   }
@@ -274,7 +222,7 @@ static bool blow(const S2EventRun *event) {
   keep_contacts(event, NULL);
   keep_joints(event);
   s2_note_of_piece(step, event->island, S2_ACT_STRUCK);
-  copy_nodes(event, step->v2, step->v0);
+  s2_event_copy_nodes(event, step->v2, step->v0);
   return true;
 }
 
@@ -303,44 +251,6 @@ static bool choose_resting(const S2EventRun *event) {
     }
   }
   return some;
-}
-
-// Smooth derivatives know of contacts by their rows: here those to come have none, but a time.
-static bool leaves_out(const S2EventRun *event, bool rows) {
-  bool some = false;
-  for (int i = 0; i < event->island->touches; i++) {
-    int32_t index = event->island->touch[i];
-    for (int k = 0; k < event->step->touches[index].count; k++) {
-      some |= !rows || !event->choices[2 * index + k].use;
-    }
-  }
-  return some;
-}
-
-// v1 and q1 after `h`.
-bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
-  S2Step *step = event->step;
-  const S2Island *island = event->island;
-  set_piece(event, h);
-  s2_note_set_out(step, island, leaves_out(event, rows));
-  s2_event_place_ground(event);
-  if (rows) {
-    if (!s2_step_solve(step, island, event->choices, S2_SOLVE_MOTION, step->v1, NULL)) {
-      return false;
-    }
-    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
-      s2_note_balance(step, island);
-      s2_island_balance(step, island);
-    }
-  } else {
-    s2_note_of_piece(step, island, S2_ACT_COAST);
-    copy_nodes(event, step->free_v, step->v1);
-    forget_impulses(event);
-  }
-  for (int i = 0; i < island->nodes; i++) {
-    s2_step_carry(step, island->node[i]);
-  }
-  return true;
 }
 
 static void take_touches(const S2EventRun *event, S2Touch *to) {
@@ -405,14 +315,14 @@ static bool finish_speculatively(S2EventRun *event) {
   const S2Island *island = event->island;
   double h = event->left;
   step->share = 1;
-  set_piece(event, h);
+  s2_event_set_piece(event, h);
   s2_note_set_out(step, island, false);
   s2_event_place_ground(event);
   if (!s2_island_look_ahead(step, island, event->choices)) {
     return false;
   }
   s2_note_arrive(step, island, S2_NONE, 0, true);
-  copy_nodes(event, step->v1, step->v2);
+  s2_event_copy_nodes(event, step->v1, step->v2);
   if (!s2_island_blow(step, island, event->choices, event->touching)) {
     return false;
   }
@@ -541,7 +451,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     }
   }
   way->h = way->meets ? tau : way->h;
-  copy_nodes(event, step->v1, step->v2);
+  s2_event_copy_nodes(event, step->v1, step->v2);
   return true;
 }
 
@@ -554,7 +464,7 @@ static void set_straight(S2EventRun *event, bool straight) {
 static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   set_straight(event, event->plain);
-  set_piece(event, event->left);
+  s2_event_set_piece(event, event->left);
   s2_event_place_ground(event);
   s2_note_piece(step, event->island, splits);
   if (event->ahead) {
@@ -564,7 +474,7 @@ static bool next_piece(S2EventRun *event, int splits) {
     if (!blow(event)) {
       return false;
     }
-    set_piece(event, event->left);
+    s2_event_set_piece(event, event->left);
   }
   if (splits == event->most) {
     return finish_speculatively(event);
@@ -612,8 +522,8 @@ static bool run_island(S2EventRun *event) {
   for (int splits = 0; going && event->left > 0; splits++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
     if (splits > 0) {
-      copy_nodes(event, step->q1, step->q0);
-      copy_nodes(event, step->v2, step->v0);
+      s2_event_copy_nodes(event, step->q1, step->q0);
+      s2_event_copy_nodes(event, step->v2, step->v0);
       s2_event_place_ground(event);
       collide(event, step->q0);
       going = ask_for_new(event);

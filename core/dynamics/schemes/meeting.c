@@ -24,12 +24,6 @@ static void go_to_end(const S2EventRun *event) {
   s2_event_place_ground(event);
 }
 
-void s2_event_put_touches(const S2EventRun *event, const S2Touch *from) {
-  for (int i = 0; i < event->island->touches; i++) {
-    event->step->touches[event->island->touch[i]] = from[i];
-  }
-}
-
 double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int but, int *first) {
   const S2Step *step = event->step;
   S2Flow way = as_function(event, step->h);

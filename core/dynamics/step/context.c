@@ -113,3 +113,22 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
   return s2_dot(direction, s2_vec2(va[1] - vb[1], va[2] - vb[2])) +
          s2_cross(point->at.point, direction) * va[0] - s2_cross(point->arm_b, direction) * vb[0];
 }
+
+const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q) {
+  const S2World *world = step->world;
+  bool known = q == step->q0 && step->turned;
+  S2Rot *turn = known ? step->turn : S2_TAKE(step->arena, S2Rot, world->bodies.count);
+  for (int i = 0; i < island->nodes && !known; i++) {
+    turn[island->node[i]] = s2_rot(q[3 * island->node[i]]);
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &world->joints.at[island->joint[i]];
+    const int32_t body[2] = {joint->a, joint->b};
+    for (int k = 0; k < 2; k++) {
+      if (body[k] != S2_NONE && step->node_of[body[k]] == S2_GROUND) {
+        turn[body[k]] = s2_rot(q[3 * body[k]]);
+      }
+    }
+  }
+  return turn;
+}

@@ -99,6 +99,8 @@ S2WorldDef s2_step_settings(const S2Step *step, int32_t joint);
 static inline S2GeometricStiffness s2_step_geometric(const S2Step *step, int32_t joint) {
   return step->stiff[joint] ? S2_GEOMETRIC_PSD : step->world->kept.def.geometric_stiffness;
 }
+// How the bodies that the island's joints join are turned at the poses q, a slot.
+const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q);
 // Relative velocity (a against b) at a contact point along a direction, of velocities v (3 a slot).
 double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v);
 // Is the gap of this point closed by projection, though it is open?

@@ -27,6 +27,21 @@
 
 #include <string.h>
 
+// Where positions are projected before the step and not behind it (S2_PRE). False, here and below:
+// aborted.
+static bool step_pre_project(S2Step *step) {
+  if (step->world->kept.def.stabilization != S2_PRE) {
+    return true;
+  }
+  if (!s2_step_touches(step)) {
+    return false;
+  }
+  s2_step_warn_of_overlaps(step);
+  s2_step_islands(step);
+  s2_step_pre_stabilise(step);
+  return true;
+}
+
 // ---- Speculative ------------------------------------------------------------------------------
 
 // Velocities v1 from the touches as they are: rows stop at the surface what would arrive there.
@@ -56,10 +71,9 @@ static bool step_impacts(S2Step *step, S2Choice *choices) {
   return true;
 }
 
-// All bodies by the whole step at once. False, here and below: aborted.
+// All bodies by the whole step at once.
 static bool step_speculative(S2Step *step) {
-  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) ||
-      !s2_step_pre_stabilise(step)) {
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
   }
   S2Choice *choices = NULL;
@@ -127,8 +141,7 @@ static bool step_attempt(S2Step *step, S2Bisect *bisect) {
 // Substeps as long as end without new overlaps.
 static bool step_bisect(S2Step *step) {
   // Once: the laws see the world, which stands still until the whole step is done.
-  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) ||
-      !s2_step_pre_stabilise(step)) {
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
   }
   S2Bisect bisect = s2_bisect_begin(step);

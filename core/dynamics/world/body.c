@@ -51,18 +51,6 @@ int s2_world_body_place(const S2World *world, int32_t slot) {
   return first;
 }
 
-S2Shape s2_piece_shape(const S2World *world, const S2Piece *piece) {
-  return (S2Shape){
-      .vertices = world->vertices.at + piece->first_vertex,
-      .count = piece->count,
-      .radius = piece->radius,
-      .has_previous = piece->has_previous,
-      .has_next = piece->has_next,
-      .previous = piece->previous,
-      .next = piece->next_vertex,
-  };
-}
-
 // ---- Vertex blocks ----------------------------------------------------------------------------
 
 // Blocks of 2^k vertices; free ones form a list whose links are kept in the blocks themselves.
