@@ -1,5 +1,5 @@
 // What joints displaced in mends goes into the velocities, by the part that brings no energy
-// (dynamics/project/stabilise.c): backwards.
+// (dynamics/project/project.c): backwards.
 #include "diff/step/undo.h"
 #include "dynamics/project/spin.h"
 
@@ -30,7 +30,7 @@ static double doubtful_part(Room of, double sign) {
   return largest_part(of);
 }
 
-// The two of stabilise.c's harmless_part: of the free motion's energy, and of what forces brought.
+// The two of project.c's harmless_fraction: of the free motion's energy, and of what forces brought.
 static void find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 frame, Room room[2]) {
   const S2Step *step = &undo->step;
   const double ride[3] = {0, frame.x, frame.y};

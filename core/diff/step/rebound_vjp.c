@@ -60,7 +60,7 @@ void s2_undo_rebound(S2Undo *undo, int index) {
 typedef struct Keep {
   S2Undo *undo;
   int index;
-  double room, linear; // adjoints of S2BlowEnergy
+  double room, linear; // adjoints of S2ImpactEnergy
   const double *pressed, *struck;
 } Keep;
 
@@ -112,8 +112,8 @@ void s2_undo_keep(S2Undo *undo, int index) {
   S2StepAdjoint *bar = &undo->bar;
   S2Step *step = &undo->step;
   double part = note->part, part_bar = part_of_impulses(undo, note, struck);
-  S2BlowEnergy energy =
-      s2_blow_energy(step, undo->open.touches, island, pressed, struck, note->before);
+  S2ImpactEnergy energy =
+      s2_impact_energy(step, undo->open.touches, island, pressed, struck, note->before);
   for (int i = 0; i < 3 * island->nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     part_bar += bar->v2[at] * (note->before[i] - step->v1[at]);

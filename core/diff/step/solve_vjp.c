@@ -279,7 +279,7 @@ static void target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2Poi
   case S2_TARGET_MIRROR:
     speed_vjp(solve, touch, k, bar, point);
     break;
-  case S2_TARGET_LEAN:
+  case S2_TARGET_NORMAL:
     undo->lean[at] += bar;
     break;
   case S2_TARGET_LEAVING:

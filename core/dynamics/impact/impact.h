@@ -42,11 +42,11 @@ double *s2_step_contact_impulses(const S2Step *step, const S2Island *island);
 // velocities relative to what is touched: bodies that move as given may do any work beside that.
 // `touches` are those that the island lists; `pressed`, `struck`: impulses of contacts in the
 // motion, and in the impact.
-typedef struct S2BlowEnergy {
+typedef struct S2ImpactEnergy {
   double room, linear, square;
-} S2BlowEnergy;
-S2BlowEnergy s2_blow_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
-                            const double *pressed, const double *struck, const double *v2);
+} S2ImpactEnergy;
+S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
+                                const double *pressed, const double *struck, const double *v2);
 // Of the impact from v1 to v2 only the fraction is taken that gives back no more than was taken:
 // targets of several contacts at once, or with friction, may ask for more. `held`: what joints gave
 // before.

@@ -52,7 +52,7 @@ static bool move_body(S2Step *step, int32_t slot, double h) {
     }
   }
   memcpy(v0, call.v, sizeof call.v);
-  if (step->part == 0 && step->t == world->kept.time) {
+  if (step->substep == 0 && step->t == world->kept.time) {
     memcpy(step->v_start + 3 * slot, call.v, sizeof call.v);
   }
   return true;

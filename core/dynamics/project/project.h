@@ -4,9 +4,9 @@
 
 #include "dynamics/step/assemble.h"
 
-void s2_step_stabilise(S2Step *step);                   // as the world's setting asks for
-void s2_step_project(S2Step *step);                     // until nothing is left
-void s2_step_pre_stabilise(S2Step *step);               // q0, under S2_PRE
+void s2_step_project(S2Step *step);                     // as the world's setting asks for
+void s2_islands_project(S2Step *step);                  // until nothing is left
+void s2_step_project_start(S2Step *step);               // q0, under S2_PRE
 void s2_island_project(S2Step *step, S2Island *island); // until nothing is left, of one island
 
 typedef struct S2JointErrors { // the equations of an island's joints at q1

@@ -1,4 +1,4 @@
-// SHAKE by one factorisation (stabilise.c says what it is for). Joints push along their rows J0 at
+// SHAKE by one factorisation (project.c says what it is for). Joints push along their rows J0 at
 // the start of the step, however often their errors g are measured anew:
 //
 //     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (what it was) + M^-1 J0' l
@@ -26,13 +26,13 @@ typedef struct Shake {
 
 // Errors and rows at q1; the largest joint error is given back, m. NAN: the joints do not have the
 // equations of the problem.
-static double largest(const Shake *shake) {
+static double shake_largest(const Shake *shake) {
   return shake->errors->rows == shake->problem.rows ? shake->errors->largest : NAN;
 }
 
-static double measure(Shake *shake) {
+static double shake_measure(Shake *shake) {
   (void)s2_step_violation(shake->step, shake->island, shake->errors);
-  return largest(shake);
+  return shake_largest(shake);
 }
 
 // The equations that the first solve had, if that is all it had: they are rigid and not driven.
@@ -83,7 +83,7 @@ static bool take_matrix(Shake *shake) {
   return s2_bilateral_factor(&shake->matrix, shake->errors->side);
 }
 
-static bool prepare(Shake *shake, double worst) {
+static bool shake_prepare(Shake *shake, double worst) {
   const S2Step *step = shake->step;
   const S2Island *island = shake->island;
   S2Arena *arena = step->arena;
@@ -114,12 +114,12 @@ static bool prepare(Shake *shake, double worst) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(shake->start + 3 * i, q1 + 3 * island->node[i], 3 * sizeof(double));
   }
-  return largest(shake) >= worst && // else a limit or an overlap is the larger error
+  return shake_largest(shake) >= worst && // else a limit or an overlap is the larger error
          take_matrix(shake);
 }
 
 // q1 from lambda; returns the largest turn that is new.
-static double displace(Shake *shake, const double *lambda) {
+static double shake_displace(Shake *shake, const double *lambda) {
   double turn = 0;
   s2_mcp_velocity(&shake->problem, lambda, shake->dq);
   for (int i = 0; i < shake->island->nodes; i++) {
@@ -135,7 +135,7 @@ static double displace(Shake *shake, const double *lambda) {
 }
 
 // One pass; false when its numbers are not finite or it would turn a body too far.
-static bool correct(Shake *shake, double *lambda) {
+static bool shake_correct(Shake *shake, double *lambda) {
   memcpy(shake->last, shake->dq, sizeof(double) * (size_t)(3 * shake->island->nodes));
   memcpy(shake->change, shake->errors->value, sizeof(double) * (size_t)shake->problem.rows);
   s2_bilateral_apply(&shake->matrix, shake->change);
@@ -143,10 +143,10 @@ static bool correct(Shake *shake, double *lambda) {
     lambda[r] -= shake->change[r];
   }
   shake->step->world->stats.projections += 1;
-  return displace(shake, lambda) <= S2_PROJECTION_TURN;
+  return shake_displace(shake, lambda) <= S2_PROJECTION_TURN;
 }
 
-static void collide(const Shake *shake) {
+static void shake_collide(const Shake *shake) {
   S2Step *step = shake->step;
   for (int i = 0; i < shake->island->touches; i++) {
     s2_touch_collide(step->world, &step->touches[shake->island->touch[i]], step->q1,
@@ -154,40 +154,40 @@ static void collide(const Shake *shake) {
   }
 }
 
-static void undo(Shake *shake, double *lambda) {
+static void shake_undo(Shake *shake, double *lambda) {
   memset(shake->dq, 0, sizeof(double) * (size_t)(3 * shake->island->nodes));
   memset(lambda, 0, sizeof(double) * (size_t)shake->problem.rows);
   for (int i = 0; i < shake->island->nodes; i++) {
     memcpy(shake->step->q1 + 3 * shake->island->node[i], shake->start + 3 * i, 3 * sizeof(double));
   }
-  collide(shake);
+  shake_collide(shake);
 }
 
 bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shaken *shaken,
                    double *worst) {
   Shake shake = {.step = step, .island = island, .errors = errors};
-  if (!prepare(&shake, *worst)) {
+  if (!shake_prepare(&shake, *worst)) {
     return false;
   }
-  double now = largest(&shake), before = INFINITY;
+  double now = shake_largest(&shake), before = INFINITY;
   // Less than this is rounding, which does not halve.
   double done = S2_PROJECTION_TOLERANCE * island->length;
   bool small = true;
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES && small && now > done && now < before / 2;
        pass++) {
     before = now;
-    small = correct(&shake, shaken->lambda);
-    now = measure(&shake);
+    small = shake_correct(&shake, shaken->lambda);
+    now = shake_measure(&shake);
     bool slow = now * (now / before) * (now / before) > done; // two more passes will not do
     small = small && (!slow || s2_bilateral_factor(&shake.matrix, errors->side));
   }
   double left = now;
   if (island->touches > 0 || errors->limited) {
-    collide(&shake);
+    shake_collide(&shake);
     left = s2_step_violation(step, island, NULL);
   }
   if (!small || !(left <= S2_PROJECTION_TRIGGER * island->length)) {
-    undo(&shake, shaken->lambda);
+    shake_undo(&shake, shaken->lambda);
     return false;
   }
   *worst = left;

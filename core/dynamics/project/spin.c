@@ -1,7 +1,7 @@
-// Angular momentum of what floats. Mending positions moves masses while their momenta stay, which
-// changes the angular momentum; and as much of SHAKE as the bound on the energy leaves out would
-// have put it right. A rigid motion breaks no joint: the rotation about the centre of mass is what
-// the angular momentum says, and only the rest is for that bound.
+// Angular momentum of what floats. Projecting positions moves masses while their momenta stay,
+// which changes the angular momentum; and as much of SHAKE as the bound on the energy leaves out
+// would have put it right. A rigid motion breaks no joint: the rotation about the centre of mass is
+// what the angular momentum says, and only the rest is for that bound.
 #include "dynamics/project/spin.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 static const double BALANCED = 1e-8;
 
 // Do forces along the rows of a program's own cancel, and their moments, as those of joints do?
-static bool balances(const S2Step *step, const S2Joint *joint) {
+static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL, NULL};
   const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
   S2Vec2 arm = s2_vec2(qb[1] - qa[1], qb[2] - qa[2]);
@@ -30,15 +30,15 @@ static bool balances(const S2Step *step, const S2Joint *joint) {
   return good;
 }
 
-// Do only joints act, and only between bodies of the island? A rotation would rub or press
-// contacts. (Gears have the joints they are made of beside them.)
+// Do only joints act, and only between bodies of the island? A rotation would have friction work or
+// press contacts. (Gears have the joints they are made of beside them.)
 bool s2_island_floats(const S2Step *step, const S2Island *island) {
   bool floats = island->joints > 0 && island->touches == 0;
   for (int i = 0; i < island->joints && floats; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     floats = joint->a != S2_NONE && joint->b != S2_NONE && step->node_of[joint->a] != S2_GROUND &&
              step->node_of[joint->b] != S2_GROUND &&
-             (joint->type != S2_CONSTRAINT || balances(step, joint));
+             (joint->type != S2_CONSTRAINT || spin_balances(step, joint));
   }
   return floats;
 }

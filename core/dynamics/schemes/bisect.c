@@ -18,7 +18,8 @@
 // Springs look ahead: what is compressed without a push would be energy from nothing. Restitution
 // targets from the velocities before; when one counts, separating contacts are left out
 // (they would gain energy), the later impacts see to them. Does one count?
-static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
+static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *choices,
+                          bool *touching) {
   double tiny = s2_island_rest_speed(step, island);
   double margin = step->world->kept.def.contact_margin;
   bool bounces = false;
@@ -34,11 +35,11 @@ static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices
         } else {
           touching[2 * index + k] = near;
           double bounce = touch->restitution * fmin(0, u);
-          double mend = s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
+          double lift = s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
           choices[2 * index + k] = (S2Choice){
               .use = s2_touch_soft(touch) || (near && !(bounces && u > tiny)),
-              .bias = fmin(bounce, mend),
-              .target = mend < bounce ? S2_TARGET_GAP
+              .bias = fmin(bounce, lift),
+              .target = lift < bounce ? S2_TARGET_GAP
                         : u < 0       ? S2_TARGET_APPROACH
                                       : S2_TARGET_FIXED,
           };
@@ -59,7 +60,7 @@ bool s2_bisect_solve(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
     S2Island *island = &step->islands[i];
     s2_note_hit(step, island, world->kept.def.contact_margin);
-    bool bounces = choose(step, island, choices, touching);
+    bool bounces = bisect_choose(step, island, choices, touching);
     bool reflect = bounces && world->kept.def.restitution_model == S2_REFLECTIONS;
     if (reflect) { // joints' impulses of the impact are to come
       s2_step_scale_joints(step, island, 0);

@@ -1,12 +1,13 @@
 // Event stepping: each island's step is split where its bodies meet (algorithm B3 in
 // docs/stepping.md). Of what is left of the step,
 //
-// 1. what touches and approaches strikes: a blow that takes no time, with all that rests in it, as
-//    a blow goes on through that;
+// 1. what touches and approaches strikes: an impact that takes no time, with all that rests in it,
+// as
+//    an impact goes on through that;
 // 2. what touches and does not leave rests: its points are rows of the flow, J v+ >= 0;
 // 3. the bodies flow to the end of the step by the trapezoid, q+ = q + s (v + v+)/2, exact under
 //    constant forces (islands with joints: by implicit Euler, as always), and errors of joints and
-//    of what rests are mended;
+//    of what rests are projected;
 // 4. where others meet on that way, the flow ends at the first of these times, and all begins anew
 //    with what is left.
 //
@@ -100,7 +101,7 @@ static void hand_out_impulses(const S2EventRun *event) {
 
 // ---- Where the island is ----------------------------------------------------------------------
 
-static void collide(const S2EventRun *event, const double *q) {
+static void event_collide(const S2EventRun *event, const double *q) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
     S2Touch *touch = &step->touches[event->island->touch[i]];
@@ -121,7 +122,7 @@ static bool ask_for_new(const S2EventRun *event) {
 }
 
 // The same at the end of a flow; of what rests the points are those that it had.
-static void collide_at_end(const S2EventRun *event) {
+static void event_collide_at_end(const S2EventRun *event) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
     S2Touch *touch = &step->touches[event->island->touch[i]];
@@ -148,11 +149,11 @@ static void look_how_far(const S2EventRun *event) {
   }
 }
 
-// ---- Blows ------------------------------------------------------------------------------------
+// ---- Impacts -----------------------------------------------------------------------------------
 
-// m/s: what the forces change of the approach in half a step; e counts for what is faster, or blows
-// would follow each other for ever.
-static double slow(const S2EventRun *event, const S2Touch *touch, int k) {
+// m/s: what the forces change of the approach in half a step; e counts for what is faster, or
+// impacts would follow each other for ever.
+static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double then = s2_touch_velocity(touch, k, n, event->v_start);
   double free_then = s2_touch_velocity(touch, k, n, event->free_start);
@@ -175,10 +176,10 @@ static double slow_if_held(const S2EventRun *event, const S2Touch *touch, int k)
     of_a += ja[c] * (free_a[c] - a[c]);
     of_b += jb[c] * (free_b[c] - b[c]);
   }
-  return fmax(fmax(fabs(of_a), fabs(of_b)) / 2, slow(event, touch, k));
+  return fmax(fmax(fabs(of_a), fabs(of_b)) / 2, event_slow(event, touch, k));
 }
 
-static bool strikes(const S2EventRun *event, const double *v) {
+static bool event_strikes(const S2EventRun *event, const double *v) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
     const S2Touch *touch = &step->touches[event->island->touch[i]];
@@ -192,7 +193,7 @@ static bool strikes(const S2EventRun *event, const double *v) {
   return false;
 }
 
-static bool blow(const S2EventRun *event) {
+static bool event_strike(const S2EventRun *event) {
   S2Step *step = event->step;
   s2_event_forget_impulses(event);
   if (!s2_step_before_impact(step, event->island, false)) {
@@ -208,8 +209,8 @@ static bool blow(const S2EventRun *event) {
       bool touches = at->gap <= event->slop && !s2_touch_soft(touch);
       event->choices[2 * index + k] = (S2Choice){
           .use = touches && u <= event->tiny,
-          .bias = -back > slow(event, touch, k) ? back : 0,
-          .target = -back > slow(event, touch, k) ? S2_TARGET_APPROACH : S2_TARGET_FIXED,
+          .bias = -back > event_slow(event, touch, k) ? back : 0,
+          .target = -back > event_slow(event, touch, k) ? S2_TARGET_APPROACH : S2_TARGET_FIXED,
       };
       event->touching[2 * index + k] = touches;
     }
@@ -259,7 +260,7 @@ static void take_touches(const S2EventRun *event, S2Touch *to) {
   }
 }
 
-static void mend(const S2EventRun *event, bool holds) {
+static void event_project(const S2EventRun *event, bool holds) {
   S2Step *step = event->step;
   if (step->world->kept.def.stabilization == S2_PROJECTION) {
     step->holds = holds;
@@ -268,8 +269,9 @@ static void mend(const S2EventRun *event, bool holds) {
   }
 }
 
-// What the flow left is mended, the contacts' impulses are kept, and what arrived at limits stops;
-// the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has it.
+// What the flow left is projected, the contacts' impulses are kept, and what arrived at limits
+// stops; the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has
+// it.
 static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -278,7 +280,7 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
     memcpy(flowed + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
   }
   bool turned = false;
-  mend(event, solved != NULL && !event->limited);
+  event_project(event, solved != NULL && !event->limited);
   if (solved != NULL) {
     if (!s2_event_turn(event, solved, &turned)) {
       return false;
@@ -323,7 +325,7 @@ static bool finish_speculatively(S2EventRun *event) {
   }
   s2_note_arrive(step, island, S2_NONE, 0, true);
   s2_event_copy_nodes(event, step->v1, step->v2);
-  if (!s2_island_blow(step, island, event->choices, event->touching)) {
+  if (!s2_island_impact(step, island, event->choices, event->touching)) {
     return false;
   }
   keep_contacts(event, NULL);
@@ -333,7 +335,7 @@ static bool finish_speculatively(S2EventRun *event) {
       s2_touch_settle(step, &step->touches[island->touch[i]]);
     }
   } else {
-    collide_at_end(event);
+    event_collide_at_end(event);
   }
   return end_piece(event, h, NULL);
 }
@@ -390,7 +392,7 @@ static bool comes_back(const S2EventRun *event, const S2Touch *before, int first
 }
 
 // Are there, at the end of a flow on which nothing was found to meet, overlaps of what does not
-// rest? Rows that look ahead stop what a mend would lift.
+// rest? Rows that look ahead stop what projection would lift.
 static bool runs_into(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool any = false;
@@ -422,7 +424,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     return false;
   }
   take_touches(event, way->solved);
-  collide_at_end(event);
+  event_collide_at_end(event);
   double tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
   for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, way->solved, way->first, tau);
        more++) {
@@ -433,7 +435,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
       return false;
     }
     take_touches(event, way->solved);
-    collide_at_end(event);
+    event_collide_at_end(event);
     tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
   }
   for (int more = 0;
@@ -445,7 +447,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     }
     way->meets = tau < way->h;
     take_touches(event, way->solved);
-    collide_at_end(event);
+    event_collide_at_end(event);
     if (!way->meets) { // after all, as the length of a flow bends it; but others may
       tau = s2_event_find_meeting(event, way->solved, way->first, &way->first);
     }
@@ -470,8 +472,8 @@ static bool next_piece(S2EventRun *event, int splits) {
   if (event->ahead) {
     return finish_speculatively(event);
   }
-  if (strikes(event, step->v0)) {
-    if (!blow(event)) {
+  if (event_strikes(event, step->v0)) {
+    if (!event_strike(event)) {
       return false;
     }
     s2_event_set_piece(event, event->left);
@@ -525,7 +527,7 @@ static bool run_island(S2EventRun *event) {
       s2_event_copy_nodes(event, step->q1, step->q0);
       s2_event_copy_nodes(event, step->v2, step->v0);
       s2_event_place_ground(event);
-      collide(event, step->q0);
+      event_collide(event, step->q0);
       going = ask_for_new(event);
     }
     going = going && next_piece(event, splits);

@@ -66,7 +66,7 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned)
 // hangs together has left? `solved` as above; the touches are those of q1, v2 is v1.
 bool s2_event_falls_short(const S2EventRun *event, const S2Touch *solved);
 // Takes from v2 what the piece has brought; `solved` as above, NULL: the rest was speculative;
-// `before`: q1 before it was mended, 3 a node.
+// `before`: q1 before it was projected, 3 a node.
 void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,
                     bool turned);
 

@@ -58,7 +58,7 @@ typedef struct Bracket { // lengths of flows that end open, and overlapping
   double out, gap_out; // the end that was left last; gap 0: none
 } Bracket;
 
-static void tighten(Bracket *at, double s, double gap) {
+static void meeting_tighten(Bracket *at, double s, double gap) {
   if (gap > 0 && s > at->lo) {
     at->out = at->lo, at->gap_out = at->gap_lo;
     at->lo = s, at->gap_lo = gap;
@@ -72,7 +72,7 @@ static void tighten(Bracket *at, double s, double gap) {
 
 // Where the parabola through both ends and the one that was left last meets zero between them: what
 // forces turn back falls by the square of the time. The chord where there is no third point.
-static double interpolate(const Bracket *at) {
+static double meeting_interpolate(const Bracket *at) {
   double width = at->hi - at->lo, chord = (at->gap_hi - at->gap_lo) / width;
   double bend = 0;
   if (at->gap_out != 0 && isfinite(at->gap_out)) {
@@ -95,7 +95,7 @@ static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Br
     if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
     }
-    tighten(&at, *tau, gap);
+    meeting_tighten(&at, *tau, gap);
   }
   double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
   bool meets = isfinite(at.hi);
@@ -107,14 +107,14 @@ static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Br
   }
   for (int pass = 0; pass < S2_EVENT_NARROWINGS && meets && at.hi > least; pass++) {
     bool smooth = isfinite(at.gap_lo) && at.gap_lo > met; // infinite: out of reach
-    *tau = smooth && pass % 4 < 3 ? interpolate(&at) : at.lo + (at.hi - at.lo) / 2;
+    *tau = smooth && pass % 4 < 3 ? meeting_interpolate(&at) : at.lo + (at.hi - at.lo) / 2;
     if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
     }
     if (fabs(gap) <= met) {
       break;
     }
-    tighten(&at, *tau, gap);
+    meeting_tighten(&at, *tau, gap);
   }
   go_to_end(event);
   return true;
@@ -130,7 +130,7 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
     if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
     }
-    tighten(&at, *tau, gap);
+    meeting_tighten(&at, *tau, gap);
     S2Flow way = as_function(event, event->left);
     double s = fabs(gap) <= met ? *tau : s2_flow_meet(&way, before, resting, NULL);
     go_to_end(event);
@@ -150,7 +150,7 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
 }
 
 // Do other points that did not rest arrive with point k of the touch? Which is the first changes
-// with the data, and the blow with it.
+// with the data, and the impact with it.
 static bool others_arrive(const S2EventRun *event, int first, int k) {
   const S2Step *step = event->step;
   bool any = false;

@@ -9,7 +9,7 @@
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices);
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices);
 // What arrived, from v1 into v2, which is v1 so far.
-bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
+bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
 // Has a body gone further than the search for touches looked? Sets `slack`.
 bool s2_step_outran(S2Step *step);
 // Are these the contact points of the touches?

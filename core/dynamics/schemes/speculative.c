@@ -3,14 +3,15 @@
 //
 // 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0: the solve
 //    stops it exactly at the surface. These velocities v1 carry the positions.
-// 2. Where something arrives with speed, a blow follows, from v1 and in no time, with restitution
+// 2. Where something arrives with speed, an impact follows, from v1 and in no time, with
+// restitution
 //    targets from the speeds before the step: these velocities v2 go on. Forces have no part in it:
 //    along velocities that move nothing they would bring energy that no fall pays for.
-// 3. A blow may drive bodies into contacts that were opening: further impacts, until nothing
+// 3. An impact may drive bodies into contacts that were opening: further impacts, until nothing
 //    touching approaches; what is slower than one step of the forces, or does not end, ends
 //    inelastically.
 //
-// Four things can make the look-ahead wrong, and all are found after the solve and mended:
+// Four things can make the look-ahead wrong, and all are found after the solve and put right:
 // - an impact sends a body further than its free motion said: search again with what is known now;
 // - a row is the tangent plane at the nearest points, and a fast body may pass beside the real
 //   surface: where a row far from touching carried an impulse but the true gap at the end is open,
@@ -38,7 +39,7 @@ static S2Choice gap_choice(const S2Step *step, double gap) {
 
 // Would the blended motion, which has a part of the speed before the step in it, take bodies into
 // each other that the velocities of the solve stop at the surface?
-static bool overshoots(const S2Step *step, const S2Island *island) {
+static bool speculative_overshoots(const S2Step *step, const S2Island *island) {
   double beta = step->world->kept.def.beta, slop = S2_TOUCH_SLOP * island->length;
   for (int i = 0; i < island->touches && beta < 1; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -58,7 +59,8 @@ static bool overshoots(const S2Step *step, const S2Island *island) {
 
 static void integrate_island(S2Step *step, const S2Island *island) {
   bool stiff = island->joints > 0 && step->stiff[island->joint[0]];
-  bool ahead = stiff || (overshoots(step, island) && !s2_step_blends_contacts(step, island));
+  bool ahead =
+      stiff || (speculative_overshoots(step, island) && !s2_step_blends_contacts(step, island));
   for (int i = 0; i < island->nodes; i++) {
     step->ahead[island->node[i]] = ahead;
     s2_step_carry(step, island->node[i]);
@@ -132,7 +134,7 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   return true;
 }
 
-// Chooses the rows of a blow for the velocities v before the step: `touching` (2 a touch, as the
+// Chooses the rows of an impact for the velocities v before the step: `touching` (2 a touch, as the
 // choices) gets the rigid contacts that are closed at the end of the step, and what arrives there a
 // target by its restitution. Does anything arrive with speed; and does anything bounce?
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
@@ -150,7 +152,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
       double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - given) / h;
       S2Choice *choice = &choices[2 * index + k];
       bool closed = point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
-      bool hard = closed && !s2_touch_soft(touch); // springs take no part in blows
+      bool hard = closed && !s2_touch_soft(touch); // springs take no part in impacts
       touching[2 * index + k] = hard;
       *choice = (S2Choice){.use = hard ? u <= tiny : closed};
       if (hard && u < 0 && u <= tiny) {
@@ -214,8 +216,9 @@ bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
 
 // A landing without rebound: from the velocities that brought the bodies there, in no time, all
 // that is closed stops approaching. It takes energy, whatever the contacts are.
-static bool land(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching) {
-  // With beta below 1 a velocity error of joints changes its sign in each step: a blow ends it.
+static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *choices,
+                             const bool *touching) {
+  // With beta below 1 a velocity error of joints changes its sign in each step: an impact ends it.
   bool approaches = island->joints > 0 && step->world->kept.def.beta < 1;
   double tiny = s2_island_rest_speed(step, island);
   for (int i = 0; i < island->touches; i++) {
@@ -232,9 +235,9 @@ static bool land(S2Step *step, const S2Island *island, S2Choice *choices, const 
   return !approaches || s2_step_solve(step, island, choices, S2_SOLVE_IMPACT, step->v2, NULL);
 }
 
-// What leaves as it is has no row in the first blow: keeping it from leaving would bring energy.
-static bool rebound(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching,
-                    const S2JointImpulses *held) {
+// What leaves as it is has no row in the first impact: keeping it from leaving would bring energy.
+static bool speculative_rebound(S2Step *step, const S2Island *island, S2Choice *choices,
+                                const bool *touching, const S2JointImpulses *held) {
   double tiny = s2_island_rest_speed(step, island);
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
@@ -257,14 +260,14 @@ static bool rebound(S2Step *step, const S2Island *island, S2Choice *choices, con
   return going;
 }
 
-bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
+bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
   s2_note_hit(step, island, 0);
   bool bounces;
   if (island->touches == 0 || !choose_impact(step, island, step->v0, choices, touching, &bounces)) {
     return true;
   }
   if (!bounces) {
-    return land(step, island, choices, touching);
+    return speculative_land(step, island, choices, touching);
   }
   // How fast things arrive is told by the velocities before the step as the joints allow them.
   bool reflect = step->world->kept.def.restitution_model == S2_REFLECTIONS;
@@ -291,8 +294,8 @@ bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, boo
     memcpy(step->v2 + at, step->v1 + at, 3 * sizeof(double));
   }
   s2_step_put_joints(step, island, &held);
-  bool going = bounces ? rebound(step, island, choices, touching, &held)
-                       : land(step, island, choices, touching);
+  bool going = bounces ? speculative_rebound(step, island, choices, touching, &held)
+                       : speculative_land(step, island, choices, touching);
   s2_arena_rewind(step->arena, mark);
   return going;
 }

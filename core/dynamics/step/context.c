@@ -11,7 +11,7 @@ double s2_clock(void) {
 }
 
 // Static and disabled bodies may have been given a velocity: it waits until they move again.
-static double *velocities(const S2World *world, S2Arena *arena) {
+static double *step_velocities(const S2World *world, S2Arena *arena) {
   double *v = s2_arena_copy(arena, world->v.at, 3 * world->bodies.count);
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -23,11 +23,11 @@ static double *velocities(const S2World *world, S2Arena *arena) {
   return v;
 }
 
-S2Step s2_step_begin(S2World *world, int part, int parts) {
+S2Step s2_step_begin(S2World *world, int substep, int substeps) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count, joints = world->joints.count;
   s2_arena_reset(arena);
-  if (part == 0) {
+  if (substep == 0) {
     world->dumped = 0;
     world->missed = false;
     world->stats.last_iterations = 0;
@@ -36,15 +36,15 @@ S2Step s2_step_begin(S2World *world, int part, int parts) {
   S2Step step = {
       .world = world,
       .arena = arena,
-      .part = part,
-      .parts = parts,
-      .dt = world->kept.def.dt / parts,
-      .h = world->kept.def.dt / parts,
-      .acted = world->kept.def.dt / parts,
+      .substep = substep,
+      .substeps = substeps,
+      .dt = world->kept.def.dt / substeps,
+      .h = world->kept.def.dt / substeps,
+      .acted = world->kept.def.dt / substeps,
       .t = world->kept.time,
       .q0 = s2_arena_copy(arena, world->q.at, 3 * slots),
-      .v0 = velocities(world, arena),
-      .v_start = velocities(world, arena),
+      .v0 = step_velocities(world, arena),
+      .v_start = step_velocities(world, arena),
       .force = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .mass = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .free_v = S2_TAKE_ZEROED(arena, double, 3 * slots),

@@ -32,7 +32,7 @@ typedef enum S2Target {
   S2_TARGET_ARRIVAL,  // restitution times the speed it arrives with
   S2_TARGET_APPROACH, // restitution times its speed before the solve
   S2_TARGET_MIRROR,   // its speed before the solve
-  S2_TARGET_LEAN,     // S2_SOLVE_FRICTION: the normal impulse of the reflection before it
+  S2_TARGET_NORMAL,   // S2_SOLVE_FRICTION: the normal impulse of the reflection before it
   S2_TARGET_LEAVING,  // the speed it leaves with, and what it would still have gained
   S2_TARGET_ERROR,    // the gap itself
 } S2Target;
@@ -48,23 +48,23 @@ typedef struct S2Choice {
 typedef struct S2Step {
   S2World *world;
   S2Arena *arena;
-  int part, parts; // of the world's step: 0 .. parts - 1
-  double dt;       // s, of this part
-  double h;        // s, of this (sub-)step of bisect; else dt
-  double t;        // s, at its start
-  double *q0, *v0; // 3 a slot: state at its start; what stands still has no velocity
-  double *v_start; // 3 a slot: v0 at the start of the whole step
-  double *force;   // 3 a slot, complete
-  double *mass;    // 3 a slot: diagonal of W (damping included); 0 for what is not solved for
-  double *free_v;  // 3 a slot: W^-1 (M v0 + h f), the velocities without any contact or joint
-  double *slack;   // a slot: m a body may move further than free_v says, learnt from the last pass
-  double *v1;      // 3 a slot: velocities of the first solve, that carry the positions
-  double *v2;      // 3 a slot: velocities at the end (v1, unless there was an impact)
-  double *q1;      // 3 a slot: positions at the end
-  S2Rot *turn;     // a slot: how bodies are turned at q0, of what the search for contacts looked at
-  double *carry;   // 3 a slot: (q1 - q0)/h = (1 - share) v0 + share v1
-  double share;    // beta; in event stepping that of the island at hand
-  bool *ahead;     // a slot: v1 alone carries it, as v0 would take it into another body
+  int substep, substeps; // of the world's step: 0 .. substeps - 1
+  double dt;             // s, of this substep
+  double h;              // s, of this (sub-)step of bisect; else dt
+  double t;              // s, at its start
+  double *q0, *v0;       // 3 a slot: state at its start; what stands still has no velocity
+  double *v_start;       // 3 a slot: v0 at the start of the whole step
+  double *force;         // 3 a slot, complete
+  double *mass;          // 3 a slot: diagonal of W (damping included); 0 for what is not solved for
+  double *free_v;        // 3 a slot: W^-1 (M v0 + h f), the velocities without any contact or joint
+  double *slack; // a slot: m a body may move further than free_v says, learnt from the last pass
+  double *v1;    // 3 a slot: velocities of the first solve, that carry the positions
+  double *v2;    // 3 a slot: velocities at the end (v1, unless there was an impact)
+  double *q1;    // 3 a slot: positions at the end
+  S2Rot *turn;   // a slot: how bodies are turned at q0, of what the search for contacts looked at
+  double *carry; // 3 a slot: (q1 - q0)/h = (1 - share) v0 + share v1
+  double share;  // beta; in event stepping that of the island at hand
+  bool *ahead;   // a slot: v1 alone carries it, as v0 would take it into another body
   double *joint_impulse;  // S2_JOINT_ROWS a joint slot
   double *joint_reaction; // 3 a joint slot
   double acted;           // s, they and the impulses of joints
@@ -88,8 +88,8 @@ typedef struct S2Step {
   S2WorldResiduals residuals;
 } S2Step;
 
-// A step about to happen, in the world's arena (reset by this): one of `parts`.
-S2Step s2_step_begin(S2World *world, int part, int parts);
+// A step about to happen, in the world's arena (reset by this): one of `substeps`.
+S2Step s2_step_begin(S2World *world, int substep, int substeps);
 void s2_step_integrate(S2Step *step);                 // carry and q1 of all bodies
 void s2_step_carry(const S2Step *step, int32_t slot); // the same of one body
 // What a gap asks of the speed in a motion: its bias, m/s.

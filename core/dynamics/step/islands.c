@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static int32_t root(int32_t *parent, int32_t i) {
+static int32_t islands_root(int32_t *parent, int32_t i) {
   while (parent[i] != i) {
     parent[i] = parent[parent[i]];
     i = parent[i];
@@ -15,9 +15,9 @@ static int32_t root(int32_t *parent, int32_t i) {
 }
 
 // The smaller slot becomes the root, so the result does not depend on the order of the edges.
-static void join(int32_t *parent, int32_t a, int32_t b) {
-  a = root(parent, a);
-  b = root(parent, b);
+static void islands_join(int32_t *parent, int32_t a, int32_t b) {
+  a = islands_root(parent, a);
+  b = islands_root(parent, b);
   if (a < b) {
     parent[b] = a;
   } else {
@@ -60,7 +60,7 @@ static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
 
 // The island of each slot, S2_NONE for bodies nothing touches; islands are numbered by their
 // smallest slot.
-static int32_t *connect(S2Step *step, const Edge *edges, int edge_count) {
+static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count) {
   int slots = step->world->bodies.count;
   int32_t *parent = S2_TAKE(step->arena, int32_t, slots);
   int32_t *island_of = S2_TAKE(step->arena, int32_t, slots);
@@ -77,12 +77,12 @@ static int32_t *connect(S2Step *step, const Edge *edges, int edge_count) {
       bound[edge.b] = true;
     }
     if (edge.a != S2_NONE && edge.b != S2_NONE) {
-      join(parent, edge.a, edge.b);
+      islands_join(parent, edge.a, edge.b);
     }
   }
   step->island_count = 0;
   for (int32_t i = 0; i < slots; i++) {
-    int32_t first = root(parent, i); // never behind i
+    int32_t first = islands_root(parent, i); // never behind i
     if (bound[i] && first == i) {
       island_of[i] = step->island_count++;
     } else {
@@ -138,7 +138,7 @@ void s2_step_islands(S2Step *step) {
       edges[touches + k * joints + i] = of[k];
     }
   }
-  const int32_t *island_of = connect(step, edges, most);
+  const int32_t *island_of = islands_connect(step, edges, most);
   step->islands = S2_TAKE_ZEROED(step->arena, S2Island, step->island_count);
 
   // Count the parts, then fill.
@@ -193,7 +193,7 @@ void s2_step_islands(S2Step *step) {
 // ---- How fast an island is --------------------------------------------------------------------
 
 // The larger of both, v counted against the frame; hypot only where it can be.
-static double faster(double speed, double length, const double *v, S2Vec2 frame) {
+static double islands_faster(double speed, double length, const double *v, S2Vec2 frame) {
   double vx = v[1] - frame.x, vy = v[2] - frame.y;
   if (fabs(vx) + fabs(vy) > speed) {
     speed = fmax(speed, hypot(vx, vy));
@@ -207,8 +207,8 @@ double s2_island_speed(const S2Step *step, const S2Island *island) {
   double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
   speed = fmax(speed, S2_FRAME_ROUNDING * s2_length(frame));
   for (int i = 0; i < island->nodes; i++) {
-    speed = faster(speed, length, step->v0 + 3 * island->node[i], frame);
-    speed = faster(speed, length, step->free_v + 3 * island->node[i], frame);
+    speed = islands_faster(speed, length, step->v0 + 3 * island->node[i], frame);
+    speed = islands_faster(speed, length, step->free_v + 3 * island->node[i], frame);
   }
   return speed;
 }

@@ -74,14 +74,14 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
   return t;
 }
 
-bool s2_island_stop_short(S2Step *step, const S2Island *island, double part) {
-  if (part >= 1) {
+bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction) {
+  if (fraction >= 1) {
     return false;
   }
-  s2_note_short(step, island, part);
+  s2_note_short(step, island, fraction);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 3 * island->node[i]; c < 3 * island->node[i] + 3; c++) {
-      step->carry[c] *= part;
+      step->carry[c] *= fraction;
       step->q1[c] = step->q0[c] + step->h * step->carry[c];
     }
   }
@@ -91,7 +91,7 @@ bool s2_island_stop_short(S2Step *step, const S2Island *island, double part) {
 void s2_step_stop_short(S2Step *step) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int slots = step->world->bodies.count;
-  double *part = NULL; // a slot: of its way that it goes
+  double *fraction = NULL; // a slot: of its way that it goes
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     if (!touch->allowed || !touch->enabled || touch->sensor) {
@@ -101,28 +101,28 @@ void s2_step_stop_short(S2Step *step) {
     if (!(t < step->h)) {
       continue;
     }
-    if (part == NULL) {
-      part = S2_TAKE(step->arena, double, slots);
+    if (fraction == NULL) {
+      fraction = S2_TAKE(step->arena, double, slots);
       for (int slot = 0; slot < slots; slot++) {
-        part[slot] = 1;
+        fraction[slot] = 1;
       }
     }
-    part[touch->body_a] = fmin(part[touch->body_a], t / step->h);
-    part[touch->body_b] = fmin(part[touch->body_b], t / step->h);
+    fraction[touch->body_a] = fmin(fraction[touch->body_a], t / step->h);
+    fraction[touch->body_b] = fmin(fraction[touch->body_b], t / step->h);
   }
-  for (int i = 0; i < step->island_count && part != NULL; i++) { // joints hold on a common way
+  for (int i = 0; i < step->island_count && fraction != NULL; i++) { // joints hold on a common way
     const S2Island *island = &step->islands[i];
     double least = 1;
     for (int k = 0; k < island->nodes; k++) {
-      least = fmin(least, part[island->node[k]]);
+      least = fmin(least, fraction[island->node[k]]);
     }
     (void)s2_island_stop_short(step, island, least);
   }
-  for (int i = 0; i < step->world->order.count && part != NULL; i++) { // free on its own
+  for (int i = 0; i < step->world->order.count && fraction != NULL; i++) { // free on its own
     int32_t slot = step->world->order.at[i];
     S2Island alone = {.nodes = 1, .node = &slot};
     bool free = step->node_of[slot] == S2_GROUND && s2_body_moves(&step->world->bodies.at[slot]);
-    (void)s2_island_stop_short(step, &alone, free ? part[slot] : 1);
+    (void)s2_island_stop_short(step, &alone, free ? fraction[slot] : 1);
   }
   s2_arena_rewind(step->arena, mark);
 }

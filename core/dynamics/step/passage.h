@@ -9,6 +9,6 @@
 double s2_step_passage(const S2Step *step, const S2Touch *touch);
 void s2_step_stop_short(S2Step *step); // what would pass through ends its way there
 // Its bodies go this fraction of their way; false: all of it.
-bool s2_island_stop_short(S2Step *step, const S2Island *island, double part);
+bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction);
 
 #endif

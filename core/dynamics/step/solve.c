@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void dump(S2Step *step, const S2Problem *problem) {
+static void solve_dump(S2Step *step, const S2Problem *problem) {
   S2World *world = step->world;
   if (world->dump_directory != NULL) {
     char path[4096];
@@ -29,8 +29,9 @@ void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->scaled = fmax(worst->scaled, residual->scaled);
 }
 
-static void account(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
-                    const S2Assembly *assembly, const S2Solution *solution) {
+static void solve_account(S2Step *step, const S2Island *island, const S2Choice *choices,
+                          S2SolveKind kind, const S2Assembly *assembly,
+                          const S2Solution *solution) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
   stats->solves += 1;
@@ -68,7 +69,7 @@ static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveK
 
 // Of a row's impulse and its speed one is 0, up to what the solver leaves: the larger one says
 // which.
-static bool presses(const S2Problem *problem, const S2Solution *solution, int index) {
+static bool solve_presses(const S2Problem *problem, const S2Solution *solution, int index) {
   const S2Row *row = &problem->row[index];
   double lambda = solution->lambda[index], w = row->compliance, speed = row->bias;
   for (int c = 0; c < 3; c++) {
@@ -82,7 +83,7 @@ static bool presses(const S2Problem *problem, const S2Solution *solution, int in
 }
 
 // Takes an impulse back from the velocities, too: what did not act has changed nothing.
-static void take_back(const S2Problem *problem, S2Solution *solution, int r) {
+static void solve_take_back(const S2Problem *problem, S2Solution *solution, int r) {
   const S2Row *row = &problem->row[r];
   double lambda = solution->lambda[r];
   solution->lambda[r] = 0;
@@ -97,15 +98,15 @@ static void take_back(const S2Problem *problem, S2Solution *solution, int r) {
 }
 
 // Impulses of rounding on contacts and limits that do not act. On a corner that stays away from the
-// floor, or a limit that is not reached, such a one would count as a touch, which a blow then
+// floor, or a limit that is not reached, such a one would count as a touch, which an impact then
 // stops.
 static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   for (int r = 0; r < problem->rows; r++) {
     bool one_sided = problem->row[r].lo == 0 && problem->row[r].hi == INFINITY;
-    if (one_sided && solution->lambda[r] > 0 && !presses(problem, solution, r)) {
-      take_back(problem, solution, r);
+    if (one_sided && solution->lambda[r] > 0 && !solve_presses(problem, solution, r)) {
+      solve_take_back(problem, solution, r);
       if (r + 1 < problem->rows && problem->row[r + 1].coupled_to == r) {
-        take_back(problem, solution, r + 1);
+        solve_take_back(problem, solution, r + 1);
       }
     }
   }
@@ -149,7 +150,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     solve_posed(step, &assembly, kind, NULL, &posed, &solution);
   }
   step->ground_last = false;
-  dump(step, &posed);
+  solve_dump(step, &posed);
   bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {
     *outcome = solution.status;
@@ -166,7 +167,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   }
   drop_rounding(&assembly.problem, &solution);
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
-  account(step, island, choices, kind, &assembly, &solution);
+  solve_account(step, island, choices, kind, &assembly, &solution);
 
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));

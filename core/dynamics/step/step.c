@@ -38,7 +38,7 @@ static bool step_pre_project(S2Step *step) {
   }
   s2_step_warn_of_overlaps(step);
   s2_step_islands(step);
-  s2_step_pre_stabilise(step);
+  s2_step_project_start(step);
   return true;
 }
 
@@ -63,7 +63,7 @@ static bool step_impacts(S2Step *step, S2Choice *choices) {
     if (step->world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
       return false;
     }
-    if (!done && !s2_island_blow(step, island, choices, touching)) {
+    if (!done && !s2_island_impact(step, island, choices, touching)) {
       return false;
     }
     island->accounted = !done;
@@ -107,7 +107,7 @@ static bool step_speculative(S2Step *step) {
   s2_step_integrate(step);
   s2_step_stop_short(step);
   s2_step_settle(step);
-  s2_step_stabilise(step);
+  s2_step_project(step);
   return s2_step_stop_at_limits(step);
 }
 
@@ -153,7 +153,7 @@ static bool step_bisect(S2Step *step) {
         return false;
       }
     } while (s2_bisect_halves(step, &bisect));
-    s2_step_stabilise(step);
+    s2_step_project(step);
     if (!s2_step_stop_at_limits(step)) {
       return false;
     }
@@ -199,8 +199,8 @@ static bool step_event(S2Step *step) {
 
 // ---- Substeps ---------------------------------------------------------------------------------
 
-static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) {
-  S2Step step = s2_step_begin(world, part, parts);
+static S2Status step_substep(S2World *world, int substep, int substeps, bool *cut_short) {
+  S2Step step = s2_step_begin(world, substep, substeps);
   s2_acted_begin(&step);
   world->stepping = true;
   s2_note_part(&step);
@@ -219,8 +219,8 @@ static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) 
   return refused.code != S2_OK ? refused : status;
 }
 
-// Each part is committed; when one fails, the world goes back to where it was before the first.
-static S2Status step_parts(S2World *world, int parts) {
+// Each substep is committed; when one fails, the world goes back to where it was before the first.
+static S2Status step_substeps(S2World *world, int substeps) {
   size_t size = s2_world_image_size(world);
   if (size > world->before_capacity) {
     // A quarter more, so that a slowly growing world does not reallocate in every step.
@@ -235,23 +235,23 @@ static S2Status step_parts(S2World *world, int parts) {
   double end = world->kept.time + world->kept.def.dt;
   bool cut_short = false;
   S2Status status = s2_ok();
-  for (int part = 0; part < parts && status.code == S2_OK && !cut_short; part++) {
-    if (part > 0 && world->parted != NULL) {
+  for (int substep = 0; substep < substeps && status.code == S2_OK && !cut_short; substep++) {
+    if (substep > 0 && world->parted != NULL) {
       world->parted(world->parted_user);
     }
-    status = step_part(world, part, parts, &cut_short);
+    status = step_substep(world, substep, substeps, &cut_short);
   }
   if (status.code != S2_OK) {
     (void)s2_world_image_read(world, world->before, size);
     world->events.count = 0;
   } else if (!cut_short) {
-    world->kept.time = end; // not a sum of rounded parts
+    world->kept.time = end; // not a sum of rounded substeps
   }
   return status;
 }
 
-// A blow that travels turns the momentum that friction on the ground lies along: turned rows do not
-// settle, and the force would leave its disc.
+// An impact that travels turns the momentum that friction on the ground lies along: turned rows do
+// not settle, and the force would leave its disc.
 static S2Status check_ground(const S2World *world) {
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
@@ -264,25 +264,25 @@ static S2Status check_ground(const S2World *world) {
 
 typedef struct Work {
   S2World *world;
-  int parts;
+  int substeps;
 } Work;
 
 static S2Status step_all(void *user) {
   const Work *work = user;
   bool cut_short;
-  return work->parts == 1 ? step_part(work->world, 0, 1, &cut_short)
-                          : step_parts(work->world, work->parts);
+  return work->substeps == 1 ? step_substep(work->world, 0, 1, &cut_short)
+                             : step_substeps(work->world, work->substeps);
 }
 
-static S2Status step_within_memory(S2World *world, int parts) {
-  Work work = {world, parts};
+static S2Status step_within_memory(S2World *world, int substeps) {
+  Work work = {world, substeps};
   uint64_t steps = world->kept.steps;
   double time = world->kept.time;
   S2Status status = s2_world_within_memory(world, step_all, &work);
   if (status.code != S2_MEMORY) {
     return status;
   }
-  if (parts > 1 && (world->kept.steps != steps || world->kept.time != time)) { // room is there
+  if (substeps > 1 && (world->kept.steps != steps || world->kept.time != time)) { // room is there
     (void)s2_world_image_read(world, world->before, world->before_size);
   }
   return s2_error(S2_MEMORY,
@@ -296,11 +296,11 @@ S2Status s2_world_step(S2World *world) {
   double start = s2_clock();
   S2_TRY(s2_world_check_blend(world));
   S2_TRY(check_ground(world));
-  int parts = world->kept.def.substeps;
+  int substeps = world->kept.def.substeps;
   world->events.count = 0;
   world->impulses_told = true; // there are none yet
   world->warning[0] = 0;
-  S2Status status = step_within_memory(world, parts);
+  S2Status status = step_within_memory(world, substeps);
   world->stats.seconds_total += s2_clock() - start;
   return status;
 }

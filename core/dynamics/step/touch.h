@@ -11,7 +11,7 @@ bool s2_step_unforeseen(const S2Step *step, bool *found);
 void s2_step_settle(S2Step *step);                        // contact geometry at q1
 void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same of one that is no sensor
 // Is that what it takes, the bodies having moved by less than this fraction of their size?
-bool s2_touch_still(const S2Step *step, const S2Touch *touch, double part);
+bool s2_touch_still(const S2Step *step, const S2Touch *touch, double fraction);
 void s2_touch_follow(const S2Step *step, S2Touch *touch); // the points it has, at q1
 bool s2_touch_solid(const S2Touch *touch);                // may carry impulses in this step
 

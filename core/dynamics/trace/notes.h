@@ -270,7 +270,7 @@ void s2_note_of_piece(const S2Step *step, const S2Island *island, S2Act act);
 void s2_note_set_out(const S2Step *step, const S2Island *island, bool unseen);
 // `alone`: no other point arrives with that one.
 void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int point, bool alone);
-// `pressed`, `struck`: as s2_blow_energy has them; `held`: of joints before the blow.
+// `pressed`, `struck`: as s2_impact_energy has them; `held`: of joints before the blow.
 void s2_note_keep(const S2Step *step, const S2Island *island, double part, const double *pressed,
                   const double *struck, const S2JointImpulses *held);
 // Before v2 loses `energy`; `fed` as in s2_island_repay, `ground`: s2_island_holders.

@@ -5,10 +5,11 @@
 //     limits)
 //
 // iterated (Newton). Joints push along the rows of the step's start, and what they displace goes
-// into the velocities as well, over h: that is SHAKE (Ryckaert, Ciccotti, Berendsen 1977), the part
-// of the joints' impulse that the linearised rows missed. Without it a swinging body loses energy
-// in every step, and along the rows of the step's end the next solve would take it away again. What
-// contacts displace stays out of the velocities, or pushing overlaps apart would throw bodies.
+// into the velocities as well, over h: that is SHAKE (Ryckaert, Ciccotti, Berendsen 1977), the
+// part of the joints' impulse that the linearised rows missed. Without it a swinging body loses
+// energy in every step, and along the rows of the step's end the next solve would take it away
+// again. What contacts displace stays out of the velocities, or pushing overlaps apart would throw
+// bodies.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
@@ -41,21 +42,21 @@ static bool is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
 
-static void add_joint_part(const S2Assembly *assembly, const double *lambda, double part,
-                           S2Shaken *shaken) {
+static void add_joint_displacement(const S2Assembly *assembly, const double *lambda,
+                                   double fraction, S2Shaken *shaken) {
   const S2Problem *problem = &assembly->problem;
   double *by_joints = shaken->dq;
   for (int r = 0; is_equation(assembly, r); r++) {
     const S2Row *row = &problem->row[r];
-    shaken->lambda[r] += part * lambda[r];
+    shaken->lambda[r] += fraction * lambda[r];
     for (int c = 0; c < 3; c++) {
       if (row->a != S2_GROUND) {
         int at = 3 * row->a + c;
-        by_joints[at] += part * row->ja[c] * lambda[r] / problem->mass[at];
+        by_joints[at] += fraction * row->ja[c] * lambda[r] / problem->mass[at];
       }
       if (row->b != S2_GROUND) {
         int at = 3 * row->b + c;
-        by_joints[at] += part * row->jb[c] * lambda[r] / problem->mass[at];
+        by_joints[at] += fraction * row->jb[c] * lambda[r] / problem->mass[at];
       }
     }
   }
@@ -73,14 +74,14 @@ static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErr
 }
 
 // May the displacement of joints go into the velocities? Not that of a step which began off its
-// joints (bodies placed by hand), not after a blow, when the velocities that made the error are
+// joints (bodies placed by hand), not after an impact, when the velocities that made the error are
 // gone, not where blending has rows meet the positions or forces turn in W, and not where a motor
 // or dry friction has just set them.
 static bool feeds_back(const S2Step *step, const S2Island *island, const S2JointErrors *errors) {
   const S2WorldDef *def = &step->world->kept.def;
   bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
   if (!(step->h > 0) || island->joints == 0 || blends ||
-      step->stiff[island->joint[0]]) { // h = 0: mended outside a step
+      step->stiff[island->joint[0]]) { // h = 0: projected outside a step
     return false;
   }
   for (int i = 0; i < island->nodes; i++) {
@@ -130,11 +131,11 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
   return same;
 }
 
-typedef struct Mend { // what a pass was made from, for its note
+typedef struct Pass { // what a pass was made from, for its note
   S2Mend rows;
   const S2Choice *choices;
   double stiffness;
-} Mend;
+} Pass;
 
 // Of the error that a projection is to remove, what its solve may leave; and of what is left of it
 // in the end, what no solve has to be better than: positions have no such digits, and where rows
@@ -143,7 +144,7 @@ static const double SOLVED = 1e-9, LEFT = 1e-3;
 
 // Solves and moves q1; false when it could not be solved.
 static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
-                            double worst, const Mend *mend, S2Shaken *shaken) {
+                            double worst, const Pass *pass, S2Shaken *shaken) {
   S2World *world = step->world;
   // Relative to what is to be removed, so that the last digits come out, too.
   double scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
@@ -162,15 +163,16 @@ static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *as
   for (int i = 0; i < island->nodes; i++) {
     turn = fmax(turn, fabs(solution.v[3 * i]));
   }
-  double part = turn > S2_PROJECTION_TURN ? S2_PROJECTION_TURN / turn : 1;
-  s2_note_mend(step, island, mend->rows, mend->choices, mend->stiffness, part, assembly, &solution);
+  double fraction = turn > S2_PROJECTION_TURN ? S2_PROJECTION_TURN / turn : 1;
+  s2_note_mend(step, island, pass->rows, pass->choices, pass->stiffness, fraction, assembly,
+               &solution);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {
-      step->q1[3 * island->node[i] + c] += part * solution.v[3 * i + c];
+      step->q1[3 * island->node[i] + c] += fraction * solution.v[3 * i + c];
     }
   }
   if (shaken != NULL) {
-    add_joint_part(assembly, solution.lambda, part, shaken);
+    add_joint_displacement(assembly, solution.lambda, fraction, shaken);
   }
   for (int i = 0; i < island->touches; i++) {
     s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
@@ -202,12 +204,12 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
       return false;
     }
   }
-  Mend mend = {shaken != NULL ? S2_MEND_SHAKE : S2_MEND_ANEW, choices, stiffness};
-  return solve_positions(step, island, &assembly, worst, &mend, shaken);
+  Pass pass = {shaken != NULL ? S2_MEND_SHAKE : S2_MEND_ANEW, choices, stiffness};
+  return solve_positions(step, island, &assembly, worst, &pass, shaken);
 }
 
 // The largest s in [0, 1] with a s^2 + b s <= room; a, room >= 0.
-static double largest_part(double a, double b, double room) {
+static double largest_fraction(double a, double b, double room) {
   room = fmax(room, 0);
   double root = sqrt(b * b + 4 * a * room);
   return a + b <= room ? 1 : b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
@@ -217,8 +219,8 @@ static double largest_part(double a, double b, double room) {
 // leaves them the energy of the free motion. Where the step turns a body far or a contact is near,
 // neither more than the forces brought since the start of the step: the energy of SHAKE sways about
 // the true one by a part that grows with the turn of a step.
-static double harmless_part(const S2Step *step, const S2Island *island, const double *by_joints,
-                            S2Vec2 frame) {
+static double harmless_fraction(const S2Step *step, const S2Island *island, const double *by_joints,
+                                S2Vec2 frame) {
   double a = 0, free_b = 0, free_room = 0, b = 0, room = 0, turn = 0;
   for (int i = 0; i < island->nodes; i++) {
     int32_t slot = island->node[i];
@@ -237,12 +239,12 @@ static double harmless_part(const S2Step *step, const S2Island *island, const do
       room += inertial[c] * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
     }
   }
-  double part = largest_part(a, free_b, free_room);
+  double fraction = largest_fraction(a, free_b, free_room);
   bool sways = turn > S2_FEEDBACK_TURN || island->touches > 0;
-  return sways ? fmin(part, largest_part(a, b, room)) : part;
+  return sways ? fmin(fraction, largest_fraction(a, b, room)) : fraction;
 }
 
-// What an island that floats had before anything of it was mended.
+// What an island that floats had before anything of it was projected.
 typedef struct Spin {
   bool kept;
   double value, energy; // N m s; J: the most it may have
@@ -314,8 +316,8 @@ static S2Shaken new_shaken(const S2Step *step, const S2Island *island) {
 
 // What the joints displace goes into the velocities; what is left, too little to matter to them, is
 // for the passes that follow. Nothing is taken over when the passes do not converge.
-static double shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
-                    const Spin *spin) {
+static double project_shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
+                            const Spin *spin) {
   S2Shaken shaken = new_shaken(step, island);
   bool converges = s2_step_shake(step, island, errors, &shaken, &worst) ||
                    shake_by_passes(step, island, &shaken, &worst);
@@ -329,17 +331,17 @@ static double shake(S2Step *step, S2Island *island, S2JointErrors *errors, doubl
   int32_t *ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island));
   int grounds = s2_island_holders(step, island, false, ground);
   S2Vec2 frame = s2_island_frame(step, island, ground, grounds);
-  double part = converges ? harmless_part(step, island, shaken.dq, frame) : 0;
+  double fraction = converges ? harmless_fraction(step, island, shaken.dq, frame) : 0;
   for (int i = 0; i < island->nodes && spin->kept; i++) {
     const double *all = shaken.dq + 3 * i, *less = by_joints + 3 * i;
     const double turn[3] = {all[0] - less[0], all[1] - less[1], all[2] - less[2]};
-    s2_step_correct(step, island->node[i], turn, part / step->h);
+    s2_step_correct(step, island->node[i], turn, fraction / step->h);
   }
-  s2_note_feedback(step, island, part, &shaken, ground, grounds);
-  s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, part / step->h);
+  s2_note_feedback(step, island, fraction, &shaken, ground, grounds);
+  s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, fraction / step->h);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {
-      step->v2[3 * island->node[i] + c] += part * shaken.dq[3 * i + c] / step->h;
+      step->v2[3 * island->node[i] + c] += fraction * shaken.dq[3 * i + c] / step->h;
     }
   }
   return worst;
@@ -380,12 +382,12 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
     }
   }
   assembly.problem.row = rows;
-  Mend mend = {S2_MEND_SOLVED, choices, 1};
-  solve_positions(step, island, &assembly, worst, &mend, NULL);
+  Pass pass = {S2_MEND_SOLVED, choices, 1};
+  solve_positions(step, island, &assembly, worst, &pass, NULL);
 }
 
-// Positions mended once, by a linear solve; velocities stay.
-static void mend_once(S2Step *step, bool same_rows) {
+// Positions projected once, by a linear solve; velocities stay.
+static void project_once(S2Step *step, bool same_rows) {
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
     S2Island *island = &step->islands[i];
@@ -404,11 +406,11 @@ static void mend_once(S2Step *step, bool same_rows) {
   step->world->stats.seconds_project += s2_clock() - start;
 }
 
-void s2_step_pre_stabilise(S2Step *step) {
+void s2_step_project_start(S2Step *step) {
   const S2World *world = step->world;
   double h = step->h;
   step->h = 0; // q1 is q0 so far, and goals are where they are
-  mend_once(step, false);
+  project_once(step, false);
   step->h = h;
   s2_note_plain(step, S2_ACT_Q0_IS_Q1);
   memcpy(step->q0, step->q1, sizeof(double) * 3 * (size_t)world->bodies.count);
@@ -442,7 +444,7 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
 }
 
 // Where joints have no error, as those at rest: that they do not is what their bodies' places
-// depend on. Contacts are closed by the solve; a mend would have them on an edge.
+// depend on. Contacts are closed by the solve; projection would have them on an edge.
 static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
   if (step->world->notes == NULL || !step->world->notes->mends || errors->rows == 0) {
     return;
@@ -472,7 +474,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   bool feeds = feeds_back(step, island, &errors);
   if (feeds) {
-    worst = shake(step, island, &errors, worst, &spin);
+    worst = project_shake(step, island, &errors, worst, &spin);
   }
   s2_arena_rewind(step->arena, mark);
   int fed = s2_notes_mark(step);
@@ -512,7 +514,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
   s2_arena_rewind(step->arena, start_mark);
 }
 
-void s2_step_project(S2Step *step) {
+void s2_islands_project(S2Step *step) {
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
     s2_island_project(step, &step->islands[i]);
@@ -520,14 +522,14 @@ void s2_step_project(S2Step *step) {
   step->world->stats.seconds_project += s2_clock() - start;
 }
 
-void s2_step_stabilise(S2Step *step) {
+void s2_step_project(S2Step *step) {
   switch (step->world->kept.def.stabilization) {
   case S2_PROJECTION:
-    s2_step_project(step);
+    s2_islands_project(step);
     break;
   case S2_POST:
   case S2_POST_ASSEMBLY:
-    mend_once(step, step->world->kept.def.stabilization == S2_POST);
+    project_once(step, step->world->kept.def.stabilization == S2_POST);
     break;
   case S2_PRE:       // done
   case S2_BAUMGARTE: // in the velocities
