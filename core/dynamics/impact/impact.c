@@ -131,8 +131,10 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
     return;
   }
   double root = sqrt(b * b + 4 * a * room);
+  // The root of linear s + square s^2 = room.
   double fraction = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
   s2_note_keep(step, island, fraction, pressed, struck, held);
+  // v2 = v1 + s (v2 - v1), and impulses of motion and impact by the same.
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
     step->v2[at] = step->v1[at] + fraction * (v2[i] - step->v1[at]);
@@ -165,6 +167,7 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
     if (worst <= tiny) {
       break;
     }
+    // What is as slow as forces make it in a step, or does not end, stops in one solve.
     bool last = pass == S2_IMPACT_PASSES || worst <= slow;
     for (int i = 0; i < island->touches; i++) {
       int32_t index = island->touch[i];
@@ -232,6 +235,7 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2S
       bounces |= choices[2 * island->touch[i] + k].bias < 0;
     }
   }
+  // With targets, first as an attempt: they may contradict each other.
   if (bounces) {
     S2SolveStatus outcome = S2_SOLVED;
     if (!s2_step_solve(step, island, choices, kind, step->v2, &outcome)) {

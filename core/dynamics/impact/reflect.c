@@ -166,11 +166,13 @@ static bool note_slope(const Reflection *run, const double *start) {
   double *impulse = S2_TAKE(step->arena, double, S2_JOINT_ROWS * step->world->joints.count);
   double *reaction = S2_TAKE(step->arena, double, 3 * step->world->joints.count);
   double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes);
+  // All that the inelastic solve changes is put aside.
   memcpy(touch, step->touches, touches);
   if (joints > 0) {
     memcpy(impulse, step->joint_impulse, S2_JOINT_ROWS * joints);
     memcpy(reaction, step->joint_reaction, 3 * joints);
   }
+  // The blend that would be solved with e < 1.
   s2_note_island(step, island, S2_ACT_REWIND);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
@@ -182,6 +184,7 @@ static bool note_slope(const Reflection *run, const double *start) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(step->v2 + 3 * island->node[i], reflected + 3 * i, 3 * sizeof(double));
   }
+  // As if nothing had been solved.
   memcpy(step->touches, touch, touches);
   if (joints > 0) {
     memcpy(step->joint_impulse, impulse, S2_JOINT_ROWS * joints);
@@ -228,6 +231,7 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
   for (int i = 0; i < island->nodes; i++) {
     memcpy(start + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
   }
+  // What arrives, and the speed it would still have gained on its way to the contact.
   bool bounces = false;
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
@@ -240,6 +244,7 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
       bounces |= arrives;
     }
   }
+  // Nothing arrives with speed: motion and landing are one solve.
   if (!bounces) {
     s2_arena_rewind(step->arena, mark);
     return s2_step_impact(step, island, choices, S2_SOLVE_MOTION);

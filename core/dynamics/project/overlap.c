@@ -136,6 +136,7 @@ static S2Status overlap_resolve(void *user) {
   Resolving *resolving = user;
   S2World *world = resolving->world;
   for (int round = 0; round < RESOLVE_ROUNDS; round++) {
+    // A search at rest, and a projection of all islands.
     S2Step step = overlap_survey(world);
     if (!overlap_search(&step)) {
       S2Status refused = world->refused;
@@ -146,6 +147,7 @@ static S2Status overlap_resolve(void *user) {
     resolving->remaining = s2_step_penetration(&step);
     double before = resolving->remaining;
     s2_islands_project(&step);
+    // Moved bodies may overlap others: once more, until nothing moves.
     bool moved = false;
     for (int i = 0; i < 3 * world->bodies.count; i++) {
       moved |= step.q1[i] != world->q.at[i];

@@ -84,6 +84,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
       step->stiff[island->joint[0]]) { // h = 0: projected outside a step
     return false;
   }
+  // An impact has changed velocities: v2 is not what made the error.
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
     for (int c = 0; c < 3; c++) {
@@ -92,6 +93,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
       }
     }
   }
+  // Were the joints where they should be as the step began, and is nothing driven?
   double elapsed = step->t - step->world->kept.time, most = S2_FEEDBACK_START * island->length;
   const S2Rot *turn = s2_step_turns(step, island, step->q0);
   const S2JointPart *pins = pins_at_start(island, errors);
@@ -159,6 +161,7 @@ static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *as
   if (!(solution.residual.scaled < 1e-3)) { // jammed: no displacement helps
     return false;
   }
+  // Linear rows are good for small turns only: the rest is for the next pass.
   double turn = 0;
   for (int i = 0; i < island->nodes; i++) {
     turn = fmax(turn, fabs(solution.v[3 * i]));
@@ -174,6 +177,7 @@ static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *as
   if (shaken != NULL) {
     add_joint_displacement(assembly, solution.lambda, fraction, shaken);
   }
+  // The gaps there are for the next pass.
   for (int i = 0; i < island->touches; i++) {
     s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
                      world->kept.def.contact_margin);
@@ -322,12 +326,14 @@ static double project_shake(S2Step *step, S2Island *island, S2JointErrors *error
   bool converges = s2_step_shake(step, island, errors, &shaken, &worst) ||
                    shake_by_passes(step, island, &shaken, &worst);
   give_back_spin(step, island, spin, INFINITY);
+  // A rigid turn costs no joint anything: displacements without spin are what feeds back.
   double *by_joints = NULL;
   if (spin->kept) { // what is left of it has none
     by_joints = s2_arena_copy(step->arena, shaken.dq, 3 * island->nodes);
     s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, 0, shaken.dq);
     s2_island_set_spin(step, island, 0, shaken.dq);
   }
+  // Energy is counted against what holds the island.
   int32_t *ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island));
   int grounds = s2_island_holders(step, island, false, ground);
   S2Vec2 frame = s2_island_frame(step, island, ground, grounds);
@@ -337,6 +343,7 @@ static double project_shake(S2Step *step, S2Island *island, S2JointErrors *error
     const double turn[3] = {all[0] - less[0], all[1] - less[1], all[2] - less[2]};
     s2_step_correct(step, island->node[i], turn, fraction / step->h);
   }
+  // v2 += s dq/h, and the impulses that this stands for.
   s2_note_feedback(step, island, fraction, &shaken, ground, grounds);
   s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, fraction / step->h);
   for (int i = 0; i < island->nodes; i++) {
@@ -468,15 +475,18 @@ void s2_island_project(S2Step *step, S2Island *island) {
     s2_arena_rewind(step->arena, start_mark);
     return;
   }
+  // The best positions so far, for errors that cannot vanish.
   Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes), 0};
   keep_best(step, island, worst, &best);
   Spin spin = keep_spin(step, island);
   S2ArenaMark mark = s2_arena_mark(step->arena);
+  // First along the joints' rows at q0, which the velocities take part in (SHAKE).
   bool feeds = feeds_back(step, island, &errors);
   if (feeds) {
     worst = project_shake(step, island, &errors, worst, &spin);
   }
   s2_arena_rewind(step->arena, mark);
+  // What the velocities have is noted and stays, whatever the passes below come to.
   int fed = s2_notes_mark(step);
   double *fed_q = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes && fed > best.noted; i++) {
@@ -485,6 +495,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
   mark = s2_arena_mark(step->arena);
   keep_best(step, island, worst, &best);
   bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
+  // Then Newton's steps; where they stall bodies are made to turn less.
   double stiffness = 1;
   for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
     double before = worst;
@@ -495,6 +506,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
     keep_best(step, island, worst, &best);
     done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
   }
+  // No pass was better than an earlier one: back to that.
   if (worst > best.worst) {
     go_back(step, island, &best);
     if (best.noted < fed) { // the velocities have what was fed back
@@ -507,6 +519,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
   if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
     s2_step_warn_of_misfits(step, island);
   }
+  // Spin and energy as they were before.
   give_back_spin(step, island, &spin, spin.energy);
   if (island->accounted && island->touches > 0) {
     s2_island_repay(step, island, feeds);

@@ -54,6 +54,7 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
   int grounds = s2_island_holders(step, island, true, ground);
   double *now = S2_TAKE(step->arena, double, 3 * island->nodes);
   double *ride = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
+  // Velocities against what holds the island.
   for (int i = 0; i < island->nodes; i++) {
     if (grounds > 0) {
       s2_event_ride(step, ground, grounds, island->node[i], ride + 3 * i);
@@ -62,6 +63,7 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
       now[3 * i + c] = step->v2[3 * island->node[i] + c] - ride[3 * i + c];
     }
   }
+  // What was brought: by bodies lifted, less what contacts have done (both formulas above).
   double excess = of_bodies(step, island, ride, fed) + of_contacts(step, island);
   double kinetic = grounds > 0 ? s2_island_kinetic(step, island, now)
                                : s2_island_kinetic_within(step, island, now);
@@ -70,6 +72,7 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
     return;
   }
   s2_note_slow(step, island, excess, fed, ground, grounds);
+  // Less speed of all of it, so that the energy is what it was.
   double most = fmax(0, kinetic - excess);
   if (grounds > 0) { // turns of what pivots are as much its motion as that of its centre
     double fraction = kinetic > 0 ? sqrt(most / kinetic) : 0;
@@ -79,6 +82,7 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
   } else {
     s2_island_cap(step, island, most, now); // its momentum is its own
   }
+  // The change counts as what neither forces nor contacts gave.
   for (int i = 0; i < island->nodes; i++) {
     double *v2 = step->v2 + 3 * island->node[i];
     const double dv[3] = {now[3 * i] - v2[0], now[3 * i + 1] - v2[1], now[3 * i + 2] - v2[2]};

@@ -91,6 +91,7 @@ static bool shake_prepare(Shake *shake, double worst) {
   if (s2_gear_nodes(step, island) > 0) { // their rows are not one a joint's
     return false;
   }
+  // Rows J0 of the first solve, or of a solve made for that.
   shake->has_motion = take_rows_of_motion(shake);
   if (!shake->has_motion) {
     take_rows_of_start(shake);
@@ -99,6 +100,7 @@ static bool shake_prepare(Shake *shake, double worst) {
   if (rows == 0) {
     return false;
   }
+  // Displacements have the norm of the masses alone, without damping.
   double *mass = S2_TAKE(arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
@@ -173,6 +175,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
   // Less than this is rounding, which does not halve.
   double done = S2_PROJECTION_TOLERANCE * island->length;
   bool small = true;
+  // Chord iteration: J0 M^-1 J0' is factored once, anew where errors fall slowly.
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES && small && now > done && now < before / 2;
        pass++) {
     before = now;
@@ -181,6 +184,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
     bool slow = now * (now / before) * (now / before) > done; // two more passes will not do
     small = small && (!slow || s2_bilateral_factor(&shake.matrix, errors->side));
   }
+  // Contacts and limits are no part of it: it must not violate them.
   double left = now;
   if (island->touches > 0 || errors->limited) {
     shake_collide(&shake);
@@ -190,6 +194,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
     shake_undo(&shake, shaken->lambda);
     return false;
   }
+  // What joints displaced, for the velocities.
   *worst = left;
   s2_note_shake(step, island, shake.start, shake.dq, shake.problem.rows, shaken->lambda,
                 shake.has_motion);

@@ -23,6 +23,7 @@ static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *
   double tiny = s2_island_rest_speed(step, island);
   double margin = step->world->kept.def.contact_margin;
   bool bounces = false;
+  // Whether anything bounces decides which rows there are: it is looked at first.
   for (int pass = 0; pass < 2; pass++) {
     for (int i = 0; i < island->touches; i++) {
       int32_t index = island->touch[i];
@@ -34,6 +35,7 @@ static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *
           bounces |= near && touch->restitution * u < -tiny;
         } else {
           touching[2 * index + k] = near;
+          // A target by restitution, or the speed that lifts an overlap, whichever asks for more.
           double bounce = touch->restitution * fmin(0, u);
           double lift = s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
           choices[2 * index + k] = (S2Choice){
@@ -53,6 +55,7 @@ static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *
 bool s2_bisect_solve(S2Step *step) {
   S2World *world = step->world;
   size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
+  // Motion and impact are one solve: targets of restitution stand in its rows.
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
   s2_note_plain(step, S2_ACT_RESET_V2);
@@ -68,6 +71,7 @@ bool s2_bisect_solve(S2Step *step) {
         return false;
       }
     }
+    // Under reflections the impact comes first and the forces act after it.
     if (!(reflect ? s2_step_reflect(step, island, choices, touching)
                   : s2_step_impact(step, island, choices, S2_SOLVE_MOTION)) ||
         !s2_step_later_impacts(step, island, choices, touching)) {

@@ -230,6 +230,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0 || edge)) {
     return;
   }
+  // Kinetic energy against what holds the part; by rounding nothing is to be paid.
   Part part = get_part(event, parts, root);
   double most = fmax(0, part.kinetic - gain), less = 1;
   S2Repaid repaid = {.energy =
@@ -246,6 +247,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0)) {
     return;
   }
+  // Free as a whole: momentum and spin stay; held: all of it becomes slower.
   if (part.grounds == 0) {
     s2_island_cap(step, &part.island, most, part.v);
   } else {

@@ -72,6 +72,7 @@ static void hand_out_impulses(const S2EventRun *event) {
   S2Step *step = event->step;
   double margin = step->world->kept.def.contact_margin;
   s2_event_forget_impulses(event);
+  // Geometry at the end of the step, then the impulses that the log has of the pair.
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     S2Touch *touch = &step->touches[index];
@@ -91,6 +92,7 @@ static void hand_out_impulses(const S2EventRun *event) {
       at = acted->next;
     }
   }
+  // Sums over the pieces.
   for (int i = 0; i < event->island->joints; i++) {
     int32_t slot = event->island->joint[i];
     const double *sum = event->joint_sum + JOINT_SUM * i;
@@ -196,9 +198,11 @@ static bool event_strikes(const S2EventRun *event, const double *v) {
 static bool event_strike(const S2EventRun *event) {
   S2Step *step = event->step;
   s2_event_forget_impulses(event);
+  // Targets are told by velocities that the joints allow.
   if (!s2_step_before_impact(step, event->island, false)) {
     return false;
   }
+  // J v+ >= -e J v of what touches; e = 0 where forces alone bring back what is so slow.
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     const S2Touch *touch = &step->touches[index];
@@ -215,11 +219,13 @@ static bool event_strike(const S2EventRun *event) {
       event->touching[2 * index + k] = touches;
     }
   }
+  // The impact, and those that follow from it, take no time.
   step->world->stats.second_solves += 1;
   if (!s2_step_impact(step, event->island, event->choices, S2_SOLVE_IMPACT) ||
       !s2_step_later_impacts(step, event->island, event->choices, event->touching)) {
     return false;
   }
+  // It is part of the step: the piece sets out with its velocities.
   keep_contacts(event, NULL);
   keep_joints(event);
   s2_note_of_piece(step, event->island, S2_ACT_STRUCK);
@@ -279,6 +285,7 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(flowed + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
   }
+  // Positions are projected; rows that have turned on the way give their velocities anew.
   bool turned = false;
   event_project(event, solved != NULL && !event->limited);
   if (solved != NULL) {
@@ -287,13 +294,16 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
     }
     keep_contacts(event, turned ? NULL : solved);
   }
+  // What both have brought of energy is taken back.
   s2_event_repay(event, solved, flowed, turned);
+  // What arrived at a limit stops, where the positions are right.
   if (event->limited && s2_step_limit_arrives(step, island)) {
     s2_step_scale_contacts(step, island, 0);       // they are kept already
     if (!s2_island_stop_at_limits(step, island)) { // logs what it gives
       return false;
     }
   }
+  // The next piece begins here.
   keep_joints(event);
   look_how_far(event);
   s2_note_of_piece(step, island, S2_ACT_PIECE_END);
@@ -420,12 +430,14 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   way->h = event->left;
   way->first = 0;
   way->meets = false;
+  // As if nothing met: that way tells when something does.
   if (!s2_event_flow(event, event->left, rows)) {
     return false;
   }
   take_touches(event, way->solved);
   event_collide_at_end(event);
   double tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
+  // What leaves and is driven back on the same way rests: the way again with its rows.
   for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, way->solved, way->first, tau);
        more++) {
     rows = true;
@@ -438,6 +450,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     event_collide_at_end(event);
     tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
   }
+  // The flow to the meeting, whose time changes with the length of the flow.
   for (int more = 0;
        more < S2_EVENT_RETURNS && !way->meets && tau < way->h * (1 - S2_EVENT_ROUNDING); more++) {
     tau = fmax(tau, S2_EVENT_ROUNDING * way->h);
@@ -465,6 +478,7 @@ static void set_straight(S2EventRun *event, bool straight) {
 // One piece; false: aborted.
 static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
+  // The piece is to take all that is left; it has the ground where that is at its time.
   set_straight(event, event->plain);
   s2_event_set_piece(event, event->left);
   s2_event_place_ground(event);
@@ -472,6 +486,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   if (event->ahead) {
     return finish_speculatively(event);
   }
+  // 1. What touches and approaches strikes.
   if (event_strikes(event, step->v0)) {
     if (!event_strike(event)) {
       return false;
@@ -481,6 +496,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   if (splits == event->most) {
     return finish_speculatively(event);
   }
+  // 2. What touches and does not leave rests; 3. the bodies flow, until others meet.
   bool rows = choose_resting(event);
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
@@ -497,11 +513,13 @@ static bool next_piece(S2EventRun *event, int splits) {
       return false;
     }
   }
+  // What was missed on the way: rows that look ahead find it.
   if (!way.meets && runs_into(event)) {
     s2_event_put_touches(event, way.solved);
     s2_notes_rewind(step, noted);
     return finish_speculatively(event);
   }
+  // 4. The piece ends where they meet, or with the step.
   event->splits += way.meets;
   s2_event_note_arrival(event, way.meets ? way.first : S2_NONE);
   return end_piece(event, way.h, way.solved);
@@ -510,6 +528,7 @@ static bool next_piece(S2EventRun *event, int splits) {
 static bool run_island(S2EventRun *event) {
   S2Step *step = event->step;
   int touches = event->island->touches, joints = event->island->joints;
+  // What holds for all pieces of the island.
   event->resting = S2_TAKE_ZEROED(step->arena, S2Resting, touches);
   event->joint_sum = S2_TAKE_ZEROED(step->arena, double, JOINT_SUM *joints);
   event->done = 0;
@@ -521,6 +540,7 @@ static bool run_island(S2EventRun *event) {
   event->ahead = s2_island_looks_ahead(step, event->island);
   event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
   bool going = true;
+  // Piece after piece; the first one begins with the touches of the search.
   for (int splits = 0; going && event->left > 0; splits++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
     if (splits > 0) {
@@ -555,6 +575,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   const S2World *world = step->world;
   int slots = world->bodies.count;
   memset(search->astray, 0, sizeof(double) * (size_t)slots);
+  // What is in no island drifts by the trapezoid, q1 = q0 + h (v0 + v1)/2.
   step->share = 0.5;
   s2_note_plain(step, S2_ACT_DRIFT);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)slots);
@@ -571,6 +592,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
       .free_start = search->free_v,
       .astray = search->astray,
   };
+  // Each island by itself, from the start of the step to its end.
   step->turned = false; // q0 moves
   s2_log_begin(step);
   memset(step->corrected, 0, sizeof(double) * 3 * (size_t)slots);
@@ -585,6 +607,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
     going = run_island(&event);
     s2_arena_rewind(step->arena, mark);
   }
+  // Islands have moved the ground to their times: back to that of the step.
   search->splits = event.splits;
   for (int32_t slot = 0; slot < slots; slot++) { // where the whole step brings it
     if (step->node_of[slot] == S2_GROUND) {

@@ -163,6 +163,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
   if (point == NULL && touch->count == 0) {
     return meet_by_end(flow, touch, resting, end, 0, INFINITY);
   }
+  // What can be said without a search.
   double gap = point == NULL ? INFINITY : point->at.gap, s = 0;
   if (resting->count > 0) { // nothing can be said of all vertices, as some rest
     return gap > flow->slop ? meet_by_end(flow, touch, resting, end, 0, gap) : INFINITY;
@@ -170,6 +171,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
   if (gap < -flow->slop) { // it leaves an overlap
     return INFINITY;
   }
+  // What touches at the start first leaves.
   S2Touch there = *touch;
   s2_flow_place(flow, touch->body_a, 0);
   s2_flow_place(flow, touch->body_b, 0);
@@ -178,6 +180,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
     collide_at(flow, &there, s);
     point = s2_flow_nearest(&there, resting);
   }
+  // Conservative advancement: as long as the gap cannot close, the shapes move freely.
   for (int i = 0; i < ADVANCES && point != NULL; i++) {
     gap = point->at.gap;
     double more = free_time(flow, &there, point, s);
@@ -185,6 +188,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
       return INFINITY;
     }
     s += more;
+    // Closed: that is a meeting only if they approach there.
     if (gap <= S2_EVENT_MET * flow->slop) {
       Rim a = rim_at(flow, touch->shape_a, touch->body_a, s);
       Rim b = rim_at(flow, touch->shape_b, touch->body_b, s);

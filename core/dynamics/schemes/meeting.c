@@ -90,6 +90,7 @@ static double meeting_interpolate(const Bracket *at) {
 static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Bracket at,
                            double *tau) {
   double met = S2_EVENT_MET * event->slop, gap;
+  // An end that overlaps, if there is one: all that is left of the step.
   if (!isfinite(at.hi)) {
     *tau = event->left;
     if (!flow_for(event, meeting, *tau, &gap)) {
@@ -105,6 +106,7 @@ static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Br
     }
     meets = false;
   }
+  // Three parabolas, then a halving, which bounds the number of passes.
   for (int pass = 0; pass < S2_EVENT_NARROWINGS && meets && at.hi > least; pass++) {
     bool smooth = isfinite(at.gap_lo) && at.gap_lo > met; // infinite: out of reach
     *tau = smooth && pass % 4 < 3 ? meeting_interpolate(&at) : at.lo + (at.hi - at.lo) / 2;
@@ -127,6 +129,7 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
   double last = 0, last_s = 0, gap, met = S2_EVENT_MET * event->slop; // last: for a secant
   Bracket at = {.hi = INFINITY, .gap_lo = nearest == NULL ? 0 : nearest->at.gap};
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
+    // The flow of that length, and when its own way says that they meet.
     if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
     }
@@ -140,6 +143,7 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
     if (!isfinite(s) || !(s > 0) || s == *tau) {
       break;
     }
+    // Secant on s(tau) - tau, where s is the time that the flow of length tau predicts.
     double slope = pass > 0 ? (s - last_s) / (*tau - last) : 0;
     double next = *tau + (s - *tau) / (1 - slope);
     last = *tau;

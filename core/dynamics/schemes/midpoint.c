@@ -318,6 +318,7 @@ static void fill_joint(Midpoint *m, const Member *member) {
 static bool midpoint_newton(Midpoint *m, double speed) {
   double h = m->step->h, length = m->island->length, before = INFINITY;
   for (int pass = 0; pass < S2_MIDPOINT_PASSES; pass++) {
+    // Momentum balance and joint equations at the midpoint of the guess, and their Jacobian.
     s2_band_clear(&m->matrix);
     memset(m->right, 0, sizeof(double) * (size_t)m->matrix.size);
     m->error = 0;
@@ -330,6 +331,7 @@ static bool midpoint_newton(Midpoint *m, double speed) {
       return false;
     }
     s2_band_solve(&m->matrix, m->right);
+    // The step in v and l; its size counts as a speed at the rim.
     double change = 0;
     for (int i = 0; i < 3 * m->nodes; i++) {
       double dv = m->right[m->at[i / 3] + i % 3];
@@ -344,6 +346,7 @@ static bool midpoint_newton(Midpoint *m, double speed) {
     if (!(change <= 1e100)) { // not a number, or off to infinity
       return false;
     }
+    // Done when it is as small as rounding lets it be; positions must hold the joints then.
     bool rounding = change <= S2_MIDPOINT_STALLED * speed && change > before / 2;
     before = change;
     if (rounding || change <= S2_MIDPOINT_TOLERANCE * speed ||
@@ -541,6 +544,7 @@ static Midpoint midpoint_make(S2Step *step, const S2Island *island) {
 static bool midpoint_solve(Midpoint *m) {
   S2Step *step = m->step;
   double speed = s2_island_speed(step, m->island);
+  // The linear step is the first guess.
   for (int i = 0; i < 3 * m->nodes; i++) {
     int32_t at = 3 * m->island->node[i / 3] + i % 3;
     m->v0[i] = step->v0[at];
@@ -556,6 +560,7 @@ static bool midpoint_solve(Midpoint *m) {
     }
     m->restarted = true;
   }
+  // Newton with the drives as they are, until none of them is beyond its bound.
   s2_dense_single_threaded();
   for (int pass = 0; pass < S2_MIDPOINT_DRIVES; pass++) {
     if (!midpoint_newton(m, speed)) {
@@ -575,6 +580,7 @@ bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
     return true;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
+  // Bodies and joints in an order that makes the Jacobian a narrow band.
   Midpoint m = midpoint_make(step, island);
   int size, width, noted = s2_notes_mark(step);
   midpoint_number(&m, step->arena, &size, &width);
@@ -584,6 +590,7 @@ bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
   }
   m.matrix = s2_band_make(size, width, step->arena);
   m.right = S2_TAKE(step->arena, double, size);
+  // What the linear step gave, which stays where this one does not solve.
   double *linear = S2_TAKE(step->arena, double, 3 * m.nodes);
   for (int i = 0; i < 3 * m.nodes; i++) {
     linear[i] = step->v1[3 * island->node[i / 3] + i % 3];
@@ -591,11 +598,13 @@ bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
   int joints = step->world->joints.count;
   double *impulse = s2_arena_copy(step->arena, step->joint_impulse, S2_JOINT_ROWS * joints);
   double *reaction = s2_arena_copy(step->arena, step->joint_reaction, 3 * joints);
+  // v1 is what carries q0 to q1, so that q1 comes out of it again.
   bool solved = midpoint_solve(&m);
   for (int i = 0; i < 3 * m.nodes && solved; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
     step->v1[at] = (step->q1[at] - step->q0[at]) / step->h;
   }
+  // Only islands whose contacts it leaves alone are stepped by it.
   *done = solved && opens_nothing(&m);
   for (int i = 0; i < 3 * m.nodes; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;

@@ -71,6 +71,7 @@ static void integrate_island(S2Step *step, const S2Island *island) {
 static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t index, bool *replaced,
                               S2Choice *choices) {
   S2Touch *touch = &step->touches[index];
+  // What the rows said: how near, and whether something far carried an impulse.
   double fine = S2_MISS_TOLERANCE * island->length, nearest = INFINITY, predicted = INFINITY;
   bool far_impulse = false;
   for (int k = 0; k < touch->count; k++) {
@@ -83,9 +84,11 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   if (!far_impulse && !*replaced) {
     return false;
   }
+  // What is there in truth at the end of the motion.
   S2Touch there = *touch;
   s2_touch_collide(step->world, &there, step->q1, INFINITY);
   double gap = INFINITY;
+  // The tangent plane there, its gap carried back to the start along the motion.
   for (int k = 0; k < there.count; k++) {
     gap = fmin(gap, there.points[k].at.gap);
   }
@@ -147,6 +150,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
     const S2Touch *touch = &step->touches[index];
     for (int k = 0; k < touch->count; k++) {
       const S2TouchPoint *point = &touch->points[k];
+      // Speed of approach before the step, and the acceleration of the free motion.
       double u = s2_touch_velocity(touch, k, point->at.normal, v);
       double given = s2_touch_velocity(touch, k, point->at.normal, step->v0);
       double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - given) / h;
@@ -271,6 +275,7 @@ bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, b
   }
   // How fast things arrive is told by the velocities before the step as the joints allow them.
   bool reflect = step->world->kept.def.restitution_model == S2_REFLECTIONS;
+  // Impulses of the motion are put aside while velocities before the step are made right.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int noted = s2_notes_mark(step);
   S2JointImpulses held = s2_step_take_joints(step, island);
@@ -278,6 +283,7 @@ bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, b
     return false;
   }
   choose_impact(step, island, step->v2, choices, touching, &bounces);
+  // Reflections go from these velocities, and forces act after them.
   if (reflect && bounces) {
     step->world->stats.second_solves += 1;
     s2_arena_rewind(step->arena, mark);
@@ -289,6 +295,7 @@ bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, b
   } else {
     s2_note_blow(step, island, choices, S2_ACT_REBOUND);
   }
+  // Else the impact goes from v1, as the motion ends.
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
     memcpy(step->v2 + at, step->v1 + at, 3 * sizeof(double));

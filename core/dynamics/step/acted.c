@@ -159,12 +159,14 @@ void s2_log_keep(S2Step *step) {
   if (world->log.count == 0) {
     return;
   }
+  // The first attempt of a step needs no merging.
   if (world->acting.count == 0 && in_order(step)) {
     acted_swap(&world->acting, &world->log);
     world->log.count = 0;
     return;
   }
   S2ActedList *to = &world->merged;
+  // Both lists are sorted by shapes; what acted on the same feature is added up.
   const S2ActedList *old = &world->acting;
   int o = 0;
   to->count = 0;

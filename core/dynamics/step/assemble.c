@@ -119,6 +119,7 @@ static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island 
 
 S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touches,
                        const S2Island *island, const S2Choice *choices, S2SolveKind kind) {
+  // Room for all rows there may be; nodes of gears follow those of bodies.
   int of_joints = S2_JOINT_ROWS * island->joints;
   for (int i = 0; i < island->joints; i++) {
     bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
@@ -134,6 +135,8 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
   double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
   double *v = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
   int32_t *place = S2_TAKE(step->arena, int32_t, 3 * nodes);
+  // M and the right side: W free_v for a motion, M v2 for an impact, after one M v2 + W
+  // free_v - M v0, which is what forces alone bring; 0 for displacements.
   bool forces = motion || kind == S2_SOLVE_FORCES;
   bool from_v2 = !motion && !s2_solve_traits(kind).displacements;
   for (int i = 0; i < island->nodes; i++) {
@@ -151,8 +154,10 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
     }
   }
   s2_gear_split(step, island, aside, &(S2NodeArrays){mass, rhs, v, place});
+  // The scale that residuals are measured by.
   double speed =
       s2_solve_traits(kind).displacements ? island->length : s2_island_speed(step, island);
+  // Rows of viscosity, then those of joints, whose groups count on from there.
   int given = 0;
   int drag = drag_rows(step, touches, island, choices, kind, rows, parts, lambda);
   int n = drag;
@@ -163,6 +168,8 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
   for (int i = drag; i < n; i++) {
     rows[i].group += drag;
   }
+  // Contacts: a normal row J v + bias >= 0 and its friction row |l_t| <= mu l_n. Where projection
+  // closes contacts that carried an impulse, theirs are equations and come first.
   S2Blend blend = s2_contact_blend(step, island, kind);
   int known = n, group = n > 0 ? rows[n - 1].group + 1 : 0;
   bool holds = s2_solve_traits(kind).displacements && step->holds; // equations come first
@@ -186,6 +193,7 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
         rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), kind);
         rows[n].bias -= touch->surface_speed;
         rows[n].group = group;
+        // Known bounds where the normal impulse is that of an earlier solve.
         if (!s2_solve_traits(kind).normals) {
           rows[n].hi = touch->friction * choice->bias;
           rows[n].lo = -rows[n].hi;

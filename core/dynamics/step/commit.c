@@ -163,6 +163,7 @@ static void commit_measure(S2Step *step) {
 S2Status s2_step_commit(S2Step *step) {
   S2World *world = step->world;
   double elapsed = step->cut_short ? step->t - world->kept.time : step->dt;
+  // What may refuse the step looks at it before anything is written.
   S2_TRY(commit_check(step));
   step->residuals.joint_error = joint_error(step, elapsed);
   if (world->refused.code != S2_OK) { // by a constraint
@@ -176,8 +177,10 @@ S2Status s2_step_commit(S2Step *step) {
   // world changes.
   s2_array_reserve(world->touches, step->touch_count);
   s2_array_reserve(world->events, world->events.count + world->joint_order.count);
+  // What acted, and what that means for pairs of bodies.
   s2_acted_commit(step);
   s2_step_contact_events(step, commit_is_last(step));
+  // Positions and velocities; forces that were applied have acted.
   for (int i = 0; i < world->order.count; i++) {
     int32_t at = 3 * world->order.at[i];
     memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
@@ -190,6 +193,7 @@ S2Status s2_step_commit(S2Step *step) {
       memset(world->f.at + at, 0, 3 * sizeof(double));
     }
   }
+  // Touches with their impulses: guesses for the next step.
   world->touches.count = step->touch_count;
   if (step->touch_count > 0) {
     memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);

@@ -27,6 +27,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count, joints = world->joints.count;
   s2_arena_reset(arena);
+  // Statistics of a step, not of a substep.
   if (substep == 0) {
     world->dumped = 0;
     world->missed = false;
@@ -63,6 +64,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
       .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),
   };
+  // What joints carried is where their solve begins.
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];

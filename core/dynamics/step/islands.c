@@ -65,6 +65,7 @@ static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count)
   int32_t *parent = S2_TAKE(step->arena, int32_t, slots);
   int32_t *island_of = S2_TAKE(step->arena, int32_t, slots);
   bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // has any contact or joint
+  // A forest over the slots, in which trees that an edge joins become one.
   for (int32_t i = 0; i < slots; i++) {
     parent[i] = i;
   }
@@ -80,6 +81,7 @@ static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count)
       islands_join(parent, edge.a, edge.b);
     }
   }
+  // Roots are the smallest slots of their trees: islands are numbered in that order.
   step->island_count = 0;
   for (int32_t i = 0; i < slots; i++) {
     int32_t first = islands_root(parent, i); // never behind i
@@ -127,6 +129,7 @@ void s2_step_islands(S2Step *step) {
   S2World *world = step->world;
   int slots = world->bodies.count, touches = step->touch_count, joints = world->joint_order.count;
   int most = touches + JOINT_EDGES * joints;
+  // What binds bodies: touches that may carry impulses, and joints.
   Edge *edges = S2_TAKE(step->arena, Edge, most);
   for (int i = 0; i < touches; i++) {
     edges[i] = touch_edge(step, i);
@@ -155,6 +158,7 @@ void s2_step_islands(S2Step *step) {
       *(i < touches ? &island->touches : &island->joints) += 1;
     }
   }
+  // Lists of the lengths that were counted, which filling counts again.
   for (int i = 0; i < step->island_count; i++) {
     S2Island *island = &step->islands[i];
     island->node = S2_TAKE(step->arena, int32_t, island->nodes);
@@ -169,6 +173,7 @@ void s2_step_islands(S2Step *step) {
       island->length = 1; // bodies without shapes: any length does
     }
   }
+  // Bodies in ascending order: their place in the list is their node.
   for (int32_t i = 0; i < slots; i++) {
     step->node_of[i] = S2_GROUND;
     if (island_of[i] != S2_NONE) {
@@ -177,6 +182,7 @@ void s2_step_islands(S2Step *step) {
       island->node[island->nodes++] = i;
     }
   }
+  // Touches and joints, in ascending order as well.
   for (int i = 0; i < touches + joints; i++) {
     S2Island *island = edge_island(step, island_of, edges[i]);
     if (island != NULL && i < touches) {

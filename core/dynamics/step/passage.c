@@ -49,16 +49,19 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
   // No point of the one goes faster than this against the other.
   double speed =
       hypot(va[1] - vb[1], va[2] - vb[2]) + fabs(va[0]) * reach_a + fabs(vb[0]) * reach_b;
+  // What is slow against its size cannot pass through within the step.
   double smaller = fmin(reach_a > 0 ? reach_a : INFINITY, reach_b > 0 ? reach_b : INFINITY);
   if (!(speed * h > S2_PASSAGE_SLOW * smaller)) {
     return INFINITY;
   }
+  // How deep in each other the shapes are when they would leave on the wrong side.
   S2Shape of_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape of_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
   double depth = S2_PASSAGE_DEPTH * (half_width(&of_a) + half_width(&of_b));
   if (!(speed * h > depth)) { // what is not deep now will not be, and what is gets out
     return INFINITY;
   }
+  // Conservative advancement: in room/speed the distance shrinks by room at most.
   double fine = fmax(S2_PASSAGE_FINE * depth, S2_TOUCH_SLOP * smaller), t = 0;
   for (int look = 0; look < S2_PASSAGE_LOOKS; look++) {
     double room =
@@ -92,6 +95,7 @@ void s2_step_stop_short(S2Step *step) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int slots = step->world->bodies.count;
   double *fraction = NULL; // a slot: of its way that it goes
+  // The shortest way of each body that is about to pass through something.
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     if (!touch->allowed || !touch->enabled || touch->sensor) {

@@ -115,6 +115,7 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                    double *v, S2SolveStatus *outcome) {
   S2World *world = step->world;
+  // A solve is where a step may be aborted.
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.proceed == NULL || world->callbacks.proceed(world->callbacks.user);
   s2_memory_mask(masked);
@@ -129,6 +130,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     s2_arena_rewind(step->arena, mark);
     return false;
   }
+  // The first motion of an island of joints alone is kept: projection goes along its rows.
   S2Bilateral *keep = NULL;
   if (kind == S2_SOLVE_MOTION && island->motion != NULL && island->motion->parts == 0) {
     *island->motion = assembly;
@@ -140,6 +142,8 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   if (keep != NULL) {
     mark = s2_arena_mark(step->arena); // all of it stays
   }
+  // Friction on the ground lies against what pushes, which the solve decides: assembled anew until
+  // both agree.
   bool motion = s2_solve_traits(kind).from_v0;
   for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
                      s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
@@ -151,6 +155,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   }
   step->ground_last = false;
   solve_dump(step, &posed);
+  // An attempt that missed the tolerance tells its caller why, and changes nothing.
   bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {
     *outcome = solution.status;
@@ -165,6 +170,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       return true;
     }
   }
+  // From here on the solution is part of the step.
   drop_rounding(&assembly.problem, &solution);
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
   solve_account(step, island, choices, kind, &assembly, &solution);
@@ -172,10 +178,12 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
+  // Impulses of joints, l of their rows and what elastic forces gave beside them.
   double kept = motion ? 0 : 1; // what was there before stays
   s2_step_scale_joints(step, island, kept);
   s2_step_add_joints(step, assembly.part, assembly.parts, solution.lambda, 1);
   s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);
+  // Impulses of contacts, in the order s2_assemble has made their rows in.
   int n = assembly.parts;
   for (int i = 0; i < island->touches; i++) {
     S2Touch *touch = &step->touches[island->touch[i]];
@@ -194,6 +202,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
           fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
     }
   }
+  // Those of viscosity, whose rows come first, count as friction.
   for (int i = 0; i < assembly.parts; i++) {
     int32_t point = assembly.part[i].row;
     if (assembly.part[i].joint == S2_NONE) {

@@ -76,6 +76,7 @@ static bool step_speculative(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
   }
+  // Positions: v1 stops what would arrive at the surface.
   S2Choice *choices = NULL;
   int noted = s2_notes_mark(step);
   do { // until bodies stay within what the search has looked at
@@ -99,9 +100,11 @@ static bool step_speculative(S2Step *step) {
       return false;
     }
   }
+  // Velocities: what has arrived there with speed bounces or stays.
   if (!step_impacts(step, choices)) {
     return false;
   }
+  // Positions move; what rows that look ahead left over is projected.
   s2_log_islands(step);
   s2_note_plain(step, S2_ACT_INTEGRATE);
   s2_step_integrate(step);

@@ -140,6 +140,7 @@ static void set_boxes(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
+    // What stands still keeps its box from the step before.
     bool known = body->type == S2_STATIC && !(world->kept.fresh && step->passes == 0);
     if (!body->enabled || known) {
       continue;
@@ -151,6 +152,7 @@ static void set_boxes(S2Step *step) {
       world->boxes_stale = true; // queries see them all the same
       continue;
     }
+    // The box around the way of the free motion, and what may be added to that.
     double dx = h * step->free_v[3 * slot + 1], dy = h * step->free_v[3 * slot + 2];
     double grow = box_growth(step, slot);
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
@@ -253,6 +255,7 @@ static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
   if (call->pre_solve == NULL) {
     return true;
   }
+  // The program is shown the nearest point.
   int nearest = touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
   const S2ManifoldPoint *at = &touch->points[nearest].at;
   const double *qa = step->q0 + 3 * touch->body_a;
@@ -273,6 +276,7 @@ static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
   if (!going) {
     return false;
   }
+  // What it has changed holds for this step.
   touch->friction = contact.friction;
   touch->restitution = contact.restitution;
   touch->surface_speed = contact.surface_speed;
@@ -338,6 +342,7 @@ static bool touch_crowded(const S2Step *step, const S2Touch *touch, int *found) 
 bool s2_step_touches(S2Step *step) {
   S2World *world = step->world;
   double start = s2_clock();
+  // Broad phase: pairs whose boxes overlap.
   set_boxes(step);
   S2Pair *pairs;
   int pair_count = s2_broadphase_pairs(world->broadphase, step->arena, &pairs);
@@ -354,6 +359,7 @@ bool s2_step_touches(S2Step *step) {
     if (!touch_may_meet(world, &pairs[i])) {
       continue;
     }
+    // Both lists are sorted by shapes: what was known of the pair is found on the way.
     while (o < old_count && touch_compare(&old[o], &pairs[i]) < 0) {
       o += 1;
     }
@@ -372,6 +378,7 @@ bool s2_step_touches(S2Step *step) {
       touch->hidden = false;
       continue;
     }
+    // Narrow phase: the points that may close within the step.
     s2_touch_collide(world, touch, step->q0, pair_reach(step, touch));
     bool meets = (touch->count > 0 || may_hide(step, touch)) && boxes_meet(step, touch);
     touch->hidden = meets && touch->count == 0;
