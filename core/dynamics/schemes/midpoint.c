@@ -604,7 +604,7 @@ bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
     step->v1[at] = (step->q1[at] - step->q0[at]) / step->h;
   }
-  // Only islands whose contacts it leaves alone are stepped by it.
+  // What has no row in it, contacts and limits, must stay open.
   *done = solved && opens_nothing(&m);
   for (int i = 0; i < 3 * m.nodes; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
