@@ -1,4 +1,5 @@
 #include "diff/joints/contact_vjp.h"
+#include "dynamics/step/touch.h"
 
 #include "collide/placed.h"
 

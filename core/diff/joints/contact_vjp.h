@@ -4,7 +4,7 @@
 #define S2_CONTACT_POINT_VJP_H
 
 #include "diff/world/world_gradient.h"
-#include "dynamics/step/step.h"
+#include "dynamics/step/context.h"
 #include "mcp/adjoint/mcp_vjp.h"
 
 typedef struct S2PointBar { // adjoint of a point of a touch

@@ -1,5 +1,6 @@
 // Gears that move more than two bodies (dynamics/joints/gear_rows.c), backwards.
 #include "diff/joints/step_adjoint.h"
+#include "dynamics/joints/rows.h"
 
 void s2_gear_join(const S2Step *step, const S2Island *island, int nodes, double *mass) {
   double part = s2_gear_part(nodes - island->nodes);

@@ -1,6 +1,7 @@
 // The rows that joints have in a problem, backwards: through dynamics/joints/joint_rows.c, in its
 // order.
 #include "diff/joints/joint_vjp.h"
+#include "dynamics/joints/rows.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 
 #include "diff/joints/measure_vjp.h"
 #include "diff/joints/step_adjoint.h"
+#include "dynamics/step/solve_kind.h"
 
 typedef struct S2JointUndo { // a joint in a solve
   const S2Step *step;

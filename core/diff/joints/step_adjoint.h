@@ -9,7 +9,7 @@
 #define S2_STEP_ADJOINT_H
 
 #include "diff/world/world_gradient.h"
-#include "dynamics/step/step.h"
+#include "dynamics/step/assemble.h"
 
 // Adjoints of the fields of the S2Step of the same names. All are added to.
 typedef struct S2StepAdjoint {

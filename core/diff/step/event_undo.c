@@ -10,6 +10,8 @@
 // interval before. Rates are those of the flow that was computed (a contact that slides changes
 // them), taken by a sweep of its own over the flow.
 #include "diff/step/undo.h"
+#include "dynamics/step/forces.h"
+#include "dynamics/step/islands.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 // What joints displaced in projections goes into the velocities, by the fraction that brings no
-// energy (dynamics/project/stabilise.c): backwards.
+// energy (dynamics/project/project.c): backwards.
 #include "diff/step/undo.h"
+#include "dynamics/project/spin.h"
 
 // What rounding leaves of a sum, in parts of its terms; a part that is in doubt by more than this
 // is on an edge.
@@ -29,7 +30,8 @@ static double feedback_doubtful_fraction(Room of, double sign) {
   return feedback_largest_fraction(of);
 }
 
-// The two of stabilise.c's harmless_part: of the free motion's energy, and of what forces brought.
+// The two of project.c's harmless_fraction: of the free motion's energy, and of what forces
+// brought.
 static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 frame,
                                 Room room[2]) {
   const S2Step *step = &undo->step;

@@ -74,7 +74,7 @@ void s2_undo_rebound(S2Undo *undo, const S2Note *note) {
 typedef struct Keep {
   S2Undo *undo;
   const S2Note *note;
-  double room, linear; // adjoints of S2BlowEnergy
+  double room, linear; // adjoints of S2ImpactEnergy
   const double *pressed, *struck;
 } Keep;
 
@@ -129,10 +129,8 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
   S2Step *step = &undo->step;
   // What was scaled by s: impulses, ...
   double s = note->keep.fraction, fraction_bar = impact_fraction_bar(undo, note, struck);
-  S2Touch *touches = step->touches; // the note's are listed in its order
-  step->touches = undo->open.touches;
-  S2BlowEnergy energy = s2_blow_energy(step, island, pressed, struck, note->keep.before);
-  step->touches = touches;
+  S2ImpactEnergy energy =
+      s2_impact_energy(step, undo->open.touches, island, pressed, struck, note->keep.before);
   // ... velocities, ...
   for (int i = 0; i < 3 * island->nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;

@@ -84,12 +84,8 @@ static void project_copy_rows(S2Problem *problem, S2Arena *arena) {
 
 // The same island with the joints' rows at q0.
 static S2Assembly project_assemble_start(S2Undo *undo, const S2Note *note) {
-  double *q1 = undo->step.q1;
-  undo->step.q1 = undo->step.q0;
-  S2Assembly start =
-      s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_SOLVE_PROJECTION);
-  undo->step.q1 = q1;
-  return start;
+  return s2_assemble(&undo->step, undo->step.q0, undo->step.touches, &note->of->island,
+                     undo->open.choices, S2_SOLVE_PROJECTION);
 }
 
 // Rows of S2_PROJECT_SHAKE: equations at q0. Returns how many.
@@ -300,7 +296,8 @@ static void project_solved_undo(S2Undo *undo, const S2Note *note) {
   project_begin(&solve);
   // Joints at the end, for their errors; the problem itself at q0, with touches of then.
   S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->of->island.touches);
-  S2Assembly end = s2_assemble(&undo->step, &note->of->island, no_contacts, S2_SOLVE_PROJECTION);
+  S2Assembly end = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
+                               no_contacts, S2_SOLVE_PROJECTION);
   undo->step.touches = (S2Touch *)undo->open.solved; // only read
   S2Assembly made = project_assemble_start(undo, note);
   solve.assembly = &made;
@@ -338,8 +335,8 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
   S2SolveUndo solve = {.undo = undo, .note = note};
   project_begin(&solve);
   // The problem again; turns were made heavier where they were too large.
-  S2Assembly made =
-      s2_assemble(&undo->step, &note->of->island, undo->open.choices, S2_SOLVE_PROJECTION);
+  S2Assembly made = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
+                                undo->open.choices, S2_SOLVE_PROJECTION);
   solve.assembly = &made;
   project_scale(&made.problem, note);
   for (int i = 0; i < note->of->island.nodes; i++) {

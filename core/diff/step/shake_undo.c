@@ -82,7 +82,8 @@ static bool shake_take_rows_of_solve(Shake *shake) {
     S2Remade *remade = S2_TAKE(undo->arena, S2Remade, 1);
     s2_undo_set_island(undo, note);
     remade->assembly =
-        s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->solve.kind);
+        s2_assemble(&undo->step, s2_step_poses(&undo->step, note->solve.kind), undo->step.touches,
+                    &note->of->island, undo->open.choices, note->solve.kind);
     remade->ja = S2_TAKE_ZEROED(undo->arena, double, 6 * remade->assembly.parts);
     remade->jb = remade->ja + 3 * (size_t)remade->assembly.parts;
     undo->remade[of] = remade;
@@ -207,7 +208,8 @@ void s2_undo_shake(S2Undo *undo, const S2Note *note) {
   // The rows at both ends; those of the start may be the ones of the first solve.
   s2_undo_set_island(undo, note);
   shake.reaction = s2_undo_reaction(undo, note, undo->feed[note->of->island.joint[0]]);
-  shake.end = s2_assemble(&undo->step, &note->of->island, NULL, S2_SOLVE_PROJECTION);
+  shake.end = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island, NULL,
+                          S2_SOLVE_PROJECTION);
   bool solved = shake_take_rows_of_solve(&shake); // which stay until the solve is undone
   // Made again at q0 where they are not.
   S2ArenaMark mark = s2_arena_mark(undo->arena);
@@ -215,7 +217,8 @@ void s2_undo_shake(S2Undo *undo, const S2Note *note) {
   if (!solved) {
     double *q1 = undo->step.q1;
     shake_set_start(undo, note, true);
-    shake.start = s2_assemble(&undo->step, &note->of->island, NULL, S2_SOLVE_PROJECTION);
+    shake.start = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
+                              NULL, S2_SOLVE_PROJECTION);
     shake_set_start(undo, note, false);
     undo->step.q1 = q1;
   }

@@ -2,6 +2,7 @@
 // the adjoint of its solution becomes that of its data (mcp_vjp.h), and that goes through the
 // assembly to bodies, contact points, materials and joints.
 #include "diff/step/solve_undo.h"
+#include "dynamics/joints/rows.h"
 
 #include <string.h>
 
@@ -290,7 +291,7 @@ static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar,
   case S2_TARGET_MIRROR:
     solve_speed_vjp(solve, touch, k, bar, point);
     break;
-  case S2_TARGET_LEAN:
+  case S2_TARGET_NORMAL:
     undo->bound[at] += bar;
     break;
   case S2_TARGET_LEAVING:
@@ -512,7 +513,8 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   if (remade != NULL) {
     made = remade->assembly;
   } else {
-    made = s2_assemble(&undo->step, &note->of->island, undo->open.choices, note->solve.kind);
+    made = s2_assemble(&undo->step, s2_step_poses(&undo->step, note->solve.kind),
+                       undo->step.touches, &note->of->island, undo->open.choices, note->solve.kind);
   }
   solve.assembly = &made;
   solve_scale_interval(&solve);

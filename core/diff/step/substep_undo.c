@@ -1,5 +1,6 @@
 // Where a substep begins and ends, backwards: the world's state, free motion and forces.
 #include "diff/step/undo.h"
+#include "dynamics/step/forces.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // What contacts and joints say of the last step, on the tape.
 #include "diff/world/world_readings.h"
+#include "dynamics/step/touch.h"
 
 #include "diff/joints/contact_vjp.h"
 #include "dynamics/joints/joint.h"

@@ -1,11 +1,15 @@
-// Blows that follow the first one within the same step: a body thrown by a blow may be driven into
-// a contact that was opening, a ball may go to and fro between two walls.
+// Impacts that follow the first one within the same step: a body thrown by an impact may be driven
+// into a contact that was opening, a ball may go to and fro between two walls.
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
 // The largest approach of touching contacts at v2, m/s.
-static double approach(const S2Step *step, const S2Island *island, const bool *touching) {
+static double impact_approach(const S2Step *step, const S2Island *island, const bool *touching) {
   double worst = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -80,9 +84,9 @@ double *s2_step_contact_impulses(const S2Step *step, const S2Island *island) {
   return of;
 }
 
-S2BlowEnergy s2_blow_energy(const S2Step *step, const S2Island *island, const double *pressed,
-                            const double *struck, const double *v2) {
-  S2BlowEnergy energy = {0};
+S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
+                                const double *pressed, const double *struck, const double *v2) {
+  S2ImpactEnergy energy = {0};
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
@@ -94,7 +98,7 @@ S2BlowEnergy s2_blow_energy(const S2Step *step, const S2Island *island, const do
     }
   }
   for (int i = 0; i < island->touches; i++) {
-    const S2Touch *touch = &step->touches[island->touch[i]];
+    const S2Touch *touch = &touches[island->touch[i]];
     for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
       S2Vec2 n = touch->points[k].at.normal;
       double across = s2_touch_velocity(touch, k, n, step->v1);
@@ -119,35 +123,37 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v2 + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
   }
-  // linear part + square part^2 <= room
-  S2BlowEnergy energy = s2_blow_energy(step, island, pressed, struck, v2);
+  // linear fraction + square fraction^2 <= room
+  S2ImpactEnergy energy = s2_impact_energy(step, step->touches, island, pressed, struck, v2);
   double b = energy.linear, a = energy.square, room = fmax(energy.room, 0);
   if (!(a > 0) || a + b <= room * (1 + S2_KEEP_ROUNDING)) {
     s2_arena_rewind(step->arena, mark);
     return;
   }
   double root = sqrt(b * b + 4 * a * room);
-  double part = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
-  s2_note_keep(step, island, part, pressed, struck, held);
+  // The root of linear s + square s^2 = room.
+  double fraction = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
+  s2_note_keep(step, island, fraction, pressed, struck, held);
+  // v2 = v1 + s (v2 - v1), and impulses of motion and impact by the same.
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
-    step->v2[at] = step->v1[at] + part * (v2[i] - step->v1[at]);
+    step->v2[at] = step->v1[at] + fraction * (v2[i] - step->v1[at]);
   }
-  s2_step_scale_contacts(step, island, part);
-  s2_step_scale_joints(step, island, part);
+  s2_step_scale_contacts(step, island, fraction);
+  s2_step_scale_joints(step, island, fraction);
   for (int i = 0; i < 2 * island->touches; i++) {
     S2TouchPoint *point = &step->touches[island->touch[i / 2]].points[i % 2];
-    point->normal_impulse += (1 - part) * pressed[2 * i];
-    point->tangent_impulse += (1 - part) * pressed[2 * i + 1];
+    point->normal_impulse += (1 - fraction) * pressed[2 * i];
+    point->tangent_impulse += (1 - fraction) * pressed[2 * i + 1];
   }
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     for (int r = 0; r < S2_JOINT_ROWS; r++) {
       step->joint_impulse[S2_JOINT_ROWS * slot + r] +=
-          (1 - part) * held->row[S2_JOINT_ROWS * i + r];
+          (1 - fraction) * held->row[S2_JOINT_ROWS * i + r];
     }
     for (int c = 0; c < 3; c++) {
-      step->joint_reaction[3 * slot + c] += (1 - part) * held->reaction[3 * i + c];
+      step->joint_reaction[3 * slot + c] += (1 - fraction) * held->reaction[3 * i + c];
     }
   }
   s2_arena_rewind(step->arena, mark);
@@ -157,10 +163,11 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
                            const bool *touching) {
   double tiny = s2_island_rest_speed(step, island), slow = force_speed(step, island);
   for (int pass = 1; pass <= S2_IMPACT_PASSES; pass++) {
-    double worst = approach(step, island, touching);
+    double worst = impact_approach(step, island, touching);
     if (worst <= tiny) {
       break;
     }
+    // What is as slow as forces make it in a step, or does not end, stops in one solve.
     bool last = pass == S2_IMPACT_PASSES || worst <= slow;
     for (int i = 0; i < island->touches; i++) {
       int32_t index = island->touch[i];
@@ -228,6 +235,7 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2S
       bounces |= choices[2 * island->touch[i] + k].bias < 0;
     }
   }
+  // With targets, first as an attempt: they may contradict each other.
   if (bounces) {
     S2SolveStatus outcome = S2_SOLVED;
     if (!s2_step_solve(step, island, choices, kind, step->v2, &outcome)) {

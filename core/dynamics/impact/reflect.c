@@ -1,7 +1,7 @@
-// Generalised reflections: blows that travel through bodies that touch (Smith, Kaufman, Vouga,
+// Generalised reflections: impacts that travel through bodies that touch (Smith, Kaufman, Vouga,
 // Tamstorf, Grinspun 2012, "Reflections on simultaneous impact").
 //
-// Newton's law asks all contacts of a blow for their targets at once, so a row of touching discs
+// Newton's law asks all contacts of an impact for their targets at once, so a row of touching discs
 // flies apart together. Here only what approaches is reflected, again and again:
 //
 //     V = {contacts with J v < 0};   0 <= l  _|_  J_V M^-1 J_V' l + (1 + e) J_V v >= 0
@@ -11,13 +11,15 @@
 // as what takes most energy within mu times the normal impulses of that pass. Joints are rows of
 // every pass.
 //
-// One e < 1 for all contacts of the blow: e times the reflected velocities and 1 - e times the
+// One e < 1 for all contacts of the impact: e times the reflected velocities and 1 - e times the
 // inelastic ones. Different ones: each contact has its own e in the passes.
+#include "dynamics/step/islands.h"
+#include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-typedef struct Blow {
+typedef struct Reflection {
   S2Step *step;
   const S2Island *island;
   S2Choice *choices;    // of the solve at hand
@@ -25,42 +27,42 @@ typedef struct Blow {
   double tiny;          // m/s: slower is what a solve left over
   bool one;             // all contacts have the restitution e
   double e;
-} Blow;
+} Reflection;
 
-static double approach(const Blow *blow, int32_t index, int k) {
-  const S2Touch *touch = &blow->step->touches[index];
-  return -s2_touch_velocity(touch, k, touch->points[k].at.normal, blow->step->v2);
+static double reflect_approach(const Reflection *run, int32_t index, int k) {
+  const S2Touch *touch = &run->step->touches[index];
+  return -s2_touch_velocity(touch, k, touch->points[k].at.normal, run->step->v2);
 }
 
-static void find_restitution(Blow *blow) {
-  blow->one = true;
-  blow->e = NAN;
-  for (int i = 0; i < blow->island->touches; i++) {
-    int32_t index = blow->island->touch[i];
-    const S2Touch *touch = &blow->step->touches[index];
+static void find_restitution(Reflection *run) {
+  run->one = true;
+  run->e = NAN;
+  for (int i = 0; i < run->island->touches; i++) {
+    int32_t index = run->island->touch[i];
+    const S2Touch *touch = &run->step->touches[index];
     for (int k = 0; k < touch->count; k++) {
-      if (blow->touching[2 * index + k]) {
-        blow->one &= isnan(blow->e) || blow->e == touch->restitution;
-        blow->e = touch->restitution;
+      if (run->touching[2 * index + k]) {
+        run->one &= isnan(run->e) || run->e == touch->restitution;
+        run->e = touch->restitution;
       }
     }
   }
 }
 
 // The contacts that approach, with their targets; false when there are none.
-static bool choose_approaching(const Blow *blow) {
+static bool choose_approaching(const Reflection *run) {
   bool some = false;
-  for (int i = 0; i < blow->island->touches; i++) {
-    int32_t index = blow->island->touch[i];
-    const S2Touch *touch = &blow->step->touches[index];
-    double e = blow->one ? 1 : touch->restitution;
+  for (int i = 0; i < run->island->touches; i++) {
+    int32_t index = run->island->touch[i];
+    const S2Touch *touch = &run->step->touches[index];
+    double e = run->one ? 1 : touch->restitution;
     for (int k = 0; k < touch->count; k++) {
-      double speed = approach(blow, index, k);
-      bool use = blow->touching[2 * index + k] && speed > blow->tiny;
-      blow->choices[2 * index + k] =
+      double speed = reflect_approach(run, index, k);
+      bool use = run->touching[2 * index + k] && speed > run->tiny;
+      run->choices[2 * index + k] =
           (S2Choice){.use = use,
                      .bias = -e * speed,
-                     .target = blow->one ? S2_TARGET_MIRROR : S2_TARGET_APPROACH};
+                     .target = run->one ? S2_TARGET_MIRROR : S2_TARGET_APPROACH};
       some |= use;
     }
   }
@@ -68,67 +70,66 @@ static bool choose_approaching(const Blow *blow) {
 }
 
 // Friction of one pass: `before` (2 a touch) are the normal impulses at its start.
-static bool rub(const Blow *blow, const double *before) {
+static bool reflect_friction(const Reflection *run, const double *before) {
   bool rough = false;
-  for (int i = 0; i < blow->island->touches; i++) {
-    int32_t index = blow->island->touch[i];
-    const S2Touch *touch = &blow->step->touches[index];
+  for (int i = 0; i < run->island->touches; i++) {
+    int32_t index = run->island->touch[i];
+    const S2Touch *touch = &run->step->touches[index];
     for (int k = 0; k < touch->count; k++) {
-      S2Choice *choice = &blow->choices[2 * index + k];
-      double lean = touch->points[k].normal_impulse - before[2 * index + k];
-      *choice = (S2Choice){.use = choice->use && touch->friction > 0 && lean > 0,
-                           .bias = lean,
-                           .target = S2_TARGET_LEAN};
+      S2Choice *choice = &run->choices[2 * index + k];
+      double normal = touch->points[k].normal_impulse - before[2 * index + k];
+      *choice = (S2Choice){.use = choice->use && touch->friction > 0 && normal > 0,
+                           .bias = normal,
+                           .target = S2_TARGET_NORMAL};
       rough |= choice->use;
     }
   }
-  return !rough || s2_step_solve(blow->step, blow->island, blow->choices, S2_SOLVE_FRICTION,
-                                 blow->step->v2, NULL);
+  return !rough || s2_step_solve(run->step, run->island, run->choices, S2_SOLVE_FRICTION,
+                                 run->step->v2, NULL);
 }
 
 // One solve without restitution over all contacts.
-static bool end_inelastically(const Blow *blow) {
-  for (int i = 0; i < blow->island->touches; i++) {
-    int32_t index = blow->island->touch[i];
+static bool end_inelastically(const Reflection *run) {
+  for (int i = 0; i < run->island->touches; i++) {
+    int32_t index = run->island->touch[i];
     for (int k = 0; k < 2; k++) {
-      blow->choices[2 * index + k] = (S2Choice){.use = blow->touching[2 * index + k]};
+      run->choices[2 * index + k] = (S2Choice){.use = run->touching[2 * index + k]};
     }
   }
-  return s2_step_solve(blow->step, blow->island, blow->choices, S2_SOLVE_IMPACT, blow->step->v2,
-                       NULL);
+  return s2_step_solve(run->step, run->island, run->choices, S2_SOLVE_IMPACT, run->step->v2, NULL);
 }
 
-static bool reflect(const Blow *blow) {
-  S2Step *step = blow->step;
+static bool reflect_all(const Reflection *run) {
+  S2Step *step = run->step;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *before = S2_TAKE_ZEROED(step->arena, double, 2 * step->touch_count);
   bool going = true;
   int pass = 0;
-  while (going && pass < S2_REFLECTION_PASSES && choose_approaching(blow)) {
-    for (int i = 0; i < blow->island->touches; i++) {
-      int32_t index = blow->island->touch[i];
+  while (going && pass < S2_REFLECTION_PASSES && choose_approaching(run)) {
+    for (int i = 0; i < run->island->touches; i++) {
+      int32_t index = run->island->touch[i];
       for (int k = 0; k < step->touches[index].count; k++) {
         before[2 * index + k] = step->touches[index].points[k].normal_impulse;
       }
     }
-    going = s2_step_impact(step, blow->island, blow->choices, S2_SOLVE_FRICTIONLESS) &&
-            rub(blow, before);
+    going = s2_step_impact(step, run->island, run->choices, S2_SOLVE_FRICTIONLESS) &&
+            reflect_friction(run, before);
     pass += 1;
   }
   if (going && pass == S2_REFLECTION_PASSES) {
-    going = end_inelastically(blow);
+    going = end_inelastically(run);
   }
   s2_arena_rewind(step->arena, mark);
   return going;
 }
 
-// e times what reflections gave, 1 - e times the inelastic blow from the same start. Impulses are
-// scaled so that those of the joints before the blow count once.
-static bool blend(const Blow *blow, const double *start) {
-  S2Step *step = blow->step;
-  const S2Island *island = blow->island;
+// e times what reflections gave, 1 - e times the inelastic impact from the same start. Impulses are
+// scaled so that those of the joints before the impact count once.
+static bool reflect_blend(const Reflection *run, const double *start) {
+  S2Step *step = run->step;
+  const S2Island *island = run->island;
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes), e = blow->e;
+  double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes), e = run->e;
   s2_step_scale_contacts(step, island, e / (1 - e));
   s2_step_scale_joints(step, island, e / (1 - e));
   s2_note_island(step, island, S2_ACT_REWIND, step->v2);
@@ -137,10 +138,10 @@ static bool blend(const Blow *blow, const double *start) {
     memcpy(reflected + 3 * i, v, 3 * sizeof(double));
     memcpy(v, start + 3 * i, 3 * sizeof(double));
   }
-  bool going = end_inelastically(blow);
+  bool going = end_inelastically(run);
   s2_step_scale_contacts(step, island, 1 - e);
   s2_step_scale_joints(step, island, 1 - e);
-  s2_note_blend(step, island, blow->choices, e, reflected);
+  s2_note_blend(step, island, run->choices, e, reflected);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {
       double *v = &step->v2[3 * island->node[i] + c];
@@ -153,9 +154,9 @@ static bool blend(const Blow *blow, const double *start) {
 
 // At e = 1 nothing is blended, but the derivative by e is that of the blend: its notes are taken,
 // and the step goes on as if nothing had been solved.
-static bool note_slope(const Blow *blow, const double *start) {
-  S2Step *step = blow->step;
-  const S2Island *island = blow->island;
+static bool note_slope(const Reflection *run, const double *start) {
+  S2Step *step = run->step;
+  const S2Island *island = run->island;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   const S2WorldStats stats = step->world->stats;
   const S2WorldResiduals residuals = step->residuals;
@@ -165,22 +166,25 @@ static bool note_slope(const Blow *blow, const double *start) {
   double *impulse = S2_TAKE(step->arena, double, S2_JOINT_ROWS * step->world->joints.count);
   double *reaction = S2_TAKE(step->arena, double, 3 * step->world->joints.count);
   double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes);
+  // All that the inelastic solve changes is put aside.
   memcpy(touch, step->touches, touches);
   if (joints > 0) {
     memcpy(impulse, step->joint_impulse, S2_JOINT_ROWS * joints);
     memcpy(reaction, step->joint_reaction, 3 * joints);
   }
+  // The blend that would be solved with e < 1.
   s2_note_island(step, island, S2_ACT_REWIND, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
     memcpy(reflected + 3 * i, v, 3 * sizeof(double));
     memcpy(v, start + 3 * i, 3 * sizeof(double));
   }
-  bool going = end_inelastically(blow);
-  s2_note_blend(step, island, blow->choices, 1, reflected);
+  bool going = end_inelastically(run);
+  s2_note_blend(step, island, run->choices, 1, reflected);
   for (int i = 0; i < island->nodes; i++) {
     memcpy(step->v2 + 3 * island->node[i], reflected + 3 * i, 3 * sizeof(double));
   }
+  // As if nothing had been solved.
   memcpy(step->touches, touch, touches);
   if (joints > 0) {
     memcpy(step->joint_impulse, impulse, S2_JOINT_ROWS * joints);
@@ -195,26 +199,26 @@ static bool note_slope(const Blow *blow, const double *start) {
 // The forces of the step, with rows that rest, and rows that leave at least as fast as reflections
 // say, and by as much faster as what arrived would still have gained on its way (`more`, 2 a touch;
 // negative: did not arrive). Springs act where `more` is 0.
-static bool follow(const Blow *blow, const double *more) {
-  for (int i = 0; i < blow->island->touches; i++) {
-    int32_t index = blow->island->touch[i];
-    const S2Touch *touch = &blow->step->touches[index];
+static bool reflect_follow(const Reflection *run, const double *more) {
+  for (int i = 0; i < run->island->touches; i++) {
+    int32_t index = run->island->touch[i];
+    const S2Touch *touch = &run->step->touches[index];
     for (int k = 0; k < touch->count; k++) {
-      double leaving = -approach(blow, index, k), gain = more[2 * index + k];
-      bool rests = leaving <= blow->tiny, thrown = !rests && gain >= 0;
+      double leaving = -reflect_approach(run, index, k), gain = more[2 * index + k];
+      bool rests = leaving <= run->tiny, thrown = !rests && gain >= 0;
       bool pushes = s2_touch_soft(touch) && gain >= 0;
-      blow->choices[2 * index + k] =
-          (S2Choice){.use = pushes || (blow->touching[2 * index + k] && (rests || thrown)),
+      run->choices[2 * index + k] =
+          (S2Choice){.use = pushes || (run->touching[2 * index + k] && (rests || thrown)),
                      .bias = thrown ? -(leaving + gain) : 0,
                      .target = thrown ? S2_TARGET_LEAVING : S2_TARGET_FIXED};
     }
   }
-  return s2_step_impact(blow->step, blow->island, blow->choices, S2_SOLVE_FORCES);
+  return s2_step_impact(run->step, run->island, run->choices, S2_SOLVE_FORCES);
 }
 
 bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
                      const bool *touching) {
-  Blow blow = {
+  Reflection run = {
       .step = step,
       .island = island,
       .choices = choices,
@@ -227,32 +231,34 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
   for (int i = 0; i < island->nodes; i++) {
     memcpy(start + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
   }
+  // What arrives, and the speed it would still have gained on its way to the contact.
   bool bounces = false;
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     const S2Touch *touch = &step->touches[index];
     for (int k = 0; k < touch->count; k++) {
       const S2Choice *choice = &choices[2 * index + k];
-      double now = touch->restitution * approach(&blow, index, k);
+      double now = touch->restitution * reflect_approach(&run, index, k);
       bool soft = s2_touch_soft(touch), arrives = choice->use && !soft && choice->bias < 0;
       more[2 * index + k] = arrives ? fmax(-choice->bias - now, 0) : soft && choice->use ? 0 : -1;
       bounces |= arrives;
     }
   }
+  // Nothing arrives with speed: motion and landing are one solve.
   if (!bounces) {
     s2_arena_rewind(step->arena, mark);
     return s2_step_impact(step, island, choices, S2_SOLVE_MOTION);
   }
   s2_note_impact(step, island, choices, S2_ACT_REFLECT, NULL);
-  find_restitution(&blow);
+  find_restitution(&run);
   s2_step_scale_contacts(step, island, 0);
-  bool blended = blow.one && blow.e < 1;
+  bool blended = run.one && run.e < 1;
   if (blended) {
-    s2_step_scale_joints(step, island, 1 / blow.e);
+    s2_step_scale_joints(step, island, 1 / run.e);
   }
-  bool sloped = blow.one && blow.e == 1 && step->world->notes != NULL;
-  bool going = reflect(&blow) && (!blended || blend(&blow, start)) &&
-               (!sloped || note_slope(&blow, start)) && follow(&blow, more);
+  bool sloped = run.one && run.e == 1 && step->world->notes != NULL;
+  bool going = reflect_all(&run) && (!blended || reflect_blend(&run, start)) &&
+               (!sloped || note_slope(&run, start)) && reflect_follow(&run, more);
   s2_arena_rewind(step->arena, mark);
   return going;
 }

@@ -4,7 +4,7 @@
 // 0, and one row joins it to the last body, sum c_i x_i + c w = 0. Each copy takes a part of its
 // body's inertia and momentum, so that the two together are the body: the solution is that of the
 // one row.
-#include "dynamics/step/step.h"
+#include "dynamics/joints/rows.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 // Forces that are posed along the directions of the start of a step are explicit in this stiffness.
 // Where a step is too long for that (a light link pulled hard) what swings across the force gains
 // energy in every step. Islands with such a joint take implicit Euler with the positive part.
-#include "dynamics/step/step.h"
+#include "dynamics/joints/rows.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 // left over F h. So solving an island again with rows along the p it found is a Newton step, on the
 // law of the disc itself, and at the solution nothing is across. A body that stops has no
 // compliance: two plain boxes, right wherever the force stays within the disc.
-#include "dynamics/step/step.h"
+#include "dynamics/joints/rows.h"
 
 static int ground_friction_equations(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   (void)at;

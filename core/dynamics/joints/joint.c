@@ -1,32 +1,15 @@
-// Joints: the table of their types, making and destroying.
+// Joints: making and destroying.
 #include "dynamics/joints/joint.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const S2JointKind *const kinds[S2_JOINT_TYPE_COUNT] = {
-#define S2_JOINT_TYPE(ID, name) [S2_##ID] = &s2_##name##_kind,
-#include "dynamics/joints.def"
-};
-
-const S2JointKind *s2_joint_kind(S2JointType type) {
-  return kinds[type];
-}
-
-const char *s2_joint_type_name(S2JointType type) {
-  return (unsigned)type < S2_JOINT_TYPE_COUNT ? kinds[type]->traits.name : NULL;
-}
-
-const S2JointTraits *s2_joint_traits(S2JointType type) {
-  return &kinds[type]->traits;
-}
-
 void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]) {
   const S2Joint *joint = &world->joints.at[slot];
   if (joint->name[0] != 0) {
-    snprintf(label, S2_NAME_SIZE + 32, "%s '%s'", kinds[joint->type]->traits.name, joint->name);
+    snprintf(label, S2_NAME_SIZE + 32, "%s '%s'", s2_joint_type_name(joint->type), joint->name);
   } else {
-    snprintf(label, S2_NAME_SIZE + 32, "%s #%d", kinds[joint->type]->traits.name,
+    snprintf(label, S2_NAME_SIZE + 32, "%s #%d", s2_joint_type_name(joint->type),
              s2_world_joint_place(world, slot) + 1);
   }
 }
@@ -66,7 +49,8 @@ bool s2_joint_soft_stop(const S2Joint *joint) {
 
 bool s2_joint_is_rigid(const S2Joint *joint) {
   return joint->compliance.size == 0 && joint->damping.size == 0 && joint->compliance.linear == 0 &&
-         joint->compliance.angular == 0 && (kinds[joint->type]->parts & S2_HAS_STIFFNESS) == 0;
+         joint->compliance.angular == 0 &&
+         (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) == 0;
 }
 
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
@@ -88,7 +72,7 @@ int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]
 
 void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
   const S2Joint *joint = at->joint;
-  const S2JointKind *kind = kinds[joint->type];
+  const S2JointKind *kind = s2_joint_kind(joint->type);
   error->count = s2_joint_rigid_rows(at, error->rows);
   error->rigid = error->beyond = 0;
   error->limited = error->angular = false;
@@ -142,7 +126,7 @@ S2JointDef s2_joint_def(S2JointType type) {
       .break_force = INFINITY,
   };
   def.type = type;
-  def.max_force = def.max_torque = kinds[type]->bound;
+  def.max_force = def.max_torque = s2_joint_kind(type)->bound;
   return def;
 }
 
@@ -192,7 +176,7 @@ static S2Status joint_read_anchor(const S2World *world, const char *name, int32_
 
 static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   // Types differ in whether they have anchors of one body, of both, or one point for both.
-  S2JointAnchors anchors = kinds[joint->type]->anchors;
+  S2JointAnchors anchors = s2_joint_kind(joint->type)->anchors;
   if (anchors == S2_ANCHORS_ONE) {
     return joint_read_anchor(world, "anchor", joint->a, def->anchor_a, false, &joint->local_a);
   }
@@ -209,7 +193,7 @@ static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, 
 
 // The axis, or the present direction of a length (along x where it has none).
 static S2Status joint_read_axis(const S2World *world, const S2JointDef *def, S2Joint *joint) {
-  unsigned parts = kinds[joint->type]->parts;
+  unsigned parts = s2_joint_kind(joint->type)->parts;
   S2Vec2 axis = def->axis;
   // Lengths: the direction between the anchors as they are now.
   if ((parts & S2_HAS_LENGTH) != 0) {
@@ -245,7 +229,7 @@ S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
   if (!(lo <= hi) || lo == INFINITY || hi == -INFINITY) {
     return s2_error(S2_INVALID, "limits: lo <= hi expected, got {%g, %g}", lo, hi);
   }
-  if ((kinds[type]->parts & S2_HAS_LENGTH) != 0 && !(hi > S2_NO_LENGTH)) {
+  if ((s2_joint_kind(type)->parts & S2_HAS_LENGTH) != 0 && !(hi > S2_NO_LENGTH)) {
     return s2_error(S2_INVALID,
                     "limits: hi above 0 expected of a length, got {%g, %g} (points that coincide "
                     "are held by a hinge)",
@@ -255,7 +239,7 @@ S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
 }
 
 static S2Status joint_read_drive(const S2JointDef *def, S2Joint *joint) {
-  const S2JointKind *kind = kinds[joint->type];
+  const S2JointKind *kind = s2_joint_kind(joint->type);
   // A type refuses what it has no use for, rather than ignore it.
   if ((kind->parts & S2_HAS_LIMITS) == 0 && def->has_limits) {
     return joint_unasked(kind, "limits");
@@ -291,8 +275,8 @@ static bool is_zero(const S2JointWeights *weights) {
 static S2Status joint_read_curve(const S2JointDef *def, S2Joint *joint) {
   bool curved = def->quadratic != 0 || def->cubic != 0 || def->has_law;
   // Only springs have curves, and a law takes the place of all other numbers.
-  if (curved && (kinds[joint->type]->fields & S2_FIELD_BIT(QUADRATIC)) == 0) {
-    return joint_unasked(kinds[joint->type], def->has_law ? "force" : "quadratic, cubic");
+  if (curved && (s2_joint_kind(joint->type)->fields & S2_FIELD_BIT(QUADRATIC)) == 0) {
+    return joint_unasked(s2_joint_kind(joint->type), def->has_law ? "force" : "quadratic, cubic");
   }
   if (!isfinite(def->quadratic) || !isfinite(def->cubic)) {
     return s2_error(S2_INVALID, "%s: finite number expected, got %g",
@@ -311,7 +295,7 @@ static S2Status joint_read_curve(const S2JointDef *def, S2Joint *joint) {
 }
 
 static S2Status joint_read_softness(const S2JointDef *def, S2Joint *joint) {
-  const S2JointKind *kind = kinds[joint->type];
+  const S2JointKind *kind = s2_joint_kind(joint->type);
   // A type has compliance or stiffness, never both.
   if ((kind->parts & S2_HAS_COMPLIANCE) == 0 && !is_zero(&def->compliance)) {
     return joint_unasked(kind, "compliance");
@@ -448,8 +432,8 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(joint_read_drive(def, &joint));
   S2_TRY(joint_read_softness(def, &joint));
   S2_TRY(joint_read_axis(world, def, &joint));
-  if (kinds[def->type]->create != NULL) {
-    S2_TRY(kinds[def->type]->create(world, def, &joint));
+  if (s2_joint_kind(def->type)->create != NULL) {
+    S2_TRY(s2_joint_kind(def->type)->create(world, def, &joint));
   }
   // Matrices of compliance and damping have a size that only the finished joint knows.
   S2JointRow rows[S2_JOINT_EQUATIONS];

@@ -3,7 +3,8 @@
 //   bilateral    equations, rigid or giving way; limits that coincide; motors of any force
 //   boxed        motors and dry friction: |lambda| <= max h
 //   unilateral   limits, which look ahead as contacts do: u + (distance to the limit)/h >= 0
-#include "dynamics/step/step.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/islands.h"
 
 #include <string.h>
 
@@ -492,33 +493,13 @@ static S2Vec2 arm_of(const S2JointAt *at) {
   return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_joint_turn(at, a), at->joint->local_a);
 }
 
-const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q) {
-  // The rotations at the start are kept in the step; for other poses they are made here.
-  const S2World *world = step->world;
-  bool known = q == step->q0 && step->turned;
-  S2Rot *turn = known ? step->turn : S2_TAKE(step->arena, S2Rot, world->bodies.count);
-  for (int i = 0; i < island->nodes && !known; i++) {
-    turn[island->node[i]] = s2_rot(q[3 * island->node[i]]);
-  }
-  // What moves as given is on no island's list but has anchors, too.
-  for (int i = 0; i < island->joints; i++) {
-    const S2Joint *joint = &world->joints.at[island->joint[i]];
-    const int32_t body[2] = {joint->a, joint->b};
-    for (int k = 0; k < 2; k++) {
-      if (body[k] != S2_NONE && step->node_of[body[k]] == S2_GROUND) {
-        turn[body[k]] = s2_rot(q[3 * body[k]]);
-      }
-    }
-  }
-  return turn;
-}
-
 static List new_list(S2Arena *arena, int most) {
   return (List){S2_TAKE(arena, S2Row, most), S2_TAKE(arena, S2JointPart, most), 0};
 }
 
-int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2SolveKind kind, S2Row *rows,
-                       S2JointPart *parts, double *lambda, double *rhs, double *speed, int *given) {
+int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *island,
+                       S2SolveKind kind, S2Row *rows, S2JointPart *parts, double *lambda,
+                       double *rhs, double *speed, int *given) {
   bool end = s2_solve_traits(kind).at_end;
   // Rows with bounds are listed apart, since they have to come behind all equations.
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -529,7 +510,6 @@ int s2_step_joint_rows(const S2Step *step, const S2Island *island, S2SolveKind k
   // Where, and as of when, joints are looked at: at the end of the step or at its start.
   double elapsed = step->t - step->world->kept.time + (end ? step->h : 0);
   double raised = *speed;
-  const double *q = end ? step->q1 : step->q0;
   const S2Rot *turn = s2_step_turns(step, island, q);
   // What all joints of the island share.
   Builder builder = {

@@ -1,6 +1,7 @@
 // Bodies and locks that move as the program says (S2Callbacks.motion). What counts in a step is the
 // mean velocity until its end, so that positions given as functions of time are met there exactly
 // and nothing drifts, however long the step or a sub-step of bisect is.
+#include "dynamics/step/forces.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -56,7 +57,7 @@ static bool move_body(S2Step *step, int32_t slot, double h) {
     }
   }
   memcpy(v0, call.v, sizeof call.v);
-  if (step->part == 0 && step->t == world->kept.time) {
+  if (step->substep == 0 && step->t == world->kept.time) {
     memcpy(step->v_start + 3 * slot, call.v, sizeof call.v);
   }
   return true;

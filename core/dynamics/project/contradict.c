@@ -1,5 +1,5 @@
 // Contacts and joints that contradict each other: which ones, for warnings.
-#include "dynamics/step/step.h"
+#include "dynamics/project/warn.h"
 #include "mcp/problem/conflict.h"
 
 #include <stdarg.h>
@@ -22,7 +22,7 @@ typedef struct Culprits { // the worst first
   int count;
 } Culprits;
 
-static void add(Culprits *list, int32_t touch, int32_t joint, double off, double rank) {
+static void contradict_add(Culprits *list, int32_t touch, int32_t joint, double off, double rank) {
   Culprit *at = list->at;
   int i = 0;
   while (i < list->count && (at[i].joint != joint || at[i].touch != touch)) {
@@ -92,7 +92,7 @@ static void write_list(Writer *to, const S2Step *step, const Culprits *list, con
   }
 }
 
-static bool angular(const S2Row *row) {
+static bool contradict_angular(const S2Row *row) {
   return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
 }
 
@@ -146,7 +146,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
 }
 
 // Rows on what nothing pushes come first: they tell what crushes, the others in a stack are alike.
-static bool grounded(const S2Row *row) {
+static bool contradict_grounded(const S2Row *row) {
   return row->a == S2_GROUND || row->b == S2_GROUND;
 }
 
@@ -162,7 +162,8 @@ static bool asks_for_motion(const S2Problem *problem) {
 }
 
 // Those whose rows have a part in the proof that no velocities meet all of them.
-static Culprits proved(const S2Step *step, const S2Assembly *assembly, const int32_t *touch_of) {
+static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly,
+                                  const int32_t *touch_of) {
   Culprits list = {.count = 0};
   const S2Problem *problem = &assembly->problem;
   const S2WorldDef *def = &step->world->kept.def;
@@ -177,12 +178,12 @@ static Culprits proved(const S2Step *step, const S2Assembly *assembly, const int
     for (int r = 0; r < problem->rows; r++) {
       const S2Row *row = &problem->row[r];
       bool contact = r >= assembly->parts;
-      double part = fabs(proof[r]) * (angular(row) ? 1 / problem->length : 1);
+      double part = fabs(proof[r]) * (contradict_angular(row) ? 1 / problem->length : 1);
       largest = pass == 0 ? fmax(largest, part) : largest;
       if (pass == 1 && part > TAKES_PART * largest) {
         int32_t touch = contact ? touch_of[r - assembly->parts] : S2_NONE;
-        add(&list, touch, contact ? S2_NONE : assembly->part[r].joint, part,
-            part + (grounded(row) ? largest : 0));
+        contradict_add(&list, touch, contact ? S2_NONE : assembly->part[r].joint, part,
+                       part + (contradict_grounded(row) ? largest : 0));
       }
     }
   }
@@ -190,8 +191,9 @@ static Culprits proved(const S2Step *step, const S2Assembly *assembly, const int
 }
 
 // How far what may not give way is off.
-static Culprits missed(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
-                       const S2Solution *solution, const int32_t *touch_of) {
+static Culprits contradict_missed(const S2Step *step, const S2Island *island,
+                                  const S2Assembly *assembly, const S2Solution *solution,
+                                  const int32_t *touch_of) {
   Culprits list = {.count = 0};
   const S2Problem *problem = &assembly->problem;
   double enough = step->world->kept.def.tolerance * problem->velocity_scale;
@@ -202,12 +204,14 @@ static Culprits missed(const S2Step *step, const S2Island *island, const S2Assem
       u += row->a == S2_GROUND ? 0 : row->ja[c] * solution->v[3 * row->a + c];
       u += row->b == S2_GROUND ? 0 : row->jb[c] * solution->v[3 * row->b + c];
     }
-    double off = (row->lo < 0 ? fabs(u) : fmax(-u, 0)) * (angular(row) ? island->length : 1);
+    double off =
+        (row->lo < 0 ? fabs(u) : fmax(-u, 0)) * (contradict_angular(row) ? island->length : 1);
     int32_t joint = r < assembly->parts ? assembly->part[r].joint : S2_NONE; // else viscosity
     int32_t touch = r < assembly->parts ? S2_NONE : touch_of[r - assembly->parts];
     // Motors with a bound and friction may give way.
     if ((joint != S2_NONE || touch != S2_NONE) && off > enough && row->hi == INFINITY) {
-      add(&list, touch, joint, off, touch != S2_NONE && grounded(row) ? 2 * off : off);
+      contradict_add(&list, touch, joint, off,
+                     touch != S2_NONE && contradict_grounded(row) ? 2 * off : off);
     }
   }
   return list;
@@ -244,7 +248,7 @@ void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const 
   int contact_rows = assembly->problem.rows - assembly->parts;
   int32_t *touch_of = S2_TAKE(step->arena, int32_t, contact_rows + 1);
   touches_of_rows(step, island, choices, kind, touch_of);
-  Culprits cause = proved(step, assembly, touch_of);
+  Culprits cause = contradict_proved(step, assembly, touch_of);
   char text[S2_MESSAGE_SIZE] = "";
   Writer to = {text, sizeof text, 0};
   if (has_contact(&cause)) {
@@ -252,7 +256,7 @@ void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const 
     write_list(&to, step, &cause, NULL);
     write_on(&to, " at once (residual %.1e)", solution->residual.scaled);
   } else {
-    Culprits off = missed(step, island, assembly, solution, touch_of);
+    Culprits off = contradict_missed(step, island, assembly, solution, touch_of);
     write_on(&to,
              "an island of %d bod%s was solved to a scaled residual of %.1e only, tolerance %.1e",
              island->nodes, island->nodes == 1 ? "y" : "ies", solution->residual.scaled,
@@ -277,7 +281,7 @@ void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island) {
                     NULL,        NULL};
     double off = s2_joint_violation(&at, island->length);
     if (off > S2_MISFIT * island->length) {
-      add(&list, S2_NONE, island->joint[i], off, off);
+      contradict_add(&list, S2_NONE, island->joint[i], off, off);
     }
   }
   if (list.count > 0) {

@@ -1,5 +1,8 @@
 // Overlaps at rest: finding them, warning of them, moving bodies apart.
-#include "dynamics/step/step.h"
+#include "dynamics/project/project.h"
+#include "dynamics/project/warn.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/touch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +15,7 @@
 enum { RESOLVE_ROUNDS = 50, NAMED_IN_WARNING = 3 };
 
 // A step that does not move: touches and islands at the present positions.
-static S2Step survey(S2World *world) {
+static S2Step overlap_survey(S2World *world) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count;
   s2_arena_reset(arena);
@@ -38,7 +41,7 @@ static S2Step survey(S2World *world) {
 // The filter is asked about pairs it has not seen, and what it says is forgotten again; pre-solve
 // is for steps only. Nothing is found where a filter stops it, or where there is too much (then
 // step->world->refused says so).
-static bool search(S2Step *step) {
+static bool overlap_search(S2Step *step) {
   S2World *world = step->world;
   S2Callbacks callbacks = world->callbacks;
   world->callbacks.pre_solve = NULL;
@@ -50,7 +53,7 @@ static bool search(S2Step *step) {
   return found;
 }
 
-static int deeper(const void *a, const void *b) {
+static int overlap_deeper(const void *a, const void *b) {
   double da = ((const S2Overlap *)a)->depth, db = ((const S2Overlap *)b)->depth;
   return (da < db) - (da > db);
 }
@@ -77,7 +80,7 @@ static int list_overlaps(const S2Step *step, S2Overlap **list) {
           (S2Overlap){s2_body_id(world, touch->body_a), s2_body_id(world, touch->body_b), depth};
     }
   }
-  qsort(all, (size_t)count, sizeof *all, deeper);
+  qsort(all, (size_t)count, sizeof *all, overlap_deeper);
   *list = all;
   return count;
 }
@@ -86,8 +89,8 @@ int s2_world_overlaps(S2World *world, S2Overlap *overlaps, int capacity) {
   if (world->stepping) {
     return 0;
   }
-  S2Step step = survey(world);
-  if (!search(&step)) {
+  S2Step step = overlap_survey(world);
+  if (!overlap_search(&step)) {
     world->refused = s2_ok();
     return 0;
   }
@@ -129,12 +132,13 @@ typedef struct Resolving {
   double remaining;
 } Resolving;
 
-static S2Status resolve(void *user) {
+static S2Status overlap_resolve(void *user) {
   Resolving *resolving = user;
   S2World *world = resolving->world;
   for (int round = 0; round < RESOLVE_ROUNDS; round++) {
-    S2Step step = survey(world);
-    if (!search(&step)) {
+    // A search at rest, and a projection of all islands.
+    S2Step step = overlap_survey(world);
+    if (!overlap_search(&step)) {
       S2Status refused = world->refused;
       world->refused = s2_ok();
       return refused.code != S2_OK ? refused : s2_error(S2_ABORTED, "stopped by a callback");
@@ -142,7 +146,8 @@ static S2Status resolve(void *user) {
     s2_step_islands(&step);
     resolving->remaining = s2_step_penetration(&step);
     double before = resolving->remaining;
-    s2_step_project(&step);
+    s2_islands_project(&step);
+    // Moved bodies may overlap others: once more, until nothing moves.
     bool moved = false;
     for (int i = 0; i < 3 * world->bodies.count; i++) {
       moved |= step.q1[i] != world->q.at[i];
@@ -162,7 +167,7 @@ S2Status s2_world_resolve_overlaps(S2World *world, double *remaining) {
   *remaining = 0;
   S2_TRY(s2_world_idle(world));
   Resolving resolving = {world, 0};
-  S2Status status = s2_world_within_memory(world, resolve, &resolving);
+  S2Status status = s2_world_within_memory(world, overlap_resolve, &resolving);
   *remaining = resolving.remaining;
   return status;
 }

@@ -1,14 +1,16 @@
 // What projection lifts is paid for, in speculative and bisecting steps. With D1 = v1 - v0, D2 =
-// v2 - v1, l the impulses of contacts in the motion and in blows, and u = J v1 - (the speed of
+// v2 - v1, l the impulses of contacts in the motion and in impacts, and u = J v1 - (the speed of
 // belts) the speeds they acted with, a step changes the energy by
 //
 //     -D1 M D1/2 + l u + D2 M D2/2 + f'(h v1 - (q1 - q0)),
 //
 // the last of which is what is lifted beyond the way that v1 leads. u are speeds between what
 // touches, so that obstacles may do any work beside it, and so may joints and damping. What joints
-// displaced in the mend goes into v2 as well: D2 M (v1 - ride) more, as no contact paid for that.
-// Where all of this is more than nothing it is taken from v2: a step may lift bodies by what its
-// contacts took, and by no more. Event stepping has an account of its own (energy.c).
+// displaced in the projection goes into v2 as well: D2 M (v1 - ride) more, as no contact paid for
+// that. Where all of this is more than nothing it is taken from v2: a step may lift bodies by what
+// its contacts took, and by no more. Event stepping has an account of its own (energy.c).
+#include "dynamics/project/spin.h"
+#include "dynamics/step/acted.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -27,7 +29,7 @@ static double of_bodies(const S2Step *step, const S2Island *island, const double
   return gain;
 }
 
-// The log has the impulses of motion and blows with the arms of the solves.
+// The log has the impulses of motion and impacts with the arms of the solves.
 static double of_contacts(const S2Step *step, const S2Island *island) {
   double gain = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -52,6 +54,7 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
   int grounds = s2_island_holders(step, island, true, ground);
   double *now = S2_TAKE(step->arena, double, 3 * island->nodes);
   double *ride = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
+  // Velocities against what holds the island.
   for (int i = 0; i < island->nodes; i++) {
     if (grounds > 0) {
       s2_event_ride(step, ground, grounds, island->node[i], ride + 3 * i);
@@ -60,6 +63,7 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
       now[3 * i + c] = step->v2[3 * island->node[i] + c] - ride[3 * i + c];
     }
   }
+  // What was brought: by bodies lifted, less what contacts have done (both formulas above).
   double excess = of_bodies(step, island, ride, fed) + of_contacts(step, island);
   double kinetic = grounds > 0 ? s2_island_kinetic(step, island, now)
                                : s2_island_kinetic_within(step, island, now);
@@ -68,15 +72,17 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
     return;
   }
   s2_note_slow(step, island, excess, fed, ground, grounds);
+  // Less speed of all of it, so that the energy is what it was.
   double most = fmax(0, kinetic - excess);
   if (grounds > 0) { // turns of what pivots are as much its motion as that of its centre
-    double part = kinetic > 0 ? sqrt(most / kinetic) : 0;
+    double fraction = kinetic > 0 ? sqrt(most / kinetic) : 0;
     for (int i = 0; i < 3 * island->nodes; i++) {
-      now[i] = ride[i] + part * now[i];
+      now[i] = ride[i] + fraction * now[i];
     }
   } else {
     s2_island_cap(step, island, most, now); // its momentum is its own
   }
+  // The change counts as what neither forces nor contacts gave.
   for (int i = 0; i < island->nodes; i++) {
     double *v2 = step->v2 + 3 * island->node[i];
     const double dv[3] = {now[3 * i] - v2[0], now[3 * i + 1] - v2[1], now[3 * i + 2] - v2[2]};

@@ -1,4 +1,4 @@
-// SHAKE by one factorisation (stabilise.c says what it is for). Joints push along their rows J0 at
+// SHAKE by one factorisation (project.c says what it is for). Joints push along their rows J0 at
 // the start of the step, however often their errors g are measured anew:
 //
 //     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (what it was) + M^-1 J0' l
@@ -6,6 +6,8 @@
 // J1 are the rows at q1, of the first pass as long as passes remove most of what there is, else
 // anew: Newton's matrix. (J0 in its place leaves the turn of the step, in rad, and several times
 // that in a stretched chain.) Where J1 is kept a pass costs the errors and a substitution.
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -24,13 +26,13 @@ typedef struct Shake {
 
 // Errors and rows at q1; the largest joint error is given back, m. NAN: the joints do not have the
 // equations of the problem.
-static double largest(const Shake *shake) {
+static double shake_largest(const Shake *shake) {
   return shake->errors->rows == shake->problem.rows ? shake->errors->largest : NAN;
 }
 
-static double measure(Shake *shake) {
+static double shake_measure(Shake *shake) {
   (void)s2_step_violation(shake->step, shake->island, shake->errors);
-  return largest(shake);
+  return shake_largest(shake);
 }
 
 // The equations that the first solve had, if that is all it had: they are rigid and not driven.
@@ -52,11 +54,9 @@ static bool take_rows_of_motion(Shake *shake) {
 
 static void take_rows_of_start(Shake *shake) {
   S2Step *step = shake->step;
-  double *q1 = step->q1;
   S2Choice *none = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-  step->q1 = step->q0;
-  S2Assembly assembly = s2_assemble(step, shake->island, none, S2_SOLVE_PROJECTION);
-  step->q1 = q1;
+  S2Assembly assembly =
+      s2_assemble(step, step->q0, step->touches, shake->island, none, S2_SOLVE_PROJECTION);
   shake->problem = assembly.problem;
   shake->part = assembly.part;
   shake->problem.rows = 0;
@@ -83,7 +83,7 @@ static bool take_matrix(Shake *shake) {
   return s2_bilateral_factor(&shake->matrix, shake->errors->side);
 }
 
-static bool prepare(Shake *shake, double worst) {
+static bool shake_prepare(Shake *shake, double worst) {
   const S2Step *step = shake->step;
   const S2Island *island = shake->island;
   S2Arena *arena = step->arena;
@@ -91,6 +91,7 @@ static bool prepare(Shake *shake, double worst) {
   if (s2_gear_nodes(step, island) > 0) { // their rows are not one a joint's
     return false;
   }
+  // Rows J0 of the first solve, or of a solve made for that.
   shake->has_motion = take_rows_of_motion(shake);
   if (!shake->has_motion) {
     take_rows_of_start(shake);
@@ -99,6 +100,7 @@ static bool prepare(Shake *shake, double worst) {
   if (rows == 0) {
     return false;
   }
+  // Displacements have the norm of the masses alone, without damping.
   double *mass = S2_TAKE(arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
@@ -114,12 +116,12 @@ static bool prepare(Shake *shake, double worst) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(shake->start + 3 * i, q1 + 3 * island->node[i], 3 * sizeof(double));
   }
-  return largest(shake) >= worst && // else a limit or an overlap is the larger error
+  return shake_largest(shake) >= worst && // else a limit or an overlap is the larger error
          take_matrix(shake);
 }
 
 // q1 from lambda; returns the largest turn that is new.
-static double displace(Shake *shake, const double *lambda) {
+static double shake_displace(Shake *shake, const double *lambda) {
   double turn = 0;
   s2_mcp_velocity(&shake->problem, lambda, shake->dq);
   for (int i = 0; i < shake->island->nodes; i++) {
@@ -135,7 +137,7 @@ static double displace(Shake *shake, const double *lambda) {
 }
 
 // One pass; false when its numbers are not finite or it would turn a body too far.
-static bool correct(Shake *shake, double *lambda) {
+static bool shake_correct(Shake *shake, double *lambda) {
   memcpy(shake->last, shake->dq, sizeof(double) * (size_t)(3 * shake->island->nodes));
   memcpy(shake->change, shake->errors->value, sizeof(double) * (size_t)shake->problem.rows);
   s2_bilateral_apply(&shake->matrix, shake->change);
@@ -143,10 +145,10 @@ static bool correct(Shake *shake, double *lambda) {
     lambda[r] -= shake->change[r];
   }
   shake->step->world->stats.projections += 1;
-  return displace(shake, lambda) <= S2_PROJECTION_TURN;
+  return shake_displace(shake, lambda) <= S2_PROJECTION_TURN;
 }
 
-static void collide(const Shake *shake) {
+static void shake_collide(const Shake *shake) {
   S2Step *step = shake->step;
   for (int i = 0; i < shake->island->touches; i++) {
     s2_touch_collide(step->world, &step->touches[shake->island->touch[i]], step->q1,
@@ -154,42 +156,45 @@ static void collide(const Shake *shake) {
   }
 }
 
-static void undo(Shake *shake, double *lambda) {
+static void shake_undo(Shake *shake, double *lambda) {
   memset(shake->dq, 0, sizeof(double) * (size_t)(3 * shake->island->nodes));
   memset(lambda, 0, sizeof(double) * (size_t)shake->problem.rows);
   for (int i = 0; i < shake->island->nodes; i++) {
     memcpy(shake->step->q1 + 3 * shake->island->node[i], shake->start + 3 * i, 3 * sizeof(double));
   }
-  collide(shake);
+  shake_collide(shake);
 }
 
 bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shaken *shaken,
                    double *worst) {
   Shake shake = {.step = step, .island = island, .errors = errors};
-  if (!prepare(&shake, *worst)) {
+  if (!shake_prepare(&shake, *worst)) {
     return false;
   }
-  double now = largest(&shake), before = INFINITY;
+  double now = shake_largest(&shake), before = INFINITY;
   // Less than this is rounding, which does not halve.
   double done = S2_PROJECTION_TOLERANCE * island->length;
   bool small = true;
+  // Chord iteration: J0 M^-1 J0' is factored once, anew where errors fall slowly.
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES && small && now > done && now < before / 2;
        pass++) {
     before = now;
-    small = correct(&shake, shaken->lambda);
-    now = measure(&shake);
+    small = shake_correct(&shake, shaken->lambda);
+    now = shake_measure(&shake);
     bool slow = now * (now / before) * (now / before) > done; // two more passes will not do
     small = small && (!slow || s2_bilateral_factor(&shake.matrix, errors->side));
   }
+  // Contacts and limits are no part of it: it must not violate them.
   double left = now;
   if (island->touches > 0 || errors->limited) {
-    collide(&shake);
+    shake_collide(&shake);
     left = s2_step_violation(step, island, NULL);
   }
   if (!small || !(left <= S2_PROJECTION_TRIGGER * island->length)) {
-    undo(&shake, shaken->lambda);
+    shake_undo(&shake, shaken->lambda);
     return false;
   }
+  // What joints displaced, for the velocities.
   *worst = left;
   s2_note_shake(step, island, shake.start, shake.dq, shake.problem.rows, shaken->lambda,
                 shake.has_motion);

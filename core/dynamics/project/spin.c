@@ -1,8 +1,8 @@
-// Angular momentum of what floats. Mending positions moves masses while their momenta stay, which
-// changes the angular momentum; and as much of SHAKE as the bound on the energy leaves out would
-// have put it right. A rigid motion breaks no joint: the rotation about the centre of mass is what
-// the angular momentum says, and only the rest is for that bound.
-#include "dynamics/step/step.h"
+// Angular momentum of what floats. Projecting positions moves masses while their momenta stay,
+// which changes the angular momentum; and as much of SHAKE as the bound on the energy leaves out
+// would have put it right. A rigid motion breaks no joint: the rotation about the centre of mass is
+// what the angular momentum says, and only the rest is for that bound.
+#include "dynamics/project/spin.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@
 static const double BALANCED = 1e-8;
 
 // Do forces along the rows of a program's own cancel, and their moments, as those of joints do?
-static bool balances(const S2Step *step, const S2Joint *joint) {
+static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL, NULL};
   const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
   S2Vec2 arm = s2_vec2(qb[1] - qa[1], qb[2] - qa[2]);
@@ -30,15 +30,15 @@ static bool balances(const S2Step *step, const S2Joint *joint) {
   return good;
 }
 
-// Do only joints act, and only between bodies of the island? A rotation would rub or press
-// contacts. (Gears have the joints they are made of beside them.)
+// Do only joints act, and only between bodies of the island? A rotation would have friction work or
+// press contacts. (Gears have the joints they are made of beside them.)
 bool s2_island_floats(const S2Step *step, const S2Island *island) {
   bool floats = island->joints > 0 && island->touches == 0;
   for (int i = 0; i < island->joints && floats; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     floats = joint->a != S2_NONE && joint->b != S2_NONE && step->node_of[joint->a] != S2_GROUND &&
              step->node_of[joint->b] != S2_GROUND &&
-             (!s2_joint_may_hold(joint) || balances(step, joint));
+             (!s2_joint_may_hold(joint) || spin_balances(step, joint));
   }
   return floats;
 }
@@ -217,4 +217,56 @@ void s2_island_cap(const S2Step *step, const S2Island *island, double most, doub
   }
   double slower = turning > most ? sqrt(most / turning) - 1 : 0;
   add_turn(step, island, &whole, turn * slower, v);
+}
+
+// ---- What an island is held by ----------------------------------------------------------------
+
+static int add_holder(const S2Step *step, int32_t slot, int32_t *ground, int count) {
+  bool known = slot != S2_NONE && step->node_of[slot] != S2_GROUND;
+  for (int i = 0; i < count && !known; i++) {
+    known = ground[i] == slot;
+  }
+  if (!known) {
+    ground[count++] = slot;
+  }
+  return count;
+}
+
+int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, int32_t *ground) {
+  int count = 0;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    count = add_holder(step, joint->a, ground, count);
+    count = add_holder(step, joint->b, ground, count);
+    for (int k = 0; k < 2 && joint->more[k] != S2_NONE; k++) {
+      count = add_holder(step, joint->more[k], ground, count);
+    }
+    if (s2_joint_may_hold(joint) && !s2_island_floats(step, island)) {
+      count = add_holder(step, S2_NONE, ground, count); // whatever bodies it names
+    }
+  }
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    bool presses = false;
+    for (int k = 0; k < touch->count; k++) {
+      presses |= touch->points[k].normal_impulse > 0 ||
+                 (closed && touch->points[k].at.gap <= S2_TOUCH_SLOP * island->length);
+    }
+    if (presses) {
+      count = add_holder(step, touch->body_a, ground, count);
+      count = add_holder(step, touch->body_b, ground, count);
+    }
+  }
+  return count;
+}
+
+S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
+                       int grounds) {
+  S2Vec2 sum = {0, 0};
+  for (int i = 0; i < grounds; i++) {
+    const double *v = step->free_v + 3 * ground[i];
+    sum = ground[i] == S2_NONE ? sum : s2_add(sum, s2_vec2(v[1], v[2]));
+  }
+  const double *first = step->v0 + 3 * island->node[0];
+  return grounds > 0 ? s2_scale(1.0 / grounds, sum) : s2_vec2(first[1], first[2]);
 }

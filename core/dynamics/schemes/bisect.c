@@ -3,6 +3,14 @@
 // The printed rule needs a tolerance: a turning edge under a vertex that moves along overlaps at
 // any step length. And it needs an end: at the smallest length the overlap is accepted with a
 // warning, and position projection removes it.
+#include "dynamics/joints/rows.h"
+#include "dynamics/project/warn.h"
+#include "dynamics/schemes/schemes.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/forces.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -10,10 +18,12 @@
 // Springs look ahead: what is compressed without a push would be energy from nothing. Restitution
 // targets from the velocities before; when one counts, separating contacts are left out
 // (they would gain energy), the later impacts see to them. Does one count?
-static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
+static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *choices,
+                          bool *touching) {
   double tiny = s2_island_rest_speed(step, island);
   double margin = step->world->kept.def.contact_margin;
   bool bounces = false;
+  // Whether anything bounces decides which rows there are: it is looked at first.
   for (int pass = 0; pass < 2; pass++) {
     for (int i = 0; i < island->touches; i++) {
       int32_t index = island->touch[i];
@@ -25,12 +35,13 @@ static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices
           bounces |= near && touch->restitution * u < -tiny;
         } else {
           touching[2 * index + k] = near;
+          // A target by restitution, or the speed that lifts an overlap, whichever asks for more.
           double bounce = touch->restitution * fmin(0, u);
-          double mend = s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
+          double lift = s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
           choices[2 * index + k] = (S2Choice){
               .use = s2_touch_soft(touch) || (near && !(bounces && u > tiny)),
-              .bias = fmin(bounce, mend),
-              .target = mend < bounce ? S2_TARGET_GAP
+              .bias = fmin(bounce, lift),
+              .target = lift < bounce ? S2_TARGET_GAP
                         : u < 0       ? S2_TARGET_APPROACH
                                       : S2_TARGET_FIXED,
           };
@@ -41,64 +52,35 @@ static bool choose(const S2Step *step, const S2Island *island, S2Choice *choices
   return bounces;
 }
 
-// Of what the last attempt took from the arena only its touches go on: there may be thousands of
-// attempts in a step.
-static void forget_attempt(S2Step *step, S2ArenaMark clean) {
-  const S2Touch *from = step->touches;
-  s2_arena_rewind(step->arena, clean);
-  step->touches = S2_TAKE(step->arena, S2Touch, step->touch_count);
-  if (step->touch_count > 0) { // rewinding frees nothing, but the two may overlap
-    memmove(step->touches, from, sizeof(S2Touch) * (size_t)step->touch_count);
-  }
-}
-
-// One attempt over step->h from q0, v0 to q1, v2. False: aborted.
-static bool attempt(S2Step *step, double *overlap_before) {
+bool s2_bisect_solve(S2Step *step) {
   S2World *world = step->world;
   size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
-  memset(step->slack, 0, sizeof(double) * (size_t)world->bodies.count);
-  int searches = 0, noted = s2_notes_mark(step);
-  do {
-    if (!s2_step_touches(step)) {
-      return false;
-    }
-    s2_step_warn_of_overlaps(step);
-    *overlap_before = s2_step_penetration(step);
-    s2_step_islands(step);
-    s2_step_find_stiff(step);
-    S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-    bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
-    s2_notes_rewind(step, noted);
-    s2_note_plain(step, S2_ACT_RESET_V2, step->v2);
-    memcpy(step->v2, step->free_v, bytes);
-    for (int i = 0; i < step->island_count; i++) {
-      const S2Island *island = &step->islands[i];
-      s2_note_hit(step, island, world->kept.def.contact_margin);
-      bool bounces = choose(step, island, choices, touching);
-      bool reflect = bounces && world->kept.def.restitution_model == S2_REFLECTIONS;
-      if (reflect) { // joints' impulses of the blow are to come
-        s2_step_scale_joints(step, island, 0);
-        if (!s2_step_before_impact(step, island, false)) {
-          return false;
-        }
-      }
-      if (!(reflect ? s2_step_reflect(step, island, choices, touching)
-                    : s2_step_impact(step, island, choices, S2_SOLVE_MOTION)) ||
-          !s2_step_later_impacts(step, island, choices, touching)) {
+  // Motion and impact are one solve: targets of restitution stand in its rows.
+  S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
+  s2_note_plain(step, S2_ACT_RESET_V2, step->v2);
+  memcpy(step->v2, step->free_v, bytes);
+  for (int i = 0; i < step->island_count; i++) {
+    S2Island *island = &step->islands[i];
+    s2_note_hit(step, island, world->kept.def.contact_margin);
+    bool bounces = bisect_choose(step, island, choices, touching);
+    bool reflect = bounces && world->kept.def.restitution_model == S2_REFLECTIONS;
+    if (reflect) { // joints' impulses of the impact are to come
+      s2_step_scale_joints(step, island, 0);
+      if (!s2_step_before_impact(step, island, false)) {
         return false;
       }
     }
-    s2_note_plain(step, S2_ACT_V1_IS_V2, step->v1);
-    memcpy(step->v1, step->v2, bytes);
-    searches += 1;
-  } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
-  s2_log_islands(step);
-  for (int i = 0; i < step->island_count; i++) {
-    step->islands[i].accounted = true;
+    // Under reflections the impact comes first and the forces act after it.
+    if (!(reflect ? s2_step_reflect(step, island, choices, touching)
+                  : s2_step_impact(step, island, choices, S2_SOLVE_MOTION)) ||
+        !s2_step_later_impacts(step, island, choices, touching)) {
+      return false;
+    }
+    island->accounted = true;
   }
-  s2_note_integrate(step);
-  s2_step_integrate(step);
-  s2_step_settle(step);
+  s2_note_plain(step, S2_ACT_V1_IS_V2, step->v1);
+  memcpy(step->v1, step->v2, bytes);
   return true;
 }
 
@@ -113,73 +95,79 @@ static double smallest_body(const S2World *world) {
   return isfinite(size) ? size : 1;
 }
 
-bool s2_step_bisect(S2Step *step) {
-  S2World *world = step->world;
-  size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
-  double tolerance = S2_BISECT_TOLERANCE * smallest_body(world);
-  double smallest = S2_BISECT_SMALLEST * step->dt, left = step->dt;
-  // Once: the laws see the world, which stands still until the whole step is done.
-  if (!s2_step_forces(step)) {
-    return false;
-  }
-  if (!s2_step_free_motion(step, step->dt) || !s2_step_pre_stabilise(step)) {
-    return false;
-  }
-  int joints = 3 * world->joints.count;
-  double *carried = S2_TAKE_ZEROED(step->arena, double, joints);
+S2Bisect s2_bisect_begin(S2Step *step) {
   step->acted = 0;
-  S2ArenaMark clean = s2_arena_mark(step->arena);
-  double next = step->dt; // what to try: twice what went well last, or the whole rest
-  while (left > 0) {
-    double h = fmin(next, left), overlap, before;
-    int unsolved = step->unsolved, noted = s2_notes_mark(step);
-    for (;;) {
-      forget_attempt(step, clean);
-      s2_notes_rewind(step, noted);
-      if (!s2_step_free_motion(step, h) || !attempt(step, &before)) {
-        return false;
-      }
-      overlap = s2_step_penetration(step);
-      // What has no solution (a body crushed by moving ones) has none at half the length either.
-      if (overlap <= before + tolerance || h <= smallest || step->unsolved > unsolved) {
-        break;
-      }
-      h /= 2;
-      world->stats.bisections += 1;
-    }
-    if (overlap > before + tolerance) {
-      s2_world_warn(world,
-                    "bisect: an overlap of %.3g m remains after a sub-step of %.3g s (t = %.6g s)",
-                    overlap, h, step->t);
-    }
-    s2_step_stabilise(step);
-    if (!s2_step_stop_at_limits(step)) {
-      return false;
-    }
-    s2_log_keep(step);
-    s2_note_end(step, S2_ACT_NEXT);
-    memcpy(step->q0, step->q1, bytes);
-    step->turned = false;
-    memcpy(step->v0, step->v2, bytes);
-    for (int i = 0; i < joints; i++) {
-      carried[i] += step->joint_reaction[i];
-    }
-    step->acted += h;
-    step->t += h;
-    left -= h; // of its parts the whole may leave rounding, which is no step
-    left = left > S2_BISECT_ROUNDING * step->dt ? left : 0;
-    next = 2 * h;
-    if (left > 0 && world->kept.def.stepping_partial) {
-      step->cut_short = true;
-      break;
-    }
+  double *carried = S2_TAKE_ZEROED(step->arena, double, 3 * step->world->joints.count);
+  return (S2Bisect){
+      .tolerance = S2_BISECT_TOLERANCE * smallest_body(step->world),
+      .smallest = S2_BISECT_SMALLEST * step->dt,
+      .left = step->dt,
+      .next = step->dt,
+      .carried = carried,
+      .clean = s2_arena_mark(step->arena),
+  };
+}
+
+void s2_bisect_set_out(const S2Step *step, S2Bisect *bisect) {
+  bisect->h = fmin(bisect->next, bisect->left);
+  bisect->unsolved = step->unsolved;
+  bisect->noted = s2_notes_mark(step);
+}
+
+// Of what the last attempt took from the arena only its touches go on: there may be thousands of
+// attempts in a step.
+void s2_bisect_forget(S2Step *step, const S2Bisect *bisect) {
+  const S2Touch *from = step->touches;
+  s2_arena_rewind(step->arena, bisect->clean);
+  step->touches = S2_TAKE(step->arena, S2Touch, step->touch_count);
+  if (step->touch_count > 0) { // rewinding frees nothing, but the two may overlap
+    memmove(step->touches, from, sizeof(S2Touch) * (size_t)step->touch_count);
   }
-  // Of the whole step, as in the other stepping: by that a joint breaks.
-  for (int i = 0; i < joints; i++) {
-    step->joint_reaction[i] = carried[i];
+  s2_notes_rewind(step, bisect->noted);
+}
+
+bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect) {
+  S2World *world = step->world;
+  double overlap = s2_step_penetration(step), most = bisect->before + bisect->tolerance;
+  // What has no solution (a body crushed by moving ones) has none at half the length either.
+  if (!(overlap <= most || bisect->h <= bisect->smallest || step->unsolved > bisect->unsolved)) {
+    bisect->h /= 2;
+    world->stats.bisections += 1;
+    return true;
   }
-  for (int i = 0; i < S2_JOINT_ROWS * world->joints.count && step->acted != step->h; i++) {
+  if (overlap > most) {
+    s2_world_warn(world,
+                  "bisect: an overlap of %.3g m remains after a sub-step of %.3g s (t = %.6g s)",
+                  overlap, bisect->h, step->t);
+  }
+  return false;
+}
+
+void s2_bisect_go_on(S2Step *step, S2Bisect *bisect) {
+  const S2World *world = step->world;
+  size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
+  s2_note_end(step, S2_ACT_NEXT);
+  memcpy(step->q0, step->q1, bytes);
+  step->turned = false;
+  memcpy(step->v0, step->v2, bytes);
+  for (int i = 0; i < 3 * world->joints.count; i++) {
+    bisect->carried[i] += step->joint_reaction[i];
+  }
+  step->acted += bisect->h;
+  step->t += bisect->h;
+  bisect->left -= bisect->h; // of its fractions the whole may leave rounding, which is no step
+  bisect->left = bisect->left > S2_BISECT_ROUNDING * step->dt ? bisect->left : 0;
+  bisect->next = 2 * bisect->h; // what to try: twice what went well, or the whole rest
+  step->cut_short = bisect->left > 0 && world->kept.def.stepping_partial;
+}
+
+// Of the whole step, as in the other stepping: by that a joint breaks.
+void s2_bisect_end(S2Step *step, const S2Bisect *bisect) {
+  int joints = step->world->joints.count;
+  for (int i = 0; i < 3 * joints; i++) {
+    step->joint_reaction[i] = bisect->carried[i];
+  }
+  for (int i = 0; i < S2_JOINT_ROWS * joints && step->acted != step->h; i++) {
     step->joint_impulse[i] *= step->acted / step->h;
   }
-  return true;
 }

@@ -5,9 +5,12 @@
 // A flow pushes along rows of its start. Bodies turn on the way, and the rows with them: what
 // pivots about a corner has left it by q1, or goes into it, by v1. So v2 is what the rows at q1 say
 // (Newmark's q with v of implicit Euler, so to say); with v1 the next flow would begin from a
-// corner that leaves, and a contact that is to press would open. What the two ways and mends still
-// bring, of the order of h^3 a step, is taken from the velocities of what hangs together.
+// corner that leaves, and a contact that is to press would open. What the two ways and projections
+// still bring, of the order of h^3 a step, is taken from the velocities of what hangs together.
+#include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/solve.h"
 
 #include <string.h>
 
@@ -80,7 +83,7 @@ static int32_t root_of(const Parts *parts, int32_t node) {
   return node;
 }
 
-static void join(const Parts *parts, int32_t a, int32_t b) {
+static void energy_join(const Parts *parts, int32_t a, int32_t b) {
   a = root_of(parts, a);
   b = root_of(parts, b);
   parts->root[a < b ? b : a] = a < b ? a : b;
@@ -92,7 +95,7 @@ static int32_t node_of(const S2Step *step, const S2Touch *touch) {
   return a != S2_GROUND ? a : step->node_of[touch->body_b];
 }
 
-static bool presses(const S2Touch *touch) {
+static bool energy_presses(const S2Touch *touch) {
   bool any = false;
   for (int k = 0; k < touch->count; k++) {
     any |= touch->points[k].normal_impulse > 0 || touch->points[k].tangent_impulse != 0;
@@ -100,7 +103,7 @@ static bool presses(const S2Touch *touch) {
   return any;
 }
 
-static bool closed(const S2EventRun *event, const S2Touch *touch) {
+static bool energy_closed(const S2EventRun *event, const S2Touch *touch) {
   bool any = false;
   for (int k = 0; k < touch->count; k++) {
     any |= touch->points[k].at.gap <= event->slop;
@@ -109,12 +112,12 @@ static bool closed(const S2EventRun *event, const S2Touch *touch) {
 }
 
 // Does touch i of the island hold what it is between?
-static bool holds(const S2EventRun *event, const Parts *parts, int i) {
-  return parts->whole || presses(&parts->carried[i]) || presses(&parts->acted[i]) ||
-         closed(event, &event->step->touches[event->island->touch[i]]);
+static bool energy_holds(const S2EventRun *event, const Parts *parts, int i) {
+  return parts->whole || energy_presses(&parts->carried[i]) || energy_presses(&parts->acted[i]) ||
+         energy_closed(event, &event->step->touches[event->island->touch[i]]);
 }
 
-static double beyond(double u, double tiny) {
+static double energy_beyond(double u, double tiny) {
   return fabs(u) > tiny ? u : 0;
 }
 
@@ -123,13 +126,13 @@ S2Work s2_touch_work(const S2Touch *touch, int k, const double *v0, const double
   S2Vec2 n = point->at.normal, t = s2_left(n);
   double along0 = s2_touch_velocity(touch, k, t, v0) - touch->surface_speed;
   double along2 = s2_touch_velocity(touch, k, t, v2) - touch->surface_speed;
-  return (S2Work){.u0 = beyond(s2_touch_velocity(touch, k, n, v0), tiny),
-                  .u2 = beyond(s2_touch_velocity(touch, k, n, v2), tiny),
-                  .along0 = beyond(along0, tiny),
-                  .along2 = beyond(along2, tiny)};
+  return (S2Work){.u0 = energy_beyond(s2_touch_velocity(touch, k, n, v0), tiny),
+                  .u2 = energy_beyond(s2_touch_velocity(touch, k, n, v2), tiny),
+                  .along0 = energy_beyond(along0, tiny),
+                  .along2 = energy_beyond(along2, tiny)};
 }
 
-static void add(const Parts *parts, int32_t node, double gain) {
+static void energy_add(const Parts *parts, int32_t node, double gain) {
   int32_t root = root_of(parts, node);
   parts->gain[root] += gain;
   parts->most[root] += fabs(gain);
@@ -154,7 +157,7 @@ static S2Island part_of(const S2EventRun *event, const Parts *parts, int32_t roo
   }
   for (int i = 0; i < all->touches; i++) {
     const S2Touch *touch = &parts->acted[i];
-    if (!holds(event, parts, i) || root_of(parts, node_of(step, touch)) != root) {
+    if (!energy_holds(event, parts, i) || root_of(parts, node_of(step, touch)) != root) {
       continue;
     }
     const int32_t body[2] = {touch->body_a, touch->body_b};
@@ -167,7 +170,7 @@ static S2Island part_of(const S2EventRun *event, const Parts *parts, int32_t roo
         ground[(*grounds)++] = body[k];
       }
     }
-    if (presses(touch)) {
+    if (energy_presses(touch)) {
       part.touch[part.touches++] = i; // of the island, as `acted`
     }
   }
@@ -227,6 +230,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0 || edge)) {
     return;
   }
+  // Kinetic energy against what holds the part; by rounding nothing is to be paid.
   Part part = get_part(event, parts, root);
   double most = fmax(0, part.kinetic - gain), less = 1;
   S2Repaid repaid = {.energy =
@@ -243,6 +247,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0)) {
     return;
   }
+  // Free as a whole: momentum and spin stay; held: all of it becomes slower.
   if (part.grounds == 0) {
     s2_island_cap(step, &part.island, most, part.v);
   } else {
@@ -259,7 +264,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   }
 }
 
-// Mends may lift what nothing is known to hold at their end: then the whole island pays.
+// Projection may lift what nothing is known to hold at their end: then the whole island pays.
 static void join_all_if_short(const S2EventRun *event, Parts *parts) {
   bool enough = true;
   for (int i = 0; i < event->island->nodes && enough; i++) {
@@ -301,8 +306,8 @@ static Parts new_parts(const S2EventRun *event, const S2Touch *now, const S2Touc
   }
   for (int i = 0; i < island->touches; i++) {
     int32_t a = step->node_of[now[i].body_a], b = step->node_of[now[i].body_b];
-    if (a != S2_GROUND && b != S2_GROUND && holds(event, &parts, i)) {
-      join(&parts, a, b);
+    if (a != S2_GROUND && b != S2_GROUND && energy_holds(event, &parts, i)) {
+      energy_join(&parts, a, b);
     }
   }
   return parts;
@@ -313,18 +318,18 @@ static void add_work(const S2EventRun *event, const Parts *parts) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches && parts->flowed; i++) {
     const S2Touch *touch = &parts->acted[i];
-    for (int k = 0; k < touch->count && presses(touch); k++) {
+    for (int k = 0; k < touch->count && energy_presses(touch); k++) {
       const S2TouchPoint *point = &touch->points[k];
       S2Work all = s2_touch_work(touch, k, step->v0, step->v2, 0);
-      S2Work work = {.u0 = beyond(all.u0, event->tiny),
-                     .u2 = beyond(all.u2, event->tiny),
-                     .along0 = beyond(all.along0, event->tiny),
-                     .along2 = beyond(all.along2, event->tiny)};
+      S2Work work = {.u0 = energy_beyond(all.u0, event->tiny),
+                     .u2 = energy_beyond(all.u2, event->tiny),
+                     .along0 = energy_beyond(all.along0, event->tiny),
+                     .along2 = energy_beyond(all.along2, event->tiny)};
       int32_t node = node_of(step, touch);
       double by_normal = point->normal_impulse * (work.u0 + work.u2) / 2;
       double by_tangent = point->tangent_impulse * (work.along0 + work.along2) / 2;
-      add(parts, node, by_normal);
-      add(parts, node, by_tangent);
+      energy_add(parts, node, by_normal);
+      energy_add(parts, node, by_tangent);
       parts->rounding[root_of(parts, node)] +=
           point->normal_impulse * (all.u0 + all.u2) / 2 - by_normal +
           point->tangent_impulse * (all.along0 + all.along2) / 2 - by_tangent;
@@ -356,9 +361,9 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
   Parts parts = new_parts(event, touches_of(event), solved, turned);
   for (int i = 0; i < 3 * island->nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
-    add(&parts, i / 3, -step->force[at] * (step->q1[at] - before[i]));
+    energy_add(&parts, i / 3, -step->force[at] * (step->q1[at] - before[i]));
     if (turned) {
-      add(&parts, i / 3, step->h * step->force[at] * (step->v2[at] - step->v1[at]) / 2);
+      energy_add(&parts, i / 3, step->h * step->force[at] * (step->v2[at] - step->v1[at]) / 2);
     }
   }
   add_work(event, &parts);

@@ -1,12 +1,13 @@
-// S2EventRun stepping: each island's step is split where its bodies meet (algorithm B3 in
+// Event stepping: each island's step is split where its bodies meet (algorithm B3 in
 // docs/stepping.md). Of what is left of the step,
 //
-// 1. what touches and approaches strikes: a blow that takes no time, with all that rests in it, as
-//    a blow goes on through that;
+// 1. what touches and approaches strikes: an impact that takes no time, with all that rests in it,
+// as
+//    an impact goes on through that;
 // 2. what touches and does not leave rests: its points are rows of the flow, J v+ >= 0;
 // 3. the bodies flow to the end of the step by the trapezoid, q+ = q + s (v + v+)/2, exact under
 //    constant forces (islands with joints: by implicit Euler, as always), and errors of joints and
-//    of what rests are mended;
+//    of what rests are projected;
 // 4. where others meet on that way, the flow ends at the first of these times, and all begins anew
 //    with what is left.
 //
@@ -14,6 +15,16 @@
 // alone act, and of large islands where S2_AUTO chose the way. Islands are found from how far
 // bodies may go in the whole step, so that those that meet within it are in one.
 #include "dynamics/schemes/event.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/project/spin.h"
+#include "dynamics/project/warn.h"
+#include "dynamics/schemes/schemes.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/forces.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/passage.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/step/touch.h"
 
 #include <string.h>
 
@@ -44,11 +55,6 @@ static void keep_joints(const S2EventRun *event) {
   }
 }
 
-static void forget_impulses(const S2EventRun *event) {
-  s2_step_scale_contacts(event->step, event->island, 0);
-  s2_step_scale_joints(event->step, event->island, 0);
-}
-
 static void follow_near(const S2Step *step, S2Touch *touch, double margin) {
   s2_touch_follow(step, touch);
   if (touch->count == 2 && touch->points[1].at.gap > margin) {
@@ -65,7 +71,8 @@ static void follow_near(const S2Step *step, S2Touch *touch, double margin) {
 static void hand_out_impulses(const S2EventRun *event) {
   S2Step *step = event->step;
   double margin = step->world->kept.def.contact_margin;
-  forget_impulses(event);
+  s2_event_forget_impulses(event);
+  // Geometry at the end of the step, then the impulses that the log has of the pair.
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     S2Touch *touch = &step->touches[index];
@@ -85,6 +92,7 @@ static void hand_out_impulses(const S2EventRun *event) {
       at = acted->next;
     }
   }
+  // Sums over the pieces.
   for (int i = 0; i < event->island->joints; i++) {
     int32_t slot = event->island->joint[i];
     const double *sum = event->joint_sum + JOINT_SUM * i;
@@ -95,47 +103,7 @@ static void hand_out_impulses(const S2EventRun *event) {
 
 // ---- Where the island is ----------------------------------------------------------------------
 
-static void place_ground(const S2EventRun *event, int32_t slot) {
-  const S2Step *step = event->step;
-  if (slot != S2_NONE && step->node_of[slot] == S2_GROUND) {
-    for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-      double v = step->free_v[c]; // 0 unless it goes
-      step->q0[c] = event->q_start[c] + event->done * v;
-      step->v1[c] = step->v2[c] = v;
-    }
-    s2_step_carry(step, slot);
-  }
-}
-
-// What this island meets that is not solved for, at the start and the end of the piece: other
-// islands have it at their times.
-void s2_event_place_ground(const S2EventRun *event) {
-  const S2Step *step = event->step;
-  for (int i = 0; i < event->island->touches; i++) {
-    const S2Touch *touch = &step->touches[event->island->touch[i]];
-    place_ground(event, touch->body_a);
-    place_ground(event, touch->body_b);
-  }
-  for (int i = 0; i < event->island->joints; i++) {
-    const S2Joint *joint = &step->world->joints.at[event->island->joint[i]];
-    place_ground(event, joint->a);
-    place_ground(event, joint->b);
-    place_ground(event, joint->more[0]);
-    place_ground(event, joint->more[1]);
-  }
-}
-
-// The piece that begins now is to take `h`.
-static void set_piece(const S2EventRun *event, double h) {
-  S2Step *step = event->step;
-  step->h = h;
-  step->t = step->world->kept.time + event->done;
-  for (int i = 0; i < event->island->nodes; i++) {
-    s2_step_free_body(step, event->island->node[i]);
-  }
-}
-
-static void collide(const S2EventRun *event, const double *q) {
+static void event_collide(const S2EventRun *event, const double *q) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
     S2Touch *touch = &step->touches[event->island->touch[i]];
@@ -156,7 +124,7 @@ static bool ask_for_new(const S2EventRun *event) {
 }
 
 // The same at the end of a flow; of what rests the points are those that it had.
-static void collide_at_end(const S2EventRun *event) {
+static void event_collide_at_end(const S2EventRun *event) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
     S2Touch *touch = &step->touches[event->island->touch[i]];
@@ -166,13 +134,6 @@ static void collide_at_end(const S2EventRun *event) {
       s2_touch_collide(step->world, touch, step->q1, INFINITY);
     }
     touch->count = touch->enabled ? touch->count : 0;
-  }
-}
-
-static void copy_nodes(const S2EventRun *event, const double *from, double *to) {
-  for (int i = 0; i < event->island->nodes; i++) {
-    int32_t at = 3 * event->island->node[i];
-    memcpy(to + at, from + at, 3 * sizeof(double));
   }
 }
 
@@ -190,11 +151,11 @@ static void look_how_far(const S2EventRun *event) {
   }
 }
 
-// ---- Blows ------------------------------------------------------------------------------------
+// ---- Impacts -----------------------------------------------------------------------------------
 
-// m/s: what the forces change of the approach in half a step; e counts for what is faster, or blows
-// would follow each other for ever.
-static double slow(const S2EventRun *event, const S2Touch *touch, int k) {
+// m/s: what the forces change of the approach in half a step; e counts for what is faster, or
+// impacts would follow each other for ever.
+static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double then = s2_touch_velocity(touch, k, n, event->v_start);
   double free_then = s2_touch_velocity(touch, k, n, event->free_start);
@@ -217,10 +178,10 @@ static double slow_if_held(const S2EventRun *event, const S2Touch *touch, int k)
     of_a += ja[c] * (free_a[c] - a[c]);
     of_b += jb[c] * (free_b[c] - b[c]);
   }
-  return fmax(fmax(fabs(of_a), fabs(of_b)) / 2, slow(event, touch, k));
+  return fmax(fmax(fabs(of_a), fabs(of_b)) / 2, event_slow(event, touch, k));
 }
 
-static bool strikes(const S2EventRun *event, const double *v) {
+static bool event_strikes(const S2EventRun *event, const double *v) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
     const S2Touch *touch = &step->touches[event->island->touch[i]];
@@ -234,12 +195,14 @@ static bool strikes(const S2EventRun *event, const double *v) {
   return false;
 }
 
-static bool blow(const S2EventRun *event) {
+static bool event_strike(const S2EventRun *event) {
   S2Step *step = event->step;
-  forget_impulses(event);
+  s2_event_forget_impulses(event);
+  // Targets are told by velocities that the joints allow.
   if (!s2_step_before_impact(step, event->island, false)) {
     return false;
   }
+  // J v+ >= -e J v of what touches; e = 0 where forces alone bring back what is so slow.
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     const S2Touch *touch = &step->touches[index];
@@ -250,21 +213,23 @@ static bool blow(const S2EventRun *event) {
       bool touches = at->gap <= event->slop && !s2_touch_soft(touch);
       event->choices[2 * index + k] = (S2Choice){
           .use = touches && u <= event->tiny,
-          .bias = -back > slow(event, touch, k) ? back : 0,
-          .target = -back > slow(event, touch, k) ? S2_TARGET_APPROACH : S2_TARGET_FIXED,
+          .bias = -back > event_slow(event, touch, k) ? back : 0,
+          .target = -back > event_slow(event, touch, k) ? S2_TARGET_APPROACH : S2_TARGET_FIXED,
       };
       event->touching[2 * index + k] = touches;
     }
   }
+  // The impact, and those that follow from it, take no time.
   step->world->stats.second_solves += 1;
   if (!s2_step_impact(step, event->island, event->choices, S2_SOLVE_IMPACT) ||
       !s2_step_later_impacts(step, event->island, event->choices, event->touching)) {
     return false;
   }
+  // It is part of the step: the piece sets out with its velocities.
   keep_contacts(event, NULL);
   keep_joints(event);
   s2_note_island(step, event->island, S2_ACT_STRUCK, step->v0);
-  copy_nodes(event, step->v2, step->v0);
+  s2_event_copy_nodes(event, step->v2, step->v0);
   return true;
 }
 
@@ -295,51 +260,13 @@ static bool choose_resting(const S2EventRun *event) {
   return some;
 }
 
-// Smooth derivatives know of contacts by their rows: here those to come have none, but a time.
-static bool leaves_out(const S2EventRun *event, bool rows) {
-  bool some = false;
-  for (int i = 0; i < event->island->touches; i++) {
-    int32_t index = event->island->touch[i];
-    for (int k = 0; k < event->step->touches[index].count; k++) {
-      some |= !rows || !event->choices[2 * index + k].use;
-    }
-  }
-  return some;
-}
-
-// v1 and q1 after `h`.
-bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
-  S2Step *step = event->step;
-  const S2Island *island = event->island;
-  set_piece(event, h);
-  s2_note_set_out(step, island, leaves_out(event, rows));
-  s2_event_place_ground(event);
-  if (rows) {
-    if (!s2_step_solve(step, island, event->choices, S2_SOLVE_MOTION, step->v1, NULL)) {
-      return false;
-    }
-    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
-      s2_note_island(step, island, S2_ACT_BALANCE, step->v1);
-      s2_island_balance(step, island);
-    }
-  } else {
-    s2_note_island(step, island, S2_ACT_FLY, NULL);
-    copy_nodes(event, step->free_v, step->v1);
-    forget_impulses(event);
-  }
-  for (int i = 0; i < island->nodes; i++) {
-    s2_step_carry(step, island->node[i]);
-  }
-  return true;
-}
-
 static void take_touches(const S2EventRun *event, S2Touch *to) {
   for (int i = 0; i < event->island->touches; i++) {
     to[i] = event->step->touches[event->island->touch[i]];
   }
 }
 
-static void mend(const S2EventRun *event, bool holds) {
+static void event_project(const S2EventRun *event, bool holds) {
   S2Step *step = event->step;
   if (step->world->kept.def.stabilization == S2_PROJECTION) {
     step->holds = holds;
@@ -348,8 +275,9 @@ static void mend(const S2EventRun *event, bool holds) {
   }
 }
 
-// What the flow left is mended, the contacts' impulses are kept, and what arrived at limits stops;
-// the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has it.
+// What the flow left is projected, the contacts' impulses are kept, and what arrived at limits
+// stops; the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has
+// it.
 static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -357,21 +285,25 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(flowed + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
   }
+  // Positions are projected; rows that have turned on the way give their velocities anew.
   bool turned = false;
-  mend(event, solved != NULL && !event->limited);
+  event_project(event, solved != NULL && !event->limited);
   if (solved != NULL) {
     if (!s2_event_turn(event, solved, &turned)) {
       return false;
     }
     keep_contacts(event, turned ? NULL : solved);
   }
+  // What both have brought of energy is taken back.
   s2_event_repay(event, solved, flowed, turned);
+  // What arrived at a limit stops, where the positions are right.
   if (event->limited && s2_step_limit_arrives(step, island)) {
     s2_step_scale_contacts(step, island, 0);       // they are kept already
     if (!s2_island_stop_at_limits(step, island)) { // logs what it gives
       return false;
     }
   }
+  // The next piece begins here.
   keep_joints(event);
   look_how_far(event);
   s2_note_interval_end(step, island);
@@ -395,15 +327,15 @@ static bool finish_speculatively(S2EventRun *event) {
   const S2Island *island = event->island;
   double h = event->left;
   step->share = 1;
-  set_piece(event, h);
+  s2_event_set_piece(event, h);
   s2_note_set_out(step, island, false);
   s2_event_place_ground(event);
   if (!s2_island_look_ahead(step, island, event->choices)) {
     return false;
   }
   s2_note_arrive(step, island, S2_NONE, 0, true);
-  copy_nodes(event, step->v1, step->v2);
-  if (!s2_island_blow(step, island, event->choices, event->touching)) {
+  s2_event_copy_nodes(event, step->v1, step->v2);
+  if (!s2_island_impact(step, island, event->choices, event->touching)) {
     return false;
   }
   keep_contacts(event, NULL);
@@ -413,7 +345,7 @@ static bool finish_speculatively(S2EventRun *event) {
       s2_touch_settle(step, &step->touches[island->touch[i]]);
     }
   } else {
-    collide_at_end(event);
+    event_collide_at_end(event);
   }
   return end_piece(event, h, NULL);
 }
@@ -470,7 +402,7 @@ static bool comes_back(const S2EventRun *event, const S2Touch *before, int first
 }
 
 // Are there, at the end of a flow on which nothing was found to meet, overlaps of what does not
-// rest? Rows that look ahead stop what a mend would lift.
+// rest? Rows that look ahead stop what projection would lift.
 static bool runs_into(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool any = false;
@@ -498,12 +430,14 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   way->h = event->left;
   way->first = 0;
   way->meets = false;
+  // As if nothing met: that way tells when something does.
   if (!s2_event_flow(event, event->left, rows)) {
     return false;
   }
   take_touches(event, way->solved);
-  collide_at_end(event);
+  event_collide_at_end(event);
   double tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
+  // What leaves and is driven back on the same way rests: the way again with its rows.
   for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, way->solved, way->first, tau);
        more++) {
     rows = true;
@@ -513,9 +447,10 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
       return false;
     }
     take_touches(event, way->solved);
-    collide_at_end(event);
+    event_collide_at_end(event);
     tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
   }
+  // The flow to the meeting, whose time changes with the length of the flow.
   for (int more = 0;
        more < S2_EVENT_RETURNS && !way->meets && tau < way->h * (1 - S2_EVENT_ROUNDING); more++) {
     tau = fmax(tau, S2_EVENT_ROUNDING * way->h);
@@ -525,13 +460,13 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     }
     way->meets = tau < way->h;
     take_touches(event, way->solved);
-    collide_at_end(event);
+    event_collide_at_end(event);
     if (!way->meets) { // after all, as the length of a flow bends it; but others may
       tau = s2_event_find_meeting(event, way->solved, way->first, &way->first);
     }
   }
   way->h = way->meets ? tau : way->h;
-  copy_nodes(event, step->v1, step->v2);
+  s2_event_copy_nodes(event, step->v1, step->v2);
   return true;
 }
 
@@ -543,22 +478,25 @@ static void set_straight(S2EventRun *event, bool straight) {
 // One piece; false: aborted.
 static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
+  // The piece is to take all that is left; it has the ground where that is at its time.
   set_straight(event, event->plain);
-  set_piece(event, event->left);
+  s2_event_set_piece(event, event->left);
   s2_event_place_ground(event);
   s2_note_interval(step, event->island, splits);
   if (event->ahead) {
     return finish_speculatively(event);
   }
-  if (strikes(event, step->v0)) {
-    if (!blow(event)) {
+  // 1. What touches and approaches strikes.
+  if (event_strikes(event, step->v0)) {
+    if (!event_strike(event)) {
       return false;
     }
-    set_piece(event, event->left);
+    s2_event_set_piece(event, event->left);
   }
   if (splits == event->most) {
     return finish_speculatively(event);
   }
+  // 2. What touches and does not leave rests; 3. the bodies flow, until others meet.
   bool rows = choose_resting(event);
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
@@ -575,11 +513,13 @@ static bool next_piece(S2EventRun *event, int splits) {
       return false;
     }
   }
+  // What was missed on the way: rows that look ahead find it.
   if (!way.meets && runs_into(event)) {
     s2_event_put_touches(event, way.solved);
     s2_notes_rewind(step, noted);
     return finish_speculatively(event);
   }
+  // 4. The piece ends where they meet, or with the step.
   event->splits += way.meets;
   s2_event_note_arrival(event, way.meets ? way.first : S2_NONE);
   return end_piece(event, way.h, way.solved);
@@ -588,6 +528,7 @@ static bool next_piece(S2EventRun *event, int splits) {
 static bool run_island(S2EventRun *event) {
   S2Step *step = event->step;
   int touches = event->island->touches, joints = event->island->joints;
+  // What holds for all pieces of the island.
   event->resting = S2_TAKE_ZEROED(step->arena, S2Resting, touches);
   event->joint_sum = S2_TAKE_ZEROED(step->arena, double, JOINT_SUM *joints);
   event->done = 0;
@@ -599,13 +540,14 @@ static bool run_island(S2EventRun *event) {
   event->ahead = s2_island_looks_ahead(step, event->island);
   event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
   bool going = true;
+  // Piece after piece; the first one begins with the touches of the search.
   for (int splits = 0; going && event->left > 0; splits++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
     if (splits > 0) {
-      copy_nodes(event, step->q1, step->q0);
-      copy_nodes(event, step->v2, step->v0);
+      s2_event_copy_nodes(event, step->q1, step->q0);
+      s2_event_copy_nodes(event, step->v2, step->v0);
       s2_event_place_ground(event);
-      collide(event, step->q0);
+      event_collide(event, step->q0);
       going = ask_for_new(event);
     }
     going = going && next_piece(event, splits);
@@ -619,11 +561,7 @@ static bool run_island(S2EventRun *event) {
 
 // ---- The step ---------------------------------------------------------------------------------
 
-typedef struct Start { // 3 a slot
-  const double *q, *v, *free_v, *mass;
-} Start;
-
-static void back_to_start(S2Step *step, const Start *start) {
+void s2_event_back_to_start(S2Step *step, const S2EventSearch *start) {
   size_t bytes = sizeof(double) * 3 * (size_t)step->world->bodies.count;
   memcpy(step->q0, start->q, bytes);
   memcpy(step->v0, start->v, bytes);
@@ -633,14 +571,11 @@ static void back_to_start(S2Step *step, const Start *start) {
   step->t = step->world->kept.time;
 }
 
-// All bodies to the end of the step, islands by themselves. `astray` (a slot) is told, and how many
-// splits it took.
-static bool run_islands(S2Step *step, const Start *start, double *astray, int *splits) {
+bool s2_event_run(S2Step *step, S2EventSearch *search) {
   const S2World *world = step->world;
   int slots = world->bodies.count;
-  s2_step_islands(step);
-  s2_step_find_stiff(step);
-  memset(astray, 0, sizeof(double) * (size_t)slots);
+  memset(search->astray, 0, sizeof(double) * (size_t)slots);
+  // What is in no island drifts by the trapezoid, q1 = q0 + h (v0 + v1)/2.
   step->share = 0.5;
   s2_note_plain(step, S2_ACT_DRIFT, NULL);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)slots);
@@ -652,11 +587,12 @@ static bool run_islands(S2Step *step, const Start *start, double *astray, int *s
       .touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count),
       .v = S2_TAKE(step->arena, double, 3 * slots),
       .bend = S2_TAKE(step->arena, double, 3 * slots),
-      .q_start = start->q,
-      .v_start = start->v,
-      .free_start = start->free_v,
-      .astray = astray,
+      .q_start = search->q,
+      .v_start = search->v,
+      .free_start = search->free_v,
+      .astray = search->astray,
   };
+  // Each island by itself, from the start of the step to its end.
   step->turned = false; // q0 moves
   s2_log_begin(step);
   memset(step->corrected, 0, sizeof(double) * 3 * (size_t)slots);
@@ -671,10 +607,11 @@ static bool run_islands(S2Step *step, const Start *start, double *astray, int *s
     going = run_island(&event);
     s2_arena_rewind(step->arena, mark);
   }
-  *splits = event.splits;
+  // Islands have moved the ground to their times: back to that of the step.
+  search->splits = event.splits;
   for (int32_t slot = 0; slot < slots; slot++) { // where the whole step brings it
     if (step->node_of[slot] == S2_GROUND) {
-      memcpy(step->q0 + 3 * slot, start->q + 3 * slot, 3 * sizeof(double));
+      memcpy(step->q0 + 3 * slot, search->q + 3 * slot, 3 * sizeof(double));
     }
   }
   step->h = step->dt;
@@ -689,8 +626,8 @@ static bool run_islands(S2Step *step, const Start *start, double *astray, int *s
   return going;
 }
 
-// Did bodies go where the search has not looked? `slack` learns it.
-static bool outran(const S2Step *step, const double *astray) {
+bool s2_event_outran(const S2Step *step, const S2EventSearch *search) {
+  const double *astray = search->astray;
   double room = step->world->kept.def.contact_margin / 2; // two bodies share the margin of a pair
   bool found = false;
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
@@ -703,7 +640,7 @@ static bool outran(const S2Step *step, const double *astray) {
 }
 
 // The way of free flight is not straight: what the search must know of that.
-static void expect_bends(const S2Step *step, const Start *start) {
+static void expect_bends(const S2Step *step, const S2EventSearch *start) {
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
     const double *v = start->v + 3 * slot, *free_v = start->free_v + 3 * slot;
     double turn = fmin(step->dt * fabs(free_v[0] - v[0]), 2);
@@ -712,8 +649,34 @@ static void expect_bends(const S2Step *step, const Start *start) {
   }
 }
 
-// Of pairs that are in no island: what they are at the end.
-static void settle_others(const S2Step *step) {
+S2EventSearch s2_event_begin(S2Step *step) {
+  S2Arena *arena = step->arena;
+  int n = 3 * step->world->bodies.count;
+  S2EventSearch search = {.q = s2_arena_copy(arena, step->q0, n),
+                          .v = s2_arena_copy(arena, step->v0, n),
+                          .free_v = s2_arena_copy(arena, step->free_v, n),
+                          .mass = s2_arena_copy(arena, step->mass, n),
+                          .astray = S2_TAKE(arena, double, step->world->bodies.count)};
+  expect_bends(step, &search);
+  search.noted = s2_notes_mark(step);
+  return search;
+}
+
+bool s2_event_found_more(S2Step *step, S2EventSearch *search) {
+  if (search->known != NULL && s2_step_same_points(step, search->known, search->known_count)) {
+    return false;
+  }
+  S2Touch *found = S2_TAKE(step->arena, S2Touch, step->touch_count);
+  search->known_count = step->touch_count;
+  if (step->touch_count > 0) { // the step moves its own on
+    memcpy(found, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
+  }
+  search->known = found;
+  s2_notes_rewind(step, search->noted);
+  return true;
+}
+
+void s2_event_settle(const S2Step *step) {
   const S2World *world = step->world;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
@@ -723,43 +686,4 @@ static void settle_others(const S2Step *step) {
       s2_touch_collide(world, touch, step->q1, touch->sensor ? 0 : world->kept.def.contact_margin);
     }
   }
-}
-
-bool s2_step_event(S2Step *step) {
-  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
-    return false;
-  }
-  S2Arena *arena = step->arena;
-  int n = 3 * step->world->bodies.count;
-  Start start = {s2_arena_copy(arena, step->q0, n), s2_arena_copy(arena, step->v0, n),
-                 s2_arena_copy(arena, step->free_v, n), s2_arena_copy(arena, step->mass, n)};
-  double *astray = S2_TAKE(step->arena, double, step->world->bodies.count);
-  expect_bends(step, &start);
-  const S2Touch *known = NULL;
-  int known_count = 0, splits = 0, noted = s2_notes_mark(step);
-  do {
-    S2Touch *done = step->touches;
-    back_to_start(step, &start);
-    if (!s2_step_touches(step)) {
-      return false;
-    }
-    s2_step_warn_of_overlaps(step);
-    if (known != NULL && s2_step_same_points(step, known, known_count)) {
-      step->touches = done; // looking further showed nothing new
-      break;
-    }
-    S2Touch *found = S2_TAKE(step->arena, S2Touch, step->touch_count);
-    known_count = step->touch_count;
-    if (known_count > 0) {
-      memcpy(found, step->touches, sizeof(S2Touch) * (size_t)known_count);
-    }
-    known = found;
-    s2_notes_rewind(step, noted);
-    if (!run_islands(step, &start, astray, &splits)) {
-      return false;
-    }
-  } while (outran(step, astray) && step->passes < S2_REACH_PASSES);
-  step->world->stats.splits += (uint64_t)splits;
-  settle_others(step);
-  return true;
 }

@@ -1,5 +1,5 @@
-// Private to core/dynamics: event stepping (event.c) and its search for the time of a meeting
-// (meeting.c).
+// Private to event stepping (event.c), its pieces (piece.c) and its search for the time of a
+// meeting (meeting.c).
 #ifndef S2_EVENT_H
 #define S2_EVENT_H
 
@@ -36,10 +36,18 @@ typedef struct S2Meeting {
   int noted; // notes of a flow begin here
 } S2Meeting;
 
-// event.c: v1 and q1 after `h`, noted; false: aborted.
+// piece.c: the piece that begins now is to take `h`.
+void s2_event_set_piece(const S2EventRun *event, double h);
+// v1 and q1 after `h`, noted; false: aborted.
 bool s2_event_flow(const S2EventRun *event, double h, bool rows);
 // What the island meets that is not solved for, at the start and the end of the piece.
 void s2_event_place_ground(const S2EventRun *event);
+// Impulses of the island's contacts and joints become 0.
+void s2_event_forget_impulses(const S2EventRun *event);
+// 3 a slot, of the island's nodes.
+void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to);
+// The touches of the island as they were.
+void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
 
 // meeting.c: when others meet on the way from the touches as they were `before` to those at the
 // end; *first is that touch of the island. Infinite: nothing does. Touch `but` is not looked at
@@ -48,8 +56,6 @@ double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int
 // The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left
 // of the step: after all nothing does. False: aborted.
 bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau);
-// The touches of the island as they were.
-void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
 // For the derivative of when it is: the point of touch `first` that meets at q1 (S2_NONE: none).
 void s2_event_note_arrival(const S2EventRun *event, int first);
 
@@ -60,7 +66,7 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned)
 // hangs together has left? `solved` as above; the touches are those of q1, v2 is v1.
 bool s2_event_falls_short(const S2EventRun *event, const S2Touch *solved);
 // Takes from v2 what the piece has brought; `solved` as above, NULL: the rest was speculative;
-// `before`: q1 before it was mended, 3 a node.
+// `before`: q1 before it was projected, 3 a node.
 void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,
                     bool turned);
 

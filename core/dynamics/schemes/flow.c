@@ -6,6 +6,7 @@
 // shapes cannot have met; there all begins anew. The bounds are exact to second order, so that this
 // converges as Newton's method does, from before the root, and without turning is exact at once.
 #include "dynamics/schemes/flow.h"
+#include "dynamics/step/touch.h"
 
 #include <string.h>
 
@@ -76,7 +77,7 @@ typedef struct Bound { // of how far a vertex goes along the normal: at + u t + 
   double at, u, a;
 } Bound;
 
-static Bound bound(const Rim *rim, int i, S2Vec2 normal, double side) {
+static Bound flow_bound(const Rim *rim, int i, S2Vec2 normal, double side) {
   S2Vec2 arm = s2_rotate(rim->turned, rim->vertex[i]);
   double along = s2_dot(normal, arm), around = s2_cross(arm, normal);
   return (Bound){
@@ -96,15 +97,15 @@ static double free_time(const S2Flow *flow, const S2Touch *touch, const S2TouchP
   double first = INFINITY, near_a = INFINITY, near_b = INFINITY;
   S2Vec2 n = point->at.normal;
   for (int i = 0; i < a.count; i++) {
-    near_a = fmin(near_a, bound(&a, i, n, 1).at);
+    near_a = fmin(near_a, flow_bound(&a, i, n, 1).at);
   }
   for (int j = 0; j < b.count; j++) {
-    near_b = fmin(near_b, bound(&b, j, n, -1).at);
+    near_b = fmin(near_b, flow_bound(&b, j, n, -1).at);
   }
   for (int i = 0; i < a.count; i++) {
-    Bound of_a = bound(&a, i, n, 1);
+    Bound of_a = flow_bound(&a, i, n, 1);
     for (int j = 0; j < b.count; j++) {
-      Bound of_b = bound(&b, j, n, -1);
+      Bound of_b = flow_bound(&b, j, n, -1);
       double gap = point->at.gap + (of_a.at - near_a) + (of_b.at - near_b);
       first = fmin(first, first_root(fmax(gap, 0), of_a.u + of_b.u, of_a.a + of_b.a));
     }
@@ -125,12 +126,12 @@ double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *re
 
 // A root between two times, the gap being above 0 at the first and below at the second; from
 // before it.
-static double narrow(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting, double lo,
-                     double hi, double gap_lo, double gap_hi) {
+static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
+                          double lo, double hi, double gap_lo, double gap_hi) {
   int side = 0;
   for (int i = 0; i < NARROWINGS && hi - lo > 1e-15 * flow->until; i++) {
-    double part = isfinite(gap_lo) && i % 8 < 6 ? gap_lo / (gap_lo - gap_hi) : 0.5;
-    double s = lo + (hi - lo) * part;
+    double fraction = isfinite(gap_lo) && i % 8 < 6 ? gap_lo / (gap_lo - gap_hi) : 0.5;
+    double s = lo + (hi - lo) * fraction;
     double gap = s2_flow_gap(flow, touch, resting, s);
     if (gap > S2_EVENT_MET * flow->slop) { // Illinois: halve the other end when one stays twice
       gap_hi = side == 1 ? gap_hi / 2 : gap_hi;
@@ -153,7 +154,7 @@ static double meet_by_end(const S2Flow *flow, const S2Touch *touch, const S2Rest
   if (gap_end >= -PRESSED * flow->slop) {
     return INFINITY;
   }
-  return gap <= 0 ? from : narrow(flow, touch, resting, from, flow->until, gap, gap_end);
+  return gap <= 0 ? from : flow_narrow(flow, touch, resting, from, flow->until, gap, gap_end);
 }
 
 double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
@@ -162,6 +163,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
   if (point == NULL && touch->count == 0) {
     return meet_by_end(flow, touch, resting, end, 0, INFINITY);
   }
+  // What can be said without a search.
   double gap = point == NULL ? INFINITY : point->at.gap, s = 0;
   if (resting->count > 0) { // nothing can be said of all vertices, as some rest
     return gap > flow->slop ? meet_by_end(flow, touch, resting, end, 0, gap) : INFINITY;
@@ -169,6 +171,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
   if (gap < -flow->slop) { // it leaves an overlap
     return INFINITY;
   }
+  // What touches at the start first leaves.
   S2Touch there = *touch;
   s2_flow_place(flow, touch->body_a, 0);
   s2_flow_place(flow, touch->body_b, 0);
@@ -177,6 +180,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
     collide_at(flow, &there, s);
     point = s2_flow_nearest(&there, resting);
   }
+  // Conservative advancement: as long as the gap cannot close, the shapes move freely.
   for (int i = 0; i < ADVANCES && point != NULL; i++) {
     gap = point->at.gap;
     double more = free_time(flow, &there, point, s);
@@ -184,6 +188,7 @@ double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *r
       return INFINITY;
     }
     s += more;
+    // Closed: that is a meeting only if they approach there.
     if (gap <= S2_EVENT_MET * flow->slop) {
       Rim a = rim_at(flow, touch->shape_a, touch->body_a, s);
       Rim b = rim_at(flow, touch->shape_b, touch->body_b, s);

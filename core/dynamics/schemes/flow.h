@@ -2,7 +2,7 @@
 #ifndef S2_FLOW_H
 #define S2_FLOW_H
 
-#include "dynamics/step/step.h"
+#include "dynamics/step/context.h"
 
 // Points of a pair that press for the whole piece: they meet nothing.
 typedef struct S2Resting {

@@ -24,12 +24,6 @@ static void go_to_end(const S2EventRun *event) {
   s2_event_place_ground(event);
 }
 
-void s2_event_put_touches(const S2EventRun *event, const S2Touch *from) {
-  for (int i = 0; i < event->island->touches; i++) {
-    event->step->touches[event->island->touch[i]] = from[i];
-  }
-}
-
 double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int but, int *first) {
   const S2Step *step = event->step;
   S2Flow way = as_function(event, step->h);
@@ -64,7 +58,7 @@ typedef struct Bracket { // lengths of flows that end open, and overlapping
   double out, gap_out; // the end that was left last; gap 0: none
 } Bracket;
 
-static void tighten(Bracket *at, double s, double gap) {
+static void meeting_tighten(Bracket *at, double s, double gap) {
   if (gap > 0 && s > at->lo) {
     at->out = at->lo, at->gap_out = at->gap_lo;
     at->lo = s, at->gap_lo = gap;
@@ -78,7 +72,7 @@ static void tighten(Bracket *at, double s, double gap) {
 
 // Where the parabola through both ends and the one that was left last meets zero between them: what
 // forces turn back falls by the square of the time. The chord where there is no third point.
-static double interpolate(const Bracket *at) {
+static double meeting_interpolate(const Bracket *at) {
   double width = at->hi - at->lo, chord = (at->gap_hi - at->gap_lo) / width;
   double bend = 0;
   if (at->gap_out != 0 && isfinite(at->gap_out)) {
@@ -96,12 +90,13 @@ static double interpolate(const Bracket *at) {
 static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Bracket at,
                            double *tau) {
   double met = S2_EVENT_MET * event->slop, gap;
+  // An end that overlaps, if there is one: all that is left of the step.
   if (!isfinite(at.hi)) {
     *tau = event->left;
     if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
     }
-    tighten(&at, *tau, gap);
+    meeting_tighten(&at, *tau, gap);
   }
   double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
   bool meets = isfinite(at.hi);
@@ -111,16 +106,17 @@ static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Br
     }
     meets = false;
   }
+  // Three parabolas, then a halving, which bounds the number of passes.
   for (int pass = 0; pass < S2_EVENT_NARROWINGS && meets && at.hi > least; pass++) {
     bool smooth = isfinite(at.gap_lo) && at.gap_lo > met; // infinite: out of reach
-    *tau = smooth && pass % 4 < 3 ? interpolate(&at) : at.lo + (at.hi - at.lo) / 2;
+    *tau = smooth && pass % 4 < 3 ? meeting_interpolate(&at) : at.lo + (at.hi - at.lo) / 2;
     if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
     }
     if (fabs(gap) <= met) {
       break;
     }
-    tighten(&at, *tau, gap);
+    meeting_tighten(&at, *tau, gap);
   }
   go_to_end(event);
   return true;
@@ -133,10 +129,11 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
   double last = 0, last_s = 0, gap, met = S2_EVENT_MET * event->slop; // last: for a secant
   Bracket at = {.hi = INFINITY, .gap_lo = nearest == NULL ? 0 : nearest->at.gap};
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
+    // The flow of that length, and when its own way says that they meet.
     if (!flow_for(event, meeting, *tau, &gap)) {
       return false;
     }
-    tighten(&at, *tau, gap);
+    meeting_tighten(&at, *tau, gap);
     S2Flow way = as_function(event, event->left);
     double s = fabs(gap) <= met ? *tau : s2_flow_meet(&way, before, resting, NULL);
     go_to_end(event);
@@ -146,6 +143,7 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
     if (!isfinite(s) || !(s > 0) || s == *tau) {
       break;
     }
+    // Secant on s(tau) - tau, where s is the time that the flow of length tau predicts.
     double slope = pass > 0 ? (s - last_s) / (*tau - last) : 0;
     double next = *tau + (s - *tau) / (1 - slope);
     last = *tau;
@@ -156,7 +154,7 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
 }
 
 // Do other points that did not rest arrive with point k of the touch? Which is the first changes
-// with the data, and the blow with it.
+// with the data, and the impact with it.
 static bool others_arrive(const S2EventRun *event, int first, int k) {
   const S2Step *step = event->step;
   bool any = false;

@@ -13,6 +13,9 @@
 //
 // An island takes the ordinary step when a contact or a limit acts.
 #include "dynamics/schemes/midpoint.h"
+#include "dynamics/schemes/schemes.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
 #include "linalg/band.h"
 #include "linalg/dense.h"
@@ -48,13 +51,14 @@ typedef struct Midpoint {
   double *right;
   double error; // m: of the rigid rows at the last linearisation
   bool aborted;
-  bool restarted; // v0 is as a blow left it
+  bool restarted; // v0 is as an impact left it
 } Midpoint;
 
 // ---- The rows of a joint ----------------------------------------------------------------------
 
 // By index in S2Joint.impulse.
-static void evaluate(const S2JointAt *at, const Member *member, S2JointRow rows[S2_JOINT_ROWS]) {
+static void midpoint_evaluate(const S2JointAt *at, const Member *member,
+                              S2JointRow rows[S2_JOINT_ROWS]) {
   const S2JointKind *kind = s2_joint_kind(at->joint->type);
   (void)s2_joint_rows(at, rows);
   for (int k = 0; k < member->count; k++) {
@@ -68,8 +72,8 @@ static void evaluate(const S2JointAt *at, const Member *member, S2JointRow rows[
   }
 }
 
-static void bend(const S2JointAt *at, const Member *member,
-                 S2JointHessian hessians[S2_JOINT_ROWS]) {
+static void midpoint_bend(const S2JointAt *at, const Member *member,
+                          S2JointHessian hessians[S2_JOINT_ROWS]) {
   const S2JointKind *kind = s2_joint_kind(at->joint->type);
   S2JointRow row;
   s2_joint_hessians(at, hessians);
@@ -156,7 +160,7 @@ static void make_member(const Midpoint *m, Member *member) {
   if (joint->friction * h > 0) {
     add_driven(m, member, S2_JOINT_DRY, 0, joint->friction * h);
   }
-  evaluate(&at, member, rows);
+  midpoint_evaluate(&at, member, rows);
   for (int k = 0; k < member->count; k++) {
     member->term[k].start = rows[member->term[k].index].value;
   }
@@ -164,12 +168,12 @@ static void make_member(const Midpoint *m, Member *member) {
 
 // ---- Newton's method --------------------------------------------------------------------------
 
-static int node(const Midpoint *m, int32_t slot) {
+static int midpoint_node(const Midpoint *m, int32_t slot) {
   return slot == S2_NONE ? S2_GROUND : m->step->node_of[slot];
 }
 
 // q1 and the poses half way of the island's bodies
-static void move(const Midpoint *m) {
+static void midpoint_move(const Midpoint *m) {
   S2Step *step = m->step;
   for (int i = 0; i < 3 * m->nodes; i++) {
     int32_t at = 3 * m->island->node[i / 3] + i % 3;
@@ -181,7 +185,7 @@ static void move(const Midpoint *m) {
 }
 
 // d q1 / d v of an unknown.
-static double carried(const Midpoint *m, int of, int c) {
+static double midpoint_carried(const Midpoint *m, int of, int c) {
   double half = m->step->h * (m->v0[3 * of + c] + m->v[3 * of + c]) / 4;
   return m->step->h / 2 / (c == 0 ? 1 + half * half : 1);
 }
@@ -206,14 +210,14 @@ static void fill_bend(const Midpoint *m, const Member *member, const int of[2]) 
   S2JointHessian hessians[S2_JOINT_ROWS];
   S2JointAt at = start_of(m, member->joint);
   at.q = m->middle;
-  bend(&at, member, hessians);
+  midpoint_bend(&at, member, hessians);
   for (int k = 0; k < member->count; k++) {
     const S2JointHessian *hessian = &hessians[member->term[k].index];
     for (int i = 0; i < 36; i++) {
       int r = of[i / 18], c = of[i % 6 / 3];
       if (r != S2_GROUND && c != S2_GROUND) {
         *s2_band_at(&m->matrix, m->at[r] + i / 6 % 3, m->at[c] + i % 3) -=
-            member->term[k].lambda / 2 * hessian->at[i / 6][i % 6] * carried(m, c, i % 3);
+            member->term[k].lambda / 2 * hessian->at[i / 6][i % 6] * midpoint_carried(m, c, i % 3);
       }
     }
   }
@@ -224,7 +228,7 @@ static double speed_of(const Midpoint *m, const Member *member, const S2JointRow
   const int32_t slot[2] = {member->joint->a, member->joint->b};
   double u = row->rate;
   for (int i = 0; i < 6; i++) {
-    int of = node(m, slot[i / 3]);
+    int of = midpoint_node(m, slot[i / 3]);
     double v = of != S2_GROUND          ? m->v[3 * of + i % 3]
                : slot[i / 3] != S2_NONE ? m->step->free_v[3 * slot[i / 3] + i % 3]
                                         : 0;
@@ -283,11 +287,11 @@ static double mobility_of(const Midpoint *m, const int of[2], const S2JointRow *
 
 static void fill_joint(Midpoint *m, const Member *member) {
   const S2Joint *joint = member->joint;
-  const int of[2] = {node(m, joint->a), node(m, joint->b)};
+  const int of[2] = {midpoint_node(m, joint->a), midpoint_node(m, joint->b)};
   S2JointRow chords[S2_JOINT_ROWS], ends[S2_JOINT_ROWS];
   S2JointAt chord = chord_of(m, joint), end = end_of(m, joint);
-  evaluate(&end, member, ends);
-  evaluate(&chord, member, chords);
+  midpoint_evaluate(&end, member, ends);
+  midpoint_evaluate(&chord, member, chords);
   fill_bend(m, member, of);
   for (int k = 0; k < member->count; k++) {
     const Term *term = &member->term[k];
@@ -305,19 +309,20 @@ static void fill_joint(Midpoint *m, const Member *member) {
         m->right[unknown] += push * term->lambda;
         *s2_band_at(&m->matrix, unknown, row) -= push;
         *s2_band_at(&m->matrix, row, unknown) +=
-            slope * (demand.by_value * carried(m, body, c) + demand.by_speed);
+            slope * (demand.by_value * midpoint_carried(m, body, c) + demand.by_speed);
       }
     }
   }
 }
 
-static bool newton(Midpoint *m, double speed) {
+static bool midpoint_newton(Midpoint *m, double speed) {
   double h = m->step->h, length = m->island->length, before = INFINITY;
   for (int pass = 0; pass < S2_MIDPOINT_PASSES; pass++) {
+    // Momentum balance and joint equations at the midpoint of the guess, and their Jacobian.
     s2_band_clear(&m->matrix);
     memset(m->right, 0, sizeof(double) * (size_t)m->matrix.size);
     m->error = 0;
-    move(m);
+    midpoint_move(m);
     fill_momentum(m);
     for (int i = 0; i < m->joints; i++) {
       fill_joint(m, &m->member[i]);
@@ -326,6 +331,7 @@ static bool newton(Midpoint *m, double speed) {
       return false;
     }
     s2_band_solve(&m->matrix, m->right);
+    // The step in v and l; its size counts as a speed at the rim.
     double change = 0;
     for (int i = 0; i < 3 * m->nodes; i++) {
       double dv = m->right[m->at[i / 3] + i % 3];
@@ -340,6 +346,7 @@ static bool newton(Midpoint *m, double speed) {
     if (!(change <= 1e100)) { // not a number, or off to infinity
       return false;
     }
+    // Done when it is as small as rounding lets it be; positions must hold the joints then.
     bool rounding = change <= S2_MIDPOINT_STALLED * speed && change > before / 2;
     before = change;
     if (rounding || change <= S2_MIDPOINT_TOLERANCE * speed ||
@@ -358,7 +365,7 @@ static bool revise_drives(Midpoint *m) {
     Member *member = &m->member[i];
     S2JointAt end = end_of(m, member->joint);
     S2JointRow rows[S2_JOINT_ROWS];
-    evaluate(&end, member, rows);
+    midpoint_evaluate(&end, member, rows);
     for (int k = 0; k < member->count; k++) {
       Term *term = &member->term[k];
       if (term->law == DRIVEN && fabs(term->lambda) > term->bound * (1 + 1e-9)) {
@@ -392,7 +399,7 @@ static bool is_known(const S2Joint *joint, const double *impulse) {
 }
 
 // Joints alone act, with rows of a known kind, and no limit.
-static bool applies(const S2Step *step, const S2Island *island) {
+static bool midpoint_applies(const S2Step *step, const S2Island *island) {
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
@@ -407,7 +414,7 @@ static bool applies(const S2Step *step, const S2Island *island) {
     S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL, NULL};
     if (!is_known(joint, step->joint_impulse + S2_JOINT_ROWS * slot) ||
         s2_joint_violation(&at, island->length) > S2_FEEDBACK_START * island->length) {
-      return false; // what mends an error placed by hand must not go into velocities
+      return false; // what takes away an error placed by hand must not go into velocities
     }
   }
   return island->joints > 0;
@@ -420,7 +427,7 @@ static double off_joints(const Midpoint *m) {
     Member *member = &m->member[i];
     S2JointAt at = start_of(m, member->joint);
     S2JointRow rows[S2_JOINT_ROWS];
-    evaluate(&at, member, rows);
+    midpoint_evaluate(&at, member, rows);
     for (int k = 0; k < member->count; k++) {
       S2JointRow *row = &rows[member->term[k].index];
       s2_joint_speeds(member->joint, m->step->v0, row, 1);
@@ -463,7 +470,7 @@ static void keep_impulses(const Midpoint *m) {
     int32_t slot = m->island->joint[i];
     S2JointAt chord = chord_of(m, member->joint);
     S2JointRow rows[S2_JOINT_ROWS];
-    evaluate(&chord, member, rows);
+    midpoint_evaluate(&chord, member, rows);
     double *reaction = step->joint_reaction + 3 * slot;
     double turn = member->joint->a == S2_NONE ? 0 : m->middle[3 * member->joint->a];
     S2Vec2 arm = s2_rotate(s2_rot(turn), member->joint->local_a);
@@ -481,12 +488,12 @@ static void keep_impulses(const Midpoint *m) {
 // ---- The step of an island --------------------------------------------------------------------
 
 // Places of the unknowns, and the width of the band.
-static void number(Midpoint *m, S2Arena *arena, int *size, int *width) {
+static void midpoint_number(Midpoint *m, S2Arena *arena, int *size, int *width) {
   S2MidpointGraph graph = {.nodes = m->nodes, .joints = m->joints};
   int32_t *body = S2_TAKE(arena, int32_t, 2 * m->joints);
   for (int i = 0; i < m->joints; i++) {
-    body[2 * i] = node(m, m->member[i].joint->a);
-    body[2 * i + 1] = node(m, m->member[i].joint->b);
+    body[2 * i] = midpoint_node(m, m->member[i].joint->a);
+    body[2 * i + 1] = midpoint_node(m, m->member[i].joint->b);
   }
   graph.body = body;
   const int32_t *order = s2_midpoint_order(&graph, arena);
@@ -509,7 +516,7 @@ static void number(Midpoint *m, S2Arena *arena, int *size, int *width) {
   *width = *width < 2 ? 2 : *width;
 }
 
-static Midpoint make(S2Step *step, const S2Island *island) {
+static Midpoint midpoint_make(S2Step *step, const S2Island *island) {
   S2Arena *arena = step->arena;
   int slots = step->world->bodies.count;
   Midpoint m = {
@@ -534,9 +541,10 @@ static Midpoint make(S2Step *step, const S2Island *island) {
 }
 
 // From v0, the guess v1.
-static bool solve(Midpoint *m) {
+static bool midpoint_solve(Midpoint *m) {
   S2Step *step = m->step;
   double speed = s2_island_speed(step, m->island);
+  // The linear step is the first guess.
   for (int i = 0; i < 3 * m->nodes; i++) {
     int32_t at = 3 * m->island->node[i / 3] + i % 3;
     m->v0[i] = step->v0[at];
@@ -552,12 +560,13 @@ static bool solve(Midpoint *m) {
     }
     m->restarted = true;
   }
+  // Newton with the drives as they are, until none of them is beyond its bound.
   s2_dense_single_threaded();
   for (int pass = 0; pass < S2_MIDPOINT_DRIVES; pass++) {
-    if (!newton(m, speed)) {
+    if (!midpoint_newton(m, speed)) {
       return false;
     }
-    move(m);
+    midpoint_move(m);
     if (revise_drives(m)) {
       return true;
     }
@@ -567,19 +576,21 @@ static bool solve(Midpoint *m) {
 
 bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
   *done = false;
-  if (!applies(step, island)) {
+  if (!midpoint_applies(step, island)) {
     return true;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  Midpoint m = make(step, island);
+  // Bodies and joints in an order that makes the Jacobian a narrow band.
+  Midpoint m = midpoint_make(step, island);
   int size, width, noted = s2_notes_mark(step);
-  number(&m, step->arena, &size, &width);
+  midpoint_number(&m, step->arena, &size, &width);
   if (s2_band_room(size, width) > S2_MIDPOINT_ROOM) {
     s2_arena_rewind(step->arena, mark);
     return true;
   }
   m.matrix = s2_band_make(size, width, step->arena);
   m.right = S2_TAKE(step->arena, double, size);
+  // What the linear step gave, which stays where this one does not solve.
   double *linear = S2_TAKE(step->arena, double, 3 * m.nodes);
   for (int i = 0; i < 3 * m.nodes; i++) {
     linear[i] = step->v1[3 * island->node[i / 3] + i % 3];
@@ -587,11 +598,13 @@ bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done) {
   int joints = step->world->joints.count;
   double *impulse = s2_arena_copy(step->arena, step->joint_impulse, S2_JOINT_ROWS * joints);
   double *reaction = s2_arena_copy(step->arena, step->joint_reaction, 3 * joints);
-  bool solved = solve(&m);
+  // v1 is what carries q0 to q1, so that q1 comes out of it again.
+  bool solved = midpoint_solve(&m);
   for (int i = 0; i < 3 * m.nodes && solved; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
     step->v1[at] = (step->q1[at] - step->q0[at]) / step->h;
   }
+  // What has no row in it, contacts and limits, must stay open.
   *done = solved && opens_nothing(&m);
   for (int i = 0; i < 3 * m.nodes; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;

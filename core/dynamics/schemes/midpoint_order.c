@@ -10,7 +10,7 @@ typedef struct Walk {
   int count;
 } Walk;
 
-static void visit(Walk *walk, int32_t vertex) {
+static void order_visit(Walk *walk, int32_t vertex) {
   if (!walk->seen[vertex]) {
     walk->seen[vertex] = true;
     walk->queue[walk->count++] = vertex;
@@ -21,24 +21,24 @@ static void visit(Walk *walk, int32_t vertex) {
 static void walk_from(Walk *walk, const S2MidpointGraph *graph, int32_t first) {
   memset(walk->seen, 0, sizeof(bool) * (size_t)(graph->nodes + graph->joints));
   walk->count = 0;
-  visit(walk, first);
+  order_visit(walk, first);
   for (int i = 0; i < walk->count; i++) {
     int32_t vertex = walk->queue[i];
     if (vertex < graph->nodes) {
       for (int32_t k = graph->start[vertex]; k < graph->start[vertex + 1]; k++) {
-        visit(walk, graph->nodes + graph->joint[k]);
+        order_visit(walk, graph->nodes + graph->joint[k]);
       }
     } else {
       for (int side = 0; side < 2; side++) {
         int32_t body = graph->body[2 * (vertex - graph->nodes) + side];
         if (body >= 0) {
-          visit(walk, body);
+          order_visit(walk, body);
         }
       }
     }
   }
   for (int32_t i = 0; i < graph->nodes + graph->joints; i++) { // held together by contacts alone
-    visit(walk, i);
+    order_visit(walk, i);
   }
 }
 

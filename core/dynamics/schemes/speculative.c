@@ -3,14 +3,15 @@
 //
 // 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0: the solve
 //    stops it exactly at the surface. These velocities v1 carry the positions.
-// 2. Where something arrives with speed, a blow follows, from v1 and in no time, with restitution
+// 2. Where something arrives with speed, an impact follows, from v1 and in no time, with
+// restitution
 //    targets from the speeds before the step: these velocities v2 go on. Forces have no part in it:
 //    along velocities that move nothing they would bring energy that no fall pays for.
-// 3. A blow may drive bodies into contacts that were opening: further impacts, until nothing
+// 3. An impact may drive bodies into contacts that were opening: further impacts, until nothing
 //    touching approaches; what is slower than one step of the forces, or does not end, ends
 //    inelastically.
 //
-// Four things can make the look-ahead wrong, and all are found after the solve and mended:
+// Four things can make the look-ahead wrong, and all are found after the solve and put right:
 // - an impact sends a body further than its free motion said: search again with what is known now;
 // - a row is the tangent plane at the nearest points, and a fast body may pass beside the real
 //   surface: where a row far from touching carried an impulse but the true gap at the end is open,
@@ -18,14 +19,19 @@
 // - it may pass through the real one, if it is fast and thin: passage.c ends its way there;
 // - two shapes without any point in reach overlap at the end all the same (a corner that crosses
 //   from one segment of a bent chain to the next): they get points there, and all is solved again.
+#include "dynamics/joints/rows.h"
+#include "dynamics/project/spin.h"
+#include "dynamics/project/warn.h"
+#include "dynamics/schemes/schemes.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/forces.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/passage.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
-
-double s2_step_gap_bias(const S2Step *step, double gap) {
-  bool baumgarte = step->world->kept.def.stabilization == S2_BAUMGARTE;
-  return gap >= 0 ? gap / step->h : baumgarte ? S2_BAUMGARTE_FACTOR * gap / step->h : 0;
-}
 
 static S2Choice gap_choice(const S2Step *step, double gap) {
   return (S2Choice){true, s2_step_gap_bias(step, gap), S2_TARGET_GAP};
@@ -33,7 +39,7 @@ static S2Choice gap_choice(const S2Step *step, double gap) {
 
 // Would the blended motion, which has a part of the speed before the step in it, take bodies into
 // each other that the velocities of the solve stop at the surface?
-static bool overshoots(const S2Step *step, const S2Island *island) {
+static bool speculative_overshoots(const S2Step *step, const S2Island *island) {
   double beta = step->world->kept.def.beta, slop = S2_TOUCH_SLOP * island->length;
   for (int i = 0; i < island->touches && beta < 1; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -53,7 +59,8 @@ static bool overshoots(const S2Step *step, const S2Island *island) {
 
 static void integrate_island(S2Step *step, const S2Island *island) {
   bool stiff = island->joints > 0 && step->stiff[island->joint[0]];
-  bool ahead = stiff || (overshoots(step, island) && !s2_step_blends_contacts(step, island));
+  bool ahead =
+      stiff || (speculative_overshoots(step, island) && !s2_step_blends_contacts(step, island));
   for (int i = 0; i < island->nodes; i++) {
     step->ahead[island->node[i]] = ahead;
     s2_step_carry(step, island->node[i]);
@@ -64,6 +71,7 @@ static void integrate_island(S2Step *step, const S2Island *island) {
 static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t index, bool *replaced,
                               S2Choice *choices) {
   S2Touch *touch = &step->touches[index];
+  // What the rows said: how near, and whether something far carried an impulse.
   double fine = S2_MISS_TOLERANCE * island->length, nearest = INFINITY, predicted = INFINITY;
   bool far_impulse = false;
   for (int k = 0; k < touch->count; k++) {
@@ -76,9 +84,11 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   if (!far_impulse && !*replaced) {
     return false;
   }
+  // What is there in truth at the end of the motion.
   S2Touch there = *touch;
   s2_touch_collide(step->world, &there, step->q1, INFINITY);
   double gap = INFINITY;
+  // The tangent plane there, its gap carried back to the start along the motion.
   for (int k = 0; k < there.count; k++) {
     gap = fmin(gap, there.points[k].at.gap);
   }
@@ -127,7 +137,7 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   return true;
 }
 
-// Chooses the rows of a blow for the velocities v before the step: `touching` (2 a touch, as the
+// Chooses the rows of an impact for the velocities v before the step: `touching` (2 a touch, as the
 // choices) gets the rigid contacts that are closed at the end of the step, and what arrives there a
 // target by its restitution. Does anything arrive with speed; and does anything bounce?
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
@@ -140,12 +150,13 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
     const S2Touch *touch = &step->touches[index];
     for (int k = 0; k < touch->count; k++) {
       const S2TouchPoint *point = &touch->points[k];
+      // Speed of approach before the step, and the acceleration of the free motion.
       double u = s2_touch_velocity(touch, k, point->at.normal, v);
       double given = s2_touch_velocity(touch, k, point->at.normal, step->v0);
       double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - given) / h;
       S2Choice *choice = &choices[2 * index + k];
       bool closed = point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
-      bool hard = closed && !s2_touch_soft(touch); // springs take no part in blows
+      bool hard = closed && !s2_touch_soft(touch); // springs take no part in impacts
       touching[2 * index + k] = hard;
       *choice = (S2Choice){.use = hard ? u <= tiny : closed};
       if (hard && u < 0 && u <= tiny) {
@@ -195,16 +206,12 @@ bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count) {
   return same;
 }
 
-// Velocities v1 of all islands from the touches as they are.
-static bool solve_motion(S2Step *step, S2Choice **choices) {
-  s2_step_islands(step);
-  s2_step_find_stiff(step);
-  *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
   s2_note_plain(step, S2_ACT_RESET, step->v1);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   s2_step_integrate(step);
   for (int i = 0; i < step->island_count; i++) {
-    if (!s2_island_look_ahead(step, &step->islands[i], *choices)) {
+    if (!s2_island_look_ahead(step, &step->islands[i], choices)) {
       return false;
     }
   }
@@ -213,8 +220,9 @@ static bool solve_motion(S2Step *step, S2Choice **choices) {
 
 // A landing without rebound: from the velocities that brought the bodies there, in no time, all
 // that is closed stops approaching. It takes energy, whatever the contacts are.
-static bool land(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching) {
-  // With beta below 1 a velocity error of joints changes its sign in each step: a blow ends it.
+static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *choices,
+                             const bool *touching) {
+  // With beta below 1 a velocity error of joints changes its sign in each step: an impact ends it.
   bool approaches = island->joints > 0 && step->world->kept.def.beta < 1;
   double tiny = s2_island_rest_speed(step, island);
   for (int i = 0; i < island->touches; i++) {
@@ -231,9 +239,9 @@ static bool land(S2Step *step, const S2Island *island, S2Choice *choices, const 
   return !approaches || s2_step_solve(step, island, choices, S2_SOLVE_IMPACT, step->v2, NULL);
 }
 
-// What leaves as it is has no row in the first blow: keeping it from leaving would bring energy.
-static bool rebound(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching,
-                    const S2JointImpulses *held) {
+// What leaves as it is has no row in the first impact: keeping it from leaving would bring energy.
+static bool speculative_rebound(S2Step *step, const S2Island *island, S2Choice *choices,
+                                const bool *touching, const S2JointImpulses *held) {
   double tiny = s2_island_rest_speed(step, island);
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
@@ -256,17 +264,18 @@ static bool rebound(S2Step *step, const S2Island *island, S2Choice *choices, con
   return going;
 }
 
-bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
+bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching) {
   s2_note_hit(step, island, 0);
   bool bounces;
   if (island->touches == 0 || !choose_impact(step, island, step->v0, choices, touching, &bounces)) {
     return true;
   }
   if (!bounces) {
-    return land(step, island, choices, touching);
+    return speculative_land(step, island, choices, touching);
   }
   // How fast things arrive is told by the velocities before the step as the joints allow them.
   bool reflect = step->world->kept.def.restitution_model == S2_REFLECTIONS;
+  // Impulses of the motion are put aside while velocities before the step are made right.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int noted = s2_notes_mark(step);
   S2JointImpulses held = s2_step_take_joints(step, island);
@@ -274,6 +283,7 @@ bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, boo
     return false;
   }
   choose_impact(step, island, step->v2, choices, touching, &bounces);
+  // Reflections go from these velocities, and forces act after them.
   if (reflect && bounces) {
     step->world->stats.second_solves += 1;
     s2_arena_rewind(step->arena, mark);
@@ -285,66 +295,14 @@ bool s2_island_blow(S2Step *step, const S2Island *island, S2Choice *choices, boo
   } else {
     s2_note_impact(step, island, choices, S2_ACT_REBOUND, step->v2);
   }
+  // Else the impact goes from v1, as the motion ends.
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
     memcpy(step->v2 + at, step->v1 + at, 3 * sizeof(double));
   }
   s2_step_put_joints(step, island, &held);
-  bool going = bounces ? rebound(step, island, choices, touching, &held)
-                       : land(step, island, choices, touching);
+  bool going = bounces ? speculative_rebound(step, island, choices, touching, &held)
+                       : speculative_land(step, island, choices, touching);
   s2_arena_rewind(step->arena, mark);
   return going;
-}
-
-bool s2_step_speculative(S2Step *step) {
-  S2World *world = step->world;
-  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) ||
-      !s2_step_pre_stabilise(step)) {
-    return false;
-  }
-  S2Choice *choices = NULL;
-  int noted = s2_notes_mark(step);
-  do {
-    const S2Touch *known = step->touches;
-    int known_count = step->touch_count;
-    if (!s2_step_touches(step)) {
-      return false;
-    }
-    s2_step_warn_of_overlaps(step);
-    if (choices != NULL && s2_step_same_points(step, known, known_count)) {
-      break; // looking further showed nothing new
-    }
-    s2_notes_rewind(step, noted);
-    if (!solve_motion(step, &choices)) {
-      return false;
-    }
-  } while (s2_step_outran(step) && step->passes < S2_REACH_PASSES);
-  bool found = true;
-  for (int pass = 0; found && pass < S2_RELINEARISE_PASSES; pass++) {
-    if (!s2_step_unforeseen(step, &found) || (found && !solve_motion(step, &choices))) {
-      return false;
-    }
-  }
-
-  s2_note_plain(step, S2_ACT_V2_IS_V1, NULL);
-  memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)world->bodies.count);
-  bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
-  for (int i = 0; i < step->island_count; i++) {
-    S2Island *island = &step->islands[i];
-    bool done = false;
-    if (world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
-      return false;
-    }
-    if (!done && !s2_island_blow(step, island, choices, touching)) {
-      return false;
-    }
-    island->accounted = !done;
-  }
-  s2_log_islands(step);
-  s2_note_integrate(step);
-  s2_step_integrate(step);
-  s2_step_stop_short(step);
-  s2_step_settle(step);
-  s2_step_stabilise(step);
-  return s2_step_stop_at_limits(step);
 }

@@ -3,14 +3,15 @@
 // at its end, each time with other features; the impulses they keep are guesses for the next solve.
 // What the solves gave is therefore logged before the touches change, with the geometry that the
 // solves had: the sum of these impulses, with their arms, is the change of momentum of each body.
-#include "dynamics/step/step.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/touch.h"
 
 #include <string.h>
 
 void s2_acted_begin(const S2Step *step) {
   S2World *world = step->world;
   world->acting.count = world->log.count = 0;
-  if (step->part > 0 && world->acted.count > 0) { // the parts before
+  if (step->substep > 0 && world->acted.count > 0) { // the parts before
     s2_array_reserve(world->acting, world->acted.count);
     memcpy(world->acting.at, world->acted.at, sizeof(S2Acted) * (size_t)world->acted.count);
     world->acting.count = world->acted.count;
@@ -30,7 +31,7 @@ void s2_log_begin(S2Step *step) {
 
 // Along the direction of both sums of normal impulses; what that leaves of one's own is tangential,
 // so that the impulse as a vector stays.
-static void join(S2Acted *sum, const S2Acted *more) {
+static void acted_join(S2Acted *sum, const S2Acted *more) {
   bool same = sum->normal.x == more->normal.x && sum->normal.y == more->normal.y;
   S2Vec2 all = s2_add(s2_acted_impulse(sum), s2_acted_impulse(more));
   S2Vec2 press = s2_add_scaled(s2_scale(sum->press, sum->normal), more->press, more->normal);
@@ -54,7 +55,7 @@ static void join(S2Acted *sum, const S2Acted *more) {
 }
 
 // m/s: with which a point meets that falls the gap, at the acceleration of the free motion.
-static double arrival(const S2Step *step, const S2Touch *touch, int k) {
+static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   double u = s2_touch_velocity(touch, k, at->normal, step->v0);
   if (!(at->gap > 0)) {
@@ -64,7 +65,7 @@ static double arrival(const S2Step *step, const S2Touch *touch, int k) {
   return u < 0 || gained < 0 ? sqrt(u * u - 2 * gained * at->gap) : 0;
 }
 
-static void fill(S2Acted *acted, const S2Touch *touch, int k, double normal, double tangent) {
+static void acted_fill(S2Acted *acted, const S2Touch *touch, int k, double normal, double tangent) {
   const S2TouchPoint *point = &touch->points[k];
   memset(acted, 0, sizeof *acted); // its bytes go into images
   acted->shape_a = touch->shape_a;
@@ -99,13 +100,13 @@ void s2_log_touch(const S2Step *step, int32_t index, const S2Touch *as, const do
     }
     if (known != S2_NONE) {
       S2Acted more;
-      fill(&more, as, k, normal, tangent);
-      join(&log->at[known], &more);
+      acted_fill(&more, as, k, normal, tangent);
+      acted_join(&log->at[known], &more);
       continue;
     }
     int32_t at = s2_array_push(*log);
-    fill(&log->at[at], as, k, normal, tangent);
-    log->at[at].speed = arrival(step, as, k);
+    acted_fill(&log->at[at], as, k, normal, tangent);
+    log->at[at].speed = acted_arrival(step, as, k);
     *(last == S2_NONE ? &step->logged[index] : &log->at[last].next) = at;
   }
 }
@@ -122,7 +123,7 @@ void s2_log_islands(S2Step *step) {
   }
 }
 
-static void swap(S2ActedList *a, S2ActedList *b) {
+static void acted_swap(S2ActedList *a, S2ActedList *b) {
   S2ActedList was = *a;
   *a = *b;
   *b = was;
@@ -142,10 +143,10 @@ static bool in_order(const S2Step *step) {
 }
 
 // Adds to the end of the list, or to the same feature among what it has from `first` on.
-static void put(S2ActedList *list, int first, const S2Acted *acted) {
+static void acted_put(S2ActedList *list, int first, const S2Acted *acted) {
   for (int i = first; i < list->count; i++) {
     if (list->at[i].feature == acted->feature) {
-      join(&list->at[i], acted);
+      acted_join(&list->at[i], acted);
       return;
     }
   }
@@ -158,44 +159,46 @@ void s2_log_keep(S2Step *step) {
   if (world->log.count == 0) {
     return;
   }
+  // The first attempt of a step needs no merging.
   if (world->acting.count == 0 && in_order(step)) {
-    swap(&world->acting, &world->log);
+    acted_swap(&world->acting, &world->log);
     world->log.count = 0;
     return;
   }
   S2ActedList *to = &world->merged;
+  // Both lists are sorted by shapes; what acted on the same feature is added up.
   const S2ActedList *old = &world->acting;
   int o = 0;
   to->count = 0;
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     for (; o < old->count && s2_acted_compare(&old->at[o], touch) < 0; o++) {
-      put(to, to->count, &old->at[o]);
+      acted_put(to, to->count, &old->at[o]);
     }
     int first = to->count;
     for (; o < old->count && s2_acted_compare(&old->at[o], touch) == 0; o++) {
-      put(to, to->count, &old->at[o]);
+      acted_put(to, to->count, &old->at[o]);
     }
     for (int32_t at = step->logged[i]; at != S2_NONE; at = world->log.at[at].next) {
-      put(to, first, &world->log.at[at]);
+      acted_put(to, first, &world->log.at[at]);
     }
   }
   for (; o < old->count; o++) {
-    put(to, to->count, &old->at[o]);
+    acted_put(to, to->count, &old->at[o]);
   }
-  swap(&world->acting, to);
+  acted_swap(&world->acting, to);
   world->log.count = 0;
   for (int i = 0; i < step->touch_count; i++) {
     step->logged[i] = S2_NONE;
   }
 }
 
-void s2_step_correct(const S2Step *step, int32_t slot, const double dv[3], double part) {
+void s2_step_correct(const S2Step *step, int32_t slot, const double dv[3], double fraction) {
   const S2Body *body = &step->world->bodies.at[slot];
   double *corrected = step->corrected + 3 * slot;
-  corrected[0] += body->inertia * part * dv[0];
-  corrected[1] += body->mass * part * dv[1];
-  corrected[2] += body->mass * part * dv[2];
+  corrected[0] += body->inertia * fraction * dv[0];
+  corrected[1] += body->mass * fraction * dv[1];
+  corrected[2] += body->mass * fraction * dv[2];
 }
 
 static void commit_corrections(const S2Step *step) {
@@ -203,14 +206,14 @@ static void commit_corrections(const S2Step *step) {
   int numbers = 3 * world->bodies.count;
   s2_array_reserve(world->corrected, numbers);
   for (int i = 0; i < numbers; i++) {
-    bool earlier = step->part > 0 && i < world->corrected.count;
+    bool earlier = step->substep > 0 && i < world->corrected.count;
     world->corrected.at[i] = step->corrected[i] + (earlier ? world->corrected.at[i] : 0);
   }
   world->corrected.count = numbers;
 }
 
 // Where its feature is at q1 that is no point of its touch.
-static void place(const S2Step *step, S2Acted *acted) {
+static void acted_place(const S2Step *step, S2Acted *acted) {
   const S2World *world = step->world;
   S2Shape a = s2_piece_shape(world, &world->pieces.at[acted->shape_a]);
   S2Shape b = s2_piece_shape(world, &world->pieces.at[acted->shape_b]);
@@ -226,7 +229,7 @@ void s2_acted_commit(S2Step *step) {
   S2World *world = step->world;
   commit_corrections(step);
   s2_log_keep(step);
-  swap(&world->acted, &world->acting);
+  acted_swap(&world->acted, &world->acting);
   world->acting.count = 0;
   for (int i = 0, t = 0; i < world->acted.count; i++) {
     S2Acted *acted = &world->acted.at[i];
@@ -244,7 +247,7 @@ void s2_acted_commit(S2Step *step) {
       }
     }
     if (acted->gone) {
-      place(step, acted);
+      acted_place(step, acted);
     }
   }
 }

@@ -1,39 +1,8 @@
 // Phase 4: an island becomes a mixed complementarity problem (lcp-physics appendix, eq. 22 and 23).
-#include "dynamics/step/step.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/islands.h"
 
 #include <string.h>
-
-double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v) {
-  const S2TouchPoint *point = &touch->points[k];
-  const double *va = v + 3 * touch->body_a, *vb = v + 3 * touch->body_b;
-  return s2_dot(direction, s2_vec2(va[1] - vb[1], va[2] - vb[2])) +
-         s2_cross(point->at.point, direction) * va[0] - s2_cross(point->arm_b, direction) * vb[0];
-}
-
-// The larger of both, v counted against the frame; hypot only where it can be.
-static double faster(double speed, double length, const double *v, S2Vec2 frame) {
-  double vx = v[1] - frame.x, vy = v[2] - frame.y;
-  if (fabs(vx) + fabs(vy) > speed) {
-    speed = fmax(speed, hypot(vx, vy));
-  }
-  return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
-}
-
-double s2_island_speed(const S2Step *step, const S2Island *island) {
-  S2Vec2 gravity = step->world->kept.def.gravity, frame = island->frame;
-  double h = step->h, length = island->length;
-  double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
-  speed = fmax(speed, S2_FRAME_ROUNDING * s2_length(frame));
-  for (int i = 0; i < island->nodes; i++) {
-    speed = faster(speed, length, step->v0 + 3 * island->node[i], frame);
-    speed = faster(speed, length, step->free_v + 3 * island->node[i], frame);
-  }
-  return speed;
-}
-
-double s2_island_rest_speed(const S2Step *step, const S2Island *island) {
-  return S2_REST_TOLERANCES * step->world->kept.def.tolerance * s2_island_speed(step, island);
-}
 
 // One row along `direction` at a contact point. Bodies that are ground here move as given: their
 // part of the relative velocity is known and goes into the bias.
@@ -121,13 +90,14 @@ static double pushed_speed(const S2Row *row, const double *mass) {
 
 // Viscosity: a tangential dashpot at each point that is in contact as the step begins, beside
 // Coulomb's friction: lambda = -h d u, at the end of the step. Returns how many rows.
-static int drag_rows(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                     S2SolveKind kind, S2Row *rows, S2JointPart *parts, double *lambda) {
+static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island *island,
+                     const S2Choice *choices, S2SolveKind kind, S2Row *rows, S2JointPart *parts,
+                     double *lambda) {
   double touching = S2_TOUCH_SLOP * island->length;
   int n = 0;
   for (int i = 0; i < island->touches && s2_solve_traits(kind).takes_time; i++) {
     int32_t index = island->touch[i];
-    const S2Touch *touch = &step->touches[index];
+    const S2Touch *touch = &touches[index];
     double compliance = 1 / (step->h * touch->viscosity);
     for (int k = 0; k < touch->count && isfinite(compliance); k++) {
       const S2ManifoldPoint *at = &touch->points[k].at;
@@ -147,8 +117,9 @@ static int drag_rows(const S2Step *step, const S2Island *island, const S2Choice 
   return n;
 }
 
-S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choice *choices,
-                       S2SolveKind kind) {
+S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touches,
+                       const S2Island *island, const S2Choice *choices, S2SolveKind kind) {
+  // Room for all rows there may be; nodes of gears follow those of bodies.
   int of_joints = S2_JOINT_ROWS * island->joints;
   for (int i = 0; i < island->joints; i++) {
     bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
@@ -164,6 +135,8 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
   double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
   double *v = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
   int32_t *place = S2_TAKE(step->arena, int32_t, 3 * nodes);
+  // M and the right side: W free_v for a motion, M v2 for an impact, after one M v2 + W
+  // free_v - M v0, which is what forces alone bring; 0 for displacements.
   bool forces = motion || kind == S2_SOLVE_FORCES;
   bool from_v2 = !motion && !s2_solve_traits(kind).displacements;
   for (int i = 0; i < island->nodes; i++) {
@@ -181,24 +154,28 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
     }
   }
   s2_gear_split(step, island, aside, &(S2NodeArrays){mass, rhs, v, place});
+  // The scale that residuals are measured by.
   double speed =
       s2_solve_traits(kind).displacements ? island->length : s2_island_speed(step, island);
+  // Rows of viscosity, then those of joints, whose groups count on from there.
   int given = 0;
-  int drag = drag_rows(step, island, choices, kind, rows, parts, lambda);
+  int drag = drag_rows(step, touches, island, choices, kind, rows, parts, lambda);
   int n = drag;
   if (island->joints > 0) {
-    n += s2_step_joint_rows(step, island, kind, rows + drag, parts + drag, lambda + drag, rhs,
+    n += s2_step_joint_rows(step, q, island, kind, rows + drag, parts + drag, lambda + drag, rhs,
                             &speed, &given);
   }
   for (int i = drag; i < n; i++) {
     rows[i].group += drag;
   }
+  // Contacts: a normal row J v + bias >= 0 and its friction row |l_t| <= mu l_n. Where projection
+  // closes contacts that carried an impulse, theirs are equations and come first.
   S2Blend blend = s2_contact_blend(step, island, kind);
   int known = n, group = n > 0 ? rows[n - 1].group + 1 : 0;
   bool holds = s2_solve_traits(kind).displacements && step->holds; // equations come first
   for (int at = holds ? 0 : island->touches; at < 2 * island->touches; at++) {
     int i = at % island->touches;
-    const S2Touch *touch = &step->touches[island->touch[i]];
+    const S2Touch *touch = &touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
       const S2Choice *choice = &choices[2 * island->touch[i] + k];
       const S2TouchPoint *point = &touch->points[k];
@@ -216,6 +193,7 @@ S2Assembly s2_assemble(const S2Step *step, const S2Island *island, const S2Choic
         rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), kind);
         rows[n].bias -= touch->surface_speed;
         rows[n].group = group;
+        // Known bounds where the normal impulse is that of an earlier solve.
         if (!s2_solve_traits(kind).normals) {
           rows[n].hi = touch->friction * choice->bias;
           rows[n].lo = -rows[n].hi;

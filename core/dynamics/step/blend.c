@@ -1,6 +1,6 @@
 // What implicit blending asks of a world: with beta = 0 positions move with the velocities at the
 // start of the step alone, and no rigid row can reach its position.
-#include "dynamics/step/step.h"
+#include "dynamics/step/assemble.h"
 
 static bool has_rigid_row(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);

@@ -1,13 +1,18 @@
 // Last phase: a finished step becomes the world's state; contacts begin and end.
+#include "dynamics/step/commit.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-static bool last_part(const S2Step *step) {
-  return step->part == step->parts - 1 || step->cut_short;
+static bool commit_is_last(const S2Step *step) {
+  return step->substep == step->substeps - 1 || step->cut_short;
 }
 
-static S2Status check(const S2Step *step) {
+static S2Status commit_check(const S2Step *step) {
   const S2World *world = step->world;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -73,7 +78,7 @@ static void break_joint(S2World *world, int32_t slot, double force) {
 }
 
 // What constraints and ground friction remember of a step.
-static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
+static void commit_keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
   const S2World *world = step->world;
   if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
     s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, joint);
@@ -83,7 +88,8 @@ static void keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
 }
 
 // What a lock with a bound yielded where it follows a velocity is not made up for.
-static void give_up(const S2Step *step, const S2Joint *joint, double elapsed, double goal[3]) {
+static void commit_give_up(const S2Step *step, const S2Joint *joint, double elapsed,
+                           double goal[3]) {
   const S2World *world = step->world;
   const S2Drive *drive = &world->drives.at[joint - world->joints.at];
   S2JointAt at = {world, joint, step->q1, elapsed, NULL, NULL};
@@ -109,10 +115,10 @@ static void commit_joints(const S2Step *step, double elapsed) {
     memcpy(joint->impulse, step->joint_impulse + S2_JOINT_ROWS * slot, sizeof joint->impulse);
     memcpy(joint->reaction, step->joint_reaction + 3 * slot, sizeof joint->reaction);
     joint->reaction_time = step->acted;
-    keep_own(step, joint, elapsed);
+    commit_keep_own(step, joint, elapsed);
     if (joint->type == S2_LOCK && s2_joint_active(world, joint)) { // else goals wait, too
       s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, goal, rate);
-      give_up(step, joint, elapsed, goal);
+      commit_give_up(step, joint, elapsed, goal);
       memcpy(joint->goal, goal, sizeof goal);
       memcpy(joint->rate, rate, sizeof rate);
     }
@@ -127,15 +133,15 @@ static void commit_joints(const S2Step *step, double elapsed) {
 }
 
 // Solves: the worst of the parts of the step; positions: at its end.
-static void measure(S2Step *step) {
+static void commit_measure(S2Step *step) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
   step->residuals.penetration = s2_step_penetration(step);
-  if (step->part > 0) {
+  if (step->substep > 0) {
     s2_keep_worst(&step->residuals.solve, &world->residuals.solve);
   }
   world->residuals = step->residuals;
-  stats->steps += last_part(step);
+  stats->steps += commit_is_last(step);
   stats->worst_scaled = fmax(stats->worst_scaled, step->residuals.solve.scaled);
   stats->worst_penetration = fmax(stats->worst_penetration, step->residuals.penetration);
   stats->worst_joint_error = fmax(stats->worst_joint_error, step->residuals.joint_error);
@@ -157,7 +163,8 @@ static void measure(S2Step *step) {
 S2Status s2_step_commit(S2Step *step) {
   S2World *world = step->world;
   double elapsed = step->cut_short ? step->t - world->kept.time : step->dt;
-  S2_TRY(check(step));
+  // What may refuse the step looks at it before anything is written.
+  S2_TRY(commit_check(step));
   step->residuals.joint_error = joint_error(step, elapsed);
   if (world->refused.code != S2_OK) { // by a constraint
     return world->refused;
@@ -170,8 +177,10 @@ S2Status s2_step_commit(S2Step *step) {
   // world changes.
   s2_array_reserve(world->touches, step->touch_count);
   s2_array_reserve(world->events, world->events.count + world->joint_order.count);
+  // What acted, and what that means for pairs of bodies.
   s2_acted_commit(step);
-  s2_step_contact_events(step, last_part(step));
+  s2_step_contact_events(step, commit_is_last(step));
+  // Positions and velocities; forces that were applied have acted.
   for (int i = 0; i < world->order.count; i++) {
     int32_t at = 3 * world->order.at[i];
     memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
@@ -180,18 +189,19 @@ S2Status s2_step_commit(S2Step *step) {
     if (s2_body_moves(body) || given) { // the others keep what they were given
       memcpy(world->v.at + at, step->v2 + at, 3 * sizeof(double));
     }
-    if (last_part(step)) {
+    if (commit_is_last(step)) {
       memset(world->f.at + at, 0, 3 * sizeof(double));
     }
   }
+  // Touches with their impulses: guesses for the next step.
   world->touches.count = step->touch_count;
   if (step->touch_count > 0) {
     memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
   }
-  measure(step);
+  commit_measure(step);
   commit_joints(step, elapsed);
   world->kept.time = step->cut_short ? step->t : world->kept.time + step->dt;
-  world->kept.steps += last_part(step);
+  world->kept.steps += commit_is_last(step);
   world->kept.fresh = false;
   world->boxes_stale = true;
   world->contacts_stale = true;

@@ -1,4 +1,5 @@
 // Phase 1: what acts on the bodies, and how they would move if nothing touched them.
+#include "dynamics/step/forces.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

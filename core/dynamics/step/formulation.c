@@ -5,7 +5,7 @@
 //
 // s = 1 for changes of velocity and s = h for accelerations, whose f are forces. Exactly the same
 // solutions, other roundings.
-#include "dynamics/step/step.h"
+#include "dynamics/step/solve.h"
 
 #include <string.h>
 
@@ -21,11 +21,13 @@ S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const dou
   double scale = scale_of(step);
   double *rhs = S2_TAKE(step->arena, double, 3 * posed.nodes);
   S2Row *rows = S2_TAKE(step->arena, S2Row, posed.rows);
+  // c - W v_k over s, and the guess by the same.
   for (int i = 0; i < 3 * posed.nodes; i++) {
     double v = before[assembly->place[i]];
     rhs[i] = (posed.rhs[i] - posed.mass[i] * v) / scale;
     assembly->v[i] = (assembly->v[i] - v) / scale;
   }
+  // b + J v_k over s, bounds and guesses of impulses by the same.
   for (int i = 0; i < posed.rows; i++) {
     S2Row *row = &rows[i];
     *row = posed.row[i];

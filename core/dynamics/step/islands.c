@@ -1,10 +1,12 @@
 // Phase 3: islands. Bodies joined by contacts or joints form one problem; islands know nothing of
 // each other. Static and kinematic bodies join nobody.
-#include "dynamics/step/step.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/assemble.h"
+#include "dynamics/step/touch.h"
 
 #include <string.h>
 
-static int32_t root(int32_t *parent, int32_t i) {
+static int32_t islands_root(int32_t *parent, int32_t i) {
   while (parent[i] != i) {
     parent[i] = parent[parent[i]];
     i = parent[i];
@@ -13,9 +15,9 @@ static int32_t root(int32_t *parent, int32_t i) {
 }
 
 // The smaller slot becomes the root, so the result does not depend on the order of the edges.
-static void join(int32_t *parent, int32_t a, int32_t b) {
-  a = root(parent, a);
-  b = root(parent, b);
+static void islands_join(int32_t *parent, int32_t a, int32_t b) {
+  a = islands_root(parent, a);
+  b = islands_root(parent, b);
   if (a < b) {
     parent[b] = a;
   } else {
@@ -58,11 +60,12 @@ static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
 
 // The island of each slot, S2_NONE for bodies nothing touches; islands are numbered by their
 // smallest slot.
-static int32_t *connect(S2Step *step, const Edge *edges, int edge_count) {
+static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count) {
   int slots = step->world->bodies.count;
   int32_t *parent = S2_TAKE(step->arena, int32_t, slots);
   int32_t *island_of = S2_TAKE(step->arena, int32_t, slots);
   bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // has any contact or joint
+  // A forest over the slots, in which trees that an edge joins become one.
   for (int32_t i = 0; i < slots; i++) {
     parent[i] = i;
   }
@@ -75,12 +78,13 @@ static int32_t *connect(S2Step *step, const Edge *edges, int edge_count) {
       bound[edge.b] = true;
     }
     if (edge.a != S2_NONE && edge.b != S2_NONE) {
-      join(parent, edge.a, edge.b);
+      islands_join(parent, edge.a, edge.b);
     }
   }
+  // Roots are the smallest slots of their trees: islands are numbered in that order.
   step->island_count = 0;
   for (int32_t i = 0; i < slots; i++) {
-    int32_t first = root(parent, i); // never behind i
+    int32_t first = islands_root(parent, i); // never behind i
     if (bound[i] && first == i) {
       island_of[i] = step->island_count++;
     } else {
@@ -125,6 +129,7 @@ void s2_step_islands(S2Step *step) {
   S2World *world = step->world;
   int slots = world->bodies.count, touches = step->touch_count, joints = world->joint_order.count;
   int most = touches + JOINT_EDGES * joints;
+  // What binds bodies: touches that may carry impulses, and joints.
   Edge *edges = S2_TAKE(step->arena, Edge, most);
   for (int i = 0; i < touches; i++) {
     edges[i] = touch_edge(step, i);
@@ -136,7 +141,7 @@ void s2_step_islands(S2Step *step) {
       edges[touches + k * joints + i] = of[k];
     }
   }
-  const int32_t *island_of = connect(step, edges, most);
+  const int32_t *island_of = islands_connect(step, edges, most);
   step->islands = S2_TAKE_ZEROED(step->arena, S2Island, step->island_count);
 
   // Count the parts, then fill.
@@ -153,6 +158,7 @@ void s2_step_islands(S2Step *step) {
       *(i < touches ? &island->touches : &island->joints) += 1;
     }
   }
+  // Lists of the lengths that were counted, which filling counts again.
   for (int i = 0; i < step->island_count; i++) {
     S2Island *island = &step->islands[i];
     island->node = S2_TAKE(step->arena, int32_t, island->nodes);
@@ -167,6 +173,7 @@ void s2_step_islands(S2Step *step) {
       island->length = 1; // bodies without shapes: any length does
     }
   }
+  // Bodies in ascending order: their place in the list is their node.
   for (int32_t i = 0; i < slots; i++) {
     step->node_of[i] = S2_GROUND;
     if (island_of[i] != S2_NONE) {
@@ -175,6 +182,7 @@ void s2_step_islands(S2Step *step) {
       island->node[island->nodes++] = i;
     }
   }
+  // Touches and joints, in ascending order as well.
   for (int i = 0; i < touches + joints; i++) {
     S2Island *island = edge_island(step, island_of, edges[i]);
     if (island != NULL && i < touches) {
@@ -186,4 +194,31 @@ void s2_step_islands(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
     step->islands[i].frame = frame_of(step, &step->islands[i]);
   }
+}
+
+// ---- How fast an island is --------------------------------------------------------------------
+
+// The larger of both, v counted against the frame; hypot only where it can be.
+static double islands_faster(double speed, double length, const double *v, S2Vec2 frame) {
+  double vx = v[1] - frame.x, vy = v[2] - frame.y;
+  if (fabs(vx) + fabs(vy) > speed) {
+    speed = fmax(speed, hypot(vx, vy));
+  }
+  return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
+}
+
+double s2_island_speed(const S2Step *step, const S2Island *island) {
+  S2Vec2 gravity = step->world->kept.def.gravity, frame = island->frame;
+  double h = step->h, length = island->length;
+  double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
+  speed = fmax(speed, S2_FRAME_ROUNDING * s2_length(frame));
+  for (int i = 0; i < island->nodes; i++) {
+    speed = islands_faster(speed, length, step->v0 + 3 * island->node[i], frame);
+    speed = islands_faster(speed, length, step->free_v + 3 * island->node[i], frame);
+  }
+  return speed;
+}
+
+double s2_island_rest_speed(const S2Step *step, const S2Island *island) {
+  return S2_REST_TOLERANCES * step->world->kept.def.tolerance * s2_island_speed(step, island);
 }

@@ -3,6 +3,7 @@
 // its end. Such a body goes on its way only until it is in the wall by half of what it could be
 // without leaving on the wrong side; projection brings it back, and the rest of its way is for the
 // next steps, which have rows where it is then.
+#include "dynamics/step/passage.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -48,16 +49,19 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
   // No point of the one goes faster than this against the other.
   double speed =
       hypot(va[1] - vb[1], va[2] - vb[2]) + fabs(va[0]) * reach_a + fabs(vb[0]) * reach_b;
+  // What is slow against its size cannot pass through within the step.
   double smaller = fmin(reach_a > 0 ? reach_a : INFINITY, reach_b > 0 ? reach_b : INFINITY);
   if (!(speed * h > S2_PASSAGE_SLOW * smaller)) {
     return INFINITY;
   }
+  // How deep in each other the shapes are when they would leave on the wrong side.
   S2Shape of_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape of_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
   double depth = S2_PASSAGE_DEPTH * (half_width(&of_a) + half_width(&of_b));
   if (!(speed * h > depth)) { // what is not deep now will not be, and what is gets out
     return INFINITY;
   }
+  // Conservative advancement: in room/speed the distance shrinks by room at most.
   double fine = fmax(S2_PASSAGE_FINE * depth, S2_TOUCH_SLOP * smaller), t = 0;
   for (int look = 0; look < S2_PASSAGE_LOOKS; look++) {
     double room =
@@ -73,14 +77,14 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
   return t;
 }
 
-bool s2_island_stop_short(S2Step *step, const S2Island *island, double part) {
-  if (part >= 1) {
+bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction) {
+  if (fraction >= 1) {
     return false;
   }
-  s2_note_short(step, island, part);
+  s2_note_short(step, island, fraction);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 3 * island->node[i]; c < 3 * island->node[i] + 3; c++) {
-      step->carry[c] *= part;
+      step->carry[c] *= fraction;
       step->q1[c] = step->q0[c] + step->h * step->carry[c];
     }
   }
@@ -90,7 +94,8 @@ bool s2_island_stop_short(S2Step *step, const S2Island *island, double part) {
 void s2_step_stop_short(S2Step *step) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int slots = step->world->bodies.count;
-  double *part = NULL; // a slot: of its way that it goes
+  double *fraction = NULL; // a slot: of its way that it goes
+  // The shortest way of each body that is about to pass through something.
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     if (!touch->allowed || !touch->enabled || touch->sensor) {
@@ -100,28 +105,28 @@ void s2_step_stop_short(S2Step *step) {
     if (!(t < step->h)) {
       continue;
     }
-    if (part == NULL) {
-      part = S2_TAKE(step->arena, double, slots);
+    if (fraction == NULL) {
+      fraction = S2_TAKE(step->arena, double, slots);
       for (int slot = 0; slot < slots; slot++) {
-        part[slot] = 1;
+        fraction[slot] = 1;
       }
     }
-    part[touch->body_a] = fmin(part[touch->body_a], t / step->h);
-    part[touch->body_b] = fmin(part[touch->body_b], t / step->h);
+    fraction[touch->body_a] = fmin(fraction[touch->body_a], t / step->h);
+    fraction[touch->body_b] = fmin(fraction[touch->body_b], t / step->h);
   }
-  for (int i = 0; i < step->island_count && part != NULL; i++) { // joints hold on a common way
+  for (int i = 0; i < step->island_count && fraction != NULL; i++) { // joints hold on a common way
     const S2Island *island = &step->islands[i];
     double least = 1;
     for (int k = 0; k < island->nodes; k++) {
-      least = fmin(least, part[island->node[k]]);
+      least = fmin(least, fraction[island->node[k]]);
     }
     (void)s2_island_stop_short(step, island, least);
   }
-  for (int i = 0; i < step->world->order.count && part != NULL; i++) { // free on its own
+  for (int i = 0; i < step->world->order.count && fraction != NULL; i++) { // free on its own
     int32_t slot = step->world->order.at[i];
     S2Island alone = {.nodes = 1, .node = &slot};
     bool free = step->node_of[slot] == S2_GROUND && s2_body_moves(&step->world->bodies.at[slot]);
-    (void)s2_island_stop_short(step, &alone, free ? part[slot] : 1);
+    (void)s2_island_stop_short(step, &alone, free ? fraction[slot] : 1);
   }
   s2_arena_rewind(step->arena, mark);
 }

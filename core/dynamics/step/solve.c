@@ -1,11 +1,14 @@
 // Phase 5: an island's problem is solved and its answer handed out.
+#include "dynamics/step/solve.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/project/warn.h"
 #include "dynamics/trace/notes.h"
 #include "mcp/problem/conflict.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static void dump(S2Step *step, const S2Problem *problem) {
+static void solve_dump(S2Step *step, const S2Problem *problem) {
   S2World *world = step->world;
   if (world->dump_directory != NULL) {
     char path[4096];
@@ -26,8 +29,9 @@ void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->scaled = fmax(worst->scaled, residual->scaled);
 }
 
-static void account(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
-                    const S2Assembly *assembly, const S2Solution *solution) {
+static void solve_account(S2Step *step, const S2Island *island, const S2Choice *choices,
+                          S2SolveKind kind, const S2Assembly *assembly,
+                          const S2Solution *solution) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
   stats->solves += 1;
@@ -65,7 +69,7 @@ static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveK
 
 // Of a row's impulse and its speed one is 0, up to what the solver leaves: the larger one says
 // which.
-static bool presses(const S2Problem *problem, const S2Solution *solution, int index) {
+static bool solve_presses(const S2Problem *problem, const S2Solution *solution, int index) {
   const S2Row *row = &problem->row[index];
   double lambda = solution->lambda[index], w = row->compliance, speed = row->bias;
   for (int c = 0; c < 3; c++) {
@@ -79,7 +83,7 @@ static bool presses(const S2Problem *problem, const S2Solution *solution, int in
 }
 
 // Takes an impulse back from the velocities, too: what did not act has changed nothing.
-static void take_back(const S2Problem *problem, S2Solution *solution, int r) {
+static void solve_take_back(const S2Problem *problem, S2Solution *solution, int r) {
   const S2Row *row = &problem->row[r];
   double lambda = solution->lambda[r];
   solution->lambda[r] = 0;
@@ -94,15 +98,15 @@ static void take_back(const S2Problem *problem, S2Solution *solution, int r) {
 }
 
 // Impulses of rounding on contacts and limits that do not act. On a corner that stays away from the
-// floor, or a limit that is not reached, such a one would count as a touch, which a blow then
+// floor, or a limit that is not reached, such a one would count as a touch, which an impact then
 // stops.
 static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   for (int r = 0; r < problem->rows; r++) {
     bool one_sided = problem->row[r].lo == 0 && problem->row[r].hi == INFINITY;
-    if (one_sided && solution->lambda[r] > 0 && !presses(problem, solution, r)) {
-      take_back(problem, solution, r);
+    if (one_sided && solution->lambda[r] > 0 && !solve_presses(problem, solution, r)) {
+      solve_take_back(problem, solution, r);
       if (r + 1 < problem->rows && problem->row[r + 1].coupled_to == r) {
-        take_back(problem, solution, r + 1);
+        solve_take_back(problem, solution, r + 1);
       }
     }
   }
@@ -111,6 +115,7 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                    double *v, S2SolveStatus *outcome) {
   S2World *world = step->world;
+  // A solve is where a step may be aborted.
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.proceed == NULL || world->callbacks.proceed(world->callbacks.user);
   s2_memory_mask(masked);
@@ -118,12 +123,14 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     return false;
   }
   double start = s2_clock();
+  const double *q = s2_step_poses(step, kind);
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  S2Assembly assembly = s2_assemble(step, island, choices, kind);
+  S2Assembly assembly = s2_assemble(step, q, step->touches, island, choices, kind);
   if (world->refused.code != S2_OK) { // by a constraint
     s2_arena_rewind(step->arena, mark);
     return false;
   }
+  // The first motion of an island of joints alone is kept: projection goes along its rows.
   S2Bilateral *keep = NULL;
   if (kind == S2_SOLVE_MOTION && island->motion != NULL && island->motion->parts == 0) {
     *island->motion = assembly;
@@ -135,17 +142,20 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   if (keep != NULL) {
     mark = s2_arena_mark(step->arena); // all of it stays
   }
+  // Friction on the ground lies against what pushes, which the solve decides: assembled anew until
+  // both agree.
   bool motion = s2_solve_traits(kind).from_v0;
   for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
                      s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
        pass++) {
     s2_arena_rewind(step->arena, mark);
     step->ground_last = pass == S2_GROUND_PASSES - 1;
-    assembly = s2_assemble(step, island, choices, kind);
+    assembly = s2_assemble(step, q, step->touches, island, choices, kind);
     solve_posed(step, &assembly, kind, NULL, &posed, &solution);
   }
   step->ground_last = false;
-  dump(step, &posed);
+  solve_dump(step, &posed);
+  // An attempt that missed the tolerance tells its caller why, and changes nothing.
   bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {
     *outcome = solution.status;
@@ -160,17 +170,20 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       return true;
     }
   }
+  // From here on the solution is part of the step.
   drop_rounding(&assembly.problem, &solution);
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
-  account(step, island, choices, kind, &assembly, &solution);
+  solve_account(step, island, choices, kind, &assembly, &solution);
 
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
+  // Impulses of joints, l of their rows and what elastic forces gave beside them.
   double kept = motion ? 0 : 1; // what was there before stays
   s2_step_scale_joints(step, island, kept);
   s2_step_add_joints(step, assembly.part, assembly.parts, solution.lambda, 1);
   s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);
+  // Impulses of contacts, in the order s2_assemble has made their rows in.
   int n = assembly.parts;
   for (int i = 0; i < island->touches; i++) {
     S2Touch *touch = &step->touches[island->touch[i]];
@@ -189,6 +202,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
           fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
     }
   }
+  // Those of viscosity, whose rows come first, count as friction.
   for (int i = 0; i < assembly.parts; i++) {
     int32_t point = assembly.part[i].row;
     if (assembly.part[i].joint == S2_NONE) {

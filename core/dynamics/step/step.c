@@ -1,131 +1,218 @@
-// One step, from the outside in. The phases, in the order they happen:
+// One step: the phases in order, for each way of stepping.
 //
 //     forces         forces.c       gravity, applied forces, force laws; the free motion
 //     touches        touch.c        broad phase, narrow phase, impulses carried over
 //     islands        islands.c      bodies that act on each other
 //     assemble       assemble.c     an island as a mixed complementarity problem
 //     solve          solve.c        velocities and impulses, and the residual they leave
-//     integrate      below          positions
-//     stabilise      stabilise.c    position projection
+//     impacts        impact/        what arrives with speed, in no time
+//     integrate      context.c      positions
+//     project        project/       what linearisation left of overlaps and joint errors
 //     commit         commit.c       the world changes, all at once; events
 //
-// All of that once for each of `substeps`.
-//
-// speculative.c, bisect.c and event.c are the three ways to order the middle ones.
+// Assembling is part of each solve. All of that once for each of `substeps`. What a way does of its
+// own is in the file of that name in schemes/.
+#include "dynamics/impact/impact.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/project/project.h"
+#include "dynamics/project/warn.h"
+#include "dynamics/schemes/schemes.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/commit.h"
+#include "dynamics/step/forces.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/passage.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
-#include <time.h>
 
-double s2_clock(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+// Where positions are projected before the step and not behind it (S2_PRE). False, here and below:
+// aborted.
+static bool step_pre_project(S2Step *step) {
+  if (step->world->kept.def.stabilization != S2_PRE) {
+    return true;
+  }
+  if (!s2_step_touches(step)) {
+    return false;
+  }
+  s2_step_warn_of_overlaps(step);
+  s2_step_islands(step);
+  s2_step_project_start(step);
+  return true;
 }
 
-// Static and disabled bodies may have been given a velocity: it waits until they move again.
-static double *velocities(const S2World *world, S2Arena *arena) {
-  double *v = s2_arena_copy(arena, world->v.at, 3 * world->bodies.count);
-  for (int i = 0; i < world->order.count; i++) {
-    int32_t slot = world->order.at[i];
-    const S2Body *body = &world->bodies.at[slot];
-    if (body->type == S2_STATIC || !body->enabled) {
-      memset(v + 3 * slot, 0, 3 * sizeof(double));
+// ---- Speculative ------------------------------------------------------------------------------
+
+// Velocities v1 from the touches as they are: rows stop at the surface what would arrive there.
+static bool step_motion(S2Step *step, S2Choice **choices) {
+  s2_step_islands(step);
+  s2_step_find_stiff(step);
+  *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
+  return s2_step_look_ahead(step, *choices);
+}
+
+// Velocities v2: what arrived strikes; an island of joints alone may take the nonlinear midpoint.
+static bool step_impacts(S2Step *step, S2Choice *choices) {
+  s2_note_plain(step, S2_ACT_V2_IS_V1, NULL);
+  memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)step->world->bodies.count);
+  bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
+  for (int i = 0; i < step->island_count; i++) {
+    S2Island *island = &step->islands[i];
+    bool done = false;
+    if (step->world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
+      return false;
+    }
+    if (!done && !s2_island_impact(step, island, choices, touching)) {
+      return false;
+    }
+    island->accounted = !done;
+  }
+  return true;
+}
+
+// All bodies by the whole step at once.
+static bool step_speculative(S2Step *step) {
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
+    return false;
+  }
+  // Positions: v1 stops what would arrive at the surface.
+  S2Choice *choices = NULL;
+  int noted = s2_notes_mark(step);
+  do { // until bodies stay within what the search has looked at
+    const S2Touch *known = step->touches;
+    int known_count = step->touch_count;
+    if (!s2_step_touches(step)) {
+      return false;
+    }
+    s2_step_warn_of_overlaps(step);
+    if (choices != NULL && s2_step_same_points(step, known, known_count)) {
+      break; // looking further showed nothing new
+    }
+    s2_notes_rewind(step, noted);
+    if (!step_motion(step, &choices)) {
+      return false;
+    }
+  } while (s2_step_outran(step) && step->passes < S2_REACH_PASSES);
+  bool found = true; // shapes that overlap at the end, without a point in reach before
+  for (int pass = 0; found && pass < S2_RELINEARISE_PASSES; pass++) {
+    if (!s2_step_unforeseen(step, &found) || (found && !step_motion(step, &choices))) {
+      return false;
     }
   }
-  return v;
+  // Velocities: what has arrived there with speed bounces or stays.
+  if (!step_impacts(step, choices)) {
+    return false;
+  }
+  // Positions move; what rows that look ahead left over is projected.
+  s2_log_islands(step);
+  s2_note_integrate(step);
+  s2_step_integrate(step);
+  s2_step_stop_short(step);
+  s2_step_settle(step);
+  s2_step_project(step);
+  return s2_step_stop_at_limits(step);
 }
 
-S2Step s2_step_begin(S2World *world, int part, int parts) {
-  S2Arena *arena = &world->arena;
-  int slots = world->bodies.count, joints = world->joints.count;
-  s2_arena_reset(arena);
-  if (part == 0) {
-    world->dumped = 0;
-    world->missed = false;
-    world->stats.last_iterations = 0;
-    world->stats.last_status = S2_SOLVED;
-  }
-  S2Step step = {
-      .world = world,
-      .arena = arena,
-      .part = part,
-      .parts = parts,
-      .dt = world->kept.def.dt / parts,
-      .h = world->kept.def.dt / parts,
-      .acted = world->kept.def.dt / parts,
-      .t = world->kept.time,
-      .q0 = s2_arena_copy(arena, world->q.at, 3 * slots),
-      .v0 = velocities(world, arena),
-      .v_start = velocities(world, arena),
-      .force = S2_TAKE_ZEROED(arena, double, 3 * slots),
-      .mass = S2_TAKE_ZEROED(arena, double, 3 * slots),
-      .free_v = S2_TAKE_ZEROED(arena, double, 3 * slots),
-      .slack = S2_TAKE_ZEROED(arena, double, slots),
-      .v1 = s2_arena_copy(arena, world->v.at, 3 * slots),
-      .v2 = s2_arena_copy(arena, world->v.at, 3 * slots),
-      .q1 = s2_arena_copy(arena, world->q.at, 3 * slots),
-      .turn = S2_TAKE(arena, S2Rot, slots),
-      .carry = S2_TAKE_ZEROED(arena, double, 3 * slots),
-      .share = world->kept.def.beta,
-      .ahead = S2_TAKE_ZEROED(arena, bool, slots),
-      .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
-      .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
-      .stiff = S2_TAKE_ZEROED(arena, bool, joints),
-      .corrected = S2_TAKE_ZEROED(arena, double, 3 * slots),
-      .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
-      .node_of = S2_TAKE(arena, int32_t, slots),
-  };
-  for (int i = 0; i < world->joint_order.count; i++) {
-    int32_t slot = world->joint_order.at[i];
-    const S2Joint *joint = &world->joints.at[slot];
-    if (s2_joint_active(world, joint)) { // the others carry nothing
-      memcpy(step.joint_impulse + S2_JOINT_ROWS * slot, joint->impulse, sizeof joint->impulse);
-      memcpy(step.pushed + 2 * slot, joint->pushed, sizeof joint->pushed);
+// ---- Bisect -----------------------------------------------------------------------------------
+
+// One attempt over step->h from q0, v0 to q1, v2.
+static bool step_attempt(S2Step *step, S2Bisect *bisect) {
+  memset(step->slack, 0, sizeof(double) * (size_t)step->world->bodies.count);
+  int searches = 0, noted = s2_notes_mark(step);
+  do {
+    if (!s2_step_touches(step)) {
+      return false;
     }
-  }
-  return step;
+    s2_step_warn_of_overlaps(step);
+    bisect->before = s2_step_penetration(step);
+    s2_step_islands(step);
+    s2_step_find_stiff(step);
+    s2_notes_rewind(step, noted);
+    if (!s2_bisect_solve(step)) {
+      return false;
+    }
+    searches += 1;
+  } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
+  s2_log_islands(step);
+  s2_note_integrate(step);
+  s2_step_integrate(step);
+  s2_step_settle(step);
+  return true;
 }
 
-void s2_step_carry(const S2Step *step, int32_t slot) {
-  const S2Body *body = &step->world->bodies.at[slot];
-  bool goes = body->enabled && body->type != S2_STATIC;
-  double share = step->share;
-  for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-    double v = share == 1 || step->ahead[slot] ? step->v1[c]
-                                               : (1 - share) * step->v0[c] + share * step->v1[c];
-    step->carry[c] = goes ? v : 0;
-    step->q1[c] = step->q0[c] + step->h * step->carry[c];
+// Substeps as long as end without new overlaps.
+static bool step_bisect(S2Step *step) {
+  // Once: the laws see the world, which stands still until the whole step is done.
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
+    return false;
   }
+  S2Bisect bisect = s2_bisect_begin(step);
+  while (bisect.left > 0 && !step->cut_short) {
+    s2_bisect_set_out(step, &bisect);
+    do {
+      s2_bisect_forget(step, &bisect);
+      if (!s2_step_free_motion(step, bisect.h) || !step_attempt(step, &bisect)) {
+        return false;
+      }
+    } while (s2_bisect_halves(step, &bisect));
+    s2_step_project(step);
+    if (!s2_step_stop_at_limits(step)) {
+      return false;
+    }
+    s2_log_keep(step);
+    s2_bisect_go_on(step, &bisect);
+  }
+  s2_bisect_end(step, &bisect);
+  return true;
 }
 
-void s2_step_integrate(S2Step *step) {
-  const S2World *world = step->world;
-  for (int i = 0; i < world->order.count; i++) {
-    s2_step_carry(step, world->order.at[i]);
+// ---- Event, and auto --------------------------------------------------------------------------
+
+// Each island by itself, from meeting to meeting: what touches strikes, the bodies flow until
+// others meet (assemble, solve, integrate), positions are projected, and all that again with what
+// is left. Islands that look ahead (s2_island_looks_ahead: those of joints alone; under S2_AUTO
+// large ones, too) take one speculative step in place of that.
+static bool step_event(S2Step *step) {
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
+    return false;
   }
+  S2EventSearch search = s2_event_begin(step);
+  do { // until bodies stay within what the search has looked at
+    S2Touch *done = step->touches;
+    s2_event_back_to_start(step, &search);
+    if (!s2_step_touches(step)) {
+      return false;
+    }
+    s2_step_warn_of_overlaps(step);
+    if (!s2_event_found_more(step, &search)) {
+      step->touches = done; // looking further showed nothing new
+      break;
+    }
+    s2_step_islands(step);
+    s2_step_find_stiff(step);
+    if (!s2_event_run(step, &search)) {
+      return false;
+    }
+  } while (s2_event_outran(step, &search) && step->passes < S2_REACH_PASSES);
+  step->world->stats.splits += (uint64_t)search.splits;
+  s2_event_settle(step);
+  return true;
 }
 
-S2WorldDef s2_step_settings(const S2Step *step, int32_t joint) {
-  S2WorldDef def = step->world->kept.def;
-  if (step->stiff[joint]) {
-    def.alpha = def.beta = 1;
-    def.geometric_stiffness = s2_step_geometric(step, joint);
-  }
-  return def;
-}
+// ---- Substeps ---------------------------------------------------------------------------------
 
-static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) {
-  S2Step step = s2_step_begin(world, part, parts);
+static S2Status step_substep(S2World *world, int substep, int substeps, bool *cut_short) {
+  S2Step step = s2_step_begin(world, substep, substeps);
   s2_acted_begin(&step);
   world->stepping = true;
   s2_note_substep(&step);
   s2_constraints_begin(world);
   s2_motions_begin(world);
   S2Stepping stepping = s2_world_way(&world->kept.def);
-  bool done = stepping == S2_BISECT  ? s2_step_bisect(&step)
-              : stepping == S2_EVENT ? s2_step_event(&step)
-                                     : s2_step_speculative(&step);
+  bool done = stepping == S2_BISECT  ? step_bisect(&step)
+              : stepping == S2_EVENT ? step_event(&step)
+                                     : step_speculative(&step);
   world->stepping = false;
   *cut_short = step.cut_short;
   S2Status status =
@@ -135,8 +222,8 @@ static S2Status step_part(S2World *world, int part, int parts, bool *cut_short) 
   return refused.code != S2_OK ? refused : status;
 }
 
-// Each part is committed; when one fails, the world goes back to where it was before the first.
-static S2Status step_parts(S2World *world, int parts) {
+// Each substep is committed; when one fails, the world goes back to where it was before the first.
+static S2Status step_substeps(S2World *world, int substeps) {
   size_t size = s2_world_image_size(world);
   if (size > world->before_capacity) {
     // A quarter more, so that a slowly growing world does not reallocate in every step.
@@ -151,23 +238,23 @@ static S2Status step_parts(S2World *world, int parts) {
   double end = world->kept.time + world->kept.def.dt;
   bool cut_short = false;
   S2Status status = s2_ok();
-  for (int part = 0; part < parts && status.code == S2_OK && !cut_short; part++) {
-    if (part > 0 && world->parted != NULL) {
+  for (int substep = 0; substep < substeps && status.code == S2_OK && !cut_short; substep++) {
+    if (substep > 0 && world->parted != NULL) {
       world->parted(world->parted_user);
     }
-    status = step_part(world, part, parts, &cut_short);
+    status = step_substep(world, substep, substeps, &cut_short);
   }
   if (status.code != S2_OK) {
     (void)s2_world_image_read(world, world->before, size);
     world->events.count = 0;
   } else if (!cut_short) {
-    world->kept.time = end; // not a sum of rounded parts
+    world->kept.time = end; // not a sum of rounded substeps
   }
   return status;
 }
 
-// A blow that travels turns the momentum that friction on the ground lies along: turned rows do not
-// settle, and the force would leave its disc.
+// An impact that travels turns the momentum that friction on the ground lies along: turned rows do
+// not settle, and the force would leave its disc.
 static S2Status check_ground(const S2World *world) {
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
@@ -180,25 +267,25 @@ static S2Status check_ground(const S2World *world) {
 
 typedef struct Work {
   S2World *world;
-  int parts;
+  int substeps;
 } Work;
 
 static S2Status step_all(void *user) {
   const Work *work = user;
   bool cut_short;
-  return work->parts == 1 ? step_part(work->world, 0, 1, &cut_short)
-                          : step_parts(work->world, work->parts);
+  return work->substeps == 1 ? step_substep(work->world, 0, 1, &cut_short)
+                             : step_substeps(work->world, work->substeps);
 }
 
-static S2Status step_within_memory(S2World *world, int parts) {
-  Work work = {world, parts};
+static S2Status step_within_memory(S2World *world, int substeps) {
+  Work work = {world, substeps};
   uint64_t steps = world->kept.steps;
   double time = world->kept.time;
   S2Status status = s2_world_within_memory(world, step_all, &work);
   if (status.code != S2_MEMORY) {
     return status;
   }
-  if (parts > 1 && (world->kept.steps != steps || world->kept.time != time)) { // room is there
+  if (substeps > 1 && (world->kept.steps != steps || world->kept.time != time)) { // room is there
     (void)s2_world_image_read(world, world->before, world->before_size);
   }
   return s2_error(S2_MEMORY,
@@ -212,11 +299,11 @@ S2Status s2_world_step(S2World *world) {
   double start = s2_clock();
   S2_TRY(s2_world_check_blend(world));
   S2_TRY(check_ground(world));
-  int parts = world->kept.def.substeps;
+  int substeps = world->kept.def.substeps;
   world->events.count = 0;
   world->impulses_told = true; // there are none yet
   world->warning[0] = 0;
-  S2Status status = step_within_memory(world, parts);
+  S2Status status = step_within_memory(world, substeps);
   world->stats.seconds_total += s2_clock() - start;
   return status;
 }

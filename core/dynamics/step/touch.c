@@ -1,5 +1,7 @@
 // Phase 2: touches. The broad phase names pairs of shapes, the narrow phase finds where they meet,
 // and what the last step knew of a pair (impulses, the filter's answer) is carried over.
+#include "dynamics/step/touch.h"
+#include "dynamics/step/passage.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -15,7 +17,7 @@ bool s2_touch_solid(const S2Touch *touch) {
   return touch->allowed && touch->enabled && !touch->sensor && touch->count > 0;
 }
 
-static double combine(S2Combine how, double a, double b) {
+static double touch_combine(S2Combine how, double a, double b) {
   switch (how) {
   case S2_COMBINE_GEOMETRIC:
     return sqrt(a * b);
@@ -51,11 +53,11 @@ void s2_touch_set_material(const S2World *world, S2Touch *touch) {
   touch->friction =
       def->contact == S2_FRICTIONLESS
           ? 0
-          : combine(def->combine_friction, isnan(pa->friction) ? a->friction : pa->friction,
-                    isnan(pb->friction) ? b->friction : pb->friction);
-  touch->restitution =
-      combine(def->combine_restitution, isnan(pa->restitution) ? a->restitution : pa->restitution,
-              isnan(pb->restitution) ? b->restitution : pb->restitution);
+          : touch_combine(def->combine_friction, isnan(pa->friction) ? a->friction : pa->friction,
+                          isnan(pb->friction) ? b->friction : pb->friction);
+  touch->restitution = touch_combine(def->combine_restitution,
+                                     isnan(pa->restitution) ? a->restitution : pa->restitution,
+                                     isnan(pb->restitution) ? b->restitution : pb->restitution);
   touch->viscosity = a->contact_viscosity + b->contact_viscosity;
   touch->surface_speed = a->surface_speed + b->surface_speed;
   set_softness(touch, a, b);
@@ -89,7 +91,7 @@ static S2Pose relative_pose(const double *q, int32_t slot, int32_t to) {
 }
 
 // From the centre of b to the centre of a.
-static S2Vec2 offset(const double *q, const S2Touch *touch) {
+static S2Vec2 touch_offset(const double *q, const S2Touch *touch) {
   const double *qa = q + 3 * touch->body_a, *qb = q + 3 * touch->body_b;
   return s2_vec2(qa[1] - qb[1], qa[2] - qb[2]);
 }
@@ -103,7 +105,7 @@ void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, dou
   s2_collide(&a, relative_pose(q, touch->body_a, touch->body_a), &b,
              relative_pose(q, touch->body_b, touch->body_a), reach, &manifold);
   touch->count = manifold.count;
-  S2Vec2 apart = offset(q, touch);
+  S2Vec2 apart = touch_offset(q, touch);
   for (int k = 0; k < manifold.count; k++) {
     touch->points[k] = (S2TouchPoint){
         .at = manifold.points[k],
@@ -138,6 +140,7 @@ static void set_boxes(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
+    // What stands still keeps its box from the step before.
     bool known = body->type == S2_STATIC && !(world->kept.fresh && step->passes == 0);
     if (!body->enabled || known) {
       continue;
@@ -149,6 +152,7 @@ static void set_boxes(S2Step *step) {
       world->boxes_stale = true; // queries see them all the same
       continue;
     }
+    // The box around the way of the free motion, and what may be added to that.
     double dx = h * step->free_v[3 * slot + 1], dy = h * step->free_v[3 * slot + 2];
     double grow = box_growth(step, slot);
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
@@ -206,7 +210,7 @@ static bool boxes_meet(const S2Step *step, const S2Touch *touch) {
   return from <= to;
 }
 
-static bool may_meet(const S2World *world, const S2Pair *pair) {
+static bool touch_may_meet(const S2World *world, const S2Pair *pair) {
   int32_t slot_a = world->pieces.at[pair->a].body, slot_b = world->pieces.at[pair->b].body;
   const S2Body *a = &world->bodies.at[slot_a], *b = &world->bodies.at[slot_b];
   if (slot_a == slot_b || !a->enabled || !b->enabled) {
@@ -218,7 +222,7 @@ static bool may_meet(const S2World *world, const S2Pair *pair) {
   return !s2_world_excluded(world, slot_a, slot_b);
 }
 
-static int compare(const S2Touch *touch, const S2Pair *pair) {
+static int touch_compare(const S2Touch *touch, const S2Pair *pair) {
   if (touch->shape_a != pair->a) {
     return touch->shape_a < pair->a ? -1 : 1;
   }
@@ -251,6 +255,7 @@ static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
   if (call->pre_solve == NULL) {
     return true;
   }
+  // The program is shown the nearest point.
   int nearest = touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
   const S2ManifoldPoint *at = &touch->points[nearest].at;
   const double *qa = step->q0 + 3 * touch->body_a;
@@ -271,6 +276,7 @@ static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
   if (!going) {
     return false;
   }
+  // What it has changed holds for this step.
   touch->friction = contact.friction;
   touch->restitution = contact.restitution;
   touch->surface_speed = contact.surface_speed;
@@ -310,7 +316,7 @@ static bool may_hide(const S2Step *step, const S2Touch *touch) {
 }
 
 // Is this pair, one of `found` that overlap, one more than there may be?
-static bool crowded(const S2Step *step, const S2Touch *touch, int *found) {
+static bool touch_crowded(const S2Step *step, const S2Touch *touch, int *found) {
   S2World *world = step->world;
   const S2Body *bodies = world->bodies.at;
   double size = fmin(bodies[touch->body_a].reach, bodies[touch->body_b].reach);
@@ -336,6 +342,7 @@ static bool crowded(const S2Step *step, const S2Touch *touch, int *found) {
 bool s2_step_touches(S2Step *step) {
   S2World *world = step->world;
   double start = s2_clock();
+  // Broad phase: pairs whose boxes overlap.
   set_boxes(step);
   S2Pair *pairs;
   int pair_count = s2_broadphase_pairs(world->broadphase, step->arena, &pairs);
@@ -349,13 +356,15 @@ bool s2_step_touches(S2Step *step) {
   S2Touch *touches = S2_TAKE(step->arena, S2Touch, pair_count);
   int count = 0, overlapping = 0;
   for (int i = 0; i < pair_count; i++) {
-    if (!may_meet(world, &pairs[i])) {
+    if (!touch_may_meet(world, &pairs[i])) {
       continue;
     }
-    while (o < old_count && compare(&old[o], &pairs[i]) < 0) {
+    // Both lists are sorted by shapes: what was known of the pair is found on the way.
+    while (o < old_count && touch_compare(&old[o], &pairs[i]) < 0) {
       o += 1;
     }
-    bool known = o < old_count && compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
+    bool known =
+        o < old_count && touch_compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
     S2Touch *touch = &touches[count++];
     *touch = known ? old[o] : fresh_touch(world, &pairs[i]);
     if (!(known && again)) {
@@ -369,12 +378,13 @@ bool s2_step_touches(S2Step *step) {
       touch->hidden = false;
       continue;
     }
+    // Narrow phase: the points that may close within the step.
     s2_touch_collide(world, touch, step->q0, pair_reach(step, touch));
     bool meets = (touch->count > 0 || may_hide(step, touch)) && boxes_meet(step, touch);
     touch->hidden = meets && touch->count == 0;
     touch->count = meets ? touch->count : 0;
     // A later search may be the first to find points.
-    if (!s2_touch_ask(step, touch) || crowded(step, touch, &overlapping)) {
+    if (!s2_touch_ask(step, touch) || touch_crowded(step, touch, &overlapping)) {
       return false;
     }
   }
@@ -425,7 +435,7 @@ bool s2_step_unforeseen(const S2Step *step, bool *found) {
 }
 
 // Relative motion of two bodies within the step, m.
-static double moved(const S2Step *step, int32_t a, int32_t b) {
+static double touch_moved(const S2Step *step, int32_t a, int32_t b) {
   const double *qa = step->q0 + 3 * a, *qb = step->q0 + 3 * b;
   const double *ra = step->q1 + 3 * a, *rb = step->q1 + 3 * b;
   double dx = (ra[1] - qa[1]) - (rb[1] - qb[1]), dy = (ra[2] - qa[2]) - (rb[2] - qb[2]);
@@ -434,10 +444,11 @@ static double moved(const S2Step *step, int32_t a, int32_t b) {
          fabs(rb[0] - qb[0]) * bodies[b].reach;
 }
 
-bool s2_touch_still(const S2Step *step, const S2Touch *touch, double part) {
+bool s2_touch_still(const S2Step *step, const S2Touch *touch, double fraction) {
   const S2Body *bodies = step->world->bodies.at;
   int32_t a = touch->body_a, b = touch->body_b;
-  return touch->count > 0 && !(moved(step, a, b) > part * fmin(bodies[a].reach, bodies[b].reach));
+  return touch->count > 0 &&
+         !(touch_moved(step, a, b) > fraction * fmin(bodies[a].reach, bodies[b].reach));
 }
 
 void s2_touch_follow(const S2Step *step, S2Touch *touch) {
@@ -449,7 +460,7 @@ void s2_touch_follow(const S2Step *step, S2Touch *touch) {
   for (int k = 0; k < touch->count; k++) {
     S2TouchPoint *point = &touch->points[k];
     s2_manifold_point_update(&point->at, &sa, pa, &sb, pb);
-    point->arm_b = s2_add(point->at.point, offset(step->q1, touch));
+    point->arm_b = s2_add(point->at.point, touch_offset(step->q1, touch));
   }
 }
 

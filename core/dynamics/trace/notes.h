@@ -8,7 +8,8 @@
 #ifndef S2_NOTES_H
 #define S2_NOTES_H
 
-#include "dynamics/step/step.h"
+#include "dynamics/impact/impact.h"
+#include "dynamics/project/project.h"
 
 // In brackets: the record of the act. Which function undoes it: the table in diff/step/sweep.c.
 typedef enum S2Act {
@@ -303,7 +304,7 @@ void s2_note_go_back(const S2Step *step, const S2Island *island, int since, cons
 // REFLECT, REBOUND, with the touches. `before`: 3 a slot; NULL: nothing
 void s2_note_impact(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Act act,
                     const double *before);
-// `pressed`, `struck`: as s2_blow_energy has them; `held`: of joints before the impact.
+// `pressed`, `struck`: as s2_impact_energy has them; `held`: of joints before the impact.
 void s2_note_keep(const S2Step *step, const S2Island *island, double fraction,
                   const double *pressed, const double *struck, const S2JointImpulses *held);
 void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,

@@ -2,6 +2,7 @@
 // stepping leaves to a speculative rest. Which step that is does not change with the data, and so
 // derivatives know nothing of the time of the impact. However short the step is, they are wrong by
 // what a shift of that time is worth (docs/gradients.md).
+#include "dynamics/step/islands.h"
 #include "dynamics/trace/notes.h"
 
 // Does a point arrive? Faster than the forces change its speed: what rests, slides or rolls does

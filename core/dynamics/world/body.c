@@ -14,19 +14,6 @@ S2BodyDef s2_body_def(void) {
   };
 }
 
-S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot) {
-  *slot = (int32_t)body.index - 1;
-  if (!s2_body_alive(world, body)) {
-    return s2_error(S2_STALE, "the body is destroyed");
-  }
-  return s2_ok();
-}
-
-bool s2_body_alive(const S2World *world, S2BodyId body) {
-  return body.index != 0 && body.index <= (uint32_t)world->bodies.count &&
-         world->bodies.at[body.index - 1].serial == body.serial && body.serial != 0;
-}
-
 void s2_body_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 8]) {
   if (slot == S2_NONE) {
     snprintf(label, S2_NAME_SIZE + 8, "the world");
@@ -50,18 +37,6 @@ int s2_world_body_place(const S2World *world, int32_t slot) {
     }
   }
   return first;
-}
-
-S2Shape s2_piece_shape(const S2World *world, const S2Piece *piece) {
-  return (S2Shape){
-      .vertices = world->vertices.at + piece->first_vertex,
-      .count = piece->count,
-      .radius = piece->radius,
-      .has_previous = piece->has_previous,
-      .has_next = piece->has_next,
-      .previous = piece->previous,
-      .next = piece->next_vertex,
-  };
 }
 
 // ---- Vertex blocks ----------------------------------------------------------------------------

@@ -1,5 +1,18 @@
-// Keeps the broad phase's boxes at the present positions, for the queries between steps.
+// Shapes of bodies, and their boxes in the broad phase. Keeps those at the present positions, for
+// the queries between steps.
 #include "dynamics/world/world.h"
+
+S2Shape s2_piece_shape(const S2World *world, const S2Piece *piece) {
+  return (S2Shape){
+      .vertices = world->vertices.at + piece->first_vertex,
+      .count = piece->count,
+      .radius = piece->radius,
+      .has_previous = piece->has_previous,
+      .has_next = piece->has_next,
+      .previous = piece->previous,
+      .next = piece->next_vertex,
+  };
+}
 
 void s2_world_refresh_boxes(S2World *world) {
   if (!world->boxes_stale) {

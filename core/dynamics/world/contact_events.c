@@ -1,7 +1,7 @@
 // The events that a step makes of bodies: two of them come near and part, meet and part. It is
 // bodies, whatever shapes of them it is: a disc that rolls over the segments of a chain, or a body
 // of several pieces on the floor, is one contact as long as any of it is near.
-#include "dynamics/step/step.h"
+#include "dynamics/step/commit.h"
 
 #include <string.h>
 

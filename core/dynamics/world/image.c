@@ -228,3 +228,21 @@ uint64_t s2_world_hash(const S2World *world) {
   }
   return hash;
 }
+
+void s2_world_mark(S2World *world) {
+  size_t size = s2_world_image_size(world);
+  if (size > world->marked_capacity) {
+    // A quarter more, so that a slowly growing world does not reallocate in every step.
+    world->marked_capacity = size + size / 4;
+    s2_memory_free(world->marked);
+    world->marked = s2_memory_take(world->marked_capacity);
+  }
+  world->marked_size = size;
+  s2_world_image_write(world, world->marked);
+}
+
+void s2_world_rollback(S2World *world) {
+  if (world->marked != NULL) {
+    (void)s2_world_image_read(world, world->marked, world->marked_size);
+  }
+}

@@ -1,5 +1,9 @@
 // The step problem as a value: to look at, to write to a file, to give to another solver.
-#include "dynamics/step/step.h"
+#include "dynamics/joints/rows.h"
+#include "dynamics/schemes/schemes.h"
+#include "dynamics/step/forces.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/touch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +103,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   }
   // Constraints are asked during assembly.
   s2_constraints_begin(world);
-  S2Assembly assembly = s2_assemble(&step, &all, choices, S2_SOLVE_MOTION);
+  S2Assembly assembly = s2_assemble(&step, step.q0, step.touches, &all, choices, S2_SOLVE_MOTION);
   s2_motions_end(world);
   S2_TRY(s2_constraints_end(world));
   // What the caller sees: a copy, and which body each node is; helpers of wide gears are no body.

@@ -169,28 +169,23 @@ void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks) {
   world->callbacks = callbacks == NULL ? none : *callbacks;
 }
 
-void s2_world_mark(S2World *world) {
-  size_t size = s2_world_image_size(world);
-  if (size > world->marked_capacity) {
-    // A quarter more, so that a slowly growing world does not reallocate in every step.
-    world->marked_capacity = size + size / 4;
-    s2_memory_free(world->marked);
-    world->marked = s2_memory_take(world->marked_capacity);
-  }
-  world->marked_size = size;
-  s2_world_image_write(world, world->marked);
-}
-
-void s2_world_rollback(S2World *world) {
-  if (world->marked != NULL) {
-    (void)s2_world_image_read(world, world->marked, world->marked_size);
-  }
-}
-
 const S2WorldStats *s2_world_stats(const S2World *world) {
   return &world->stats;
 }
 
 S2WorldResiduals s2_world_residuals(const S2World *world) {
   return world->residuals;
+}
+
+bool s2_body_alive(const S2World *world, S2BodyId body) {
+  return body.index != 0 && body.index <= (uint32_t)world->bodies.count &&
+         world->bodies.at[body.index - 1].serial == body.serial && body.serial != 0;
+}
+
+S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot) {
+  *slot = (int32_t)body.index - 1;
+  if (!s2_body_alive(world, body)) {
+    return s2_error(S2_STALE, "the body is destroyed");
+  }
+  return s2_ok();
 }

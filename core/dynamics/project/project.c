@@ -5,95 +5,21 @@
 //     limits)
 //
 // iterated (Newton). Joints push along the rows of the step's start, and what they displace goes
-// into the velocities as well, over h: that is SHAKE (Ryckaert, Ciccotti, Berendsen 1977), the part
-// of the joints' impulse that the linearised rows missed. Without it a swinging body loses energy
-// in every step, and along the rows of the step's end the next solve would take it away again. What
-// contacts displace stays out of the velocities, or pushing overlaps apart would throw bodies.
+// into the velocities as well, over h: that is SHAKE (Ryckaert, Ciccotti, Berendsen 1977), the
+// part of the joints' impulse that the linearised rows missed. Without it a swinging body loses
+// energy in every step, and along the rows of the step's end the next solve would take it away
+// again. What contacts displace stays out of the velocities, or pushing overlaps apart would throw
+// bodies.
+#include "dynamics/joints/rows.h"
+#include "dynamics/project/spin.h"
+#include "dynamics/project/warn.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
-
-static void keep_errors(const S2JointError *of, S2JointErrors *errors) {
-  for (int k = 0; k < of->count; k++) {
-    S2RowSides *side = &errors->side[errors->rows + k];
-    errors->value[errors->rows + k] = of->rows[k].value;
-    memcpy(side->a, of->rows[k].ja, sizeof side->a);
-    memcpy(side->b, of->rows[k].jb, sizeof side->b);
-  }
-  errors->rows += of->count;
-  errors->largest = of->square <= errors->largest ? errors->largest : of->square;
-  errors->limited |= of->limited;
-}
-
-// Hinges alone: bridges, chains. Returns the largest square.
-static double measure_pins(const S2Step *step, const S2Island *island, const S2Rot *turn,
-                           S2JointErrors *errors) {
-  double largest = 0;
-  for (int i = 0; i < island->joints; i++) {
-    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, 0, turn, NULL};
-    S2Pin pin;
-    s2_measure_pin(&at, &pin);
-    for (int k = 0; k < 2; k++) {
-      errors->value[2 * i + k] = pin.value[k];
-      memcpy(errors->side[2 * i + k].a, pin.ja[k], sizeof pin.ja[k]);
-      memcpy(errors->side[2 * i + k].b, pin.jb[k], sizeof pin.jb[k]);
-    }
-    double square = pin.value[0] * pin.value[0] + pin.value[1] * pin.value[1];
-    largest = square <= largest ? largest : square; // keeps a NaN
-  }
-  errors->rows = 2 * island->joints;
-  errors->largest = largest;
-  return largest;
-}
-
-// `errors` has squares meanwhile.
-static double joints_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
-  S2ArenaMark mark = s2_arena_mark(step->arena);
-  const S2Rot *turn = s2_step_turns(step, island, step->q1);
-  double elapsed = step->t - step->world->kept.time + step->h, square = 0, beyond = 0;
-  bool lengths = false, pins = errors != NULL && errors->pins;
-  square = pins ? fmax(0, measure_pins(step, island, turn, errors)) : 0;
-  for (int i = 0; i < island->joints && !pins; i++) {
-    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, elapsed, turn, NULL};
-    S2JointError of;
-    s2_joint_error(&at, island->length, &of);
-    square = of.rigid > square ? of.rigid : square; // not fmax, which is a call
-    beyond = of.beyond > beyond ? of.beyond : beyond;
-    lengths |= of.angular || of.limited;
-    if (errors != NULL) {
-      keep_errors(&of, errors);
-    }
-  }
-  s2_arena_rewind(step->arena, mark);
-  double worst = fmax(sqrt(square), beyond);
-  island->joint_error = lengths ? NAN : worst;
-  return worst;
-}
-
-double s2_step_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
-  double worst = 0;
-  for (int i = 0; i < island->touches; i++) {
-    const S2Touch *touch = &step->touches[island->touch[i]];
-    for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
-      const S2TouchPoint *point = &touch->points[k];
-      worst = fmax(worst, s2_point_held(step, point) ? fabs(point->at.gap) : -point->at.gap);
-    }
-  }
-  if (errors != NULL) {
-    errors->rows = 0;
-    errors->largest = 0;
-    errors->limited = false;
-  }
-  if (island->joints > 0) {
-    worst = fmax(worst, joints_violation(step, island, errors));
-  }
-  if (errors != NULL) {
-    errors->largest = sqrt(errors->largest);
-  }
-  return worst;
-}
 
 static bool is_pin(const S2Joint *joint) {
   return joint->type == S2_HINGE && joint->limit_lo == -INFINITY && joint->limit_hi == INFINITY &&
@@ -116,21 +42,21 @@ static bool is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
 
-static void add_joint_part(const S2Assembly *assembly, const double *lambda, double part,
-                           S2Shaken *shaken) {
+static void add_joint_displacement(const S2Assembly *assembly, const double *lambda,
+                                   double fraction, S2Shaken *shaken) {
   const S2Problem *problem = &assembly->problem;
   double *by_joints = shaken->dq;
   for (int r = 0; is_equation(assembly, r); r++) {
     const S2Row *row = &problem->row[r];
-    shaken->lambda[r] += part * lambda[r];
+    shaken->lambda[r] += fraction * lambda[r];
     for (int c = 0; c < 3; c++) {
       if (row->a != S2_GROUND) {
         int at = 3 * row->a + c;
-        by_joints[at] += part * row->ja[c] * lambda[r] / problem->mass[at];
+        by_joints[at] += fraction * row->ja[c] * lambda[r] / problem->mass[at];
       }
       if (row->b != S2_GROUND) {
         int at = 3 * row->b + c;
-        by_joints[at] += part * row->jb[c] * lambda[r] / problem->mass[at];
+        by_joints[at] += fraction * row->jb[c] * lambda[r] / problem->mass[at];
       }
     }
   }
@@ -148,16 +74,17 @@ static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErr
 }
 
 // May the displacement of joints go into the velocities? Not that of a step which began off its
-// joints (bodies placed by hand), not after a blow, when the velocities that made the error are
+// joints (bodies placed by hand), not after an impact, when the velocities that made the error are
 // gone, not where blending has rows meet the positions or forces turn in W, and not where a motor
 // or dry friction has just set them.
 static bool feeds_back(const S2Step *step, const S2Island *island, const S2JointErrors *errors) {
   const S2WorldDef *def = &step->world->kept.def;
   bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
   if (!(step->h > 0) || island->joints == 0 || blends ||
-      step->stiff[island->joint[0]]) { // h = 0: mended outside a step
+      step->stiff[island->joint[0]]) { // h = 0: projected outside a step
     return false;
   }
+  // An impact has changed velocities: v2 is not what made the error.
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
     for (int c = 0; c < 3; c++) {
@@ -166,6 +93,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
       }
     }
   }
+  // Were the joints where they should be as the step began, and is nothing driven?
   double elapsed = step->t - step->world->kept.time, most = S2_FEEDBACK_START * island->length;
   const S2Rot *turn = s2_step_turns(step, island, step->q0);
   const S2JointPart *pins = pins_at_start(island, errors);
@@ -186,10 +114,8 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
 static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
                                S2Assembly *end, S2Row *rows, S2Shaken *shaken) {
   S2Problem *problem = &end->problem;
-  double *q1 = step->q1;
-  step->q1 = step->q0;
-  S2Assembly start = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION);
-  step->q1 = q1;
+  S2Assembly start =
+      s2_assemble(step, step->q0, step->touches, island, choices, S2_SOLVE_PROJECTION);
   int count = 0;
   bool same = true;
   memcpy(rows, problem->row, sizeof(S2Row) * (size_t)problem->rows);
@@ -207,11 +133,11 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
   return same;
 }
 
-typedef struct Mend { // what a pass was made from, for its note
+typedef struct Pass { // what a pass was made from, for its note
   S2ProjectRows rows;
   const S2Choice *choices;
   double stiffness;
-} Mend;
+} Pass;
 
 // Of the error that a projection is to remove, what its solve may leave; and of what is left of it
 // in the end, what no solve has to be better than: positions have no such digits, and where rows
@@ -220,7 +146,7 @@ static const double SOLVED = 1e-9, LEFT = 1e-3;
 
 // Solves and moves q1; false when it could not be solved.
 static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
-                            double worst, const Mend *mend, S2Shaken *shaken) {
+                            double worst, const Pass *pass, S2Shaken *shaken) {
   S2World *world = step->world;
   // Relative to what is to be removed, so that the last digits come out, too.
   double scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
@@ -235,20 +161,23 @@ static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *as
   if (!(solution.residual.scaled < 1e-3)) { // jammed: no displacement helps
     return false;
   }
+  // Linear rows are good for small turns only: the rest is for the next pass.
   double turn = 0;
   for (int i = 0; i < island->nodes; i++) {
     turn = fmax(turn, fabs(solution.v[3 * i]));
   }
-  double part = turn > S2_PROJECTION_TURN ? S2_PROJECTION_TURN / turn : 1;
-  s2_note_project(step, island, mend->rows, mend->choices, mend->stiffness, part, assembly, &solution);
+  double fraction = turn > S2_PROJECTION_TURN ? S2_PROJECTION_TURN / turn : 1;
+  s2_note_project(step, island, pass->rows, pass->choices, pass->stiffness, fraction, assembly,
+                  &solution);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {
-      step->q1[3 * island->node[i] + c] += part * solution.v[3 * i + c];
+      step->q1[3 * island->node[i] + c] += fraction * solution.v[3 * i + c];
     }
   }
   if (shaken != NULL) {
-    add_joint_part(assembly, solution.lambda, part, shaken);
+    add_joint_displacement(assembly, solution.lambda, fraction, shaken);
   }
+  // The gaps there are for the next pass.
   for (int i = 0; i < island->touches; i++) {
     s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
                      world->kept.def.contact_margin);
@@ -268,7 +197,8 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
           (S2Choice){true, touch->points[k].at.gap, S2_TARGET_ERROR};
     }
   }
-  S2Assembly assembly = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION);
+  S2Assembly assembly =
+      s2_assemble(step, step->q1, step->touches, island, choices, S2_SOLVE_PROJECTION);
   for (int i = 0; i < island->nodes; i++) {
     assembly.mass[3 * i] *= stiffness;
   }
@@ -278,73 +208,23 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
       return false;
     }
   }
-  Mend mend = {shaken != NULL ? S2_PROJECT_SHAKE : S2_PROJECT_ANEW, choices, stiffness};
-  return solve_positions(step, island, &assembly, worst, &mend, shaken);
+  Pass pass = {shaken != NULL ? S2_PROJECT_SHAKE : S2_PROJECT_ANEW, choices, stiffness};
+  return solve_positions(step, island, &assembly, worst, &pass, shaken);
 }
 
 // The largest s in [0, 1] with a s^2 + b s <= room; a, room >= 0.
-static double largest_part(double a, double b, double room) {
+static double largest_fraction(double a, double b, double room) {
   room = fmax(room, 0);
   double root = sqrt(b * b + 4 * a * room);
   return a + b <= room ? 1 : b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
-}
-
-static int add_holder(const S2Step *step, int32_t slot, int32_t *ground, int count) {
-  bool known = slot != S2_NONE && step->node_of[slot] != S2_GROUND;
-  for (int i = 0; i < count && !known; i++) {
-    known = ground[i] == slot;
-  }
-  if (!known) {
-    ground[count++] = slot;
-  }
-  return count;
-}
-
-int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, int32_t *ground) {
-  int count = 0;
-  for (int i = 0; i < island->joints; i++) {
-    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    count = add_holder(step, joint->a, ground, count);
-    count = add_holder(step, joint->b, ground, count);
-    for (int k = 0; k < 2 && joint->more[k] != S2_NONE; k++) {
-      count = add_holder(step, joint->more[k], ground, count);
-    }
-    if (s2_joint_may_hold(joint) && !s2_island_floats(step, island)) {
-      count = add_holder(step, S2_NONE, ground, count); // whatever bodies it names
-    }
-  }
-  for (int i = 0; i < island->touches; i++) {
-    const S2Touch *touch = &step->touches[island->touch[i]];
-    bool presses = false;
-    for (int k = 0; k < touch->count; k++) {
-      presses |= touch->points[k].normal_impulse > 0 ||
-                 (closed && touch->points[k].at.gap <= S2_TOUCH_SLOP * island->length);
-    }
-    if (presses) {
-      count = add_holder(step, touch->body_a, ground, count);
-      count = add_holder(step, touch->body_b, ground, count);
-    }
-  }
-  return count;
-}
-
-S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
-                       int grounds) {
-  S2Vec2 sum = {0, 0};
-  for (int i = 0; i < grounds; i++) {
-    const double *v = step->free_v + 3 * ground[i];
-    sum = ground[i] == S2_NONE ? sum : s2_add(sum, s2_vec2(v[1], v[2]));
-  }
-  const double *first = step->v0 + 3 * island->node[0];
-  return grounds > 0 ? s2_scale(1.0 / grounds, sum) : s2_vec2(first[1], first[2]);
 }
 
 // The part of the displacements by joints that the velocities can take (over h): never more than
 // leaves them the energy of the free motion. Where the step turns a body far or a contact is near,
 // neither more than the forces brought since the start of the step: the energy of SHAKE sways about
 // the true one by a part that grows with the turn of a step.
-static double harmless_part(const S2Step *step, const S2Island *island, const double *by_joints,
-                            S2Vec2 frame) {
+static double harmless_fraction(const S2Step *step, const S2Island *island, const double *by_joints,
+                                S2Vec2 frame) {
   double a = 0, free_b = 0, free_room = 0, b = 0, room = 0, turn = 0;
   for (int i = 0; i < island->nodes; i++) {
     int32_t slot = island->node[i];
@@ -363,12 +243,12 @@ static double harmless_part(const S2Step *step, const S2Island *island, const do
       room += inertial[c] * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
     }
   }
-  double part = largest_part(a, free_b, free_room);
+  double fraction = largest_fraction(a, free_b, free_room);
   bool sways = turn > S2_FEEDBACK_TURN || island->touches > 0;
-  return sways ? fmin(part, largest_part(a, b, room)) : part;
+  return sways ? fmin(fraction, largest_fraction(a, b, room)) : fraction;
 }
 
-// What an island that floats had before anything of it was mended.
+// What an island that floats had before anything of it was projected.
 typedef struct Spin {
   bool kept;
   double value, energy; // N m s; J: the most it may have
@@ -440,32 +320,35 @@ static S2Shaken new_shaken(const S2Step *step, const S2Island *island) {
 
 // What the joints displace goes into the velocities; what is left, too little to matter to them, is
 // for the passes that follow. Nothing is taken over when the passes do not converge.
-static double shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
-                    const Spin *spin) {
+static double project_shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
+                            const Spin *spin) {
   S2Shaken shaken = new_shaken(step, island);
   bool converges = s2_step_shake(step, island, errors, &shaken, &worst) ||
                    shake_by_passes(step, island, &shaken, &worst);
   give_back_spin(step, island, spin, INFINITY);
+  // A rigid turn costs no joint anything: displacements without spin are what feeds back.
   double *by_joints = NULL;
   if (spin->kept) { // what is left of it has none
     by_joints = s2_arena_copy(step->arena, shaken.dq, 3 * island->nodes);
     s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, 0, shaken.dq);
     s2_island_set_spin(step, island, 0, shaken.dq);
   }
+  // Energy is counted against what holds the island.
   int32_t *ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island));
   int grounds = s2_island_holders(step, island, false, ground);
   S2Vec2 frame = s2_island_frame(step, island, ground, grounds);
-  double part = converges ? harmless_part(step, island, shaken.dq, frame) : 0;
+  double fraction = converges ? harmless_fraction(step, island, shaken.dq, frame) : 0;
   for (int i = 0; i < island->nodes && spin->kept; i++) {
     const double *all = shaken.dq + 3 * i, *less = by_joints + 3 * i;
     const double turn[3] = {all[0] - less[0], all[1] - less[1], all[2] - less[2]};
-    s2_step_correct(step, island->node[i], turn, part / step->h);
+    s2_step_correct(step, island->node[i], turn, fraction / step->h);
   }
-  s2_note_feedback(step, island, part, &shaken, ground, grounds);
-  s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, part / step->h);
+  // v2 += s dq/h, and the impulses that this stands for.
+  s2_note_feedback(step, island, fraction, &shaken, ground, grounds);
+  s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, fraction / step->h);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {
-      step->v2[3 * island->node[i] + c] += part * shaken.dq[3 * i + c] / step->h;
+      step->v2[3 * island->node[i] + c] += fraction * shaken.dq[3 * i + c] / step->h;
     }
   }
   return worst;
@@ -486,20 +369,16 @@ static double gap_at_end(const S2Step *step, int32_t index, int k) {
 // One linear solve with the rows of the solve (at q0) and the errors of q1.
 static void post_with_same_rows(S2Step *step, const S2Island *island, double worst) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-  S2Assembly end = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION); // joints' errors
-  double *q1 = step->q1;
-  S2Touch *touches = step->touches;
+  S2Assembly end = s2_assemble(step, step->q1, step->touches, island, choices,
+                               S2_SOLVE_PROJECTION); // joints' errors
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     for (int k = 0; k < step->touches_solved[index].count; k++) {
       choices[2 * index + k] = (S2Choice){true, gap_at_end(step, index, k), S2_TARGET_ERROR};
     }
   }
-  step->q1 = step->q0;
-  step->touches = step->touches_solved;
-  S2Assembly assembly = s2_assemble(step, island, choices, S2_SOLVE_PROJECTION);
-  step->q1 = q1;
-  step->touches = touches;
+  S2Assembly assembly =
+      s2_assemble(step, step->q0, step->touches_solved, island, choices, S2_SOLVE_PROJECTION);
   S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
   for (int r = 0; r < assembly.problem.rows; r++) {
     rows[r] = assembly.problem.row[r];
@@ -510,12 +389,12 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
     }
   }
   assembly.problem.row = rows;
-  Mend mend = {S2_PROJECT_SOLVED, choices, 1};
-  solve_positions(step, island, &assembly, worst, &mend, NULL);
+  Pass pass = {S2_PROJECT_SOLVED, choices, 1};
+  solve_positions(step, island, &assembly, worst, &pass, NULL);
 }
 
-// Positions mended once, by a linear solve; velocities stay.
-static void mend_once(S2Step *step, bool same_rows) {
+// Positions projected once, by a linear solve; velocities stay.
+static void project_once(S2Step *step, bool same_rows) {
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
     S2Island *island = &step->islands[i];
@@ -534,24 +413,15 @@ static void mend_once(S2Step *step, bool same_rows) {
   step->world->stats.seconds_project += s2_clock() - start;
 }
 
-bool s2_step_pre_stabilise(S2Step *step) {
+void s2_step_project_start(S2Step *step) {
   const S2World *world = step->world;
-  if (world->kept.def.stabilization != S2_PRE) {
-    return true;
-  }
-  if (!s2_step_touches(step)) {
-    return false;
-  }
-  s2_step_warn_of_overlaps(step);
-  s2_step_islands(step);
   double h = step->h;
   step->h = 0; // q1 is q0 so far, and goals are where they are
-  mend_once(step, false);
+  project_once(step, false);
   step->h = h;
   s2_note_plain(step, S2_ACT_Q0_IS_Q1, step->q1);
   memcpy(step->q0, step->q1, sizeof(double) * 3 * (size_t)world->bodies.count);
   step->turned = false;
-  return true;
 }
 
 typedef struct Best {
@@ -581,7 +451,7 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
 }
 
 // Where joints have no error, as those at rest: that they do not is what their bodies' places
-// depend on. Contacts are closed by the solve; a mend would have them on an edge.
+// depend on. Contacts are closed by the solve; projection would have them on an edge.
 static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
   if (step->world->notes == NULL || !step->world->notes->projects || errors->rows == 0) {
     return;
@@ -605,15 +475,18 @@ void s2_island_project(S2Step *step, S2Island *island) {
     s2_arena_rewind(step->arena, start_mark);
     return;
   }
+  // The best positions so far, for errors that cannot vanish.
   Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes), 0};
   keep_best(step, island, worst, &best);
   Spin spin = keep_spin(step, island);
   S2ArenaMark mark = s2_arena_mark(step->arena);
+  // First along the joints' rows at q0, which the velocities take part in (SHAKE).
   bool feeds = feeds_back(step, island, &errors);
   if (feeds) {
-    worst = shake(step, island, &errors, worst, &spin);
+    worst = project_shake(step, island, &errors, worst, &spin);
   }
   s2_arena_rewind(step->arena, mark);
+  // What the velocities have is noted and stays, whatever the passes below come to.
   int fed = s2_notes_mark(step);
   double *fed_q = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes && fed > best.noted; i++) {
@@ -622,6 +495,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
   mark = s2_arena_mark(step->arena);
   keep_best(step, island, worst, &best);
   bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
+  // Then Newton's steps; where they stall bodies are made to turn less.
   double stiffness = 1;
   for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
     double before = worst;
@@ -632,6 +506,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
     keep_best(step, island, worst, &best);
     done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
   }
+  // No pass was better than an earlier one: back to that.
   if (worst > best.worst) {
     go_back(step, island, &best);
     if (best.noted < fed) { // the velocities have what was fed back
@@ -644,6 +519,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
   if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
     s2_step_warn_of_misfits(step, island);
   }
+  // Spin and energy as they were before.
   give_back_spin(step, island, &spin, spin.energy);
   if (island->accounted && island->touches > 0) {
     s2_island_repay(step, island, feeds);
@@ -651,7 +527,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
   s2_arena_rewind(step->arena, start_mark);
 }
 
-void s2_step_project(S2Step *step) {
+void s2_islands_project(S2Step *step) {
   double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
     s2_island_project(step, &step->islands[i]);
@@ -659,14 +535,14 @@ void s2_step_project(S2Step *step) {
   step->world->stats.seconds_project += s2_clock() - start;
 }
 
-void s2_step_stabilise(S2Step *step) {
+void s2_step_project(S2Step *step) {
   switch (step->world->kept.def.stabilization) {
   case S2_PROJECTION:
-    s2_step_project(step);
+    s2_islands_project(step);
     break;
   case S2_POST:
   case S2_POST_ASSEMBLY:
-    mend_once(step, step->world->kept.def.stabilization == S2_POST);
+    project_once(step, step->world->kept.def.stabilization == S2_POST);
     break;
   case S2_PRE:       // done
   case S2_BAUMGARTE: // in the velocities

@@ -1,0 +1,54 @@
+// The rows of joints in the problem of an island.
+#ifndef S2_ROWS_H
+#define S2_ROWS_H
+
+#include "dynamics/step/assemble.h"
+
+// The rows of an island's joints at the poses q, and their parts and first guesses; returns how
+// many. `speed` is V, raised to what motors, springs and moving goals bring. Impulses known before
+// the solve are added to `rhs` (3 a node); *given parts without rows follow those of the rows.
+// (joint_rows.c)
+int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *island,
+                       S2SolveKind kind, S2Row *rows, S2JointPart *parts, double *lambda,
+                       double *rhs, double *speed, int *given);
+// What a joint's rows follow in a solve; `world` is s2_joint_blend of the world's settings.
+S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world);
+// Did a limit that was out of touch at q0 stop its joint, but for speed that goes on at q1 with v2?
+bool s2_step_limit_arrives(const S2Step *step, const S2Island *island);
+
+// Which islands are too stiff for the world's way to take forces that turn? Sets `stiff` of their
+// joints and `ahead` of their bodies. (geometric.c)
+void s2_step_find_stiff(S2Step *step);
+
+// What pushes bodies on the ground, after a solve with the impulses lambda that left v (3 a node);
+// true when it is not what the rows were made for. (ground_friction.c)
+bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                           const double *v, const double *lambda);
+
+// Gears that move more than two bodies (gear_rows.c).
+typedef struct S2GearMovers {
+  bool wide; // it is such a gear
+  int count; // bodies that are solved for; with up to two of them it has one row and no node
+  int32_t slot[4];
+  double factor[4], given; // of the angular velocities; what moving ground brings, rad/s
+} S2GearMovers;
+typedef struct S2NodeArrays { // 3 a node
+  double *mass, *rhs, *v;
+  int32_t *place;
+} S2NodeArrays;
+S2GearMovers s2_gear_movers(const S2Step *step, const S2Joint *gear);
+// How many nodes there are beside those of the island's bodies; and what is in them, taken from the
+// bodies. They follow in the order of the gears.
+int s2_gear_nodes(const S2Step *step, const S2Island *island);
+// Of what is left, so that a third of a body is left however many gears it is in.
+static inline double s2_gear_part(int nodes) {
+  return 1.0 / (nodes + 1);
+}
+void s2_gear_split(const S2Step *step, const S2Island *island, int nodes,
+                   const S2NodeArrays *arrays);
+int s2_gear_row_count(const S2GearMovers *movers);
+// The rows, 0 to 4; the last one is the gear's own. `aside` is its node.
+int s2_gear_rows(const S2Step *step, const S2GearMovers *movers, int32_t aside, double bias,
+                 S2Row rows[4]);
+
+#endif

@@ -1,0 +1,104 @@
+// One piece of an island's step in event stepping: where it begins, and how the bodies flow from
+// there when nothing new meets.
+#include "dynamics/project/spin.h"
+#include "dynamics/schemes/event.h"
+#include "dynamics/step/forces.h"
+#include "dynamics/step/solve.h"
+
+#include <string.h>
+
+void s2_event_forget_impulses(const S2EventRun *event) {
+  s2_step_scale_contacts(event->step, event->island, 0);
+  s2_step_scale_joints(event->step, event->island, 0);
+}
+
+static void place_ground(const S2EventRun *event, int32_t slot) {
+  const S2Step *step = event->step;
+  if (slot != S2_NONE && step->node_of[slot] == S2_GROUND) {
+    for (int c = 3 * slot; c < 3 * slot + 3; c++) {
+      double v = step->free_v[c]; // 0 unless it goes
+      step->q0[c] = event->q_start[c] + event->done * v;
+      step->v1[c] = step->v2[c] = v;
+    }
+    s2_step_carry(step, slot);
+  }
+}
+
+// What this island meets that is not solved for, at the start and the end of the piece: other
+// islands have it at their times.
+void s2_event_place_ground(const S2EventRun *event) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    place_ground(event, touch->body_a);
+    place_ground(event, touch->body_b);
+  }
+  for (int i = 0; i < event->island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[event->island->joint[i]];
+    place_ground(event, joint->a);
+    place_ground(event, joint->b);
+    place_ground(event, joint->more[0]);
+    place_ground(event, joint->more[1]);
+  }
+}
+
+// The piece that begins now is to take `h`.
+void s2_event_set_piece(const S2EventRun *event, double h) {
+  S2Step *step = event->step;
+  step->h = h;
+  step->t = step->world->kept.time + event->done;
+  for (int i = 0; i < event->island->nodes; i++) {
+    s2_step_free_body(step, event->island->node[i]);
+  }
+}
+
+void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to) {
+  for (int i = 0; i < event->island->nodes; i++) {
+    int32_t at = 3 * event->island->node[i];
+    memcpy(to + at, from + at, 3 * sizeof(double));
+  }
+}
+
+// Smooth derivatives know of contacts by their rows: here those to come have none, but a time.
+static bool leaves_out(const S2EventRun *event, bool rows) {
+  bool some = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    for (int k = 0; k < event->step->touches[index].count; k++) {
+      some |= !rows || !event->choices[2 * index + k].use;
+    }
+  }
+  return some;
+}
+
+// v1 and q1 after `h`.
+bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  s2_event_set_piece(event, h);
+  s2_note_set_out(step, island, leaves_out(event, rows));
+  s2_event_place_ground(event);
+  if (rows) {
+    if (!s2_step_solve(step, island, event->choices, S2_SOLVE_MOTION, step->v1, NULL)) {
+      return false;
+    }
+    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
+      s2_note_island(step, island, S2_ACT_BALANCE, step->v1);
+      s2_island_balance(step, island);
+    }
+  } else {
+    s2_note_island(step, island, S2_ACT_FLY, NULL);
+    s2_event_copy_nodes(event, step->free_v, step->v1);
+    s2_event_forget_impulses(event);
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    s2_step_carry(step, island->node[i]);
+  }
+  return true;
+}
+
+void s2_event_put_touches(const S2EventRun *event, const S2Touch *from) {
+  for (int i = 0; i < event->island->touches; i++) {
+    event->step->touches[event->island->touch[i]] = from[i];
+  }
+}

@@ -1,0 +1,56 @@
+// The ways to order the phases of a step, and what they share. step.c has the order of each.
+#ifndef S2_SCHEMES_H
+#define S2_SCHEMES_H
+
+#include "dynamics/step/context.h"
+
+// Speculative (speculative.c). False: aborted.
+// The solves that look ahead, of all islands, into v1 and q1; of one.
+bool s2_step_look_ahead(S2Step *step, S2Choice *choices);
+bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices);
+// What arrived, from v1 into v2, which is v1 so far.
+bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
+// Has a body gone further than the search for touches looked? Sets `slack`.
+bool s2_step_outran(S2Step *step);
+// Are these the contact points of the touches?
+bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count);
+
+// Bisect (bisect.c): substeps of a step, each tried with half its length while it ends in overlaps.
+typedef struct S2Bisect {
+  double tolerance, before; // m: of overlaps; the deepest one as the substep began
+  double smallest, h, next; // s: no substep is tried below; this one; the next one
+  double left;              // s of the step
+  int unsolved, noted;      // as the substep began
+  S2ArenaMark clean;        // what attempts take from the arena comes behind
+  double *carried;          // 3 a joint slot: reactions in the substeps before
+} S2Bisect;
+S2Bisect s2_bisect_begin(S2Step *step);
+void s2_bisect_set_out(const S2Step *step, S2Bisect *bisect); // a substep begins
+void s2_bisect_forget(S2Step *step, const S2Bisect *bisect);  // the attempt before
+bool s2_bisect_solve(S2Step *step);                           // v1 = v2; false: aborted
+bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect);  // is half of it to be tried?
+void s2_bisect_go_on(S2Step *step, S2Bisect *bisect);         // the substep is done
+void s2_bisect_end(S2Step *step, const S2Bisect *bisect);
+
+// Event (event.c): each island by itself through its meetings, from what one search has found.
+typedef struct S2EventSearch {
+  const double *q, *v, *free_v, *mass; // 3 a slot, as the step begins
+  double *astray;       // m, a slot: how far it has been from where it would be with free_v
+  const S2Touch *known; // what the last search has found
+  int known_count, noted, splits;
+} S2EventSearch;
+S2EventSearch s2_event_begin(S2Step *step);
+void s2_event_back_to_start(S2Step *step, const S2EventSearch *search);
+bool s2_event_found_more(S2Step *step, S2EventSearch *search); // than the search before?
+bool s2_event_run(S2Step *step, S2EventSearch *search); // all islands to the end; false: aborted
+// Did bodies go where the search has not looked? `slack` learns it.
+bool s2_event_outran(const S2Step *step, const S2EventSearch *search);
+void s2_event_settle(const S2Step *step); // pairs that are in no island, as they are at the end
+// Is all of its step speculative?
+bool s2_island_looks_ahead(const S2Step *step, const S2Island *island);
+
+// The nonlinear midpoint step of an island, into v1 and v2; *done is false where the ordinary step
+// has to do, and nothing is changed then. False: aborted. (midpoint.c)
+bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done);
+
+#endif

@@ -1,0 +1,16 @@
+// Phase 1: what acts on the bodies, and how they would move if nothing touched them.
+#ifndef S2_FORCES_H
+#define S2_FORCES_H
+
+#include "dynamics/step/context.h"
+
+// Gravity, applied forces and force laws, into `force`. False: aborted.
+bool s2_step_forces(const S2Step *step);
+// mass and free_v of all bodies over h, from v0 and force; asks for prescribed motions. False:
+// aborted.
+bool s2_step_free_motion(S2Step *step, double h);
+void s2_step_free_body(const S2Step *step, int32_t slot); // the same of one body over step->h
+// The prescribed motions of the step's joints over h (joints/motion.c). False: aborted.
+bool s2_step_motions(S2Step *step, double h);
+
+#endif

@@ -1,0 +1,14 @@
+// What is fast and thin must not come out on the other side of what it meets.
+#ifndef S2_PASSAGE_H
+#define S2_PASSAGE_H
+
+#include "dynamics/step/context.h"
+
+// s from the start of the step, on the ways that `carry` says, after which the shapes of a touch
+// are so deep in each other that they would soon come out on the wrong side; INFINITY: never.
+double s2_step_passage(const S2Step *step, const S2Touch *touch);
+void s2_step_stop_short(S2Step *step); // what would pass through ends its way there
+// Its bodies go this fraction of their way; false: all of it.
+bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction);
+
+#endif

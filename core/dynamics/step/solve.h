@@ -1,0 +1,30 @@
+// Phase 5: velocities and impulses of an island, and the residual they leave.
+#ifndef S2_SOLVE_H
+#define S2_SOLVE_H
+
+#include "dynamics/step/assemble.h"
+
+// Solves an island (motion or impact) with the chosen contact points (indexed 2 touch + k) into v
+// (3 a slot). The impulses go to the touches and step->joint_impulse: those of an impact, and of
+// what follows it, are added to what is there. With `outcome` a solve that misses the tolerance
+// leaves v and the impulses alone and is no unsolved one; *outcome is then S2_INFEASIBLE where the
+// rows were proved to contradict each other, S2_MAX_ITERATIONS otherwise. False: aborted.
+bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
+                   double *v, S2SolveStatus *outcome);
+
+// Multiplies the impulses of an island's contacts or joints.
+void s2_step_scale_contacts(S2Step *step, const S2Island *island, double factor);
+void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
+// Adds `factor` times the multipliers of joint rows.
+void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
+                        double factor);
+void s2_keep_worst(S2Residual *worst, const S2Residual *residual);
+
+// The assembled problem as the world's formulation has it, guesses too; and its solution back, with
+// the residual it leaves in the velocities. `before`: velocities before the step or impact, 3 a
+// slot. (formulation.c)
+S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const double *before);
+void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double *before,
+                    double tolerance, S2Solution *solution);
+
+#endif

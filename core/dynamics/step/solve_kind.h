@@ -1,0 +1,52 @@
+// What a solve is about, and what kinds of solves differ in.
+#ifndef S2_SOLVE_KIND_H
+#define S2_SOLVE_KIND_H
+
+#include "dynamics/step/context.h"
+
+typedef enum S2SolveKind {
+  S2_SOLVE_MOTION, // velocities at the end of the step
+  S2_SOLVE_TURNED, // the same once more, with contacts as they are at the end (event stepping)
+  S2_SOLVE_IMPACT, // velocities after an impact that takes no time; limits act that are
+                   // touched, or were met in the motion before
+  S2_SOLVE_FRICTIONLESS, // an impact without friction (reflections)
+  S2_SOLVE_FRICTION,     // friction of an impact, with bounds that are known (reflections)
+  S2_SOLVE_LIMITS,       // an impact at q1: what arrived at limits loses what takes it beyond
+  S2_SOLVE_FORCES,       // the forces of the step after an impact
+  S2_SOLVE_PROJECTION,   // displacements that bring q1 back; joint biases are their position errors
+} S2SolveKind;
+
+typedef struct S2SolveTraits {
+  bool from_v0;       // goes from the velocities the step began with; else from v2
+  bool takes_time;    // forces, springs and dashpots act
+  bool normals;       // has normal rows
+  bool friction;      // has friction rows
+  bool at_end;        // joints are taken at q1
+  bool displacements; // gives these and not velocities, which ground that moves has a part in
+} S2SolveTraits;
+
+static inline S2SolveTraits s2_solve_traits(S2SolveKind kind) {
+  static const S2SolveTraits of[] = {
+      [S2_SOLVE_MOTION] = {.from_v0 = true, .takes_time = true, .normals = true, .friction = true},
+      [S2_SOLVE_TURNED] = {.from_v0 = true, .takes_time = true, .normals = true, .friction = true},
+      [S2_SOLVE_IMPACT] = {.normals = true, .friction = true},
+      [S2_SOLVE_FRICTIONLESS] = {.normals = true},
+      [S2_SOLVE_FRICTION] = {.friction = true},
+      [S2_SOLVE_LIMITS] = {.normals = true, .friction = true, .at_end = true},
+      [S2_SOLVE_FORCES] = {.takes_time = true, .normals = true, .friction = true},
+      [S2_SOLVE_PROJECTION] = {.normals = true, .at_end = true, .displacements = true},
+  };
+  return of[kind];
+}
+
+// Do contact points of this touch act? Springs do nothing in no time, and are not snapped to rest.
+static inline bool s2_solve_presses(S2SolveKind kind, const S2Touch *touch) {
+  return !s2_touch_soft(touch) || s2_solve_traits(kind).takes_time;
+}
+
+// Do contact points of this touch have friction rows?
+static inline bool s2_solve_is_rough(S2SolveKind kind, const S2Touch *touch) {
+  return touch->friction > 0 && s2_solve_traits(kind).friction;
+}
+
+#endif

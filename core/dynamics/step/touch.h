@@ -1,0 +1,26 @@
+// Phase 2: touches, which are pairs of shapes that are or may come in contact within the step.
+#ifndef S2_TOUCH_H
+#define S2_TOUCH_H
+
+#include "dynamics/step/context.h"
+
+bool s2_step_touches(S2Step *step); // broad and narrow phase; false: aborted
+// Shapes without any point in reach that overlap at q1 all the same get points there; *found: are
+// there any? False: aborted.
+bool s2_step_unforeseen(const S2Step *step, bool *found);
+void s2_step_settle(S2Step *step);                        // contact geometry at q1
+void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same of one that is no sensor
+// Is that what it takes, the bodies having moved by less than this fraction of their size?
+bool s2_touch_still(const S2Step *step, const S2Touch *touch, double fraction);
+void s2_touch_follow(const S2Step *step, S2Touch *touch); // the points it has, at q1
+bool s2_touch_solid(const S2Touch *touch);                // may carry impulses in this step
+
+// Geometry of one touch at the poses q, keeping the impulses of points that stay.
+void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
+// Asks pre-solve, once in a step, when there are points; false: aborted.
+bool s2_touch_ask(const S2Step *step, S2Touch *touch);
+// Friction, restitution, surface speed and softness of the pair.
+void s2_touch_set_material(const S2World *world, S2Touch *touch);
+double s2_step_penetration(const S2Step *step); // deepest overlap of rigid touches, m
+
+#endif
