@@ -272,7 +272,8 @@ static S2World *falling(S2JointType type, Way joint, int seed) {
     slider.axis = s2_vec2(0.8, -0.6);
     must(s2_joint_create(world, &slider, &hinges[0]));
   }
-  if (!add_joint(world, type, joint, one, base, s2_vec2(0.3, 0.1), hinges)) {
+  S2BodyId other = type == S2_PULLEY ? two : base; // the base would hold the rope's length twice
+  if (!add_joint(world, type, joint, one, other, s2_vec2(0.3, 0.1), hinges)) {
     s2_world_destroy(world);
     return NULL;
   }
@@ -293,7 +294,8 @@ static void each_type(void **state) {
   Seen seen = {0};
   for (int k = 0; k < TYPES * WAYS_HERE; k++) {
     S2JointType type = types[k % TYPES];
-    S2World *world = falling(type, ways[k / TYPES], k);
+    int seed = k / TYPES * 11 + k % TYPES; // a new type leaves the scenes of the others as they are
+    S2World *world = falling(type, ways[k / TYPES], seed);
     if (world == NULL) {
       continue;
     }
@@ -301,7 +303,8 @@ static void each_type(void **state) {
     snprintf(name, sizeof name, "%s, %s", s2_joint_type_name(type), way_name[ways[k / TYPES]]);
     double askew = type == S2_GROUND_FRICTION ? 2e-4 : 0;
     int before = counts[OF_NOTHING].compared;
-    compare_to(name, world, 12, (uint64_t)k, fmax(TORN, askew), fmax(1e-6, askew), LEAST, counts);
+    compare_to(name, world, 12, (uint64_t)seed, fmax(TORN, askew), fmax(1e-6, askew), LEAST,
+               counts);
     if (counts[OF_NOTHING].compared > before) {
       look(world, 12, &seen);
     }
