@@ -16,13 +16,13 @@
 // bodies may go in the whole step, so that those that meet within it are in one.
 #include "dynamics/schemes/event.h"
 #include "dynamics/joints/rows.h"
+#include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/islands.h"
-#include "dynamics/step/passage.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/step/touch.h"
 

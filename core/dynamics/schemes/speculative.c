@@ -20,13 +20,13 @@
 // - two shapes without any point in reach overlap at the end all the same (a corner that crosses
 //   from one segment of a bent chain to the next): they get points there, and all is solved again.
 #include "dynamics/joints/rows.h"
+#include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/islands.h"
-#include "dynamics/step/passage.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"

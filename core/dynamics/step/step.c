@@ -14,6 +14,7 @@
 // own is in the file of that name in schemes/.
 #include "dynamics/impact/impact.h"
 #include "dynamics/joints/rows.h"
+#include "dynamics/project/passage.h"
 #include "dynamics/project/project.h"
 #include "dynamics/project/warn.h"
 #include "dynamics/schemes/schemes.h"
@@ -21,7 +22,6 @@
 #include "dynamics/step/commit.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/islands.h"
-#include "dynamics/step/passage.h"
 #include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 

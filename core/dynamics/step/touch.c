@@ -1,7 +1,7 @@
 // Phase 2: touches. The broad phase names pairs of shapes, the narrow phase finds where they meet,
 // and what the last step knew of a pair (impulses, the filter's answer) is carried over.
 #include "dynamics/step/touch.h"
-#include "dynamics/step/passage.h"
+#include "dynamics/project/passage.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 // its end. Such a body goes on its way only until it is in the wall by half of what it could be
 // without leaving on the wrong side; projection brings it back, and the rest of its way is for the
 // next steps, which have rows where it is then.
-#include "dynamics/step/passage.h"
+#include "dynamics/project/passage.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
