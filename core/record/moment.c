@@ -139,6 +139,8 @@ static S2Status capture_joints(S2Moment *moment, const S2World *world) {
           .a = body_position(moment, info.a),
           .b = body_position(moment, info.b),
       };
+      joint->ways = info.ways;
+      memcpy(joint->way, info.way, sizeof joint->way);
       name_copy(joint->name, info.name);
     }
     // These move with every step.

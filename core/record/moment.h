@@ -41,6 +41,8 @@ typedef struct S2MomentJoint {
   bool enabled, collide, compliant;
   int32_t a, b;
   S2Vec2 anchor_a, anchor_b, impulse; // as in S2JointInfo
+  int ways;                           // the same, and as long as the joint lives
+  S2Vec2 way[S2_JOINT_WAY];
   double angle, speed;
   char name[S2_NAME_SIZE];
 } S2MomentJoint;

@@ -278,6 +278,41 @@ static void write_moments(const char *path, const S2Moment *moments, int count) 
   s2_s2d_free(&writer);
 }
 
+// A rope keeps the points it runs over; those of more than a joint may have are no recording.
+static void test_s2d_ways(void **state) {
+  (void)state;
+  S2World *world = small_world();
+  S2BodyId a = add_box(world, at(4, 5), 1, 1), b = add_box(world, at(7, 5), 1, 1);
+  S2JointDef def = joint_def(S2_PULLEY, a, b);
+  def.ground_a = s2_vec2(4.125, 9);
+  def.ground_b = s2_vec2(7, 8.5);
+  S2JointId pulley;
+  must(s2_joint_create(world, &def, &pulley));
+  S2Moment moment = {0};
+  must(s2_moment_capture(&moment, world));
+  int last = moment.joints.count - 1;
+  write_moments(in_directory("ways.s2d"), &moment, 1);
+  S2Replay *replay = NULL;
+  const S2Moment *read = NULL;
+  must(s2_replay_open(in_directory("ways.s2d"), &replay));
+  must(s2_replay_frame(replay, 0, &read));
+  assert_int_equal(read->joints.count, last + 1);
+  assert_int_equal(read->joints.at[0].ways, 0);
+  assert_int_equal(read->joints.at[last].ways, 2);
+  assert_memory_equal(read->joints.at[last].way, moment.joints.at[last].way,
+                      sizeof read->joints.at[last].way);
+  assert_true(read->joints.at[last].way[0].x == 4.125 && read->joints.at[last].way[1].y == 8.5);
+  s2_replay_close(replay);
+  moment.joints.at[last].ways = 3;
+  write_moments(in_directory("ways.s2d"), &moment, 1);
+  must(s2_replay_open(in_directory("ways.s2d"), &replay));
+  assert_int_equal(s2_replay_frame(replay, 0, &read).code, S2_IO);
+  s2_replay_close(replay);
+  moment.joints.at[last].ways = 2;
+  s2_moment_free(&moment);
+  s2_world_destroy(world);
+}
+
 // Numbers that no grain counts are kept as they are.
 static void test_s2d_extreme_numbers(void **state) {
   (void)state;
@@ -559,6 +594,7 @@ int main(void) {
       cmocka_unit_test(test_csv_round_trip),
       cmocka_unit_test(test_s2d_round_trip),
       cmocka_unit_test(test_s2d_all_settings),
+      cmocka_unit_test(test_s2d_ways),
       cmocka_unit_test(test_s2d_extreme_numbers),
       cmocka_unit_test(test_s2d_channels_and_run),
       cmocka_unit_test(test_s2d_sizes),

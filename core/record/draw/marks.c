@@ -144,6 +144,22 @@ static void draw_spring(S2Picture *picture, S2Vec2 from, S2Vec2 to, double width
   }
 }
 
+// From anchor to anchor, over what turns it on the way.
+static void draw_way(S2Picture *picture, const S2MomentJoint *joint, S2Paint line, double radius) {
+  S2Vec2 from = joint->anchor_a;
+  for (int i = 0; i < joint->ways; i++) {
+    s2_scene_line(picture->scene, from, joint->way[i], line);
+    from = joint->way[i];
+  }
+  s2_scene_line(picture->scene, from, joint->anchor_b, line);
+  S2Paint ring = {.fill = s2_picture_color(picture, picture->theme->background),
+                  .stroke = line.stroke,
+                  .width = line.width};
+  for (int i = 0; i < joint->ways; i++) {
+    s2_scene_dot(picture->scene, joint->way[i], radius, ring);
+  }
+}
+
 // Between the anchors: what pulls, the way along an axis, or, in red, what should not be there.
 static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double radius) {
   double unit = picture->unit;
@@ -160,7 +176,7 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
     draw_spring(picture, joint->anchor_a, joint->anchor_b, radius, line);
     break;
   case S2_SPAN_LINE:
-    s2_scene_line(scene, joint->anchor_a, joint->anchor_b, line);
+    draw_way(picture, joint, line, radius);
     break;
   case S2_SPAN_FAINT:
     s2_scene_line(scene, joint->anchor_a, joint->anchor_b, faint);

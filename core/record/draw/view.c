@@ -200,6 +200,10 @@ void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
     add_anchor(sweep, moment, joint->a, joint->anchor_b);
     add_anchor(sweep, moment, joint->b, joint->anchor_a);
     add_anchor(sweep, moment, joint->b, joint->anchor_b);
+    for (int k = 0; k < joint->ways; k++) {
+      add_anchor(sweep, moment, joint->a, joint->way[k]);
+      add_anchor(sweep, moment, joint->b, joint->way[k]);
+    }
   }
   // ... and whether there will be arrows to explain.
   for (int i = 0; i < moment->contacts.count && !sweep->contacts; i++) {

@@ -176,7 +176,8 @@ static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
   joint->a = (int32_t)replay_get32(cursor);
   joint->b = (int32_t)replay_get32(cursor);
   get_name(cursor, joint->name);
-  if (type >= S2_JOINT_TYPE_COUNT || (joint->a != -1 && !position_ok(joint->a, bodies)) ||
+  if (type >= S2_JOINT_TYPE_COUNT || flags / S2_S2D_WAYS > S2_JOINT_WAY ||
+      (joint->a != -1 && !position_ok(joint->a, bodies)) ||
       (joint->b != -1 && !position_ok(joint->b, bodies))) {
     return false;
   }
@@ -184,6 +185,7 @@ static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
   joint->enabled = (flags & S2_S2D_JOINT_ENABLED) != 0;
   joint->collide = (flags & S2_S2D_COLLIDE) != 0;
   joint->compliant = (flags & S2_S2D_COMPLIANT) != 0;
+  joint->ways = (int)(flags / S2_S2D_WAYS);
   return true;
 }
 
@@ -202,11 +204,12 @@ static bool get_scene(const unsigned char *contents, uint32_t size, S2S2dPast *p
   // How many of each table follow.
   uint32_t bodies = replay_get32(&cursor), shapes = replay_get32(&cursor);
   uint32_t vertices = replay_get32(&cursor), joints = replay_get32(&cursor);
-  // Sums of four products below 2^39: no overflow. Equality also bounds every count by the size.
+  // Sums of four products below 2^39: no overflow. The comparison also bounds every count by the
+  // size. What is left are points that joints go by.
   uint64_t wanted = S2_S2D_SCENE_HEADER + (uint64_t)S2_S2D_BODY * bodies +
                     (uint64_t)S2_S2D_SHAPE * shapes + (uint64_t)S2_S2D_VERTEX * vertices +
                     (uint64_t)S2_S2D_JOINT * joints;
-  if (!ok || wanted != size) {
+  if (!ok || wanted > size) {
     return false;
   }
   s2_array_reserve(moment->bodies, (int)bodies);
@@ -226,6 +229,13 @@ static bool get_scene(const unsigned char *contents, uint32_t size, S2S2dPast *p
   }
   for (uint32_t i = 0; ok && i < joints; i++) {
     ok = get_joint(&cursor, &moment->joints.at[i], bodies);
+    wanted += ok ? S2_S2D_VERTEX * (uint64_t)moment->joints.at[i].ways : 0;
+  }
+  ok = ok && wanted == size;
+  for (uint32_t i = 0; ok && i < joints; i++) {
+    for (int k = 0; k < moment->joints.at[i].ways; k++) {
+      moment->joints.at[i].way[k] = get_vec(&cursor);
+    }
   }
   moment->bodies.count = (int)bodies;
   moment->shapes.count = (int)shapes;

@@ -44,7 +44,8 @@ enum {
 };                                              // flags of the settings
 enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 }; // of a body
 enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };  // of a shape
-enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2, S2_S2D_COMPLIANT = 4 }; // of a joint
+// Of a joint; above them the number of points it goes by, which stand behind all joints.
+enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2, S2_S2D_COMPLIANT = 4, S2_S2D_WAYS = 256 };
 
 // Bytes under construction. All zeros: none.
 typedef struct S2S2dBytes {

@@ -109,7 +109,8 @@ static void put_joint(S2S2dBytes *bytes, const S2MomentJoint *joint) {
   s2d_put32(bytes, (uint32_t)joint->type);
   s2d_put32(bytes, s2d_flag(joint->enabled, S2_S2D_JOINT_ENABLED) |
                        s2d_flag(joint->collide, S2_S2D_COLLIDE) |
-                       s2d_flag(joint->compliant, S2_S2D_COMPLIANT));
+                       s2d_flag(joint->compliant, S2_S2D_COMPLIANT) |
+                       S2_S2D_WAYS * (uint32_t)joint->ways);
   s2d_put32(bytes, (uint32_t)joint->a);
   s2d_put32(bytes, (uint32_t)joint->b);
   memcpy(put_room(bytes, S2_NAME_SIZE), joint->name, S2_NAME_SIZE);
@@ -167,6 +168,12 @@ static void put_tables(S2S2dBytes *bytes, const S2Moment *moment) {
   }
   for (int i = 0; i < moment->joints.count; i++) {
     put_joint(bytes, &moment->joints.at[i]);
+  }
+  for (int i = 0; i < moment->joints.count; i++) {
+    const S2MomentJoint *joint = &moment->joints.at[i];
+    for (int k = 0; k < joint->ways; k++) {
+      put_vec(bytes, joint->way[k]);
+    }
   }
 }
 

@@ -248,7 +248,7 @@ function readScene(cursor) {
   const scene = { settings: readSettings(cursor), grain: cursor.f64(), impulseGrain: cursor.f64(),
     bodies: [], joints: [], channels: [] };
   const [bodies, shapes, vertices, joints] = [cursor.u32(), cursor.u32(), cursor.u32(), cursor.u32()];
-  if (152 + 88 * bodies + 48 * shapes + 16 * vertices + 72 * joints !== cursor.size ||
+  if (152 + 88 * bodies + 48 * shapes + 16 * vertices + 72 * joints > cursor.size ||
       !(scene.grain > 0) || !(scene.impulseGrain > 0)) {
     throw new Damaged("a scene");
   }
@@ -287,6 +287,7 @@ function readScene(cursor) {
     joint.enabled = (flags & 1) !== 0;
     joint.collide = (flags & 2) !== 0;
     joint.compliant = (flags & 4) !== 0;
+    joint.way = Array(flags >>> 8);
     joint.a = cursor.i32();
     joint.b = cursor.i32();
     joint.name = cursor.text(48);
@@ -294,6 +295,14 @@ function readScene(cursor) {
       throw new Damaged("a joint");
     }
     scene.joints.push(joint);
+  }
+  // Points that joints go by fill what is left.
+  const ways = scene.joints.reduce((sum, joint) => sum + joint.way.length, 0);
+  if (152 + 88 * bodies + 48 * shapes + 16 * (vertices + ways) + 72 * joints !== cursor.size) {
+    throw new Damaged("a scene");
+  }
+  for (const joint of scene.joints) {
+    joint.way = Array.from(joint.way, () => [cursor.f64(), cursor.f64()]);
   }
   return scene;
 }

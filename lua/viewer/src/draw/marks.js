@@ -236,15 +236,24 @@ function drawSpring(ctx, from, to, width, theme, ink) {
   ctx.stroke();
 }
 
-const ENDS = new Set(["distance", "spring", "rope", "mouse"]);
+const ENDS = new Set(["distance", "spring", "rope", "mouse", "pulley"]);
 const UNDRAWN = new Set(["gear", "constraint", "ground_friction"]); // their joints have anchors of their own
 
-function drawSpan(ctx, joint, from, to, radius, theme, ink) {
+// From anchor to anchor, over what turns it on the way.
+function drawWay(ctx, way, from, to, radius, theme, ink) {
+  [...way, to].reduce((last, next) => {
+    line(ctx, last, next, ink, 1.3);
+    return next;
+  }, from);
+  for (const point of way) dot(ctx, point, radius, theme.joint, ink, 1.3);
+}
+
+function drawSpan(ctx, joint, way, from, to, radius, theme, ink) {
   const gap = Math.hypot(to[0] - from[0], to[1] - from[1]);
   if (joint.type === "spring" || joint.type === "wheel") {
     drawSpring(ctx, from, to, radius, theme, ink);
-  } else if (joint.type === "distance" || joint.type === "rope") {
-    line(ctx, from, to, ink, 1.3);
+  } else if (joint.type === "distance" || joint.type === "rope" || joint.type === "pulley") {
+    drawWay(ctx, way, from, to, radius, theme, ink);
   } else if (joint.type === "slider" || joint.type === "mouse" || joint.type === "gear") {
     line(ctx, from, to, theme.faint, 1);
   } else if ((joint.type === "hinge" || joint.type === "weld") && gap > 1) {
@@ -288,7 +297,8 @@ export function drawJoints(ctx, view, frame, theme) {
   scene.joints.forEach((joint, j) => {
     if (!shown(j)) return;
     const ink = joint.enabled ? theme.ink : theme.faint;
-    drawSpan(ctx, joint, anchors[j][0], anchors[j][1], radius, theme, ink);
+    const way = joint.way.map((point) => view.toScreen(point));
+    drawSpan(ctx, joint, way, anchors[j][0], anchors[j][1], radius, theme, ink);
     drawAnchor(ctx, joint, scene, anchors[j][0], anchors[j][1], radius, theme, ink);
   });
 }
