@@ -162,12 +162,14 @@ function movingBox(frame) {
     kept = boxes.filter((box) => near(middleOf(box)));
   if (kept.length === 0) return null;
   let all = kept.reduce(boxUnion);
-  for (const joint of frame.joints) {
-    const at = joint.anchorA;
-    if (Math.abs(at[0]) < FARTHEST && Math.abs(at[1]) < FARTHEST && near(at)) {
-      all = boxUnion(all, { lo: at, hi: at });
+  // Joints by an anchor and the points they go by.
+  frame.joints.forEach((joint, j) => {
+    for (const at of [joint.anchorA, ...frame.scene.joints[j].way]) {
+      if (Math.abs(at[0]) < FARTHEST && Math.abs(at[1]) < FARTHEST && near(at)) {
+        all = boxUnion(all, { lo: at, hi: at });
+      }
     }
-  }
+  });
   return withContext(frame, all, kept.reduce((sum, box) => sum + extentOf(box), 0) / kept.length);
 }
 
