@@ -56,6 +56,7 @@ int luaopen_sim2d(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"solvers", sim_solvers}, {"clock", sim_clock}, {"wait", s2_lua_wait}, {NULL, NULL}};
   luaL_checkversion(L);
+  // Types first: what makes them looks their metatables up.
   s2_lua_open_vector(L);
   s2_lua_open_body(L);
   s2_lua_open_joint(L);
@@ -68,6 +69,7 @@ int luaopen_sim2d(lua_State *L) {
   s2_lua_open_step(L);
   s2_lua_open_tracked(L);
   s2_lua_open_array(L);
+  // The table sim, and libraries in it.
   lua_newtable(L);
   s2_lua_functions(L, functions, 0);
   s2_lua_functions(L, s2_array_creators, 0);
@@ -102,6 +104,7 @@ int luaopen_sim2d(lua_State *L) {
   lua_setfield(L, -2, "data");
   lua_pushstring(L, s2_version());
   lua_setfield(L, -2, "version");
+  // Modules in Lua add to it; then unknown names raise.
   s2_embedded_open(L);
   close_table(L);
   return 1;

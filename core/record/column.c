@@ -155,6 +155,7 @@ static double read_world(S2World *world, OfWorld number) {
   int count = 0;
   double momentum[3];
   switch (number) {
+  // Asked of the world each by itself: a table has few of them.
   case KINETIC:
     return s2_world_energy(world).kinetic;
   case POTENTIAL:

@@ -68,6 +68,7 @@ static ptrdiff_t array_place_of(lua_State *L, const S2LuaArray *array, int key) 
     s2_lua_fail(L, "%d indices given for an array of shape %s", (int)lua_rawlen(L, key),
                 s2_size_text(shape, text));
   }
+  // An index a key, integers within the shape.
   for (int i = 0; i < axes; i++) {
     int whole = 0;
     lua_rawgeti(L, key, i + 1);

@@ -176,6 +176,7 @@ static void live_show(lua_State *L, S2Live *live, const S2LuaSession *session, i
   if (live->server == NULL) {
     return;
   }
+  // What there is without a world.
   put_state(live, session);
   s2_live_plots(live, &session->open.plots);
   call_handler(L, live, "controls", 0);
@@ -183,6 +184,7 @@ static void live_show(lua_State *L, S2Live *live, const S2LuaSession *session, i
   if (live->shown == NULL || !live->stale) {
     return;
   }
+  // A frame, and what is watched at its time; what that costs paces the next.
   double start = s2_lua_clock();
   S2Status status = s2_frames_show(&live->frames, live->server, live->shown->world);
   if (status.code != S2_OK) {

@@ -77,6 +77,7 @@ static bool shake_take_rows_of_solve(Shake *shake) {
   if (of == S2_NONE) {
     return false;
   }
+  // Its problem is made again once, and kept for all that ask and for the solve itself.
   const S2Note *note = s2_note_at(undo->notes, of);
   if (undo->remade[of] == NULL) {
     S2Remade *remade = S2_TAKE(undo->arena, S2Remade, 1);
@@ -88,6 +89,7 @@ static bool shake_take_rows_of_solve(Shake *shake) {
     remade->jb = remade->ja + 3 * (size_t)remade->assembly.parts;
     undo->remade[of] = remade;
   }
+  // Rows must be those that the note counts: what was left out there has no place in these.
   S2Remade *remade = undo->remade[of];
   if (!shake_has_same_rows(&remade->assembly, &shake->end, shake->rows)) {
     return false;

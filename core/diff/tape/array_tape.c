@@ -333,6 +333,7 @@ static S2Status note_factor_vjp(const Factor *at, const double *a, const double 
     return s2_ok();
   case S2_ARRAY_EXPONENTIAL:
     return s2_array_exponential_vjp(in.rows, a, g, dl_da, arena);
+  // Those with several factors have them one behind the other, in `out` as in `g`.
   case S2_ARRAY_QR:
     return s2_array_qr_vjp(in.rows, in.columns, out, out + to.second, g, g + to.second, dl_da,
                            arena);

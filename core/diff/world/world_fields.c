@@ -68,6 +68,7 @@ double *s2_place_in(S2World *world, S2Place place) {
   case S2_PLACE_CONTACT:
     break;
   }
+  // What acted at contacts is no number that is kept.
   assert(place.kind == S2_PLACE_WORLD);
   S2WorldDef *def = &world->kept.def;
   double *const numbers[] = {&def->gravity.x, &def->gravity.y, &def->dt,
@@ -105,6 +106,7 @@ double *s2_place_gradient(S2WorldGradient *gradient, S2Place place) {
   case S2_PLACE_WORLD:
     break;
   }
+  // In the order of S2WorldNumber.
   double *const numbers[] = {&gradient->gravity.x, &gradient->gravity.y, &gradient->dt,
                              &gradient->alpha,     &gradient->beta,      &gradient->time};
   return numbers[number];

@@ -87,6 +87,7 @@ double *s2_step_contact_impulses(const S2Step *step, const S2Island *island) {
 S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
                                 const double *pressed, const double *struck, const double *v2) {
   S2ImpactEnergy energy = {0};
+  // Of the inertia: 1/2 dv'M dv of what stopping took, and of what throwing back gives.
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
@@ -97,6 +98,7 @@ S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, cons
       energy.square += inertial[c] * thrown * thrown / 2;
     }
   }
+  // Of the contacts: the work of their impulses at the velocities between the two.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &touches[island->touch[i]];
     for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {

@@ -130,8 +130,10 @@ static bool reflect_blend(const Reflection *run, const double *start) {
   const S2Island *island = run->island;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes), e = run->e;
+  // Scaled by 1 - e below, what reflections gave is e times itself then.
   s2_step_scale_contacts(step, island, e / (1 - e));
   s2_step_scale_joints(step, island, e / (1 - e));
+  // The inelastic impact, from where the reflections began.
   s2_note_island(step, island, S2_ACT_REWIND, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
@@ -141,6 +143,7 @@ static bool reflect_blend(const Reflection *run, const double *start) {
   bool going = end_inelastically(run);
   s2_step_scale_contacts(step, island, 1 - e);
   s2_step_scale_joints(step, island, 1 - e);
+  // v2 = e reflected + (1 - e) inelastic.
   s2_note_blend(step, island, run->choices, e, reflected);
   for (int i = 0; i < island->nodes; i++) {
     for (int c = 0; c < 3; c++) {

@@ -126,6 +126,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
     const int32_t slot[2] = {joint == NULL ? touch->body_a : joint->a,
                              joint == NULL ? touch->body_b : joint->b};
     char label[S2_NAME_SIZE + 32];
+    // A body that moves as given, on either side; ...
     for (int k = 0; k < 2; k++) {
       const S2Body *body = slot[k] == S2_NONE ? NULL : &world->bodies.at[slot[k]];
       if (body != NULL && body->type == S2_KINEMATIC && !s2_body_yields(body)) {
@@ -135,6 +136,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
         return;
       }
     }
+    // ... or a joint that does not let go.
     if (joint != NULL &&
         (joint->type == S2_LOCK || (joint->has_motor && joint->motor_max == INFINITY))) {
       s2_joint_label(world, culprit->joint, label);
@@ -169,11 +171,13 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
   const S2WorldDef *def = &step->world->kept.def;
   S2SolverOptions options = {.tolerance = def->tolerance, .max_iterations = def->max_iterations};
   double *proof = S2_TAKE_ZEROED(step->arena, double, problem->rows), largest = 0;
+  // A combination of rows that adds up to 0 v > 0 (Farkas): exactly, else by an interior point.
   if (!asks_for_motion(problem) ||
       (!s2_mcp_conflict(problem, proof, step->arena) &&
        !s2_mcp_conflict_quick(problem, &options, proof, step->arena))) {
     return list;
   }
+  // Rows that have a share in it worth telling, against the largest, which the first pass finds.
   for (int pass = 0; pass < 2; pass++) {
     for (int r = 0; r < problem->rows; r++) {
       const S2Row *row = &problem->row[r];

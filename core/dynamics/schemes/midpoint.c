@@ -288,6 +288,7 @@ static double mobility_of(const Midpoint *m, const int of[2], const S2JointRow *
 static void fill_joint(Midpoint *m, const Member *member) {
   const S2Joint *joint = member->joint;
   const int of[2] = {midpoint_node(m, joint->a), midpoint_node(m, joint->b)};
+  // Forces act along chords, so that energy is kept; values are those at the end.
   S2JointRow chords[S2_JOINT_ROWS], ends[S2_JOINT_ROWS];
   S2JointAt chord = chord_of(m, joint), end = end_of(m, joint);
   midpoint_evaluate(&end, member, ends);
@@ -297,9 +298,11 @@ static void fill_joint(Midpoint *m, const Member *member) {
     const Term *term = &member->term[k];
     const S2JointRow *along = &chords[term->index], *at_end = &ends[term->index];
     int row = member->at + k;
+    // Row of lambda: what its law asks, linearised in lambda, the value and the speed.
     Demand demand = demand_of(m, member, term, at_end, mobility_of(m, of, at_end));
     *s2_band_at(&m->matrix, row, row) += demand.by_lambda;
     m->right[row] -= demand.residual;
+    // Rows of its bodies: M dv = J_chord' lambda.
     for (int i = 0; i < 6; i++) {
       int body = of[i / 3], c = i % 3;
       if (body != S2_GROUND) {
@@ -496,6 +499,7 @@ static void midpoint_number(Midpoint *m, S2Arena *arena, int *size, int *width) 
     body[2 * i + 1] = midpoint_node(m, m->member[i].joint->b);
   }
   graph.body = body;
+  // Bodies and joints in an order that keeps those that meet close to each other.
   const int32_t *order = s2_midpoint_order(&graph, arena);
   *size = *width = 0;
   for (int i = 0; i < m->nodes + m->joints; i++) {
@@ -504,6 +508,7 @@ static void midpoint_number(Midpoint *m, S2Arena *arena, int *size, int *width) 
     *(joint ? &member->at : &m->at[order[i]]) = *size;
     *size += joint ? member->count : 3;
   }
+  // The band: from the first to the last unknown of any joint and its bodies.
   for (int i = 0; i < m->joints; i++) {
     int lo = m->member[i].at, hi = lo + m->member[i].count;
     for (int side = 0; side < 2; side++) {

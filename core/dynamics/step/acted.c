@@ -231,6 +231,8 @@ void s2_acted_commit(S2Step *step) {
   s2_log_keep(step);
   acted_swap(&world->acted, &world->acting);
   world->acting.count = 0;
+  // Where each point is now: both lists are sorted alike, and a feature that is still there says
+  // it.
   for (int i = 0, t = 0; i < world->acted.count; i++) {
     S2Acted *acted = &world->acted.at[i];
     while (t < step->touch_count && s2_acted_compare(acted, &step->touches[t]) > 0) {
@@ -246,6 +248,7 @@ void s2_acted_commit(S2Step *step) {
         acted->gone = false;
       }
     }
+    // Else the shapes are looked at again along its normal.
     if (acted->gone) {
       acted_place(step, acted);
     }

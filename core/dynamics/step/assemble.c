@@ -98,13 +98,14 @@ static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island 
   for (int i = 0; i < island->touches && s2_solve_traits(kind).takes_time; i++) {
     int32_t index = island->touch[i];
     const S2Touch *touch = &touches[index];
-    double compliance = 1 / (step->h * touch->viscosity);
+    double compliance = 1 / (step->h * touch->viscosity); // infinite: there is none
     for (int k = 0; k < touch->count && isfinite(compliance); k++) {
       const S2ManifoldPoint *at = &touch->points[k].at;
       bool closed = at->gap <= touching || touch->points[k].normal_impulse > 0;
       if (!choices[2 * index + k].use || !closed) {
         continue;
       }
+      // u + lambda/(h d) = 0 along the surface, against what it runs at.
       rows[n] = contact_row(step, touch, k, s2_left(at->normal), kind);
       rows[n].bias -= touch->surface_speed;
       rows[n].lo = -INFINITY;

@@ -136,15 +136,18 @@ static void commit_joints(const S2Step *step, double elapsed) {
 static void commit_measure(S2Step *step) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
+  // Of the step so far, ...
   step->residuals.penetration = s2_step_penetration(step);
   if (step->substep > 0) {
     s2_keep_worst(&step->residuals.solve, &world->residuals.solve);
   }
   world->residuals = step->residuals;
+  // ... of all steps, ...
   stats->steps += commit_is_last(step);
   stats->worst_scaled = fmax(stats->worst_scaled, step->residuals.solve.scaled);
   stats->worst_penetration = fmax(stats->worst_penetration, step->residuals.penetration);
   stats->worst_joint_error = fmax(stats->worst_joint_error, step->residuals.joint_error);
+  // ... and how large it was.
   stats->bodies = world->order.count;
   stats->joints = world->joint_order.count;
   stats->islands = step->island_count;

@@ -11,13 +11,16 @@ bool s2_step_forces(const S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
+    // Forces by hand, ...
     double *force = step->force + 3 * slot;
     memcpy(force, world->f.at + 3 * slot, 3 * sizeof(double));
     if (body->type != S2_DYNAMIC) {
       continue;
     }
+    // ... gravity, ...
     force[1] += body->mass * body->gravity_scale * gravity.x;
     force[2] += body->mass * body->gravity_scale * gravity.y;
+    // ... and laws of the program, which may run out of memory of their own without our guard.
     if (body->has_law && body->enabled && call->force != NULL) {
       bool masked = s2_memory_mask(true);
       bool going =

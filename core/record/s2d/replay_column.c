@@ -60,6 +60,7 @@ static bool is_owner(const Wanted *wanted, const char *name) {
 }
 
 static double read_moment(const S2Moment *moment, OfMoment number) {
+  // Spin and the two components of momentum stand in a row, here as in S2Moment.
   switch (number) {
   case TIME:
     return moment->time;

@@ -252,6 +252,7 @@ function readScene(cursor) {
       !(scene.grain > 0) || !(scene.impulseGrain > 0)) {
     throw new Damaged("a scene");
   }
+  // Bodies say how many shapes they take, shapes how many vertices: together all there are.
   const shapeCounts = [];
   for (let i = 0; i < bodies; i++) {
     const body = { index: cursor.u32(), serial: cursor.u32(), type: BODY_TYPES[cursor.u32()] };
@@ -281,6 +282,7 @@ function readScene(cursor) {
   if (taken !== vertices || next !== shapes || scene.bodies.some((body) => !body.type)) {
     throw new Damaged("a scene");
   }
+  // Joints by the positions of their bodies; -1: the world.
   for (let i = 0; i < joints; i++) {
     const joint = { index: cursor.u32(), serial: cursor.u32(), type: JOINT_TYPES[cursor.u32()] };
     const flags = cursor.u32();
