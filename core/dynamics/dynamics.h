@@ -40,16 +40,16 @@ typedef enum S2Stepping {
 } S2Stepping;
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS } S2ContactModel;
 typedef enum S2Stabilization { // what is done about joint errors and overlaps
-  S2_PROJECTION,               // positions mended until nothing is left; velocities by SHAKE
+  S2_PROJECTION,               // positions projected until nothing is left; velocities by SHAKE
   S2_NO_STABILIZATION,
   S2_BAUMGARTE,     // rows ask for a fifth of the error within the step
-  S2_PRE,           // positions mended by one linear solve before the step
+  S2_PRE,           // positions projected by one linear solve before the step
   S2_POST,          // after it, with the rows of its start and the errors of its end
   S2_POST_ASSEMBLY, // after it, with rows assembled anew
 } S2Stabilization;
 typedef enum S2RestitutionModel {
-  S2_NEWTON,      // every contact of a blow leaves with e times the speed it arrived with
-  S2_REFLECTIONS, // generalised reflections: a blow travels through bodies that touch
+  S2_NEWTON,      // every contact of an impact leaves with e times the speed it arrived with
+  S2_REFLECTIONS, // generalised reflections: an impact travels through bodies that touch
 } S2RestitutionModel;
 // What the step problem is posed for: v+, v+ - v_k or (v+ - v_k)/h. The trajectory is the same.
 typedef enum S2Formulation {
@@ -518,7 +518,7 @@ const S2Contact *s2_world_contacts(S2World *world, int *count);
 // What all contacts of the last step gave a body: angular about its centre (N m s), x, y (N s).
 S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double impulse[3]);
 // What the stepping itself took or gave in it, of the same kind: event stepping takes back the
-// energy that mends of positions lift; bodies that hang together by joints alone keep their spin.
+// energy that projections lift; bodies that hang together by joints alone keep their spin.
 // With forces, contacts and joints it is all that changed the body's momentum.
 S2Status s2_body_correction(const S2World *world, S2BodyId body, double impulse[3]);
 

@@ -394,7 +394,7 @@ static bool same_file(const char *a, const char *b) {
 }
 
 // What was converted is not all of the run.
-static int told_cut(S2Replay *replay, const char *path, const char *output) {
+static int recording_is_cut(S2Replay *replay, const char *path, const char *output) {
   if (s2_replay_complete(replay)) {
     return EXIT_SUCCESS;
   }
@@ -433,7 +433,7 @@ static int recording_convert(S2Replay *replay, const char *path, const char *out
   if (status.code == S2_OK) {
     status = closed;
   }
-  return status.code == S2_OK ? told_cut(replay, path, output)
+  return status.code == S2_OK ? recording_is_cut(replay, path, output)
                               : recording_fail(EXIT_FAILURE, status.message);
 }
 

@@ -15,7 +15,7 @@ local DOUBT, CLOSER = 1e-6, 100
 local NOISE = 1e-12
 
 -- What differences cannot find, as they are those of the same steps, or make look like an error.
-local TOLD = {
+local MEANING = {
   impact = "impact: neither knows the times of impacts, which do not move with the parameters in steps of "
     .. 'a given length; the derivative of the motion is that of stepping = "event"',
   together = "together: points met at one and the same time; what turns one before the other (an angle, a spin) has no "
@@ -156,7 +156,7 @@ return function(sim, host)
     local case = { g = g, slopes = slopes, steps = steps, value = value, step = options.step,
       least = SMALL * math.max(largest(g), largest(slopes)) }
     local notes = {}
-    for _, flag in ipairs(flags) do notes[#notes + 1] = TOLD[flag] end
+    for _, flag in ipairs(flags) do notes[#notes + 1] = MEANING[flag] end
     for i = 1, #x do
       local err, note = compare(f, layout, x, i, case)
       worst = math.max(worst, err)

@@ -208,6 +208,6 @@ S2Status s2_step_commit(S2Step *step) {
   world->kept.fresh = false;
   world->boxes_stale = true;
   world->contacts_stale = true;
-  world->impulses_told = false;
+  world->impulses_listed = false;
   return s2_ok();
 }

@@ -301,7 +301,7 @@ S2Status s2_world_step(S2World *world) {
   S2_TRY(check_ground(world));
   int substeps = world->kept.def.substeps;
   world->events.count = 0;
-  world->impulses_told = true; // there are none yet
+  world->impulses_listed = true; // there are none yet
   world->warning[0] = 0;
   S2Status status = step_within_memory(world, substeps);
   world->stats.seconds_total += s2_clock() - start;

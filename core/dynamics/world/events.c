@@ -44,9 +44,9 @@ static void list_impulses(S2World *world) {
 }
 
 const S2Event *s2_world_events(S2World *world, int *count) {
-  if (!world->impulses_told) {
+  if (!world->impulses_listed) {
     list_impulses(world);
-    world->impulses_told = true;
+    world->impulses_listed = true;
   }
   *count = world->events.count;
   return world->events.at;

@@ -364,7 +364,7 @@ struct S2World {
   S2ActedList log;    // the same of its attempt or part under way, by touch (S2Step.logged)
   S2ActedList merged; // scratch
   S2_ARRAY(S2Event) events;
-  bool impulses_told;           // are those of `acted` among the events?
+  bool impulses_listed;         // are those of `acted` among the events?
   S2_ARRAY(S2Contact) contacts; // view made on demand
   bool contacts_stale;
   uint64_t revision;             // changes counted by s2_world_revised
