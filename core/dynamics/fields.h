@@ -26,12 +26,12 @@ typedef enum S2FieldDomain {
 
 typedef struct S2Field {
   const char *name;
-  S2FieldDomain domain;
   double most;
   double absent;            // what one number is when nobody says; NAN: worked out from others
   const char *const *names; // of a choice, ends with NULL
   const char *unit, *meaning;
   size_t offset; // of the member in the definition
+  S2FieldDomain domain;
   bool program;  // not for scripts
   bool required; // of a key
 } S2Field;

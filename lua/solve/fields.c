@@ -23,7 +23,7 @@ static const double *field_numbers(const void *base, size_t offset) {
 
 void s2_lua_field_names(const S2LuaField *fields, const char *names[S2_LUA_FIELDS_MOST + 1]) {
   int count = 0;
-  for (; fields[count].key != NULL && count < S2_LUA_FIELDS_MOST; count++) {
+  for (; count < S2_LUA_FIELDS_MOST && fields[count].key != NULL; count++) {
     names[count] = fields[count].key;
   }
   names[count] = NULL;

@@ -35,10 +35,10 @@ typedef struct S2LuaField {
   size_t at;            // offset of the value
   size_t rows, columns; // offsets of its sizes, which are int's of the same struct
   unsigned flags;
+  S2Domain domain;     // of numbers that are read
   const char *partner; // a key that does not go without this one, nor this one without it
   size_t gradient;     // offset in the struct of its derivatives
-  // Of numbers and integers that are read:
-  S2Domain domain;
+  // Of numbers and integers that are read, beside `domain`:
   int least, most;
 } S2LuaField;
 

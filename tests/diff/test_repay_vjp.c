@@ -100,7 +100,8 @@ static void what_is_taken_has_its_derivative(void **state) {
       Count counts[CLASSES] = {0};
       int taken = 0;
       if (stepping == S2_BISECT) {
-        may_skip(0.85, 0.65); // differences change where a step is bisected
+        // Differences change where a step is bisected; of few scenes all may be such.
+        may_skip(0.85, seeds < 4 ? 0.85 : 0.65);
       }
       char name[64];
       for (uint64_t seed = 1; seed <= seeds; seed++) {

@@ -29,12 +29,14 @@ static const Pair body_pairs[] = {
 #include "dynamics/fields.def"
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses) : members, not expressions
 static const Pair joint_pairs[] = {
 #define S2_JOINT_NUMBER(ID, member, type, array, count) PAIRS_##count(member),
 #define S2_JOINT_WEIGHTS(ID, member)                                                               \
   PAIRS_1(member.linear), PAIRS_1(member.angular), PAIRS_9(member.matrix),
 #include "dynamics/fields.def"
 };
+// NOLINTEND(bugprone-macro-parentheses)
 _Static_assert(sizeof joint_pairs / sizeof joint_pairs[0] == S2_JOINT_NUMBERS, "as S2JointNumber");
 _Static_assert((int)S2_JOINT_ROWS == S2_OF_IMPULSE_LAST - S2_OF_IMPULSE + 1, "one a row");
 

@@ -26,7 +26,7 @@ typedef enum S2BodyNumber { // as the members of S2BodyGradient
 typedef enum S2JointNumber {
   S2_OF_NOTHING = -1,
 #define S2_JOINT_NUMBER(ID, member, type, array, count)                                            \
-  S2_OF_##ID, S2_OF_##ID##_LAST = S2_OF_##ID + count - 1,
+  S2_OF_##ID, S2_OF_##ID##_LAST = S2_OF_##ID + (count)-1,
 #define S2_JOINT_WEIGHTS(ID, member) /* linear, angular, matrix */                                 \
   S2_OF_##ID, S2_OF_##ID##_LAST = S2_OF_##ID + 10,
 #include "dynamics/fields.def"

@@ -87,7 +87,7 @@ static double joint_reaction(const S2Joint *joint, double impulse) {
 
 static double joint_measured(const S2World *world, const S2Joint *joint, S2JointField field) {
   S2JointAt at = joint_here(world, joint);
-  S2JointRow row;
+  S2JointRow row = {0};
   if (field == S2_JOINT_ANGLE) {
     s2_measure_angle(&at, &row, NULL);
   } else if (field == S2_JOINT_TRANSLATION) {

@@ -46,16 +46,13 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
     *value = world->q.at[3 * slot + (int)field - S2_BODY_ANGLE];
   } else if (field < S2_BODY_STATE_COUNT) {
     *value = world->v.at[3 * slot + (int)field - S2_BODY_OMEGA];
-  } else if ((field == S2_BODY_MASS || field == S2_BODY_INERTIA) && !s2_body_yields(body)) {
-    *value = INFINITY;
-  } else if (!stored[field - S2_BODY_STATE_COUNT].bound) {
-    S2Field of = body_stored(field);
-    *value = s2_field_get(&of, body);
-  } else if (body->drive == S2_NONE) {
-    *value = INFINITY;
   } else {
+    bool weight = field == S2_BODY_MASS || field == S2_BODY_INERTIA;
+    bool bound = stored[field - S2_BODY_STATE_COUNT].bound, none = bound && body->drive == S2_NONE;
     S2Field of = body_stored(field);
-    *value = s2_field_get(&of, &world->joints.at[body->drive]);
+    *value = none || (weight && !s2_body_yields(body)) ? INFINITY
+             : bound ? s2_field_get(&of, &world->joints.at[body->drive])
+                     : s2_field_get(&of, body);
   }
   return s2_ok();
 }

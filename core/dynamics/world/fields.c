@@ -9,30 +9,30 @@
 #define S2_NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning)                \
-  {#member, S2_FIELD_##domain, 1, 0, names, unit, meaning, offsetof(S2WorldDef, member), false,    \
-   false},
+  {#member,           1,     0,    names, unit, meaning, offsetof(S2WorldDef, member),             \
+   S2_FIELD_##domain, false, false},
 #define S2_PROGRAM_SETTING(member, type, default, domain, names, unit, derivative, meaning)        \
-  {#member, S2_FIELD_##domain, 1, 0, names, unit, meaning, offsetof(S2WorldDef, member), true,     \
-   false},
+  {#member,           1,    0,    names, unit, meaning, offsetof(S2WorldDef, member),              \
+   S2_FIELD_##domain, true, false},
 
 const S2Field s2_world_fields[] = {
 #include "dynamics/fields.def"
     {.name = NULL}};
 
 #define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning)                           \
-  {#member, S2_FIELD_##domain,           most,  default, NULL, unit,                               \
-   meaning, offsetof(S2BodyDef, member), false, false},
+  {#member,           most,  default, NULL, unit, meaning, offsetof(S2BodyDef, member),            \
+   S2_FIELD_##domain, false, false},
 #define S2_BODY_BOUND(ID, member, default, domain, most, unit, meaning)                            \
   S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning)
 #define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)                            \
-  {#member, S2_FIELD_##domain, 0, 0, names, "", meaning, offsetof(S2BodyDef, member), false, false},
+  {#member, 0, 0, names, "", meaning, offsetof(S2BodyDef, member), S2_FIELD_##domain, false, false},
 
 const S2Field s2_body_fields[] = {
 #include "dynamics/fields.def"
     {.name = NULL}};
 
 #define S2_JOINT_KEY(member, type, default, domain, required)                                      \
-  {#member, S2_FIELD_##domain, 1, 0, NULL, "", "", offsetof(S2JointDef, member), false, required},
+  {#member, 1, 0, NULL, "", "", offsetof(S2JointDef, member), S2_FIELD_##domain, false, required},
 
 const S2Field s2_joint_keys[] = {
 #include "dynamics/fields.def"

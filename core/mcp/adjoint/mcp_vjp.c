@@ -504,7 +504,7 @@ static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, con
                                   bool beyond, S2Arena *arena) {
   S2McpLinear *l = vjp_make(problem, v, lambda, arena);
   S2System *system = &l->system;
-  if (!s2_all_finite(v, (size_t)(3 * problem->nodes)) ||
+  if (!s2_all_finite(v, 3 * (size_t)problem->nodes) ||
       !s2_all_finite(lambda, (size_t)problem->rows)) {
     l->flags = S2_VJP_SINGULAR;
     return l;
@@ -544,7 +544,7 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
   l->kappa = kappa;
   l->w = S2_TAKE(arena, double, 4 * system->units);
   l->z = S2_TAKE(arena, double, 4 * system->units);
-  bool good = kappa > 0 && s2_all_finite(solution->v, (size_t)(3 * problem->nodes)) &&
+  bool good = kappa > 0 && s2_all_finite(solution->v, 3 * (size_t)problem->nodes) &&
               s2_all_finite(solution->lambda, (size_t)problem->rows);
   double scale = problem->velocity_scale;
   S2Mode *mode = S2_TAKE_ZEROED(arena, S2Mode, system->units);

@@ -29,7 +29,7 @@ typedef struct Adjoint {
 
 static void find_p(const Adjoint *a) {
   const S2Problem *problem = a->problem;
-  size_t size = sizeof(double) * (size_t)(3 * problem->nodes);
+  size_t size = sizeof(double) * 3 * (size_t)problem->nodes;
   if (a->dl_dv != NULL) {
     memcpy(a->p, a->dl_dv, size);
   } else {
@@ -113,7 +113,7 @@ static void vjp_bilateral_write(const Adjoint *a, const double *v, const double 
 bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const double *lambda,
                           const double *dl_dv, const double *dl_dlambda,
                           const S2McpGradient *gradient, S2Arena *arena) {
-  if (problem->rows < LEAST || !s2_all_finite(v, (size_t)(3 * problem->nodes)) ||
+  if (problem->rows < LEAST || !s2_all_finite(v, 3 * (size_t)problem->nodes) ||
       !s2_all_finite(lambda, (size_t)problem->rows)) {
     return false;
   }

@@ -243,10 +243,10 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
                       const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                       S2Arena *arena, unsigned *flags) {
   bool tried = problem->mobility == NULL && problem->rows <= MOST * 4 &&
-               s2_all_finite(problem->mass, (size_t)(3 * problem->nodes)) &&
-               s2_all_finite(v, (size_t)(3 * problem->nodes)) &&
+               s2_all_finite(problem->mass, 3 * (size_t)problem->nodes) &&
+               s2_all_finite(v, 3 * (size_t)problem->nodes) &&
                s2_all_finite(lambda, (size_t)problem->rows) &&
-               (dl_dv == NULL || s2_all_finite(dl_dv, (size_t)(3 * problem->nodes))) &&
+               (dl_dv == NULL || s2_all_finite(dl_dv, 3 * (size_t)problem->nodes)) &&
                (dl_dlambda == NULL || s2_all_finite(dl_dlambda, (size_t)problem->rows));
   if (!tried) {
     return false;
@@ -264,7 +264,7 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
   double *p = S2_TAKE(arena, double, 3 * problem->nodes), held[MOST], eta[MOST * 4];
   // Which rows hold, and the equations of those.
   bool solved = vjp_small_read(&s) && vjp_small_solve(&s, dl_dv, dl_dlambda, p, held) &&
-                s2_all_finite(p, (size_t)(3 * problem->nodes)) &&
+                s2_all_finite(p, 3 * (size_t)problem->nodes) &&
                 s2_all_finite(held, (size_t)s.count);
   if (solved) {
     // eta of all rows, then the products of mcp_vjp.c's head.

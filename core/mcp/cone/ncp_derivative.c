@@ -101,7 +101,7 @@ S2Status s2_ncp_pull_back(const S2Ncp *ncp, const double *x, const double *y, co
   if (*regular) {
     // K' a = dl/dw, dl/dtheta = -(dc/dtheta)' a
     s2_manifold_pull(&ncp->x, x, dl_dw, adjoint);
-    s2_copy_numbers(adjoint + system.dimension, dl_dw + ncp->x.size, (size_t)(2 * system.cone));
+    s2_copy_numbers(adjoint + system.dimension, dl_dw + ncp->x.size, 2 * (size_t)system.cone);
     s2_ncp_system_solve(&system, adjoint);
     s2_fill_numbers(dl_dtheta, ncp->parameters, 0);
     for (int i = 0; i < system.equations; ++i) {

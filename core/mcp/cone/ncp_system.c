@@ -104,7 +104,7 @@ static bool users_jacobian(S2NcpSystem *system, const double *x, const double *y
     const double *row = system->user + s2_ncp_offset(i, stored);
     s2_manifold_pull(&ncp->x, x, row, ncp_system_entry(system, i, 0));
     s2_copy_numbers(ncp_system_entry(system, i, system->dimension), row + numbers,
-                    (size_t)(2 * system->cone));
+                    2 * (size_t)system->cone);
   }
   return true;
 }

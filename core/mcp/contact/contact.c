@@ -66,7 +66,7 @@ static void contact_run(S2Problem *step, const S2SolverOptions *options, double 
   }
   bool fits = s2_all_finite(solution->r, (size_t)step->rows) &&
               s2_all_finite(solution->u, (size_t)step->rows) &&
-              s2_all_finite(v, (size_t)(3 * step->nodes)) && !isnan(solution->residual.scaled);
+              s2_all_finite(v, 3 * (size_t)step->nodes) && !isnan(solution->residual.scaled);
   if (!fits && solution->status != S2_UNSUPPORTED) { // numbers no double holds
     contact_refuse(solution, options, step->rows / 2, S2_SINGULAR);
   }

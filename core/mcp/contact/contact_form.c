@@ -54,7 +54,7 @@ S2Problem s2_contact_step_problem(const S2ContactProblem *problem, S2Arena *aren
 
 bool s2_contact_finite(const S2ContactProblem *problem) {
   int n = problem->contacts;
-  return csr_finite(problem->w) && s2_all_finite(problem->q, (size_t)(2 * n)) &&
+  return csr_finite(problem->w) && s2_all_finite(problem->q, 2 * (size_t)n) &&
          s2_all_finite(problem->mu, (size_t)n);
 }
 
@@ -300,7 +300,7 @@ S2SolveStatus s2_contact_global_form(const S2GlobalContactProblem *problem, S2Gl
   int n = problem->contacts;
   bool finite = csr_finite(problem->m) && csr_finite(problem->h) &&
                 s2_all_finite(problem->q, (size_t)problem->freedoms) &&
-                s2_all_finite(problem->b, (size_t)(2 * n)) && s2_all_finite(problem->mu, (size_t)n);
+                s2_all_finite(problem->b, 2 * (size_t)n) && s2_all_finite(problem->mu, (size_t)n);
   *form = (S2GlobalForm){0};
   if (!finite) {
     return S2_SINGULAR;

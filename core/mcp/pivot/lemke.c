@@ -429,7 +429,7 @@ static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
   int n = work->n;
   // The problem of step 4; numbers that do not fit into a double end it.
   build_lcp(work);
-  if (!s2_all_finite(work->m, (size_t)(n * n)) || !s2_all_finite(work->q, (size_t)n)) {
+  if (!s2_all_finite(work->m, (size_t)n * (size_t)n) || !s2_all_finite(work->q, (size_t)n)) {
     return S2_SINGULAR;
   }
   double *cover = S2_TAKE(work->arena, double, n);

@@ -229,7 +229,7 @@ static void add_up(const S2Moment *moment, double sums[S2_S2D_SUMS]) {
 // A sum that was right is taken, else the change of it.
 static double guess_head(const S2S2dPast *past, int i, const double *sums) {
   if (i >= S2_S2D_SUMS) {
-    return past->head[i];
+    return past->head[i]; // cppcheck-suppress arrayIndexOutOfBoundsCond ; i < S2_S2D_HEAD_VALUES
   }
   double guess = s2_same_bits(&past->head[i], &past->sums[i], 1)
                      ? sums[i]

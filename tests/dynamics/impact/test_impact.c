@@ -1,6 +1,6 @@
 // Blows nobody can return: contradicting restitution targets, and targets no solver met.
-#include "mcp/problem/conflict.h"
 #include "mcp/lcp/lcp.h"
+#include "mcp/problem/conflict.h"
 #include "worlds.h"
 
 static S2BodyDef wall(double x, double speed) {
