@@ -1,6 +1,7 @@
 // What notes of many steps share while it is equal: settings, bodies, shapes and joints.
 #include "dynamics/trace/notes.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -24,14 +25,26 @@ static bool fixed_equal(const void *a, const void *b, size_t bytes) {
   return bytes == 0 || memcmp(a, b, bytes) == 0;
 }
 
-// Without what steps change, which S2_ACT_PART has, and what no derivative depends on.
+// Without what steps change, which S2_ACT_SUBSTEP has, and what no derivative depends on (from the
+// links on).
 static bool fixed_same_joint(const S2Joint *a, const S2Joint *b) {
-  size_t goal = offsetof(S2Joint, goal), stiffness = offsetof(S2Joint, stiffness);
-  size_t last = offsetof(S2Joint, last), bound = offsetof(S2Joint, max_force);
-  // Three runs of bytes, with what is left out between them.
+#define LEFT_OUT(member)                                                                           \
+  { offsetof(S2Joint, member), sizeof a->member }
+  static const struct {
+    size_t at, size;
+  } left_out[] = {LEFT_OUT(goal),     LEFT_OUT(rate), LEFT_OUT(impulse), LEFT_OUT(reaction_time),
+                  LEFT_OUT(reaction), LEFT_OUT(last), LEFT_OUT(pushed)};
+#undef LEFT_OUT
   const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
-  return fixed_equal(x, y, goal) && fixed_equal(x + stiffness, y + stiffness, last - stiffness) &&
-         fixed_equal(x + bound, y + bound, offsetof(S2Joint, pushed) - bound);
+  size_t from = 0;
+  bool same = true;
+  // The bytes between them; they are listed in the order in which they lie.
+  for (size_t i = 0; i < sizeof left_out / sizeof left_out[0] && same; i++) {
+    assert(left_out[i].at >= from);
+    same = fixed_equal(x + from, y + from, left_out[i].at - from);
+    from = left_out[i].at + left_out[i].size;
+  }
+  return same && fixed_equal(x + from, y + from, offsetof(S2Joint, link) - from);
 }
 
 static bool fixed_same_joints(const S2Fixed *fixed, const S2World *world) {
