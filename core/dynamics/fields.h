@@ -16,12 +16,12 @@ typedef enum S2FieldDomain {
   S2_FIELD_RANGE, // 0 to `most`
   S2_FIELD_BOUND, // not negative, may be infinite: none
   // others
-  S2_FIELD_VECTOR, // S2Vec2, finite
-  S2_FIELD_COUNT,  // int, 1 or more
-  S2_FIELD_FLAG,   // bool
-  S2_FIELD_CHOICE, // an enum: which of `names`
-  S2_FIELD_BITS,   // uint32_t
-  S2_FIELD_COLOR,  // uint32_t, 0xRRGGBBAA; 0: the palette's
+  S2_FIELD_VECTOR,       // S2Vec2, finite
+  S2_FIELD_AT_LEAST_ONE, // int, 1 or more
+  S2_FIELD_FLAG,         // bool
+  S2_FIELD_CHOICE,       // an enum: which of `names`
+  S2_FIELD_BITS,         // uint32_t
+  S2_FIELD_COLOR,        // uint32_t, 0xRRGGBBAA; 0: the palette's
 } S2FieldDomain;
 
 typedef struct S2Field {

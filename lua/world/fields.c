@@ -31,7 +31,7 @@ bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *defi
                        s2_lua_describe(L, index, text));
   case S2_FIELD_VECTOR:
     return s2_value_vec2(L, index, at, complaint);
-  case S2_FIELD_COUNT:
+  case S2_FIELD_AT_LEAST_ONE:
     if (!s2_value_integer(L, index, 1, INT32_MAX, &integer, complaint)) {
       return false;
     }
@@ -85,7 +85,7 @@ static void push_color(lua_State *L, uint32_t color) {
 void s2_lua_field_push_number(lua_State *L, const S2Field *field, double value) {
   // As the script wrote it: integers as such, choices by name, colours as text.
   switch (field->domain) {
-  case S2_FIELD_COUNT:
+  case S2_FIELD_AT_LEAST_ONE:
   case S2_FIELD_BITS:
     lua_pushinteger(L, (lua_Integer)value);
     return;

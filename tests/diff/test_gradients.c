@@ -200,6 +200,24 @@ static void add_gear(S2Rng *rng, S2World *world, double x) {
   must(s2_joint_create(world, &gear, &joint));
 }
 
+// Two bodies that hang on one rope, which runs over two points above them.
+static void add_pulley(S2Rng *rng, S2World *world, double x) {
+  S2JointDef pulley = s2_joint_def(S2_PULLEY);
+  for (int k = 0; k < 2; k++) {
+    S2BodyDef def = material(rng, at(x + 0.9 * k, 3 - 0.3 * k));
+    def.angular_velocity = k == 0 ? 1 : 0;
+    *(k == 0 ? &pulley.a : &pulley.b) = add_some(rng, world, def);
+  }
+  pulley.anchor_a = s2_vec2(x + 0.05, 3.1);
+  pulley.anchor_b = s2_vec2(x + 0.85, 2.8);
+  pulley.ground_a = s2_vec2(x + between(rng, 0.05, 0.3), 4);
+  pulley.ground_b = s2_vec2(x + between(rng, 0.5, 0.8), 4.1);
+  pulley.ratio = between(rng, 0.5, 2);
+  weaken(rng, &pulley);
+  S2JointId joint;
+  must(s2_joint_create(world, &pulley, &joint));
+}
+
 // A tree on a base, of joints that seed and size choose; its bodies touch nothing or the floor.
 static void jointed(S2Rng *rng, S2World *world, int bodies, bool lands) {
   S2BodyDef base = fixed_at(0, 2);
@@ -214,8 +232,8 @@ static void jointed(S2Rng *rng, S2World *world, int bodies, bool lands) {
     S2JointType type = types[below(rng, TYPES)];
     S2BodyDef def = material(rng, at(place.x + 0.55, lands ? 0.5 : place.y - 0.25));
     def.velocity = s2_vec2(lands ? 0.5 : 0, lands ? -1 : 0);
-    if (k == bodies - 2 && chance(rng, 0.3)) {
-      add_gear(rng, world, place.x + 2);
+    if (k == bodies - 2 && chance(rng, 0.5)) {
+      (chance(rng, 0.5) ? add_gear : add_pulley)(rng, world, place.x + 2);
       break;
     }
     S2BodyId body = add_some(rng, world, def);

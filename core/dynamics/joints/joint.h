@@ -98,8 +98,10 @@ bool s2_joint_may_hold(const S2Joint *joint);
 // Does its stiffness act on this equation?
 bool s2_joint_sprung(const S2Joint *joint, int row);
 
-// joint.c
+// kinds/kinds.c
 const S2JointKind *s2_joint_kind(S2JointType type);
+
+// joint.c
 // "hinge 'name'" or "hinge #3": how messages call a joint.
 void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]);
 // Is it part of the next step: enabled, with at least one body that moves and none disabled?

@@ -49,7 +49,7 @@ double s2_field_get(const S2Field *field, const void *definition) {
   // The type of the member follows from the domain.
   const void *at = (const unsigned char *)definition + field->offset;
   switch (field->domain) {
-  case S2_FIELD_COUNT:
+  case S2_FIELD_AT_LEAST_ONE:
   case S2_FIELD_CHOICE:
     return *(const int *)at;
   case S2_FIELD_FLAG:
@@ -65,7 +65,7 @@ double s2_field_get(const S2Field *field, const void *definition) {
 void s2_field_set(const S2Field *field, void *definition, double value) {
   void *at = s2_field_in(field, definition);
   switch (field->domain) {
-  case S2_FIELD_COUNT:
+  case S2_FIELD_AT_LEAST_ONE:
   case S2_FIELD_CHOICE:
     *(int *)at = (int)value;
     return;
@@ -111,7 +111,7 @@ S2Status s2_field_check(const S2Field *field, double value) {
   if ((domain == S2_FIELD_PART || domain == S2_FIELD_RANGE) && (value < 0 || value > most)) {
     return s2_error(S2_INVALID, "%s: a number from 0 to %g expected, got %g", name, most, value);
   }
-  if (domain == S2_FIELD_COUNT && value < 1) {
+  if (domain == S2_FIELD_AT_LEAST_ONE && value < 1) {
     return s2_error(S2_INVALID, "%s: 1 or more expected, got %g", name, value);
   }
   // Whole numbers of 32 bits.

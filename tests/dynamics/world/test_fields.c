@@ -102,7 +102,7 @@ static void append_type(char *text, const S2Field *field) {
   case S2_FIELD_VECTOR:
     append(text, "sim2d.XY");
     return;
-  case S2_FIELD_COUNT:
+  case S2_FIELD_AT_LEAST_ONE:
   case S2_FIELD_BITS:
     append(text, "integer");
     return;
@@ -238,7 +238,7 @@ static void the_reference_and_annotations_tell_what_the_table_says(void **state)
 static double outside(const S2Field *field) {
   switch (field->domain) {
   case S2_FIELD_POSITIVE:
-  case S2_FIELD_COUNT:
+  case S2_FIELD_AT_LEAST_ONE:
     return 0;
   case S2_FIELD_CHOICE:
     return 99;

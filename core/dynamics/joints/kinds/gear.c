@@ -108,7 +108,7 @@ static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint
     }
     *slots[i] = (int32_t)ids[i].index - 1;
     const S2JointKind *kind = s2_joint_kind(world->joints.at[*slots[i]].type);
-    if (kind->coordinate == NULL || kind == &s2_constraint_kind) {
+    if (kind->coordinate == NULL || (kind->parts & S2_HAS_OTHERS) != 0) {
       return s2_error(S2_INVALID, "%s: a hinge, slider, spring, rope or wheel expected, got a %s",
                       names[i], kind->traits.name);
     }
