@@ -53,8 +53,11 @@ static void close_table(lua_State *L) {
 }
 
 int luaopen_sim2d(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"solvers", sim_solvers}, {"clock", sim_clock}, {"wait", s2_lua_wait}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"solvers", sim_solvers},
+                                       {"worlds", s2_lua_worlds},
+                                       {"clock", sim_clock},
+                                       {"wait", s2_lua_wait},
+                                       {NULL, NULL}};
   luaL_checkversion(L);
   // Types first: what makes them looks their metatables up.
   s2_lua_open_vector(L);

@@ -153,6 +153,7 @@ struct S2LuaWorld {
 S2LuaWorld *s2_lua_world(lua_State *L, int index);
 // Makes the Lua object of an engine world, which it owns from then on; pushes it.
 S2LuaWorld *s2_lua_push_world(lua_State *L);
+int s2_lua_worlds(lua_State *L); // a C function: the list of open worlds, oldest first
 void s2_lua_world_attach(S2LuaWorld *lw, S2World *world);
 // Closes recordings, gathers statistics, frees. May be called again. False: a recording failed.
 bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status);

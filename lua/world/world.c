@@ -9,6 +9,8 @@
 // Fields that are no settings; numbered behind those in the table of fields.
 enum { FIELD_TIME = 100, FIELD_BODIES, FIELD_JOINTS };
 
+static const char WORLDS = 'w'; // registry key, by address: objects by number, weak
+
 // Parts of the contract that are not built yet.
 static const char *const later_names[] = {"inverse_dynamics", NULL};
 
@@ -65,7 +67,34 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
   s2_lua_push_guard(L, world);
   lua_setiuservalue(L, world, S2_STORE_GUARD);
   luaL_setmetatable(L, "sim2d.World");
+  // Objects by number, for sim.worlds: it keeps none of them.
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &WORLDS) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    s2_lua_new_weak_table(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &WORLDS);
+  }
+  lua_pushvalue(L, world);
+  lua_rawseti(L, -2, (lua_Integer)lw->number);
+  lua_pop(L, 1);
   return lw;
+}
+
+int s2_lua_worlds(lua_State *L) {
+  lua_newtable(L);
+  int list = lua_gettop(L);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &WORLDS) == LUA_TTABLE) {
+    // Those that are open and not about to be collected, oldest first.
+    for (const S2LuaWorld *lw = s2_lua_session(L)->oldest; lw != NULL; lw = lw->newer) {
+      if (lua_rawgeti(L, -1, (lua_Integer)lw->number) != LUA_TNIL) {
+        lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
+      } else {
+        lua_pop(L, 1);
+      }
+    }
+  }
+  lua_settop(L, list);
+  return 1;
 }
 
 void s2_lua_world_attach(S2LuaWorld *lw, S2World *world) {

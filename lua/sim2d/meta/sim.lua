@@ -54,6 +54,10 @@ function sim.world(def) end
 ---@return { name: string, summary: string }[]
 function sim.solvers() end
 
+---The worlds that are open, oldest first: those of the script's locals, too.
+---@return sim2d.World[]
+function sim.worlds() end
+
 ---Is the file that asks the script being run (and not required by another)?
 ---@return boolean
 function sim.is_main() end

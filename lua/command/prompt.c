@@ -1,0 +1,83 @@
+#include "lua/command/prompt.h"
+
+#include "lua/base/embedded.h"
+#include "lua/base/host.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char PROMPT_KEY = 'p'; // registry key, by address, of what prompt.lua returned
+
+void s2_prompt_open(lua_State *L) {
+  int sim = lua_gettop(L);
+  // prompt.lua is the first of its texts, and a function of (sim, host, the others).
+  const S2Embedded *text = s2_prompt_texts;
+  if (luaL_loadbufferx(L, (const char *)text->source, text->size, S2_EMBEDDED_CHUNK, "t") !=
+      LUA_OK) {
+    lua_error(L);
+  }
+  lua_call(L, 0, 1);
+  lua_pushvalue(L, sim);
+  s2_host_push(L);
+  lua_newtable(L);
+  for (int i = 1; text[i].name != NULL; i++) {
+    lua_pushlstring(L, (const char *)text[i].source, text[i].size);
+    lua_rawseti(L, -2, i);
+  }
+  lua_call(L, 3, 1);
+  // Its `help` is a global, unless there is one.
+  lua_pushglobaltable(L);
+  lua_pushliteral(L, "help");
+  if (lua_rawget(L, -2) == LUA_TNIL) {
+    lua_pushliteral(L, "help");
+    lua_getfield(L, sim + 1, "help");
+    lua_rawset(L, -4);
+  }
+  lua_settop(L, sim + 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &PROMPT_KEY);
+}
+
+// Pushes a function of prompt.lua.
+static void prompt_push(lua_State *L, const char *name) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &PROMPT_KEY);
+  lua_getfield(L, -1, name);
+  lua_remove(L, -2);
+}
+
+int s2_prompt_print(lua_State *L) {
+  int count = lua_gettop(L);
+  luaL_checkstack(L, count + LUA_MINSTACK, "too many results");
+  // All as texts first: one of several lines stands alone.
+  bool lines = false;
+  for (int i = 1; i <= count; i++) {
+    prompt_push(L, "show");
+    lua_pushvalue(L, i);
+    lua_call(L, 1, 1);
+    lines = lines || strchr(luaL_tolstring(L, -1, NULL), '\n') != NULL;
+    lua_remove(L, -2);
+  }
+  for (int i = count + 1; i <= 2 * count; i++) {
+    size_t length = 0;
+    const char *text = lua_tolstring(L, i, &length);
+    if (i > count + 1) {
+      putchar(lines ? '\n' : '\t');
+    }
+    fwrite(text, 1, length, stdout);
+  }
+  putchar('\n');
+  fflush(stdout);
+  return 0;
+}
+
+bool s2_prompt_keys(lua_State *L, const char *before, const char *word) {
+  int top = lua_gettop(L);
+  prompt_push(L, "keys");
+  lua_pushstring(L, before);
+  lua_pushstring(L, word);
+  if (lua_pcall(L, 2, 1, 0) == LUA_OK && lua_istable(L, -1)) {
+    return true;
+  }
+  lua_settop(L, top);
+  return false;
+}

@@ -1,0 +1,351 @@
+#include "lua/command/repl_line.h"
+
+#include "lua/command/prompt.h"
+#include "lua/command/script.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <lauxlib.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef S2_HAVE_EDIT
+#include <editline/readline.h>
+#endif
+
+// ---- Plain lines ------------------------------------------------------------------------------
+
+// Ctrl-C at the prompt: from now on the next one counts again.
+static bool line_cleared(void) {
+  if (*s2_script_interrupted() != SIGINT) {
+    return false;
+  }
+  s2_script_watch();
+  return true;
+}
+
+// Pushes a line of any length without its end.
+static S2Line line_read_plain(lua_State *L, bool terminal) {
+  errno = 0;
+  int c = getchar();
+  if (c == EOF) {
+    clearerr(stdin);
+    if (terminal && line_cleared()) { // the terminal has dropped what was typed
+      putchar('\n');
+      return S2_LINE_CLEARED;
+    }
+    return S2_LINE_ENDED;
+  }
+  luaL_Buffer line;
+  luaL_buffinit(L, &line);
+  for (; c != EOF && c != '\n'; c = getchar()) {
+    luaL_addchar(&line, (char)c);
+  }
+  luaL_pushresult(&line);
+  return S2_LINE_READ;
+}
+
+#ifdef S2_HAVE_EDIT
+
+// ---- Completion -------------------------------------------------------------------------------
+
+enum {
+  HISTORY_LINES = 1000, // kept in the file
+  PATH_SIZE = 4096,     // bytes; longer paths go without a history
+};
+
+// Callbacks of libedit receive no user data, so their state has to be static.
+static lua_State *completing;
+static const char *typed;  // lines of the chunk before the one that is typed
+static int word_start;     // in that one, of the word that is completed
+static bool cleared;       // Ctrl-C: what readline returns is given up
+static char *history_file; // NULL: no place for it
+
+// Pushes what `path` ("world.bodies", length bytes; empty: the globals) names, without running any
+// code of the script. False, with nothing pushed, when there is no such thing.
+static bool push_named(lua_State *L, const char *path, size_t length) {
+  lua_pushglobaltable(L);
+  const char *end = path + length;
+  while (path < end) {
+    size_t part = strcspn(path, ".:");
+    part = part < (size_t)(end - path) ? part : (size_t)(end - path);
+    if (!lua_istable(L, -1)) {
+      lua_pop(L, 1);
+      return false;
+    }
+    lua_pushlstring(L, path, part);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+    path += part + (path + part < end);
+  }
+  return true;
+}
+
+// Appends the string keys of the table on top that start with `word` to the list at `list`.
+static void add_keys(lua_State *L, int list, const char *word) {
+  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+    // `false` stands for what is not built yet
+    if (lua_type(L, -2) == LUA_TSTRING && (!lua_isboolean(L, -1) || lua_toboolean(L, -1))) {
+      const char *key = lua_tostring(L, -2);
+      bool is_private = key[0] == '_' && word[0] != '_';
+      if (strncmp(key, word, strlen(word)) == 0 && !is_private) {
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
+      }
+    }
+  }
+}
+
+// Leaves a sorted list of completions of `text`, whole words, on the stack: keys, where one may
+// stand, else names.
+static void list_completions(lua_State *L, const char *text) {
+  lua_pushfstring(L, "%s\n", typed != NULL ? typed : "");
+  lua_pushlstring(L, rl_line_buffer, (size_t)word_start);
+  lua_concat(L, 2);
+  if (s2_prompt_keys(L, lua_tostring(L, -1), text)) {
+    return;
+  }
+  // The word that is to be completed starts behind the last point.
+  const char *word = text + strlen(text);
+  while (word > text && word[-1] != '.' && word[-1] != ':') {
+    word--;
+  }
+  lua_newtable(L);
+  int list = lua_gettop(L);
+  // Names in the table before it, and in what its objects are looked up in.
+  if (push_named(L, text, word > text ? (size_t)(word - text) - 1 : 0)) {
+    if (lua_istable(L, -1)) {
+      add_keys(L, list, word);
+    }
+    int index = luaL_getmetafield(L, -1, "__index");
+    // Our objects look fields up in a table that is the first upvalue of a C function.
+    if (index == LUA_TFUNCTION && lua_iscfunction(L, -1) && lua_getupvalue(L, -1, 1) != NULL) {
+      index = lua_type(L, -1);
+    }
+    if (index == LUA_TTABLE) {
+      add_keys(L, list, word);
+    }
+  }
+  // Completions are whole words.
+  lua_settop(L, list);
+  for (lua_Integer i = 1; lua_rawgeti(L, list, i) != LUA_TNIL; i++) {
+    lua_pushlstring(L, text, (size_t)(word - text));
+    lua_insert(L, -2);
+    lua_concat(L, 2);
+    lua_rawseti(L, list, i);
+  }
+  // Sorted, if the script has left table.sort in place.
+  lua_settop(L, list);
+  lua_getglobal(L, "table");
+  if (lua_istable(L, -1) && lua_getfield(L, -1, "sort") == LUA_TFUNCTION) {
+    lua_pushvalue(L, list);
+    lua_pcall(L, 1, 0, 0);
+  }
+  lua_settop(L, list);
+}
+
+// Called by libedit with state 0, 1, 2 ...: returns the next completion, to be freed by libedit.
+static char *next_completion(const char *text, int state) {
+  lua_State *L = completing;
+  int top = lua_gettop(L);
+  list_completions(L, text);
+  char *found = NULL;
+  if (lua_rawgeti(L, -1, state + 1) == LUA_TSTRING) {
+    found = strdup(lua_tostring(L, -1));
+  }
+  lua_settop(L, top);
+  return found;
+}
+
+static char **repl_complete(const char *text, int start, int end) {
+  (void)end;
+  word_start = start;
+  rl_attempted_completion_over = 1; // never file names
+  return rl_completion_matches(text, next_completion);
+}
+
+// ---- History ----------------------------------------------------------------------------------
+
+// Makes every folder of the path of a file.
+static void make_folders(char *path) {
+  for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    mkdir(path, 0700);
+    *slash = '/';
+  }
+}
+
+// $XDG_STATE_HOME/sim2d/prompt_history, by default ~/.local/state/sim2d/prompt_history. Empty: no
+// place for it.
+static void history_path(char path[PATH_SIZE]) {
+  const char *state = getenv("XDG_STATE_HOME");
+  const char *home = getenv("HOME");
+  int length = 0;
+  if (state != NULL && state[0] == '/') {
+    length = snprintf(path, PATH_SIZE, "%s/sim2d/prompt_history", state);
+  } else if (home != NULL && home[0] == '/') {
+    length = snprintf(path, PATH_SIZE, "%s/.local/state/sim2d/prompt_history", home);
+  }
+  if (length <= 0 || length >= PATH_SIZE) {
+    path[0] = '\0';
+  }
+}
+
+// Lines are written as they are typed: they outlive whatever ends the session, and sessions at one
+// time do not write over each other's.
+static void line_remember(const char *line) {
+  const HIST_ENTRY *last =
+      history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
+  if (line[0] == '\0' || (last != NULL && strcmp(last->line, line) == 0)) {
+    return;
+  }
+  add_history(line);
+  FILE *file = history_file != NULL ? fopen(history_file, "a") : NULL;
+  if (file != NULL) { // losing it is no reason to fail
+    fprintf(file, "%s\n", line);
+    fclose(file);
+  }
+}
+
+// The lines of the file, one by one; of one that has grown the last are kept.
+static void history_load(void) {
+  FILE *file = fopen(history_file, "r");
+  char *line = NULL;
+  size_t size = 0;
+  int count = 0;
+  while (file != NULL && getline(&line, &size, file) > 0) {
+    line[strcspn(line, "\n")] = '\0';
+    if (line[0] != '\0') {
+      add_history(line);
+      count++;
+    }
+  }
+  free(line);
+  if (file != NULL) {
+    fclose(file);
+  }
+  stifle_history(HISTORY_LINES);
+  file = count > 2 * HISTORY_LINES ? fopen(history_file, "w") : NULL;
+  for (int i = 0; file != NULL && i < history_length; i++) {
+    const HIST_ENTRY *entry = history_get(history_base + i);
+    if (entry != NULL) {
+      fprintf(file, "%s\n", entry->line);
+    }
+  }
+  if (file != NULL) {
+    fclose(file);
+  }
+}
+
+// ---- Editing ----------------------------------------------------------------------------------
+
+// The next byte of the terminal, -1 at its end. Ctrl-C ends the line, which is given up.
+static int line_byte(FILE *file) {
+  for (;;) {
+    unsigned char byte;
+    ssize_t got = read(fileno(file), &byte, 1);
+    if (got == 1) {
+      return byte;
+    }
+    if (got == 0 || errno != EINTR) {
+      return -1;
+    }
+    if (line_cleared()) {
+      cleared = true;
+      return '\n';
+    }
+    if (*s2_script_interrupted() != 0) {
+      return -1;
+    }
+  }
+}
+
+// The next character: libedit takes one of any width from here.
+static int line_character(FILE *file) {
+  int first = line_byte(file);
+  int more = first < 0xc0 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+  int code = more == 0 ? first : first & (0x3f >> more);
+  for (int i = 0; i < more && !cleared; i++) {
+    int next = line_byte(file);
+    if (next < 0) {
+      return next;
+    }
+    code = code << 6 | (next & 0x3f);
+  }
+  return cleared ? '\n' : code;
+}
+
+void s2_repl_line_begin(lua_State *L) {
+  completing = L;
+  rl_readline_name = "sim2d";
+  rl_getc_function = line_character;
+  rl_catch_signals = 0; // Ctrl-C is ours
+  // Letters beyond ASCII need a locale that knows them.
+  if (setlocale(LC_CTYPE, "") == NULL || strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
+    (void)setlocale(LC_CTYPE, "C.UTF-8");
+  }
+  rl_initialize();
+  rl_attempted_completion_function = repl_complete;
+  rl_completer_word_break_characters = " \t\n\"'`@$><=;|&{([,+-*/%^~#";
+  rl_completion_append_character = '\0';
+  // Lines of sessions before; a file that has grown is cut.
+  static char path[PATH_SIZE];
+  history_path(path);
+  history_file = path[0] != '\0' ? path : NULL;
+  if (history_file != NULL) {
+    make_folders(path);
+    history_load();
+  }
+}
+
+void s2_repl_line_end(void) {
+  completing = NULL;
+}
+
+static S2Line line_read_edited(lua_State *L, const char *prompt, const char *so_far) {
+  typed = so_far;
+  cleared = false;
+  char *line = readline(prompt);
+  typed = NULL;
+  if (cleared) {
+    free(line);
+    return S2_LINE_CLEARED;
+  }
+  if (line == NULL) {
+    putchar('\n');
+    return S2_LINE_ENDED;
+  }
+  line_remember(line);
+  lua_pushstring(L, line);
+  free(line);
+  return S2_LINE_READ;
+}
+
+#else
+
+void s2_repl_line_begin(lua_State *L) {
+  (void)L;
+}
+
+void s2_repl_line_end(void) {}
+
+#endif
+
+S2Line s2_repl_line_read(lua_State *L, bool terminal, const char *prompt, const char *so_far) {
+  if (terminal) {
+#ifdef S2_HAVE_EDIT
+    return line_read_edited(L, prompt, so_far);
+#else
+    fputs(prompt, stdout);
+    fflush(stdout);
+#endif
+  }
+  (void)prompt;
+  (void)so_far;
+  return line_read_plain(L, terminal);
+}
