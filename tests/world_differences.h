@@ -292,10 +292,16 @@ static inline bool skip_of_joint(const S2World *start, Class of, int i, double a
   bool bound = of == OF_MOTOR_MAX || of == OF_DRY || of == OF_MAX_FORCE || of == OF_MAX_TORQUE ||
                of == OF_STIFFNESS;
   bool curve = (of == OF_QUADRATIC || of == OF_CUBIC) && joint->type != S2_SPRING;
-  bool ground = (of == OF_GROUND_A || of == OF_GROUND_B) && joint->type != S2_PULLEY;
+  // Of one type or two: elsewhere nothing could depend on them.
+  bool pulley = joint->type == S2_PULLEY, lock = joint->type == S2_LOCK;
+  bool unused = ((of == OF_GROUND_A || of == OF_GROUND_B) && !pulley) ||
+                ((of == OF_GOAL || of == OF_RATE) && !lock) ||
+                (of == OF_SUM && joint->type != S2_GEAR) ||
+                (of == OF_RATIO && joint->type != S2_GEAR && !pulley) ||
+                (of == OF_MOTOR_SPEED && !joint->has_motor);
   bool equal = (of == OF_LIMIT_LO || of == OF_LIMIT_HI) && joint->limit_lo == joint->limit_hi;
   bool warm = of == OF_IMPULSE && start->kept.def.geometric_stiffness == S2_GEOMETRIC_OFF;
-  return warm || equal || curve || ground || ((soft || given || bound) && at == 0);
+  return warm || equal || curve || unused || ((soft || given || bound) && at == 0);
 }
 
 // Numbers that tear joints apart. What a step may take into its velocities of that is so little
