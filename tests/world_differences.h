@@ -50,8 +50,8 @@ static inline void mix(uint64_t *hash, uint64_t what) {
 }
 
 static const double NOISE = 1e-8; // of an impulse
-// m: what mends leave. Of a contact at rest the gap is asked back when it is above 0 and mended
-// when it is below: there the derivative is one-sided.
+// m: what projection leaves. Of a contact at rest the gap is asked back when it is above 0 and
+// projected when it is below: there the derivative is one-sided.
 static const double CLOSED = 1e-11;
 
 // Sliding shows in |tangent| = friction * normal; contacts are the last rows.
@@ -305,7 +305,8 @@ static inline bool skip_of_joint(const S2World *start, Class of, int i, double a
 }
 
 // Numbers that tear joints apart. What a step may take into its velocities of that is so little
-// (S2_FEEDBACK_START) that differences are blurred by what mends leave (S2_PROJECTION_TOLERANCE).
+// (S2_FEEDBACK_START) that differences are blurred by what projection leaves
+// (S2_PROJECTION_TOLERANCE).
 static inline bool tears(Class of) {
   return of == OF_Q || (of >= OF_ANCHOR_A && of <= OF_GOAL) || of == OF_LIMIT_LO ||
          of == OF_LIMIT_HI || of == OF_GROUND_A || of == OF_GROUND_B;

@@ -428,7 +428,7 @@ static bool sloped_pull(void *user, S2World *world, S2SpringCall *call) {
 }
 
 // The same spring by numbers and by a callback with slopes.
-static void told_slopes(void **state) {
+static void given_slopes(void **state) {
   (void)state;
   double found[2][6];
   for (int k = 0; k < 2; k++) {
@@ -472,7 +472,7 @@ int main(void) {
       cmocka_unit_test(one_step),    cmocka_unit_test(torn_apart), cmocka_unit_test(stopped),
       cmocka_unit_test(floating),    cmocka_unit_test(viscous),    cmocka_unit_test(many_steps),
       cmocka_unit_test(mixed),       cmocka_unit_test(sprung),     cmocka_unit_test(no_room),
-      cmocka_unit_test(exactly_met), cmocka_unit_test(refusals),   cmocka_unit_test(told_slopes),
+      cmocka_unit_test(exactly_met), cmocka_unit_test(refusals),   cmocka_unit_test(given_slopes),
   };
   cmocka_set_test_filter(getenv("S2_TEST"));
   return cmocka_run_group_tests(tests, NULL, NULL);
