@@ -28,6 +28,7 @@ typedef enum Way {
   MOTOR_ENDLESS,
   DRY_FRICTION,
   CURVED,
+  SPRUNG,
   SUBSTEPS,
   BAUMGARTE,
   POST_SAME,
@@ -37,6 +38,7 @@ typedef enum Way {
   BISECTED,
   NONLINEAR,
   NONLINEAR_SOFT,
+  NONLINEAR_SPRUNG,
   NONLINEAR_MOTOR,
   NONLINEAR_BOUND,
   NONLINEAR_PINCHED,
@@ -76,6 +78,7 @@ static const char *const way_name[ALL_WAYS] = {
     "motor of any force",
     "dry friction",
     "curved spring",
+    "spring along its coordinate",
     "substeps",
     "baumgarte",
     "post",
@@ -85,6 +88,7 @@ static const char *const way_name[ALL_WAYS] = {
     "bisect",
     "nonlinear",
     "nonlinear with compliance",
+    "nonlinear with a spring",
     "nonlinear with a motor",
     "nonlinear at the bound",
     "nonlinear, limits that are equal",
@@ -185,6 +189,13 @@ static inline bool shape_joint(Way way, S2JointDef *def) {
     def->quadratic = 30;
     def->cubic = 50;
     return def->type == S2_SPRING;
+  case SPRUNG:
+  case NONLINEAR_SPRUNG:
+    def->stiffness = 12;
+    def->damping = (S2JointWeights){.linear = 0.7, .angular = 0.7};
+    def->rest = 0.05;
+    def->reference = 0.02;
+    return soft && springs;
   default:
     return true;
   }
@@ -227,6 +238,7 @@ static inline void shape_world(Way way, S2WorldDef *def) {
     break;
   case NONLINEAR:
   case NONLINEAR_SOFT:
+  case NONLINEAR_SPRUNG:
   case NONLINEAR_MOTOR:
   case NONLINEAR_BOUND:
   case NONLINEAR_PINCHED:

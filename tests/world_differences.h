@@ -50,8 +50,8 @@ static inline void mix(uint64_t *hash, uint64_t what) {
 }
 
 static const double NOISE = 1e-8; // of an impulse
-// m: what mends leave. Of a contact at rest the gap is asked back when it is above 0 and mended
-// when it is below: there the derivative is one-sided.
+// m: what projection leaves. Of a contact at rest the gap is asked back when it is above 0 and
+// projected when it is below: there the derivative is one-sided.
 static const double CLOSED = 1e-11;
 
 // Sliding shows in |tangent| = friction * normal; contacts are the last rows.
@@ -292,14 +292,21 @@ static inline bool skip_of_joint(const S2World *start, Class of, int i, double a
   bool bound = of == OF_MOTOR_MAX || of == OF_DRY || of == OF_MAX_FORCE || of == OF_MAX_TORQUE ||
                of == OF_STIFFNESS;
   bool curve = (of == OF_QUADRATIC || of == OF_CUBIC) && joint->type != S2_SPRING;
-  bool ground = (of == OF_GROUND_A || of == OF_GROUND_B) && joint->type != S2_PULLEY;
+  // Of one type or two: elsewhere nothing could depend on them.
+  bool pulley = joint->type == S2_PULLEY, lock = joint->type == S2_LOCK;
+  bool unused = ((of == OF_GROUND_A || of == OF_GROUND_B) && !pulley) ||
+                ((of == OF_GOAL || of == OF_RATE) && !lock) ||
+                (of == OF_SUM && joint->type != S2_GEAR) ||
+                (of == OF_RATIO && joint->type != S2_GEAR && !pulley) ||
+                (of == OF_MOTOR_SPEED && !joint->has_motor);
   bool equal = (of == OF_LIMIT_LO || of == OF_LIMIT_HI) && joint->limit_lo == joint->limit_hi;
   bool warm = of == OF_IMPULSE && start->kept.def.geometric_stiffness == S2_GEOMETRIC_OFF;
-  return warm || equal || curve || ground || ((soft || given || bound) && at == 0);
+  return warm || equal || curve || unused || ((soft || given || bound) && at == 0);
 }
 
 // Numbers that tear joints apart. What a step may take into its velocities of that is so little
-// (S2_FEEDBACK_START) that differences are blurred by what mends leave (S2_PROJECTION_TOLERANCE).
+// (S2_FEEDBACK_START) that differences are blurred by what projection leaves
+// (S2_PROJECTION_TOLERANCE).
 static inline bool tears(Class of) {
   return of == OF_Q || (of >= OF_ANCHOR_A && of <= OF_GOAL) || of == OF_LIMIT_LO ||
          of == OF_LIMIT_HI || of == OF_GROUND_A || of == OF_GROUND_B;

@@ -206,6 +206,7 @@ local EXPERIMENTS = "Told in [experiments](../experiments.md)."
 local groups, count = {
   { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them." },
   { "scripts/lcp_notes/*.lua", title = "The notes on learning contact", text = EXPERIMENTS },
+  { "scripts/learning/*.lua", title = "The notes, what they say in passing", text = EXPERIMENTS },
   { "scripts/physics_paper/*.lua", title = "The paper on differentiable physics", text = EXPERIMENTS },
   { "scripts/contact/*.lua", title = "Contact", text = EXPERIMENTS },
   { "scripts/compliant/*.lua", title = "Compliance", text = EXPERIMENTS },

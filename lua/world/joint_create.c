@@ -269,16 +269,19 @@ static void joint_read_keys(const S2Keys *keys, S2JointDef *def) {
       s2_lua_field_key(keys, field, def);
     }
   }
-  // Springs have a stiffness or a law, other types a compliance.
-  if (s2_lua_joint_takes(type, "stiffness")) {
+  // Springs have a stiffness or a law, other types a compliance, hinges and sliders either.
+  if (s2_lua_joint_takes(type, "compliance")) {
+    s2_lua_read_weights(keys, "compliance", &def->compliance);
+    s2_lua_read_weights(keys, "damping", &def->damping);
+    if (s2_lua_joint_takes(type, "stiffness")) {
+      s2_keys_number(keys, "stiffness", S2_NON_NEGATIVE, &def->stiffness);
+    }
+  } else if (s2_lua_joint_takes(type, "stiffness")) {
     if (!s2_lua_joint_takes(type, "force") || !s2_lua_spring_law(keys, def)) {
       s2_keys_require(keys, "stiffness");
     }
     s2_keys_number(keys, "stiffness", S2_NON_NEGATIVE, &def->stiffness);
     s2_keys_number(keys, "damping", S2_NON_NEGATIVE, &def->damping.linear);
-  } else if (s2_lua_joint_takes(type, "compliance")) {
-    s2_lua_read_weights(keys, "compliance", &def->compliance);
-    s2_lua_read_weights(keys, "damping", &def->damping);
   }
   // What limits and drives it.
   if (s2_lua_joint_takes(type, "limits")) {

@@ -4,7 +4,9 @@
 --   (v+, v-) = f(v, u) + G(v, u) (l+, l-),     f and G affine in (v, u).
 -- The note prints the true system as v+' = v + u - l-, v-' = -(v + u) - l+ (h = m = mu g = 1). That holds with a
 -- relu around it, or with the fictitious friction of the direct formulation, not with the friction that acts.
--- Cost, as in the note: the norm of the error, and the violation of l _|_ (v+, v-) as a sum of absolute values.
+-- Cost, as in the note: the norm of the error, the violation of l _|_ (v+, v-) as a sum of absolute values, and as a
+-- third term the violation of (v+, v-) >= 0, max(0, -(v+, v-)). That asks f + G l itself to be 0 or more, where it takes
+-- values below 0 that a relu cuts off: without a relu the term brings nothing, and before one it costs exactness.
 local sim = require "sim2d"
 local e = sim.experiment("Learning speeds from friction, with and without a relu",
   { iterations = { 1600, "of each training" } })
@@ -73,11 +75,13 @@ rmse, share = judge(X:mm((sim.linalg.lstsq(X, Y))))
 e:above("least squares, G affine: rmse", 0.01, rmse)
 e:below("   of the sticking below 1e-3, %", 5, share)
 
-local function train(shape)
+local function train(shape, third)
   local steps = e.options.iterations
   local learned = sim.optimize.minimize(function(p)
-    local predicted = shape(X:mm(p.W))
-    return (predicted - Y):norm() / math.sqrt(#rows) + sim.abs(friction * predicted):sum() / #rows
+    local affine = X:mm(p.W)
+    local predicted = shape(affine)
+    local cost = (predicted - Y):norm() / math.sqrt(#rows) + sim.abs(friction * predicted):sum() / #rows
+    return third and cost + sim.relu(-affine):sum() / #rows or cost
   end, { W = 0.3 * sim.randn({ 9, 2 }, sim.random.split()) }, { method = "adam", max_iterations = steps,
     learning_rate = function(i) return 0.02 * 0.5 * (1 + math.cos(math.pi * math.min(1, i / steps))) + 1e-5 end })
   local predicted = shape(X:mm(learned.W))
@@ -90,6 +94,12 @@ e:above("trained without a relu: rmse", 0.01, plain_rmse)
 e:equal("   of the sticking below 1e-3, %", 0, plain_share)
 e:below("trained with a relu: rmse", 0.0002, relu_rmse)
 e:equal("   of the sticking below 1e-3, %", 100, relu_share)
+local third_rmse, third_share = train(identity, true)
+e:above("third term, without a relu: rmse", 0.01, third_rmse)
+e:equal("   of the sticking below 1e-3, %", 0, third_share)
+third_rmse, third_share = train(sim.relu, true)
+e:above("third term, before a relu: rmse", 0.001, third_rmse)
+e:below("   of the sticking below 1e-3, %", 95, third_share)
 
 local pushed, plain_error, relu_error = {}, {}, {}
 for i = 1, #rows, 2 do

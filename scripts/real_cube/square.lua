@@ -87,16 +87,16 @@ function square.loss(toss, line, p)
   return sim.log(1 + errors:mean())
 end
 
--- Tosses of known parameters with the noise of a camera, through a file.
+-- Tosses of known parameters with the noise of a camera, or a part of it, through a file.
 square.TRUTH = { slide = 0.22, blow = 0.17, fast = 0.25, slow = 0.2, inertia = 0.8, half = 0.0512, gravity = 9.585 }
-function square.made(count)
-  local rows, normal, uniform = {}, sim.random.normal, sim.random.uniform
+function square.made(count, noise)
+  local rows, normal, uniform, part = {}, sim.random.normal, sim.random.uniform, noise or 1
   for toss = 1, count do
     local line = { x = { 0, uniform(0.9, 1.2) }, z = { 0.135, 0 }, theta = { uniform(0, 1.5), -uniform(3, 5) } }
     local x, z, theta = square.roll(line, square.TRUTH, 95)
     for i = 1, 95 do
-      rows[#rows + 1] = { toss, i - 1, (i - 1) * tosses.DT, x[i] + normal(0, 1e-4), z[i] + normal(0, 1e-4),
-        theta[i] + normal(0, 2e-3) }
+      rows[#rows + 1] = { toss, i - 1, (i - 1) * tosses.DT, x[i] + normal(0, part * 1e-4), z[i] + normal(0, part * 1e-4),
+        theta[i] + normal(0, part * 2e-3) }
     end
   end
   return tosses.through_file(rows, tosses.planar)

@@ -123,7 +123,12 @@ static void fill(S2Rng *rng, S2JointWeights *weights, int size, double scale) {
 
 static void weaken(S2Rng *rng, S2JointDef *def) {
   unsigned parts = s2_joint_kind(def->type)->parts;
-  if ((parts & S2_HAS_COMPLIANCE) != 0 && chance(rng, 0.5)) {
+  bool either = (parts & S2_HAS_COMPLIANCE) != 0 && (parts & S2_HAS_STIFFNESS) != 0;
+  if (either && chance(rng, 0.4)) { // a spring along its coordinate
+    def->stiffness = chance(rng, 0.2) ? 0 : between(rng, 1, 30);
+    def->rest = between(rng, -0.2, 0.2);
+    def->damping.linear = def->damping.angular = chance(rng, 0.3) ? 0 : between(rng, 0.1, 1);
+  } else if ((parts & S2_HAS_COMPLIANCE) != 0 && chance(rng, 0.5)) {
     if (chance(rng, 0.3)) {
       fill(rng, &def->compliance, equations(def->type), between(rng, 1e-3, 5e-3));
       fill(rng, &def->damping, equations(def->type), between(rng, 1, 4));
@@ -236,6 +241,10 @@ static void jointed(S2Rng *rng, S2World *world, int bodies, bool lands) {
       (chance(rng, 0.5) ? add_gear : add_pulley)(rng, world, place.x + 2);
       break;
     }
+    // A body alone on a slider that stands still makes no errors of joints: projection does
+    // nothing, and what misplacing the joint would do is not in the derivative.
+    bool alone = type == S2_SLIDER && k == bodies - 1 && k > 0 && before.index == 1;
+    type = alone ? S2_HINGE : type;
     S2BodyId body = add_some(rng, world, def);
     S2Vec2 anchor = s2_vec2((place.x + def.position.x) / 2, (place.y + def.position.y) / 2);
     if (before.index != 0 || !lands) {
@@ -347,6 +356,7 @@ static void three_hundred_scenes(void **state) {
   int without = 0;
   partial_too = false;
   pick(0.35);
+  may_skip(0.6, 0.12); // of a scene with few numbers, those that some other type has do not count
   for (uint64_t seed = first; (uint64_t)counts[OF_NOTHING].compared < scenes; seed++) {
     Scene scene = random_scene(seed);
     scene.steps = less == NULL ? scene.steps : atoi(less);

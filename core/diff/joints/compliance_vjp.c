@@ -91,7 +91,7 @@ static void compliance_scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow 
                                    const S2SoftSum *sum, S2RowBar *bars) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;
-  bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  bool springs = joint->has_spring;
   for (int i = 0; i < sum->count; i++) {
     if (!sum->soft[i]) {
       continue;

@@ -190,6 +190,19 @@ static void measure_across_vjp(const S2JointAt *at, int row, const S2RowBar *bar
   measure_add_to(&measure_gradient(at, to)->axis, s2_right(across));
 }
 
+// The same over what they are at rest.
+static void measure_twist_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
+                              const S2PlaceBar *to) {
+  measure_gradient(at, to)->length -= bar->value;
+  measure_angle_vjp(at, row, bar, to);
+}
+
+static void measure_shift_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
+                              const S2PlaceBar *to) {
+  measure_gradient(at, to)->length -= bar->value;
+  measure_along_vjp(at, row, bar, to);
+}
+
 static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                                const S2PlaceBar *to) {
   (void)row;
@@ -366,6 +379,7 @@ static const struct {
     {s2_measure_x, measure_offset_vjp},          {s2_measure_y, measure_offset_vjp},
     {s2_measure_across, measure_across_vjp},     {s2_measure_translation, measure_along_vjp},
     {s2_measure_angle, measure_angle_vjp},       {s2_measure_length, measure_length_vjp},
+    {s2_measure_twist, measure_twist_vjp},       {s2_measure_shift, measure_shift_vjp},
     {s2_measure_stretch, measure_stretch_vjp},   {s2_pulley_measure, measure_pulley_vjp},
     {s2_pulley_measure_a, measure_pulley_a_vjp},
 };

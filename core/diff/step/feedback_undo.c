@@ -73,7 +73,10 @@ static bool feedback_stands_on_movers(const S2Undo *undo, const S2Island *island
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &undo->world->joints.at[island->joint[i]];
     const int32_t body[2] = {joint->a, joint->b};
-    for (int k = 0; k < 2 && s2_joint_is_rigid(joint); k++) {
+    // Beside the spring of a hinge or slider its other rows are rigid.
+    bool rigid = s2_joint_is_rigid(joint) ||
+                 (joint->has_spring && (joint->type == S2_HINGE || joint->type == S2_SLIDER));
+    for (int k = 0; k < 2 && rigid; k++) {
       moves |= joint->type == S2_LOCK ||
                (body[k] != S2_NONE && undo->world->bodies.at[body[k]].type == S2_KINEMATIC);
     }

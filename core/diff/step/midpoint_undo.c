@@ -89,7 +89,7 @@ static void midpoint_add_term(Midpoint *m, Member *member, int index, Law law) {
 
 static void midpoint_add_equation(Midpoint *m, Member *member, int index, bool angular) {
   const S2Joint *joint = member->joint;
-  bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  bool springs = joint->has_spring;
   double c = angular ? joint->compliance.angular : joint->compliance.linear;
   bool sprung = s2_joint_sprung(joint, index);
   midpoint_add_term(m, member, index, sprung || (!springs && c > 0) ? SOFT : RIGID);
@@ -315,7 +315,7 @@ static void midpoint_soft_vjp(Midpoint *m, const Member *member, const Term *ter
   S2JointGradient *g = &m->bar->gradient->joint[member->slot];
   double h = m->step->h, sum = term->start.value + term->end.value;
   double more = term->end.value - term->start.value;
-  bool springs = (s2_joint_kind(member->joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  bool springs = member->joint->has_spring;
   bool angular = !springs && s2_joint_row_angular(&term->start);
   m->bar->h -= y * term->hold * sum / 2;
   double *damping = angular ? &g->damping.angular : &g->damping.linear;

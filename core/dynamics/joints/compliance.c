@@ -440,13 +440,12 @@ void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2
     soften_matrix(joint, rows, count, blend, soft);
     return;
   }
-  bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
   for (int i = 0; i < count; i++) {
     bool angular = s2_joint_row_angular(&rows[i]);
     double c = angular ? joint->compliance.angular : joint->compliance.linear;
     double d = angular ? joint->damping.angular : joint->damping.linear;
-    // Types with a stiffness have it on some of their rows, the others are rigid.
-    if (springs) {
+    // Springs act on some of the rows, the others are rigid.
+    if (joint->has_spring) {
       c = s2_joint_sprung(joint, i) ? 1 / joint->stiffness : 0;
       d = joint->damping.linear;
     }
@@ -463,7 +462,7 @@ void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) {
   double energy = 0;
   // Of a spring the integral of its force: k x^2/2 + quadratic x^3/3 + cubic x^4/4.
-  if ((s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0) {
+  if (joint->has_spring) {
     for (int i = 0; i < count; i++) {
       if (s2_joint_sprung(joint, i)) {
         double x = rows[i].value;

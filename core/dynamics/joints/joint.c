@@ -49,8 +49,7 @@ bool s2_joint_soft_stop(const S2Joint *joint) {
 
 bool s2_joint_is_rigid(const S2Joint *joint) {
   return joint->compliance.size == 0 && joint->damping.size == 0 && joint->compliance.linear == 0 &&
-         joint->compliance.angular == 0 &&
-         (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) == 0;
+         joint->compliance.angular == 0 && !joint->has_spring;
 }
 
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
@@ -294,25 +293,56 @@ static S2Status joint_read_curve(const S2JointDef *def, S2Joint *joint) {
   return s2_ok();
 }
 
+S2Status s2_joint_either_spring(S2JointType type, const char *name) {
+  return s2_error(S2_INVALID,
+                  "%s: a %s has compliance or a spring along its coordinate, not both (a weld "
+                  "with a matrix has every combination)",
+                  name, s2_joint_type_name(type));
+}
+
 static S2Status joint_read_softness(const S2JointDef *def, S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
-  // A type has compliance or stiffness, never both.
-  if ((kind->parts & S2_HAS_COMPLIANCE) == 0 && !is_zero(&def->compliance)) {
+  bool gives = (kind->parts & S2_HAS_COMPLIANCE) != 0,
+       springs = (kind->parts & S2_HAS_STIFFNESS) != 0;
+  bool soft = !is_zero(&def->compliance), damped = !is_zero(&def->damping);
+  // A joint has compliance or a spring, never both.
+  if (!gives && soft) {
     return joint_unasked(kind, "compliance");
   }
-  if ((kind->parts & S2_HAS_STIFFNESS) != 0) {
-    S2_TRY(not_negative("stiffness", def->stiffness, false));
-    S2_TRY(not_negative("damping", def->damping.linear, false));
-    if (def->damping.size > 0) {
-      return s2_error(S2_INVALID, "damping: one number expected, got a matrix");
-    }
-    joint->stiffness = def->stiffness;
-    S2_TRY(joint_read_curve(def, joint));
-  } else if (!is_zero(&def->damping) && is_zero(&def->compliance)) {
+  if (!springs && damped && !soft) {
     return s2_error(S2_INVALID, "damping: nothing to damp where compliance is 0");
+  }
+  joint->has_spring = springs && (!gives || !isnan(def->stiffness) || (damped && !soft));
+  if (joint->has_spring && soft) {
+    return s2_joint_either_spring(def->type, "stiffness");
+  }
+  // The spring's own numbers. Damping alone is a spring of no stiffness.
+  if (joint->has_spring) {
+    joint->stiffness = gives && isnan(def->stiffness) ? 0 : def->stiffness;
+    S2_TRY(not_negative("stiffness", joint->stiffness, false));
+    S2_TRY(not_negative("damping", def->damping.linear, false));
+    if (def->damping.size > 0 || (gives && def->damping.angular != def->damping.linear)) {
+      return s2_error(S2_INVALID, "damping: one number expected, got %s",
+                      def->damping.size > 0 ? "a matrix" : "two");
+    }
+    S2_TRY(joint_read_curve(def, joint));
   }
   joint->compliance = def->compliance;
   joint->damping = def->damping;
+  return s2_ok();
+}
+
+S2Status s2_joint_read_rest(const S2JointDef *def, S2Joint *joint) {
+  double rest = isnan(def->rest) ? def->reference : def->rest;
+  if (!isfinite(def->reference) || !isfinite(rest)) {
+    return s2_error(S2_INVALID, "%s: finite number expected, got %g",
+                    isfinite(def->reference) ? "rest" : "reference",
+                    isfinite(def->reference) ? rest : def->reference);
+  }
+  if (!isnan(def->rest) && !joint->has_spring) {
+    return s2_error(S2_INVALID, "rest: of a spring: stiffness expected, too");
+  }
+  joint->length = rest;
   return s2_ok();
 }
 
@@ -444,9 +474,10 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(s2_joint_check_weights("compliance", &def->compliance, count));
   S2_TRY(s2_joint_check_weights("damping", &def->damping, count));
   S2_TRY(joint_check_moving(world, &joint));
-  // The angle it has now is 0, for limits, motors and what is read.
+  // The angle it has now is 0 or its reference, for limits, motors and what is read.
+  bool turns = s2_joint_kind(def->type)->coordinate == s2_measure_angle;
   joint.angle0 = (joint.a == S2_NONE ? 0 : world->q.at[3 * joint.a]) -
-                 (joint.b == S2_NONE ? 0 : world->q.at[3 * joint.b]);
+                 (joint.b == S2_NONE ? 0 : world->q.at[3 * joint.b]) - (turns ? def->reference : 0);
   // A constraint is asked once, so that errors of its functions show where it is made.
   if (def->type == S2_CONSTRAINT) {
     S2_TRY(s2_constraint_first(world, &joint));

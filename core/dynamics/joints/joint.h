@@ -67,7 +67,9 @@ typedef struct S2JointKind {
   // Where equations are no measures. Returns how many there are; Hessians of the same.
   int (*rows)(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
   void (*hessians)(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
-  int sprung;            // with S2_HAS_STIFFNESS: the equation that gives way, or S2_ALL_ROWS
+  // With S2_HAS_STIFFNESS: the equation that gives way, or S2_ALL_ROWS. With S2_HAS_COMPLIANCE
+  // besides it is the last one, which a joint has when it is given a spring.
+  int sprung;
   S2Measure *coordinate; // what limits and gears act on; NULL: nothing
   S2Measure *drive;      // what motor and friction act on; NULL: nothing
   S2Measure *length;     // what is called its length; NULL: the way between the anchors
@@ -85,6 +87,7 @@ typedef struct S2JointKind {
 // Keys of scripts, for S2JointTraits.keys.
 #define S2_KEYS(...)     ((const char *const[]){__VA_ARGS__, NULL})
 #define S2_KEYS_SHARED   "a", "b", "anchor", "compliance", "damping"
+#define S2_KEYS_REST     "stiffness", "rest", "reference"
 #define S2_KEYS_LENGTH   "a", "b", "anchor_a", "anchor_b"
 #define S2_KEYS_DRIVEN   "limits", "motor", "friction"
 #define S2_FIELD_BIT(ID) (1u << S2_JOINT_##ID)
@@ -113,6 +116,10 @@ bool s2_joint_is_rigid(const S2Joint *joint);
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
 // "limits: ..." unless a joint of this type can have them.
 S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
+// What `rest` and `reference` of a hinge or slider say; its spring is at rest as it is made.
+S2Status s2_joint_read_rest(const S2JointDef *def, S2Joint *joint);
+// That the number `name` is for one of the two ways in which a joint can give way.
+S2Status s2_joint_either_spring(S2JointType type, const char *name);
 // The largest error of its rigid equations and limits, m: angles times `length`.
 double s2_joint_violation(const S2JointAt *at, double length);
 
@@ -139,6 +146,8 @@ S2Measure s2_measure_x;     // the anchor of a seen from that of b, along x of b
 S2Measure s2_measure_y;
 S2Measure s2_measure_translation; // along the axis
 S2Measure s2_measure_across;      // along its left
+S2Measure s2_measure_twist;       // the angle over its rest, S2Joint.length
+S2Measure s2_measure_shift;       // the translation over its rest
 S2Measure s2_measure_length;      // |p_a - p_b|
 S2Measure s2_measure_stretch;     // the same over S2Joint.length
 // The anchor of a seen from that of b, along `direction` (frame of b): u' R_b' (p_a - p_b).

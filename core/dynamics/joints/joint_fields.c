@@ -74,10 +74,9 @@ static double joint_speed(const S2World *world, const S2Joint *joint) {
 static double joint_softness(const S2Joint *joint, const S2JointWeights *weights,
                              const S2JointAt *at) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  const S2JointKind *kind = s2_joint_kind(joint->type);
   // Which of the two numbers acts on the joint's first row; NAN stands for a matrix.
-  bool springs = (kind->parts & S2_HAS_STIFFNESS) != 0;
-  bool angular = s2_joint_rows(at, rows) > 0 && s2_joint_row_angular(&rows[0]) && !springs;
+  bool angular =
+      s2_joint_rows(at, rows) > 0 && s2_joint_row_angular(&rows[0]) && !joint->has_spring;
   return weights->size > 0 ? NAN : angular ? weights->angular : weights->linear;
 }
 
@@ -197,6 +196,10 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   bool rigid = joint->compliance.size == 0 && joint->compliance.linear == 0 &&
                joint->compliance.angular == 0;
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  if ((field == S2_JOINT_STIFFNESS && !rigid) ||
+      (field == S2_JOINT_COMPLIANCE && value > 0 && joint->has_spring)) {
+    return s2_joint_either_spring(joint->type, name);
+  }
   if (joint->type == S2_LOCK &&
       ((bound && isfinite(value) && !rigid) ||
        (field == S2_JOINT_COMPLIANCE && value > 0 && s2_lock_yields(joint)))) {
@@ -240,6 +243,15 @@ static void joint_set_bound(const S2World *world, S2Joint *joint, double *bound,
   *bound = value;
 }
 
+// A hinge or slider that is given stiffness, or damping without compliance, has a spring from now
+// on.
+static void joint_set_spring(S2Joint *joint, S2JointField field) {
+  bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  bool soft =
+      joint->compliance.size > 0 || joint->compliance.linear > 0 || joint->compliance.angular > 0;
+  joint->has_spring |= springs && (field == S2_JOINT_STIFFNESS || !soft);
+}
+
 static void joint_set_ratio(const S2World *world, S2Joint *joint, double ratio) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointAt at = joint_here(world, joint);
@@ -264,6 +276,11 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
     break;
   case S2_JOINT_DAMPING:
     joint->damping = (S2JointWeights){.linear = value, .angular = value};
+    joint_set_spring(joint, field);
+    break;
+  case S2_JOINT_STIFFNESS:
+    joint->stiffness = value;
+    joint_set_spring(joint, field);
     break;
   case S2_JOINT_MAX_FORCE:
   case S2_JOINT_MAX_TORQUE:

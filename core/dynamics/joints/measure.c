@@ -148,6 +148,22 @@ void s2_measure_stretch(const S2JointAt *at, S2JointRow *row, S2JointHessian *he
   row->value -= at->joint->length;
 }
 
+void s2_measure_twist(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
+  s2_measure_angle(at, row, hessian);
+  row->value -= at->joint->length;
+}
+
+void s2_measure_shift(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
+  s2_measure_translation(at, row, hessian);
+  row->value -= at->joint->length;
+}
+
+// How many of its measures are equations: that of a spring only where there is one.
+static int joint_measures(const S2JointKind *kind, const S2Joint *joint) {
+  bool may_spring = (kind->parts & S2_HAS_COMPLIANCE) != 0 && (kind->parts & S2_HAS_STIFFNESS) != 0;
+  return may_spring && !joint->has_spring ? kind->sprung : S2_JOINT_EQUATIONS;
+}
+
 int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   const S2JointKind *kind = s2_joint_kind(at->joint->type);
   int count = 0;
@@ -158,7 +174,8 @@ int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
     s2_measure_offsets(at, rows);
     count = 2;
   }
-  for (; count < S2_JOINT_EQUATIONS && kind->equation[count] != NULL; count++) {
+  int most = joint_measures(kind, at->joint);
+  for (; count < most && kind->equation[count] != NULL; count++) {
     kind->equation[count](at, &rows[count], NULL);
   }
   return count;
@@ -171,15 +188,15 @@ void s2_joint_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQU
     kind->hessians(at, hessians);
     return;
   }
-  for (int i = 0; i < S2_JOINT_EQUATIONS && kind->equation[i] != NULL; i++) {
+  int most = joint_measures(kind, at->joint);
+  for (int i = 0; i < most && kind->equation[i] != NULL; i++) {
     kind->equation[i](at, &row, &hessians[i]);
   }
 }
 
 bool s2_joint_sprung(const S2Joint *joint, int row) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
-  return (kind->parts & S2_HAS_STIFFNESS) != 0 &&
-         (kind->sprung == S2_ALL_ROWS || kind->sprung == row);
+  return joint->has_spring && (kind->sprung == S2_ALL_ROWS || kind->sprung == row);
 }
 
 bool s2_joint_may_hold(const S2Joint *joint) {

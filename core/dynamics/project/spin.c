@@ -171,8 +171,7 @@ double s2_island_kinetic_within(const S2Step *step, const S2Island *island, cons
 // Do springs bring energy that the free motion does not know of?
 static bool is_elastic(const S2Joint *joint) {
   const S2JointWeights *weights = &joint->compliance;
-  return (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0 || weights->size > 0 ||
-         weights->linear > 0 || weights->angular > 0;
+  return joint->has_spring || weights->size > 0 || weights->linear > 0 || weights->angular > 0;
 }
 
 double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v,

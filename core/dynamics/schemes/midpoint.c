@@ -126,14 +126,13 @@ static void add_driven(const Midpoint *m, Member *member, int index, double spee
 static void add_equation(Member *member, int index, bool angular) {
   const S2Joint *joint = member->joint;
   Term term = {.index = index};
-  bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
   double c = angular ? joint->compliance.angular : joint->compliance.linear;
   if (s2_joint_sprung(joint, index)) {
     term.law = SOFT;
     term.give = 1;
     term.hold = joint->stiffness;
     term.damp = joint->damping.linear;
-  } else if (!springs && c > 0) {
+  } else if (!joint->has_spring && c > 0) {
     term.law = SOFT;
     term.give = c;
     term.hold = 1;

@@ -210,6 +210,7 @@ typedef struct S2Joint {
   int32_t joint_a, joint_b; // gear: slots
   int32_t more[2];          // gear of hinges: its third and fourth body, S2_NONE
   bool has_law;             // spring
+  bool has_spring;          // stiffness and damping act on the equation S2JointKind.sprung
   int rows;                 // constraint
   bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate;
 #define S2_JOINT_NUMBER(ID, member, type, array, count) type member array;

@@ -88,6 +88,9 @@ function World:compound(def) end
 ---@field motor? { speed: number, max_torque?: number } rad/s, N m
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
 ---@field damping? sim2d.Weights N s/m, N m s/rad
+---@field stiffness? number N m/rad: a spring along its coordinate, in place of compliance
+---@field rest? number rad: where that spring is at rest, default as now
+---@field reference? number rad: what the coordinate is now, default 0
 
 ---Two bodies turn about a common point.
 ---@param def sim2d.HingeDef
@@ -112,6 +115,9 @@ function World:weld(def) end
 ---@field motor? { speed: number, max_force?: number } m/s, N
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
 ---@field damping? sim2d.Weights N s/m, N m s/rad
+---@field stiffness? number N/m: a spring along its coordinate, in place of compliance
+---@field rest? number m: where that spring is at rest, default as now
+---@field reference? number m: what the coordinate is now, default 0
 
 ---a moves along an axis of b and does not turn against it.
 ---@param def sim2d.SliderDef

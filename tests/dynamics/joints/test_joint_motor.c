@@ -125,8 +125,10 @@ static void random_machines_are_solved(void **state) {
       def.anchor_a = s2_vec2(1.2 * i - 0.6, 0);
       def.anchor_b = s2_vec2(1.2 * i - 1.2, 0);
       def.axis = s2_vec2(1, uniform(&rng, -1, 1));
-      def.stiffness = exp(uniform(&rng, 3, 8));
-      def.damping.linear = def.type == S2_WHEEL || def.type == S2_SPRING ? 1 : 0;
+      bool springs = def.type == S2_WHEEL || def.type == S2_SPRING;
+      double stiffness = exp(uniform(&rng, 3, 8));
+      def.stiffness = springs ? stiffness : NAN;
+      def.damping.linear = springs ? 1 : 0;
       def.has_motor = s2_rng_integer(&rng, 0, 1) == 1;
       def.motor_speed = uniform(&rng, -5, 5);
       def.motor_max = s2_rng_integer(&rng, 0, 3) == 0 ? INFINITY : exp(uniform(&rng, -2, 4));

@@ -33,8 +33,13 @@ static unsigned parts_of(S2JointType type) {
   return parts[type];
 }
 
+// May it have a spring along its coordinate in place of compliance?
+static bool either(S2JointType type) {
+  return type == S2_HINGE || type == S2_SLIDER;
+}
+
 static bool possible(S2JointType type, unsigned parts) {
-  bool idle = (parts_of(type) & SOFT) != 0 && (parts & (SOFT | DAMPED)) == DAMPED;
+  bool idle = (parts_of(type) & SOFT) != 0 && (parts & (SOFT | DAMPED)) == DAMPED && !either(type);
   bool rows = type == S2_CONSTRAINT && (parts & (MOTOR | FRICTION)) != 0;
   return (parts & ~parts_of(type)) == 0 && !idle && !rows;
 }
@@ -59,13 +64,18 @@ static void add_parts(S2Rng *rng, unsigned parts, S2JointDef *def) {
   bool free = (parts & LIMITS) == 0;
   def->motor_max = free && coin(rng) ? INFINITY : any_size(rng, 1e-2, 1e3);
   def->friction = (parts & FRICTION) != 0 ? any_size(rng, 1e-2, 1e3) : 0;
+  if (either(def->type) && (parts & SOFT) != 0) {
+    def->stiffness = NAN;
+  }
   if ((parts & SOFT) != 0) {
     def->compliance.linear = any_size(rng, 1e-9, 1);
     def->compliance.angular = coin(rng) ? any_size(rng, 1e-9, 1) : 0;
   }
   if ((parts & DAMPED) != 0) {
     def->damping.linear = any_size(rng, 1e-3, 1e2);
-    def->damping.angular = (parts & SOFT) != 0 ? any_size(rng, 1e-3, 1e2) : 0;
+    def->damping.angular = (parts & SOFT) != 0 ? any_size(rng, 1e-3, 1e2)
+                           : either(def->type) ? def->damping.linear
+                                               : 0;
   }
 }
 

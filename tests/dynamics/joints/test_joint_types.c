@@ -435,7 +435,9 @@ static S2JointDef random_def(S2Rng *rng, S2JointType type, S2BodyId a, S2BodyId 
   def.anchor_a = s2_vec2(uniform(rng, -2, 2), uniform(rng, -2, 2));
   def.anchor_b = s2_vec2(uniform(rng, 2, 4), uniform(rng, -2, 2));
   def.axis = s2_vec2(uniform(rng, -1, 1), uniform(rng, 1, 2));
-  def.stiffness = exp(uniform(rng, 0, 8));
+  bool either = type == S2_HINGE || type == S2_SLIDER; // compliance or a spring
+  double stiffness = exp(uniform(rng, 0, 8));
+  def.stiffness = stiffness;
   def.target = s2_vec2(uniform(rng, -2, 2), uniform(rng, -2, 2));
   def.lock_x = type == S2_LOCK && s2_rng_integer(rng, 0, 1) == 1;
   def.lock_angle = type == S2_LOCK;
@@ -443,6 +445,7 @@ static S2JointDef random_def(S2Rng *rng, S2JointType type, S2BodyId a, S2BodyId 
   if (type == S2_SPRING || type == S2_MOUSE || type == S2_WHEEL) {
     def.damping.linear = uniform(rng, 0, 2);
   } else if (soft && type != S2_ROPE) {
+    def.stiffness = either ? NAN : stiffness;
     def.compliance.linear = exp(uniform(rng, -9, 0));
     def.compliance.angular = s2_rng_integer(rng, 0, 1) == 1 ? exp(uniform(rng, -9, 0)) : 0;
     def.damping.linear = def.damping.angular = uniform(rng, 0, 2);
@@ -673,12 +676,14 @@ static void fields_check_their_domain(void **state) {
     const char *message;
   } bad[] = {
       {S2_JOINT_ANGLE, 1, "angle: cannot be set"},
-      {S2_JOINT_STIFFNESS, 1, "stiffness: not for a hinge"},
+      {S2_JOINT_STIFFNESS, -1, "stiffness: a number not below 0 expected, got -1"},
+      {S2_JOINT_QUADRATIC, 1, "quadratic: not for a hinge"},
+      {S2_JOINT_REST, NAN, "rest: finite number expected, got nan"},
       {S2_JOINT_MOTOR_MAX, -1, "motor_max: a number not below 0 expected, got -1"},
       {S2_JOINT_MOTOR_SPEED, NAN, "motor_speed: finite number expected, got nan"},
       {S2_JOINT_LIMIT_HI, -INFINITY, "limits: lo <= hi expected"},
       {S2_JOINT_BREAK_FORCE, 0, "break_force: a number above 0 expected, got 0"},
-      {S2_JOINT_DAMPING, 1, "damping: nothing to damp"},
+      {S2_JOINT_DAMPING, -1, "damping: a number not below 0 expected, got -1"},
       {S2_JOINT_ENABLED, 2, "enabled: 0 or 1 expected, got 2"},
       {S2_JOINT_COMPLIANCE, -1, "compliance: a number not below 0 expected, got -1"},
   };
@@ -691,6 +696,9 @@ static void fields_check_their_domain(void **state) {
   }
   for (int f = 0; f < S2_JOINT_FIELD_COUNT; f++) { // what can be set reads as it was set
     S2JointField at = (S2JointField)f;
+    if (at == S2_JOINT_STIFFNESS) { // in place of compliance
+      must(s2_joint_set(world, hinge, S2_JOINT_COMPLIANCE, 0));
+    }
     if (s2_joint_type_sets(S2_HINGE, at)) {
       must(s2_joint_set(world, hinge, at, 1));
       near(field(world, hinge, at), 1, 0);

@@ -107,7 +107,13 @@ test("wrong hinges are refused and nothing is made", function()
   raises("compliance: a positive semidefinite matrix expected, got the eigenvalue %-1",
     function() world:hinge { body, anchor = { 0, 0 }, compliance = { { 1, 2 }, { 2, 1 } } } end)
   raises("damping: nothing to damp where compliance is 0",
-    function() world:hinge { body, anchor = { 0, 0 }, damping = 1 } end)
+    function() world:weld { body, anchor = { 0, 0 }, damping = 1 } end)
+  raises("stiffness: a hinge has compliance or a spring along its coordinate, not both",
+    function() world:hinge { body, anchor = { 0, 0 }, stiffness = 1, compliance = 1e-3 } end)
+  raises("rest: of a spring: stiffness expected, too",
+    function() world:hinge { body, anchor = { 0, 0 }, rest = 1 } end)
+  raises("damping: one number expected, got two",
+    function() world:hinge { body, anchor = { 0, 0 }, damping = { linear = 1, angular = 2 } } end)
   raises("break_force: a number above 0 expected, got 0",
     function() world:hinge { body, anchor = { 0, 0 }, break_force = 0 } end)
   raises("key 'anchor': {x, y} expected, component 1: finite number expected, got nan",
@@ -124,7 +130,7 @@ test("unknown and read-only fields of a joint", function()
   local _, _, hinge = pendulum()
   raises("Joint has no field 'angel'; did you mean 'angle'%?", function() return hinge.angel end)
   raises("Joint.angle is read%-only", function() hinge.angle = 1 end)
-  raises("Joint.stiffness: not for a hinge", function() hinge.stiffness = 1 end)
+  raises("Joint.max_length: not for a hinge", function() hinge.max_length = 1 end)
   raises("Joint.friction: a number not below 0 expected, got %-1",
     function() hinge.friction = -1 end)
   raises("Joint.limits: {lo, hi} expected, got 1", function() hinge.limits = 1 end)
@@ -170,7 +176,8 @@ test("a field that its type lacks is an error that says which it has", function(
   }
   local soft, driven = "compliance damping ", "friction limits motor_max motor_speed "
   local own = {
-    hinge = soft .. driven, weld = soft, slider = soft .. driven .. "axis translation",
+    hinge = soft .. driven .. "rest stiffness", weld = soft,
+    slider = soft .. driven .. "axis translation rest stiffness",
     wheel = driven .. "damping stiffness axis translation", distance = soft .. "length",
     spring = driven .. "damping length stiffness quadratic cubic rest_length", rope = "length max_length",
     gear = soft .. "ratio joint_a joint_b", lock = soft .. "max_force max_torque velocity angular_velocity",

@@ -115,9 +115,10 @@ local function driven(def, most)
 end
 
 local KINDS = {
-  hinge = driven(shared({ keys = {}, base = { anchor = { 1, 0 } } }, 2), "max_torque"),
+  hinge = driven(shared({ keys = { stiffness = not_negative, reference = any },
+    base = { anchor = { 1, 0 } } }, 2), "max_torque"),
   weld = shared({ keys = {}, base = { anchor = { 1, 0 } } }),
-  slider = driven(shared({ keys = { axis = direction }, base = { anchor = { 1, 0 }, axis = { 1, 0 } },
+  slider = driven(shared({ keys = { axis = direction, stiffness = not_negative, reference = any }, base = { anchor = { 1, 0 }, axis = { 1, 0 } },
     required = { "axis" } }, 2), "max_force"),
   distance = lengths { keys = { length = positive, compliance = weights() }, base = {} },
   spring = driven(lengths { keys = { rest_length = not_negative, stiffness = not_negative, damping = not_negative },
@@ -242,7 +243,13 @@ end
 test("damping needs something to damp", function()
   local s = setting()
   for _, kind in ipairs { "hinge", "weld", "slider", "distance", "gear", "lock" } do
-    refused(s, kind, definition(s, kind, { damping = 1 }), "damping", "nothing to damp")
+    if kind == "hinge" or kind == "slider" then -- a damper along the coordinate
+      local damped = s.world[kind](s.world, definition(s, kind, { damping = 1 }))
+      assert(damped.damping == 1 and damped.stiffness == 0)
+      damped:destroy()
+    else
+      refused(s, kind, definition(s, kind, { damping = 1 }), "damping", "nothing to damp")
+    end
     local joint = s.world[kind](s.world, definition(s, kind, { damping = 1, compliance = 0.1 }))
     joint:destroy()
     for _, bad in ipairs { -1, nan, inf, "x", true } do

@@ -1,0 +1,119 @@
+-- Ten to thirty thousand samples are what gradient steps need, one a sample; what the matrix needs is forty.
+--
+-- "Things didn't converge unless I had a ton of samples (10-30k ish)" (the notes, 3.1.3). Rows of G l + f as in 13a, one
+-- entry of each given, from a stream of steps: of each sample the cost (l_r w_r)^2 + max(0, -w_r)^2, and one step of its
+-- gradient, at most as large as one that ends it. Near the answer only the first term acts, whose mean Hessian
+-- is A = mean 2 l_r^2 x x', so an error along its eigenvector goes as exp(-rate lambda n): to 1/10 within
+-- ln 10 / (rate lambda_min) samples. The least eigenvalue is small, and so the number large; it is one of updates, not of
+-- samples, as the same hundred again and again show. Least squares on forty has all entries that the data determine.
+local sim = require "sim2d"
+local e = sim.experiment("How many samples a friction law takes",
+  { updates = { 40000, "" }, rate = { 0.01, "of gradient steps" } })
+
+local truth = { { 1, -1, 1, 1, 1, 0 }, { -1, 1, 1, -1, -1, 0 }, { -1, -1, 0, 0, 0, 1 } }
+local set, open = { 1, 2, 1 }, { 2, 1, 0 } -- the entry that is given; the one that no step determines
+
+-- Samples (l+, l-, gamma, v, u, 1), ten to a run (h = m = g = mu = 1).
+local function stream(random)
+  local v, i = 0, 0
+  return function()
+    i = i + 1
+    v = i % 10 == 1 and random:uniform(-3, 3) or v
+    local u = random:uniform(-3, 3)
+    local l = -sim.clamp(v + u, -1, 1)
+    local sample = { math.max(l, 0), math.max(-l, 0), math.abs(v + u + l), v, u, 1 }
+    v = v + u + l
+    return sample
+  end
+end
+
+local function error_of(rows)
+  local worst = 0
+  for r = 1, 3 do
+    for j = 1, 6 do
+      local miss = j == open[r] and 0 or math.abs(rows[r][j] - truth[r][j])
+      worst = miss <= worst and worst or miss -- nan too
+    end
+  end
+  return worst
+end
+
+-- Gradient steps from the given rows. Returns errors, a number each 100, and after how many the error stays below 0.1.
+local function descend(sample, rows)
+  local errors, hit = {}, nil
+  for r = 1, 3 do rows[r][set[r]] = truth[r][set[r]] end
+  for k = 1, e.options.updates do
+    local s = sample(k)
+    for r = 1, 3 do
+      local row, w, size = rows[r], 0, 0
+      for j = 1, 6 do w, size = w + row[j] * s[j], size + s[j] ^ 2 end
+      local weight = 2 * s[r] ^ 2 + (w < 0 and 2 or 0)
+      local slope = math.min(e.options.rate, 1 / (weight * size)) * weight * w
+      for j = 1, 6 do row[j] = row[j] - (j == set[r] and 0 or slope * s[j]) end
+    end
+    if k % 100 == 0 then
+      errors[#errors + 1] = error_of(rows)
+      hit = errors[#errors] < 0.1 and (hit or k) or nil
+    end
+  end
+  return errors, hit
+end
+
+local random = sim.random.split()
+local function row() return sim.randn(6, random):table() end
+
+-- 1. Least squares on forty steps, each row where its l is positive (13a has the ranks).
+local fit, next, forty = {}, stream(random), {}
+for i = 1, 40 do forty[i] = next() end
+for r = 1, 3 do
+  local A, b = {}, {}
+  for _, s in ipairs(forty) do
+    if s[r] > 0 then
+      b[#b + 1], A[#A + 1] = -truth[r][set[r]] * s[set[r]], { table.unpack(s) }
+      A[#A][set[r]] = 0
+    end
+  end
+  fit[r] = sim.linalg.lstsq(A, b):table()
+  fit[r][set[r]] = truth[r][set[r]]
+end
+e:equal("least squares, 40 steps: largest error", 0, error_of(fit), 1e-12)
+
+-- 2. The mean Hessian of row 1 without what is given and what nothing determines: its slow direction.
+local A, kept = sim.zeros(4, 4), { 3, 4, 5, 6 }
+for _ = 1, 4000 do
+  local s = next()
+  for a, i in ipairs(kept) do
+    for b, j in ipairs(kept) do A[{ a, b }] = A[{ a, b }] + 2 * s[1] ^ 2 * s[i] * s[j] / 4000 end
+  end
+end
+local values, vectors = sim.linalg.eig(A)
+local decade = math.log(10) / (e.options.rate * values[1])
+e:above("row 1: largest eigenvalue of the least", 1000, values[4] / values[1])
+
+-- From an error along it: with one sign no inequality is violated, with the other many are.
+local function from(sign)
+  local rows = { { table.unpack(truth[1]) }, { table.unpack(truth[2]) }, { table.unpack(truth[3]) } }
+  for a, j in ipairs(kept) do rows[1][j] = rows[1][j] + sign * sim.sign(vectors[{ 1, 1 }]) * vectors[{ a, 1 }] end
+  local errors = descend(stream(random), rows)
+  return errors, e.options.updates / 2 / math.log(errors[#errors // 2] / errors[#errors], 10)
+end
+local unseen, slow = from(1)
+local seen, fast = from(-1)
+e:equal("samples to a tenth, thousands: the inequality silent", decade / 1000, slow / 1000, 0.15 * decade / 1000)
+e:below("   the inequality violated", decade / 2000, fast / 1000)
+
+-- 3. Random starts: a stream, three times, and the same hundred over and over.
+local curves, hits = {}, {}
+for i = 1, 4 do
+  local hundred, more = {}, stream(random)
+  for k = 1, 100 do hundred[k] = more() end
+  curves[i], hits[i] = descend(i < 4 and more or function(k) return hundred[(k - 1) % 100 + 1] end, { row(), row(), row() })
+end
+e:above("a stream, random starts: samples to 0.1 (the notes: 10-30k)", 10000, math.min(hits[1], hits[2], hits[3]))
+e:below("   at most", 30000, math.max(hits[1], hits[2], hits[3]))
+e:equal("the same hundred samples: updates, of those of the stream", 1, hits[4] / hits[1], 0.3)
+local counts = sim.linspace(100, e.options.updates, e.options.updates // 100)
+e:figure(sim.plot { title = "Largest error of what is determined", x = "samples", y = { label = "error", log = true },
+  { counts, unseen, label = "inequality silent" }, { counts, seen, label = "violated" },
+  { counts, curves[1], label = "anywhere" }, { counts, curves[4], label = "the same 100" } })
+e:finish()
