@@ -314,6 +314,15 @@ bool s2_joint_type_sets(S2JointType type, S2JointField field);
 S2Status s2_joint_get(const S2World *world, S2JointId joint, S2JointField field, double *value);
 S2Status s2_joint_set(S2World *world, S2JointId joint, S2JointField field, double value);
 S2Status s2_joint_set_limits(S2World *world, S2JointId joint, double lo, double hi);
+typedef struct S2JointCoordinate {
+  S2JointId joint; // a hinge or slider
+  double value;    // rad or m
+} S2JointCoordinate;
+// Moves bodies so that these joints have these coordinates and all joints are as exact as before:
+// the lighter side of each, with all that hangs there; other coordinates stay, but for those that
+// close a loop. Speeds of coordinates stay. S2_INVALID, with nothing moved: a joint of another
+// type, a value beyond its limits, a loop that cannot be closed.
+S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count);
 S2Status s2_joint_set_target(S2World *world, S2JointId joint, S2Vec2 target); // mouse
 S2Status s2_joint_set_velocity(S2World *world, S2JointId joint,               // lock
                                const double velocity[3]);                     // angle, x, y

@@ -246,6 +246,10 @@ bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *compl
 bool s2_lua_joint_takes(S2JointType type, const char *key);
 // world:hinge and its kin, into the table on the top.
 void s2_lua_open_joint_makers(lua_State *L);
+void s2_lua_open_coordinates(lua_State *L); // coordinates.c
+// joint.angle = ..., joint.translation = ...; the value is argument 3.
+int s2_lua_set_coordinate(lua_State *L, const S2LuaJoint *joint, S2JointType type,
+                          S2JointField field);
 bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value);
 void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights);
 

@@ -302,6 +302,7 @@ void s2_lua_open_world(lua_State *L) {
   s2_lua_functions(L, methods, 0);
   s2_lua_functions(L, s2_world_create_methods, 0);
   s2_lua_open_joint_makers(L);
+  s2_lua_open_coordinates(L);
   s2_lua_functions(L, s2_world_constraint_methods, 0);
   s2_lua_functions(L, s2_world_step_methods, 0);
   s2_lua_functions(L, s2_world_hook_methods, 0);

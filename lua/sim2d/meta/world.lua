@@ -511,6 +511,10 @@ function World:state() end
 ---@param state number[]
 function World:set_state(state) end
 
+---Moves bodies so that these hinges (rad) and sliders (m) have these coordinates; all joints stay exact.
+---@param coordinates table<sim2d.Joint|string, number>
+function World:set_coordinates(coordinates) end
+
 ---Everything, bit for bit.
 ---@return sim2d.Snapshot
 function World:snapshot() end
