@@ -112,6 +112,38 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   }
 }
 
+// Impulses of contacts, in the order s2_assemble has made their rows in.
+static void solve_read_contacts(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                                S2SolveKind kind, const S2Assembly *assembly,
+                                const double *lambda) {
+  double kept = s2_solve_traits(kind).from_v0 ? 0 : 1; // what was there before stays
+  int n = assembly->parts;
+  for (int i = 0; i < island->touches; i++) {
+    S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      S2TouchPoint *point = &touch->points[k];
+      bool used = choices[2 * island->touch[i] + k].use && s2_solve_presses(kind, touch);
+      bool normal = used && s2_solve_traits(kind).normals,
+           tangent = used && s2_solve_is_rough(kind, touch);
+      point->normal_impulse = kept * point->normal_impulse + (normal ? lambda[n] : 0);
+      n += normal;
+      point->tangent_impulse = kept * point->tangent_impulse + (tangent ? lambda[n] : 0);
+      n += tangent;
+      // At the bound up to rounding; without friction a loaded contact slides whatever it does.
+      point->sliding =
+          point->normal_impulse > 0 &&
+          fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
+    }
+  }
+  // Those of viscosity, whose rows come first, count as friction.
+  for (int i = 0; i < assembly->parts; i++) {
+    int32_t point = assembly->part[i].row;
+    if (assembly->part[i].joint == S2_NONE) {
+      step->touches[point / 2].points[point % 2].tangent_impulse += lambda[i];
+    }
+  }
+}
+
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                    double *v, S2SolveStatus *outcome) {
   S2World *world = step->world;
@@ -183,32 +215,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   s2_step_scale_joints(step, island, kept);
   s2_step_add_joints(step, assembly.part, assembly.parts, solution.lambda, 1);
   s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);
-  // Impulses of contacts, in the order s2_assemble has made their rows in.
-  int n = assembly.parts;
-  for (int i = 0; i < island->touches; i++) {
-    S2Touch *touch = &step->touches[island->touch[i]];
-    for (int k = 0; k < touch->count; k++) {
-      S2TouchPoint *point = &touch->points[k];
-      bool used = choices[2 * island->touch[i] + k].use && s2_solve_presses(kind, touch);
-      bool normal = used && s2_solve_traits(kind).normals,
-           tangent = used && s2_solve_is_rough(kind, touch);
-      point->normal_impulse = kept * point->normal_impulse + (normal ? solution.lambda[n] : 0);
-      n += normal;
-      point->tangent_impulse = kept * point->tangent_impulse + (tangent ? solution.lambda[n] : 0);
-      n += tangent;
-      // At the bound up to rounding; without friction a loaded contact slides whatever it does.
-      point->sliding =
-          point->normal_impulse > 0 &&
-          fabs(point->tangent_impulse) >= touch->friction * point->normal_impulse * (1 - 1e-9);
-    }
-  }
-  // Those of viscosity, whose rows come first, count as friction.
-  for (int i = 0; i < assembly.parts; i++) {
-    int32_t point = assembly.part[i].row;
-    if (assembly.part[i].joint == S2_NONE) {
-      step->touches[point / 2].points[point % 2].tangent_impulse += solution.lambda[i];
-    }
-  }
+  solve_read_contacts(step, island, choices, kind, &assembly, solution.lambda);
   s2_arena_rewind(step->arena, mark);
   world->stats.seconds_solve += s2_clock() - start;
   return true;
