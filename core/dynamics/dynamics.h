@@ -559,6 +559,7 @@ typedef struct S2WorldStats {
   uint64_t contradictions, unsolved_impacts;
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
   double worst_scaled, worst_penetration, worst_joint_error; // over all steps
+  // s; 0 without the setting `profile`
   double seconds_broad, seconds_narrow, seconds_solve, seconds_project, seconds_total;
   // of the last step:
   int bodies, joints, contacts, islands, largest_island; // largest in contact points

@@ -19,6 +19,7 @@ typedef struct S2Session {
   S2Solver solver;
   double dt; // --dt: the default of sim.world; NAN: none
   bool strict, quiet;
+  bool profile; // --stats: worlds measure times unless they say otherwise
   const char *record_path;    // --record: every world stepped; the 2nd world gets NAME-2.suffix ...
   const char *dump_directory; // --dump-problems
   const S2Run *run;           // for recordings; NULL: not from the command

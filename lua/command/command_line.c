@@ -53,6 +53,7 @@ static S2Status set_help(S2CommandLine *line, const char *value) {
 static S2Status set_stats(S2CommandLine *line, const char *value) {
   (void)value;
   line->stats = true;
+  line->session.profile = true;
   return s2_ok();
 }
 

@@ -49,8 +49,9 @@ typedef struct S2LuaSession {
 
 S2LuaSession *s2_lua_session(lua_State *L);
 bool s2_lua_interrupted(const S2LuaSession *session);
-double s2_lua_clock(void);             // s, monotonic
-void s2_lua_open_random(lua_State *L); // pushes sim.random
+double s2_lua_clock(void);                          // s, monotonic
+double s2_lua_callback_clock(const S2LuaWorld *lw); // the same; 0 unless the world measures times
+void s2_lua_open_random(lua_State *L);              // pushes sim.random
 
 // ---- World ------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, double start) {
   // Whatever the function left on the stack is dropped; its time counts as that of the script.
   bool good = lua_pcall(L, arguments, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
   lua_settop(L, top);
-  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
   return good;
 }
 
@@ -69,7 +69,7 @@ static bool engine_force(void *user, S2World *world, S2BodyId body, double t, do
   // Each law of the body in the order they were given, until one fails.
   int top = lua_gettop(L);
   bool good = true;
-  double start = s2_lua_clock();
+  double start = s2_lua_callback_clock(lw);
   if (lua_rawgeti(L, lw->at_laws, body.serial) == LUA_TTABLE) {
     int count = (int)lua_rawlen(L, top + 1);
     for (int i = 1; i <= count && good; i++) {
@@ -92,7 +92,7 @@ static bool engine_force(void *user, S2World *world, S2BodyId body, double t, do
   }
   // The stack as it was, and the time spent in the script.
   lua_settop(L, top);
-  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
   return good;
 }
 
@@ -127,7 +127,7 @@ static int filter_call(lua_State *L) {
 static bool hook_dispatch(S2LuaWorld *lw, S2Hook hook, lua_CFunction function, void *data) {
   lua_State *L = lw->L;
   int top = lua_gettop(L);
-  double start = s2_lua_clock();
+  double start = s2_lua_callback_clock(lw);
   // Protected from its first allocation on: no error may jump over the engine.
   lua_pushcfunction(L, function);
   lua_pushvalue(L, 1);

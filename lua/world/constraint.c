@@ -143,7 +143,7 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
   lua_State *L = lw->L;
   (void)world;
   int top = lua_gettop(L);
-  double start = s2_lua_clock();
+  double start = s2_lua_callback_clock(lw);
   // Protected from its first allocation on.
   lua_pushcfunction(L, constraint_answer);
   if (call->joint.index == 0) { // the one being made

@@ -182,6 +182,7 @@ static int sim_world(lua_State *L) {
     def.dt = session->open.dt;
   }
   def.strict = session->open.strict;
+  def.profile = session->open.profile;
   // The object is made before the engine's world: afterwards nothing may fail that would leak it.
   S2LuaWorld *lw = s2_lua_push_world(L);
   S2SettingReads reads = s2_setting_reads(L, lw);

@@ -395,7 +395,7 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
 
 // Positions projected once, by a linear solve; velocities stay.
 static void project_once(S2Step *step, bool same_rows) {
-  double start = s2_clock();
+  double start = s2_stats_clock(step->world);
   for (int i = 0; i < step->island_count; i++) {
     S2Island *island = &step->islands[i];
     double worst = s2_step_violation(step, island, NULL);
@@ -410,7 +410,7 @@ static void project_once(S2Step *step, bool same_rows) {
     island->joint_error = NAN; // of before
     s2_arena_rewind(step->arena, mark);
   }
-  step->world->stats.seconds_project += s2_clock() - start;
+  step->world->stats.seconds_project += s2_stats_clock(step->world) - start;
 }
 
 void s2_step_project_start(S2Step *step) {
@@ -528,11 +528,11 @@ void s2_island_project(S2Step *step, S2Island *island) {
 }
 
 void s2_islands_project(S2Step *step) {
-  double start = s2_clock();
+  double start = s2_stats_clock(step->world);
   for (int i = 0; i < step->island_count; i++) {
     s2_island_project(step, &step->islands[i]);
   }
-  step->world->stats.seconds_project += s2_clock() - start;
+  step->world->stats.seconds_project += s2_stats_clock(step->world) - start;
 }
 
 void s2_step_project(S2Step *step) {

@@ -154,7 +154,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   if (!going) {
     return false;
   }
-  double start = s2_clock();
+  double start = s2_stats_clock(world);
   const double *q = s2_step_poses(step, kind);
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Assembly assembly = s2_assemble(step, q, step->touches, island, choices, kind);
@@ -198,7 +198,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       world->stats.solves += 1;
       world->stats.iterations += (uint64_t)solution.iterations;
       s2_arena_rewind(step->arena, mark);
-      world->stats.seconds_solve += s2_clock() - start;
+      world->stats.seconds_solve += s2_stats_clock(world) - start;
       return true;
     }
   }
@@ -217,7 +217,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);
   solve_read_contacts(step, island, choices, kind, &assembly, solution.lambda);
   s2_arena_rewind(step->arena, mark);
-  world->stats.seconds_solve += s2_clock() - start;
+  world->stats.seconds_solve += s2_stats_clock(world) - start;
   return true;
 }
 

@@ -26,6 +26,7 @@
 ---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; of islands that only joints hold, with the solver auto: see solvers
 ---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; of a pair, from the two bodies; see materials
 ---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; the same
+---@field profile? boolean default false; whether stats() measures times, which costs a small world a tenth of its step; sim2d --stats makes it true
 
 ---@class sim2d.World: sim2d.WorldDef
 ---@field gravity sim2d.Vector
