@@ -298,8 +298,7 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
 // A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow.
 static bool shake_by_passes(S2Step *step, S2Island *island, S2Shaken *shaken, double *worst) {
   bool converges = true;
-  double done = S2_PROJECTION_TOLERANCE * island->length; // less is rounding, which does not halve
-  for (int pass = 0; pass < S2_SHAKE_PASSES && converges && *worst > done; pass++) {
+  for (int pass = 0; pass < S2_SHAKE_PASSES && converges && *worst > island->enough; pass++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
     double before = *worst;
     converges = project(step, island, *worst, 1, shaken);
@@ -465,12 +464,23 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
   }
 }
 
+// Less than this is rounding, which no pass makes smaller.
+static double projection_enough(const S2Step *step, const S2Island *island) {
+  double far = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    const double *q = step->q1 + 3 * island->node[i];
+    far = fmax(far, fmax(fabs(q[1]), fabs(q[2])));
+  }
+  return fmax(S2_PROJECTION_TOLERANCE * island->length, S2_PROJECTION_ROUNDING * far);
+}
+
 void s2_island_project(S2Step *step, S2Island *island) {
   S2World *world = step->world;
   S2ArenaMark start_mark = s2_arena_mark(step->arena);
   S2JointErrors errors = new_errors(world, step->arena, island);
   double worst = s2_step_violation(step, island, &errors);
-  if (worst <= S2_PROJECTION_TRIGGER * island->length) {
+  island->enough = projection_enough(step, island);
+  if (worst <= fmax(S2_PROJECTION_TRIGGER * island->length, 2 * island->enough)) {
     note_joints(step, island, &errors, worst);
     s2_arena_rewind(step->arena, start_mark);
     return;
@@ -494,7 +504,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
   }
   mark = s2_arena_mark(step->arena);
   keep_best(step, island, worst, &best);
-  bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
+  bool done = worst <= island->enough;
   // Then Newton's steps; where they stall bodies are made to turn less.
   double stiffness = 1;
   for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
@@ -504,7 +514,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
     worst = s2_step_violation(step, island, NULL);
     stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
     keep_best(step, island, worst, &best);
-    done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
+    done = !solved || worst <= island->enough;
   }
   // No pass was better than an earlier one: back to that.
   if (worst > best.worst) {

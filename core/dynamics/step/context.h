@@ -15,6 +15,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   int32_t *touch; // indices into S2Step.touches
   int32_t *joint; // slots of joints
   double length;  // m: size of its largest body
+  double enough;  // m: errors below this are left by its projection, which sets it
   S2Vec2 frame;   // m/s: how all of it goes along; what is slow is so against that
   // Where joints alone act and steps are speculative: the problem of its first S2_SOLVE_MOTION,
   // whose rows are those of q0 (no parts before that). Else NULL.

@@ -22,6 +22,9 @@
 #define S2_PROJECTION_TRIGGER 1e-9
 // ... until less than this part is left (Newton steps: the next one would be rounding).
 #define S2_PROJECTION_TOLERANCE 1e-11
+// ... or far from the origin, where places are rounded by more, of their size: anchors are sums of
+// two rounded numbers and errors are differences of two anchors.
+#define S2_PROJECTION_ROUNDING 1e-15
 // Newton steps of a projection. A joint needs 2 or 3; piles that jam may need more, and whatever is
 // left is corrected in the next step.
 #define S2_PROJECTION_PASSES 20
