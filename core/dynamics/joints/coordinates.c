@@ -454,6 +454,9 @@ static void coordinates_commit(const Coordinates *c) {
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count) {
   S2_TRY(s2_world_idle(world));
   S2_TRY(coordinates_check(world, set, count));
+  if (count == 0) { // as of a world that is empty
+    return s2_ok();
+  }
   // One block for all, numbers first so that they are aligned.
   int bodies = world->bodies.count, joints = world->joints.count, nodes = bodies + 1;
   size_t numbers = 6 * (size_t)bodies + (size_t)joints + (size_t)nodes;

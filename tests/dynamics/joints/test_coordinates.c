@@ -252,6 +252,10 @@ static void refusals(void **state) {
   must(s2_world_set_coordinates(world, NULL, 0));
   assert_true(s2_world_hash(world) == before);
   s2_world_destroy(world);
+  // Of a world without bodies.
+  world = world_new(0, 0.01);
+  must(s2_world_set_coordinates(world, NULL, 0));
+  s2_world_destroy(world);
 }
 
 int main(void) {
