@@ -320,7 +320,8 @@ typedef struct S2JointCoordinate {
 } S2JointCoordinate;
 // Moves bodies so that these joints have these coordinates and all joints are as exact as before:
 // the lighter side of each, with all that hangs there; other coordinates stay, but for those that
-// close a loop. Speeds of coordinates stay. S2_INVALID, with nothing moved: a joint of another
+// close a loop, which stays closed in the way it is. Speeds of coordinates stay; those of a loop
+// are made to fit by the next step. S2_INVALID, with nothing moved: a joint of another
 // type, a value beyond its limits, a loop that cannot be closed.
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count);
 S2Status s2_joint_set_target(S2World *world, S2JointId joint, S2Vec2 target); // mouse
