@@ -47,6 +47,10 @@ typedef enum S2Stabilization { // what is done about joint errors and overlaps
   S2_POST,          // after it, with the rows of its start and the errors of its end
   S2_POST_ASSEMBLY, // after it, with rows assembled anew
 } S2Stabilization;
+// Part of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a step: 1
+// overshoots where rows are curved, and what is asked stays in the velocities as energy.
+#define S2_BAUMGARTE_FACTOR 0.2
+
 typedef enum S2RestitutionModel {
   S2_NEWTON,      // every contact of an impact leaves with e times the speed it arrived with
   S2_REFLECTIONS, // generalised reflections: an impact travels through bodies that touch
@@ -262,7 +266,16 @@ typedef struct S2JointDef {
   bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0)
   bool has_jacobian, has_hessian;  // constraint: its callback knows them; else by differences
   bool has_rate;                   // the same; else 0 (velocity_only) or a difference over dt
-  bool collide;                    // do the two bodies still touch each other (default no)
+  // constraint of one row: J v + rate = 0 as far as a force from bound_lo to bound_hi (N or N m,
+  // lo < hi, finite) can; or, with coupled_to, one of at most `friction` times that of a unilateral
+  // constraint between the same bodies, its friction. Neither holds a value.
+  bool bounded;
+  double bound_lo, bound_hi;
+  S2JointId coupled_to;
+  // constraint: NAN: as the world; else projections leave it alone, and rows of a motion ask for
+  // this part of its error within the step, 0 to 1
+  double stabilization;
+  bool collide; // do the two bodies still touch each other (default no)
   const char *name;
 } S2JointDef;
 

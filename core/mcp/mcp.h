@@ -115,6 +115,10 @@ typedef struct S2SolverOptions {
   double tolerance;   // on S2Residual.scaled
   int max_iterations; // of the interior point; other parts scale from it
   double omega;       // over-relaxation of sweeps; 0 means 1
+  // S2_SOLVER_NCP: where it ends, kappa of the central path (0: at the solution; above, the
+  // residual is about its root), and what its least kappa on the way is below the tolerance; 0
+  // means 5
+  double kappa, undercut;
   S2History *history; // NULL: none. Chains append what each method did, one after the other
   S2LinearSolver linear;
   // NULL, or where the factor of joints alone goes (bilateral.h) when that solved the problem: its

@@ -217,7 +217,7 @@ static void test_s2d_round_trip(void **state) {
 // it.
 static void test_s2d_all_settings(void **state) {
   (void)state;
-  assert_int_equal(sizeof(S2WorldDef), 144);
+  assert_int_equal(sizeof(S2WorldDef), 168);
   S2World *world = small_world();
   S2Moment moment = {0};
   must(s2_moment_capture(&moment, world));

@@ -100,8 +100,11 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     S2JointAt at = {step->world, joint, step->q0, elapsed, turn, NULL};
-    bool driven = joint->has_motor || joint->friction > 0 || joint->type == S2_GROUND_FRICTION ||
-                  s2_lock_yields(joint);
+    if (!s2_joint_projected(joint)) {
+      continue;
+    }
+    bool driven = joint->has_motor || joint->friction > 0 || joint->bounded ||
+                  joint->type == S2_GROUND_FRICTION || s2_lock_yields(joint);
     if (driven || (pins != NULL ? s2_length(s2_vec2(pins[2 * i].error, pins[2 * i + 1].error))
                                 : s2_joint_violation(&at, island->length)) > most) {
       return false;

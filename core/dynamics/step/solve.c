@@ -49,6 +49,12 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
   }
 }
 
+// Is the solver asked for a point of the central path, where all contacts push, in place of the
+// solution?
+static bool solve_on_path(const S2WorldDef *def, S2SolveKind kind) {
+  return def->solver == S2_SOLVER_NCP && def->ncp_kappa > 0 && !s2_solve_traits(kind).displacements;
+}
+
 // In the world's formulation and back.
 static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveKind kind,
                         S2Bilateral *keep, S2Problem *posed, S2Solution *solution) {
@@ -57,6 +63,8 @@ static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveK
       .solver = def->solver,
       .tolerance = def->tolerance,
       .max_iterations = def->max_iterations,
+      .kappa = solve_on_path(def, kind) ? def->ncp_kappa : 0,
+      .undercut = def->ncp_undercut,
       .linear = def->linear_solver,
       .keep = keep,
   };
@@ -203,7 +211,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     }
   }
   // From here on the solution is part of the step.
-  drop_rounding(&assembly.problem, &solution);
+  if (!solve_on_path(&world->kept.def, kind)) {
+    drop_rounding(&assembly.problem, &solution);
+  }
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
   solve_account(step, island, choices, kind, &assembly, &solution);
 

@@ -49,9 +49,6 @@
 // What rounding of the angular momentum may add to the energy of an island in a step, as a part of
 // it.
 #define S2_SPIN_ROUNDING 1e-13
-// Part of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a step: 1
-// overshoots where rows are curved, and what is asked stays in the velocities as energy.
-#define S2_BAUMGARTE_FACTOR 0.2
 // Newton steps of a midpoint step (4 or 5 are needed), its last change against the speeds, the
 // numbers of a band matrix beyond which it takes too long, and how far (of the speeds) velocities
 // may be off the joints before they are put back: the rule itself leaves (h w)^2.
@@ -215,7 +212,10 @@ typedef struct S2Joint {
   bool has_law;             // spring
   bool has_spring;          // stiffness and damping act on the equation S2JointKind.sprung
   int rows;                 // constraint
-  bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate;
+  bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate, bounded;
+  int32_t coupled; // constraint: slot of what it is the friction of, S2_NONE; its serial, as it may
+  uint32_t coupled_serial; // be gone
+  double stabilization;    // S2JointDef
 #define S2_JOINT_NUMBER(ID, member, type, array, count) type member array;
 #define S2_JOINT_WEIGHTS(ID, member)                    S2JointWeights member;
 #include "dynamics/fields.def"

@@ -26,6 +26,9 @@
 ---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; of islands that only joints hold, with the solver auto: see solvers
 ---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; of a pair, from the two bodies; see materials
 ---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; the same
+---@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends there, short of dt
+---@field ncp_kappa? number default 0; with solver = "ncp": the products impulse times speed of contacts are brought to this instead of 0, see solvers
+---@field ncp_undercut? number default 5; with solver = "ncp": on the way kappa is not aimed below tolerance over this
 ---@field profile? boolean default false; whether stats() measures times, which costs a small world a tenth of its step; sim2d --stats makes it true
 
 ---@class sim2d.World: sim2d.WorldDef
@@ -263,6 +266,11 @@ function World:ground_friction(def) end
 ---@field unilateral? boolean
 ---@field compliance? sim2d.Weights m/N; default 0, rigid
 ---@field damping? sim2d.Weights N s/m
+---@field lo? number N or N m: its row, without a value to hold, pushes with no less
+---@field hi? number and with no more
+---@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies that it is the friction of
+---@field friction? number the coefficient of that
+---@field stabilization? "none"|"baumgarte" of its error; default: as the world's
 
 ---A constraint of the script's own.
 ---@param def sim2d.ConstraintDef
