@@ -62,6 +62,38 @@ local function run(script)
   return status, out, err
 end
 
+-- Names that links of a page may end in: its headings, as they are made into names, and <a id="...">.
+local function anchors(page)
+  local names = {}
+  local text = read_file(SOURCE .. "/" .. page):gsub("\n```.-\n```", "")
+  for heading in ("\n" .. text):gmatch "\n#+ ([^\n]*)" do
+    local name = heading:lower():gsub("%[(.-)%]%(.-%)", "%1"):gsub("[^%w_%- ]", ""):gsub(" ", "-")
+    names[name] = true
+  end
+  for name in text:gmatch '<a id="([^"]*)"' do names[name] = true end
+  return names
+end
+
+test("links lead somewhere", function()
+  local known, links = {}, 0
+  for _, page in ipairs(pages()) do known[page] = anchors(page) end
+  for _, page in ipairs(pages()) do
+    local folder = page:match "^(.*/)" or ""
+    for target in read_file(SOURCE .. "/" .. page):gsub("\n```.-\n```", ""):gmatch "%]%(([^%s)]+)%)" do
+      local path, name = target:match "^([^#]*)#?(.*)$"
+      if not target:match "^https?:" then
+        links = links + 1
+        local file = path == "" and page or (folder .. path):gsub("[^/]+/%.%./", "")
+        local found = io.open(SOURCE .. "/" .. file)
+        ok(found, page .. ": " .. target)
+        found:close()
+        ok(name == "" or not known[file] or known[file][name], page .. ": no heading " .. target)
+      end
+    end
+  end
+  ok(links > 100)
+end)
+
 local ran = 0
 for _, page in ipairs(pages()) do
   local list = blocks(page)
