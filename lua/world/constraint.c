@@ -36,16 +36,29 @@ static void read_number(lua_State *L, const Reader *reader, double *number, S2Sl
   }
 }
 
+// What is wrong with the list on top of the stack: all rows in one table is the likely slip.
+static void constraint_refuse_list(lua_State *L, int count, const Reader *reader) {
+  char text[S2_LUA_TEXT];
+  const char *got = s2_lua_describe(L, -1, text), *remedy = "";
+  if (lua_type(L, -1) == LUA_TTABLE) {
+    got = lua_pushfstring(L, "a list of %d", (int)lua_rawlen(L, -1));
+    remedy = lua_rawgeti(L, -2, 1) == LUA_TTABLE ? "; rows are results of their own, without a "
+                                                   "table around them: return {...}, {...}"
+                                                 : "";
+  }
+  s2_lua_wrong_answer(
+      L, reader->function,
+      lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s; got %s%s",
+                      reader->what, count, count == 3 ? "the body" : "a, then of b", got, remedy));
+}
+
 // A list of `count` (6, or 3 where there is one body) numbers on top of the stack.
 static void read_list(lua_State *L, int count, const Reader *reader, double *numbers,
                       S2Slope *slope) {
   // An array of the library counts as a list.
   s2_lua_array_unfold(L, -1);
   if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != count) {
-    s2_lua_wrong_answer(L, reader->function,
-                        lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s",
-                                        reader->what, count,
-                                        count == 3 ? "the body" : "a, then of b"));
+    constraint_refuse_list(L, count, reader);
   }
   // Each number with its slopes, where they are wanted.
   int list = lua_gettop(L);

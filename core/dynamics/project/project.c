@@ -477,10 +477,9 @@ static double projection_enough(const S2Step *step, const S2Island *island) {
   return fmax(S2_PROJECTION_TOLERANCE * island->length, S2_PROJECTION_ROUNDING * far);
 }
 
-void s2_island_project(S2Step *step, S2Island *island) {
-  S2World *world = step->world;
+static void project_island(S2Step *step, S2Island *island) {
   S2ArenaMark start_mark = s2_arena_mark(step->arena);
-  S2JointErrors errors = new_errors(world, step->arena, island);
+  S2JointErrors errors = new_errors(step->world, step->arena, island);
   double worst = s2_step_violation(step, island, &errors);
   island->enough = projection_enough(step, island);
   if (worst <= fmax(S2_PROJECTION_TRIGGER * island->length, 2 * island->enough)) {
@@ -540,12 +539,16 @@ void s2_island_project(S2Step *step, S2Island *island) {
   s2_arena_rewind(step->arena, start_mark);
 }
 
-void s2_islands_project(S2Step *step) {
+void s2_island_project(S2Step *step, S2Island *island) {
   double start = s2_stats_clock(step->world);
+  project_island(step, island);
+  step->world->stats.seconds_project += s2_stats_clock(step->world) - start;
+}
+
+void s2_islands_project(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
     s2_island_project(step, &step->islands[i]);
   }
-  step->world->stats.seconds_project += s2_stats_clock(step->world) - start;
 }
 
 void s2_step_project(S2Step *step) {

@@ -19,6 +19,15 @@
 ---@operator div(number): sim2d.Vector
 ---@operator unm: sim2d.Vector
 ---@operator len: integer
+local Vector = {}
+
+---Its length.
+---@return number
+function Vector:norm() end
+
+---@param other sim2d.XY
+---@return number
+function Vector:dot(other) end
 
 ---{angular, x, y}
 ---@class sim2d.Momentum: sim2d.Vector

@@ -633,11 +633,12 @@ function World:close() end
 ---@field input sim2d.Input what a command of 1 does, as `linearize` takes it
 
 ---@class sim2d.ActuatorDef
----@field name string
+---@field [1]? string name
+---@field name? string it may stand first instead
 ---@field kind "force"|"torque"|"speed"|"position"
 ---@field joint? sim2d.Joint
 ---@field body? sim2d.Body
----@field direction? number[] of a body's force, world coordinates
+---@field direction? sim2d.XY of a body's force, world coordinates
 ---@field range? number[] {lo, hi} of commands; default: none
 ---@field delay? number s, in whole steps; default 0
 ---@field kp? number N/m or N m/rad, of a position; default 100
@@ -653,7 +654,8 @@ function World:actuator(def) end
 function World:act(u) end
 
 ---@class sim2d.ObserveDef
----@field [1] string name
+---@field [1]? string name
+---@field name? string it may stand first instead
 ---@field of? sim2d.Body|sim2d.Joint
 ---@field field? string|string[] with `of`
 ---@field read? fun(world: sim2d.World): ... instead

@@ -105,6 +105,7 @@ for _, page in ipairs(pages()) do
         eq(err, "")
         eq(status, 0)
         local said = list[i + 1]
+        ok(not (said and said.adjacent and said.language == ""), "what it prints stands in a block of 'text'")
         if said and said.language == "text" and said.adjacent then
           eq(out, said.text)
         end

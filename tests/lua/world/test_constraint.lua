@@ -146,8 +146,11 @@ test("nonsense is refused", function()
   refuse("key 'jacobian' is missing", { bodies = { body }, velocity_only = true })
   refuse("key 'phi': not for a velocity_only", { bodies = { body }, velocity_only = true, phi = phi,
     jacobian = function() return { 0, 1, 0 } end })
-  refuse("jacobian must return lists of 3 numbers: angle, x, y of the body",
+  refuse("jacobian must return lists of 3 numbers: angle, x, y of the body; got a list of 2$",
     { bodies = { body }, phi = phi, jacobian = function() return { 1, 2 } end })
+  refuse("; got a list of 1; rows are results of their own, without a table around them",
+    { bodies = { body }, phi = phi, jacobian = function() return { { 0, 1, 2 } } end })
+  refuse("; got 3$", { bodies = { body }, phi = phi, jacobian = function() return 3 end })
   refuse("nothing to damp", { bodies = { body }, phi = phi, damping = 1 })
   refuse("key 'rate': finite number expected", { bodies = { body }, phi = phi, rate = 0 / 0 })
   refuse("unknown key 'ph'", { bodies = { body }, ph = phi })
