@@ -435,6 +435,15 @@ typedef struct S2MotionCall {
 
 // Called from inside s2_world_step. The world must not be changed from them (S2_BUSY) apart from
 // what they return. Returning false aborts: the step is undone and s2_world_step gives S2_ABORTED.
+typedef struct S2ProgramCall {
+  int program; // the setting `solver_program`
+  const S2Problem *problem;
+  const S2SolverOptions *options;
+  double *lambda;
+  int iterations;
+  bool found;
+} S2ProgramCall;
+
 typedef struct S2Callbacks {
   void *user;
   // Adds to force[3] (torque, fx, fy); called for bodies with a force law.
@@ -450,6 +459,8 @@ typedef struct S2Callbacks {
   bool (*motion)(void *user, S2World *world, S2MotionCall *call);
   // Fills in force and tangent. Springs with a law rest while this is NULL.
   bool (*spring)(void *user, S2World *world, S2SpringCall *call);
+  // Solves what S2_SOLVER_PROGRAM is asked for, see S2ProgramSolver; `found` is what that returns.
+  bool (*solve)(void *user, S2World *world, S2ProgramCall *call);
   // Polled now and then in long steps; false stops the step as an abort (Ctrl-C).
   bool (*proceed)(void *user);
 } S2Callbacks;

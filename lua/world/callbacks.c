@@ -2,6 +2,7 @@
 // protected, the error is put aside (S2_STORE_ERROR), the engine undoes the step, and the stepping
 // function raises it again.
 #include "lua/diff/on_tape.h"
+#include "lua/solve/program_solver.h"
 
 #include <math.h>
 
@@ -197,5 +198,6 @@ void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks) {
                              .constraint = s2_lua_engine_constraint,
                              .motion = s2_lua_engine_motion,
                              .spring = s2_lua_engine_spring,
+                             .solve = s2_lua_engine_solve,
                              .proceed = engine_proceed};
 }

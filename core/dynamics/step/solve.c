@@ -55,6 +55,29 @@ static bool solve_on_path(const S2WorldDef *def, S2SolveKind kind) {
   return def->solver == S2_SOLVER_NCP && def->ncp_kappa > 0 && !s2_solve_traits(kind).displacements;
 }
 
+// S2ProgramSolver.solve: the world's callback, which may end the step.
+static bool solve_ask_program(void *user, const S2Problem *problem, const S2SolverOptions *options,
+                              double *lambda, // NOLINT(*-const-parameter): the callback writes it
+                              int *iterations) {
+  S2World *world = user;
+  S2ProgramCall call = {.program = world->kept.def.solver_program,
+                        .problem = problem,
+                        .options = options,
+                        .lambda = lambda};
+  // The world may be read but not changed meanwhile.
+  bool stepping = world->stepping;
+  world->stepping = true;
+  bool masked = s2_memory_mask(true);
+  bool going = world->callbacks.solve(world->callbacks.user, world, &call);
+  s2_memory_mask(masked);
+  world->stepping = stepping;
+  if (!going) {
+    world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
+  }
+  *iterations = call.iterations;
+  return going && call.found;
+}
+
 // In the world's formulation and back.
 static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveKind kind,
                         S2Bilateral *keep, S2Problem *posed, S2Solution *solution) {
@@ -67,6 +90,7 @@ static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveK
       .undercut = def->ncp_undercut,
       .linear = def->linear_solver,
       .keep = keep,
+      .program = {step->world->callbacks.solve == NULL ? NULL : solve_ask_program, step->world},
   };
   const double *before = s2_solve_traits(kind).from_v0 ? step->v0 : step->v2;
   *posed = s2_step_pose(step, assembly, before);
@@ -179,6 +203,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   S2Problem posed;
   S2Solution solution;
   solve_posed(step, &assembly, kind, keep, &posed, &solution);
+  if (world->refused.code != S2_OK) { // by the program's solver
+    return false;
+  }
   if (keep != NULL) {
     mark = s2_arena_mark(step->arena); // all of it stays
   }
@@ -196,10 +223,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   step->ground_last = false;
   solve_dump(step, &posed);
   // An attempt that missed the tolerance tells its caller why, and changes nothing.
-  bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {
     *outcome = solution.status;
-    if (!good) {
+    if (solution.status != S2_SOLVED) {
       bool proved =
           solution.status == S2_INFEASIBLE || s2_mcp_conflict(&assembly.problem, NULL, step->arena);
       *outcome = proved ? S2_INFEASIBLE : S2_MAX_ITERATIONS;

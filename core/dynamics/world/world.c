@@ -7,6 +7,8 @@ S2WorldDef s2_world_def(void) {
   return (S2WorldDef){
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning)                \
   .member = default,
+#define S2_PROGRAM_SETTING(member, type, default, domain, names, unit, derivative, meaning)        \
+  .member = default,
 #include "dynamics/fields.def"
   };
 }

@@ -63,6 +63,11 @@ function sim.world(def) end
 ---@return { name: string, summary: string }[]
 function sim.solvers() end
 
+---A solver of your own: worlds take it by its name.
+---@param name string
+---@param fn fun(problem: sim2d.SolverProblem): (number[]?, integer?) impulses, one a row, or nil; iterations
+function sim.solver(name, fn) end
+
 ---Is the file that asks the script being run (and not required by another)?
 ---@return boolean
 function sim.is_main() end

@@ -5,7 +5,7 @@
 ---@class sim2d.WorldDef
 ---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
 ---@field dt? number s, default 1/120; length of a step
----@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear" default "auto"; what solves steps, see solvers
+---@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"program" default "auto"; what solves steps, see solvers
 ---@field contact? "coulomb"|"frictionless" default "coulomb"; what holds contacts along the surface
 ---@field stepping? "speculative"|"bisect"|"event"|"auto" default "auto"; how steps meet impacts, see stepping
 ---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"; what is done about joint errors and overlaps, see stepping
@@ -444,6 +444,14 @@ function World:stats() end
 ---@field q number[] R: row velocities without impulses
 ---@field joints integer m
 ---@field contacts integer c
+
+---What a solver of the script is given.
+---@class sim2d.SolverProblem: sim2d.Problem
+---@field guess number[] R: impulses of the step before
+---@field tolerance number
+---@field max_iterations integer
+---@field velocity_scale number m/s
+---@field length number m
 
 ---The problem the next step would solve, as plain tables.
 ---@return sim2d.Problem
