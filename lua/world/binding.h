@@ -326,6 +326,10 @@ S2LuaContact *s2_lua_push_contact(lua_State *L, int world); // the one of the wo
 void s2_lua_open_contact(lua_State *L);
 
 // warnings.c
+// Slips that raise nothing (hints.c): warnings with the script's line, once a world.
+void s2_lua_hint_degrees(lua_State *L, S2LuaWorld *lw, const char *key, double angle);
+void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def);
+void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw); // at the end of a run
 void s2_lua_warn(S2LuaWorld *lw, const char *message);
 void s2_lua_warn_call(lua_State *L, const char *message); // at most once a call
 void s2_lua_warnings_close(S2LuaWorld *lw);               // tells what was held back, frees

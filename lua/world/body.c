@@ -428,7 +428,8 @@ static int body_newindex(lua_State *L) {
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TFUNCTION) {
-    return s2_lua_fail(L, "Body.%s is a method and read-only", lua_tostring(L, 2));
+    return s2_lua_fail(L, "Body.%s is a method and read-only; write body:%s(...)",
+                       lua_tostring(L, 2), lua_tostring(L, 2));
   }
   if (type != LUA_TNUMBER) {
     return s2_lua_no_field(L, "Body", 2, lua_upvalueindex(1));

@@ -49,8 +49,9 @@ static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2Bo
       lua_pushvalue(L, function);
       lua_getinfo(L, ">S", &law);
       s2_lua_describe(L, i - 3, text);
-      lua_pushfstring(L, "%s:%d: a force law must return torque, fx, fy: %s is %s", law.short_src,
-                      law.linedefined, names[i], text);
+      lua_pushfstring(L, "%s:%d: a force law must return torque, fx, fy: %s is %s%s", law.short_src,
+                      law.linedefined, names[i], text,
+                      lua_isnil(L, i - 3) ? "; a force alone is 'return 0, fx, fy'" : "");
       return put_aside(L, lw, top);
     }
     force[i] += value;

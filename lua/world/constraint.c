@@ -1,7 +1,7 @@
 // Constraints of the script's own: world:constraint{...}, and the engine's way to their functions.
 // The functions of a joint are a list {phi, jacobian, hessian, rate} in S2_STORE_CONSTRAINTS.
-#include "lua/base/slope.h"
 #include "lua/diff/array.h"
+#include "lua/diff/slope.h"
 
 #include <math.h>
 #include <string.h>

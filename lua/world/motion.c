@@ -1,6 +1,6 @@
 // Motions as functions of time: body:motion(fn), and the functions that world:lock{...} may be
 // given. They are lists {angle, x, y, velocity, pose} (false: none) in S2_STORE_CONSTRAINTS.
-#include "lua/base/slope.h"
+#include "lua/diff/slope.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 // Springs that pull as a function of the script says: world:spring{force = function(x) ... end}.
 // The function of a joint is a list {function} beside those of constraints.
-#include "lua/base/slope.h"
+#include "lua/diff/slope.h"
 
 #include <math.h>
 #include <string.h>
