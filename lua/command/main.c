@@ -9,6 +9,7 @@
 #include "lua/command/ulimits.h"
 #include "lua/record/live.h"
 
+#include <ctype.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdio.h>

@@ -442,6 +442,10 @@ static int body_newindex(lua_State *L) {
   if (!body_write_field(L, body, field, &complaint)) {
     return s2_lua_fail(L, "Body.%s: %s", lua_tostring(L, 2), complaint.text);
   }
+  // What is likely to be in degrees.
+  if (field == S2_BODY_ANGLE && lua_type(L, 3) == LUA_TNUMBER) {
+    s2_lua_hint_degrees(L, body->lw, "angle", lua_tonumber(L, 3));
+  }
   return 0;
 }
 

@@ -32,6 +32,13 @@ void s2_lua_hint_degrees(lua_State *L, S2LuaWorld *lw, const char *key, double a
   hint_warn(L, lw, text);
 }
 
+void s2_lua_hint_limits(lua_State *L, S2LuaWorld *lw, S2JointType type, double lo, double hi) {
+  if (s2_joint_traits(type)->turns) {
+    s2_lua_hint_degrees(L, lw, "limits", lo);
+    s2_lua_hint_degrees(L, lw, "limits", hi);
+  }
+}
+
 void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def) {
   if (def->type == S2_STATIC && !isnan(def->mass)) {
     hint_warn(L, lw,
