@@ -32,6 +32,11 @@ static bool keys_contain(const char **known, int count, const char *name) {
   return false;
 }
 
+// A key for a message to show.
+static const char *keys_example(const char *const *names) {
+  return names[0] != NULL ? names[0] : "name";
+}
+
 static void keys_check_names(const S2Keys *keys, const char *const *names, const char *const *more,
                              int positional) {
   lua_State *L = keys->L;
@@ -51,7 +56,7 @@ static void keys_check_names(const S2Keys *keys, const char *const *names, const
                lua_tointeger(L, -2) > positional) {
       char text[S2_LUA_TEXT];
       s2_lua_bad_argument(L, keys->argument, "unknown key %s[%s]; values have names here: %s = ...",
-                          keys->scope, s2_lua_describe(L, -2, text), known[0]);
+                          keys->scope, s2_lua_describe(L, -2, text), keys_example(names));
     }
   }
   // What other engines call it, the nearest known key, or all that there are.
@@ -115,7 +120,7 @@ S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const
   if (lua_type(L, argument) != LUA_TTABLE) {
     char text[S2_LUA_TEXT];
     s2_lua_bad_argument(L, argument, "table expected, got %s; write { %s = ... }",
-                        s2_lua_describe(L, argument, text), names[0]);
+                        s2_lua_describe(L, argument, text), keys_example(names));
   }
   // Unknown keys first: they would else go unnoticed.
   keys_check_names(&keys, names, more, positional);

@@ -191,7 +191,7 @@ static bool remedy_look_up(const char *word, bool own, const char *const *known,
 bool s2_remedy_find(const char *word, const char *const *known, int count,
                     char remedy[S2_REMEDY_SIZE]) {
   // As it stands in snake_case, then without what others put before and behind.
-  char snake[WORD_SIZE];
+  char snake[WORD_SIZE] = "";
   remedy_to_snake_case(word, snake);
   bool own = strcmp(snake, word) != 0;
   bool found = remedy_look_up(snake, own, known, count, remedy);
