@@ -592,11 +592,26 @@ typedef struct S2RayResult {
   double fraction;
 } S2RayResult;
 
-// Nearest hit; sensors and disabled bodies are left out, as in all queries.
-S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to);
+// Which bodies a query finds; disabled ones never. Zeros, or no filter: all that are no sensors.
+typedef struct S2QueryFilter {
+  uint32_t category; // 0, or bits one of which the body's mask has
+  uint32_t mask;     // 0, or bits one of which the body's category has
+  const S2BodyId *ignored;
+  int ignored_count;
+  bool sensors; // these, too
+} S2QueryFilter;
+
+// Nearest hit. A shape that the ray begins in is not hit.
+S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter);
+// All bodies on the way, each where the ray first enters one of its shapes, by fraction. Returns
+// how many there are and writes as many as there is room for.
+int s2_world_raycast_all(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter,
+                         S2RayResult *results, int capacity);
 // Bodies with a shape whose box overlaps [lo, hi] / that contain the point; creation order.
-int s2_world_query_box(S2World *world, S2Vec2 lo, S2Vec2 hi, S2BodyId *bodies, int capacity);
-int s2_world_query_point(S2World *world, S2Vec2 point, S2BodyId *bodies, int capacity);
+int s2_world_query_box(S2World *world, S2Vec2 lo, S2Vec2 hi, const S2QueryFilter *filter,
+                       S2BodyId *bodies, int capacity);
+int s2_world_query_point(S2World *world, S2Vec2 point, const S2QueryFilter *filter,
+                         S2BodyId *bodies, int capacity);
 
 typedef struct S2ClosestBodies {
   double distance; // m, negative when overlapping
