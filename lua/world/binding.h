@@ -174,6 +174,7 @@ extern const luaL_Reg s2_world_timer_methods[];
 extern const luaL_Reg s2_world_create_methods[];
 extern const luaL_Reg s2_world_constraint_methods[];
 extern const luaL_Reg s2_world_record_methods[];
+extern const luaL_Reg s2_annotate_methods[];
 extern const luaL_Reg s2_world_problem_methods[];
 extern const luaL_Reg s2_world_linearize_methods[];
 

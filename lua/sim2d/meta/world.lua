@@ -584,6 +584,23 @@ function World:solve_static(options) end
 ---@field legend? boolean time, scale and arrows, below the picture
 ---@field dark? boolean
 
+---@class sim2d.Annotation
+---@field line? sim2d.XY[] through these points
+---@field arrow? sim2d.XY[] { from, to }
+---@field point? sim2d.XY
+---@field text? string alone, or at the end of the others
+---@field at? sim2d.XY where a text alone is
+---@field color? string
+---@field size? number px: width, radius, or the height of a text alone
+---@field name? string it stays until it is annotated anew or cleared; else it is of the next step
+
+---Draws over pictures, recordings and the live view. No result changes by it.
+---@param annotation sim2d.Annotation one of line, arrow, point, text
+function World:annotate(annotation) end
+
+---@param name? string all of them without
+function World:clear_annotations(name) end
+
 ---Draws the world as it is into a file (.svg, .png).
 ---@param path string
 ---@param options? sim2d.DrawOptions
