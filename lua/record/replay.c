@@ -296,8 +296,9 @@ static int replay_frame(lua_State *L) {
   if (status.code != S2_OK) {
     return replay_trouble(L, status);
   }
+  // Contacts and joints name bodies of the list.
   reader->busy = true;
-  lua_createtable(L, 0, 14);
+  lua_createtable(L, 0, 15);
   push_numbers(L, moment);
   replay_push_bodies(L, moment);
   int bodies = lua_gettop(L);
