@@ -237,6 +237,7 @@ static void query_read_ignored(const S2Keys *keys, S2LuaWorld *lw, S2QueryFilter
     const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
     if (body == NULL || body->lw != lw) {
       s2_keys_fail(keys, "ignore", "a body of this world, or a list of them, expected");
+      return; // not reached: it raises
     }
     ignored[i] = body->id; // a destroyed one is not found anyway
     lua_pop(L, 1);
