@@ -30,6 +30,7 @@ local chosen = {
   incline = {},
   jansen_leg = { strobe = { 2.4, 2.7, 3 }, trails = { "lower" } },
   lidar_robot = { strobe = 2.5, trails = { "robot" } },
+  lidar = { to = 3, trails = true, view = { { -1, -2.5 }, { 12.7, 2.5 } } },
   newtons_cradle = { strobe = 0.15, contacts = false },
   pendulum = { strobe = 0.1, to = 1, trails = true },
   pyramid = { contacts = false },

@@ -627,17 +627,65 @@ typedef struct S2RayResult {
   double fraction;
 } S2RayResult;
 
-// Nearest hit; sensors and disabled bodies are left out, as in all queries.
-S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to);
+// Which bodies a query finds; disabled ones never. Zeros, or no filter: all that are no sensors.
+typedef struct S2QueryFilter {
+  uint32_t category; // 0, or bits one of which the body's mask has
+  uint32_t mask;     // 0, or bits one of which the body's category has
+  const S2BodyId *ignored;
+  int ignored_count;
+  bool sensors; // these, too
+} S2QueryFilter;
+
+// Nearest hit. A shape that the ray begins in is not hit.
+S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter);
+// All bodies on the way, each where the ray first enters one of its shapes, by fraction. Returns
+// how many there are and writes as many as there is room for.
+int s2_world_raycast_all(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter,
+                         S2RayResult *results, int capacity);
 // Bodies with a shape whose box overlaps [lo, hi] / that contain the point; creation order.
-int s2_world_query_box(S2World *world, S2Vec2 lo, S2Vec2 hi, S2BodyId *bodies, int capacity);
-int s2_world_query_point(S2World *world, S2Vec2 point, S2BodyId *bodies, int capacity);
+int s2_world_query_box(S2World *world, S2Vec2 lo, S2Vec2 hi, const S2QueryFilter *filter,
+                       S2BodyId *bodies, int capacity);
+int s2_world_query_point(S2World *world, S2Vec2 point, const S2QueryFilter *filter,
+                         S2BodyId *bodies, int capacity);
 
 typedef struct S2ClosestBodies {
   double distance; // m, negative when overlapping
   S2Vec2 point_a, point_b, normal;
 } S2ClosestBodies;
 S2Status s2_world_closest(S2World *world, S2BodyId a, S2BodyId b, S2ClosestBodies *closest);
+
+// ---- Annotations ------------------------------------------------------------------------------
+
+// Drawn over pictures and recordings of the world; nothing else looks at them. They are in no
+// snapshot, clone or hash.
+typedef enum S2AnnotationType {
+  S2_ANNOTATION_LINE,  // from, to
+  S2_ANNOTATION_ARROW, // from, to
+  S2_ANNOTATION_POINT, // to
+  S2_ANNOTATION_TEXT,  // to
+} S2AnnotationType;
+
+enum { S2_ANNOTATION_SIZE = 96 }; // bytes of a text with its final 0
+
+typedef struct S2Annotation {
+  S2AnnotationType type;
+  S2Vec2 from, to;               // m
+  uint32_t color;                // 0xRRGGBBAA; 0: that of letters
+  double size, letters;          // pixels: width of a line, radius of a point; height of the text
+  char text[S2_ANNOTATION_SIZE]; // "": none; stands at `to`
+  char name[S2_NAME_SIZE];
+  bool shown; // a step has ended since it was made
+} S2Annotation;
+
+const char *s2_annotation_type_name(S2AnnotationType type); // "line" ...
+
+// `count` of one name: they take the place of those of that name, and last. Those of none ("") are
+// seen after the next step, and gone with the one after it or the next one made then. S2_INVALID:
+// too many; S2_BUSY inside a step.
+S2Status s2_world_annotate(S2World *world, const S2Annotation *annotations, int count);
+void s2_world_clear_annotations(S2World *world, const char *name); // NULL: all
+// Borrowed until the next change of the world.
+const S2Annotation *s2_world_annotations(const S2World *world, int *count);
 
 // ---- State ------------------------------------------------------------------------------------
 

@@ -166,12 +166,16 @@ void s2_lua_open_world(lua_State *L);     // makes the metatables, pushes sim.wo
 // Methods of World, by file.
 extern const luaL_Reg s2_world_step_methods[];
 extern const luaL_Reg s2_world_read_methods[];
+// For lua/sim2d/rays.lua: what world:raycast_fan was given, and the rays that makes of it.
+int s2_lua_fan_options(lua_State *L);
+int s2_lua_fan(lua_State *L);
 extern const luaL_Reg s2_world_state_methods[];
 extern const luaL_Reg s2_world_hook_methods[];
 extern const luaL_Reg s2_world_timer_methods[];
 extern const luaL_Reg s2_world_create_methods[];
 extern const luaL_Reg s2_world_constraint_methods[];
 extern const luaL_Reg s2_world_record_methods[];
+extern const luaL_Reg s2_annotate_methods[];
 extern const luaL_Reg s2_world_problem_methods[];
 extern const luaL_Reg s2_world_linearize_methods[];
 

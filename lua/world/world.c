@@ -311,6 +311,7 @@ void s2_lua_open_world(lua_State *L) {
   s2_lua_functions(L, s2_world_read_methods, 0);
   s2_lua_functions(L, s2_world_state_methods, 0);
   s2_lua_functions(L, s2_world_record_methods, 0);
+  s2_lua_functions(L, s2_annotate_methods, 0);
   s2_lua_functions(L, s2_world_problem_methods, 0);
   s2_lua_functions(L, s2_world_linearize_methods, 0);
   // The table goes to both functions, as their first upvalue.

@@ -303,7 +303,9 @@ S2Status s2_world_step(S2World *world) {
   world->events.count = 0;
   world->impulses_listed = true; // there are none yet
   world->warning[0] = 0;
+  s2_annotations_begin_step(world);
   S2Status status = step_within_memory(world, substeps);
+  s2_annotations_end_step(world);
   world->stats.seconds_total += s2_stats_clock(world) - start;
   return status;
 }

@@ -110,6 +110,7 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->memos);
   s2_array_free(world->drives);
   s2_array_free(world->contacts);
+  s2_array_free(world->annotations);
   s2_broadphase_free(world->broadphase);
   s2_arena_free(&world->arena);
   s2_fixed_release(world->fixed);

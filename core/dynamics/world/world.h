@@ -381,6 +381,7 @@ struct S2World {
   void *parted_user;
   struct S2Notes *notes; // of the step under way, for its derivative; NULL: none (notes.h)
   struct S2Fixed *fixed; // what the last notes shared
+  S2_ARRAY(S2Annotation) annotations;
   char *dump_directory;
   int dumped; // problems dumped in this step
 };
@@ -388,6 +389,8 @@ struct S2World {
 // ---- Shared among the files of dynamics/ ------------------------------------------------------
 
 S2Status s2_world_idle(const S2World *world); // S2_BUSY inside a step
+void s2_annotations_begin_step(S2World *world);
+void s2_annotations_end_step(S2World *world);
 S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot);
 // To be called wherever what s2_world_revision stands for changes.
 static inline void s2_world_revised(S2World *world) {

@@ -313,11 +313,23 @@ static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
   return alone ? box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin)) : all;
 }
 
+// Dots and words of the script; its lines and arrows may lead out of the picture.
+static S2Box view_annotated(const S2Moment *moment, S2Box box) {
+  for (int i = 0; i < moment->annotations.count; i++) {
+    const S2MomentAnnotation *of = &moment->annotations.at[i];
+    if (of->type == S2_ANNOTATION_POINT || of->type == S2_ANNOTATION_TEXT) {
+      box = box_union(box, (S2Box){of->to, of->to});
+    }
+  }
+  return box;
+}
+
 static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
   double size = 0;
   // What moves and what it is near, not less than a few bodies wide.
   S2Box box = moving_box(sweep, &size);
   if (!box_is_empty(box)) {
+    box = view_annotated(moment, box);
     box = view_context(moment, box, size);
     if (view_extent(box) < LONELY * size) {
       box = box_grown(box, 0.5 * (LONELY * size - view_extent(box)));

@@ -492,20 +492,56 @@ function World:mass_matrix() end
 ---@return number[][]
 function World:jacobian(body, point) end
 
+---Which bodies a query finds: without, those that are enabled and no sensors.
+---@class sim2d.QueryFilter
+---@field mask? integer only bodies whose category has one of these bits
+---@field category? integer only bodies whose mask has one of these bits
+---@field ignore? sim2d.Body|sim2d.Body[]
+---@field sensors? boolean sensors, too
+
+---@class sim2d.RayHit
+---@field body sim2d.Body
+---@field point sim2d.Vector
+---@field normal sim2d.Vector outwards
+---@field fraction number 0 to 1 of the way
+
+---@class sim2d.FanOptions: sim2d.QueryFilter
+---@field rays integer
+---@field range number m, their length
+---@field angle? number rad, of the world: the middle; default 0
+---@field spread? number rad, from the first ray to the last; default a whole turn, cut into equal parts
+
 ---The nearest hit on the way, or nil.
 ---@param from sim2d.XY
 ---@param to sim2d.XY
----@return { body: sim2d.Body, point: sim2d.Vector, normal: sim2d.Vector, fraction: number }?
-function World:raycast(from, to) end
+---@param filter? sim2d.QueryFilter
+---@return sim2d.RayHit?
+function World:raycast(from, to, filter) end
+
+---All bodies on the way, nearest first, each where the ray first enters it.
+---@param from sim2d.XY
+---@param to sim2d.XY
+---@param filter? sim2d.QueryFilter
+---@return sim2d.RayHit[]
+function World:raycast_all(from, to, filter) end
+
+---Many rays from one point, as a lidar has them. Of each its angle (rad), how far it goes (m; the range where nothing
+---is met) and its hit (false where there is none).
+---@param from sim2d.XY
+---@param options sim2d.FanOptions
+---@return { angles: number[], distances: number[], hits: (sim2d.RayHit|false)[] }
+function World:raycast_fan(from, options) end
 
 ---@param lo sim2d.XY
 ---@param hi sim2d.XY
+---@param filter? sim2d.QueryFilter
 ---@return sim2d.Body[]
-function World:query_aabb(lo, hi) end
+function World:query_aabb(lo, hi, filter) end
 
 ---@param point sim2d.XY
+---@param filter? sim2d.QueryFilter
 ---@return sim2d.Body[]
-function World:query_point(point) end
+function World:query_point(point, filter) end
 
 ---@class sim2d.Closest
 ---@field distance number m
@@ -568,6 +604,23 @@ function World:solve_static(options) end
 ---@field names? boolean
 ---@field legend? boolean time, scale and arrows, below the picture
 ---@field dark? boolean
+
+---@class sim2d.Annotation
+---@field line? sim2d.XY[] through these points
+---@field arrow? sim2d.XY[] { from, to }
+---@field point? sim2d.XY
+---@field text? string alone, or at the end of the others
+---@field at? sim2d.XY where a text alone is
+---@field color? string
+---@field size? number px: width, radius, or the height of a text alone
+---@field name? string it stays until it is annotated anew or cleared; else it is of the next step
+
+---Draws over pictures, recordings and the live view. No result changes by it.
+---@param annotation sim2d.Annotation one of line, arrow, point, text
+function World:annotate(annotation) end
+
+---@param name? string all of them without
+function World:clear_annotations(name) end
 
 ---Draws the world as it is into a file (.svg, .png).
 ---@param path string

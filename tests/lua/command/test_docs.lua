@@ -150,6 +150,34 @@ test("docs/lua.md knows every function that editors know", function()
   ok(functions > 50)
 end)
 
+-- Names of the .lua files below a folder, with their paths.
+local function each_script(folder)
+  local files <close> = assert(io.popen("cd " .. quote(SOURCE) .. " && find " .. folder .. " -name '*.lua' | sort"))
+  local list = {}
+  for path in files:lines() do list[#list + 1] = { path = path, name = path:match "([^/]*)%.lua$" } end
+  ok(#list > 10)
+  return list
+end
+
+test("every scene has its row in docs/scenes.md, and every row its scene", function()
+  local text, scenes = read_file(SOURCE .. "/docs/scenes.md"), {}
+  for _, scene in ipairs(each_script "scenes") do
+    scenes[scene.name] = true
+    ok(text:find("\n| `" .. scene.name .. "` |", 1, true), scene.path .. " has no row in docs/scenes.md")
+  end
+  for name in text:gmatch "\n| `([%w_]+)` |" do ok(scenes[name], "no scene is called " .. name) end
+end)
+
+test("every script is told of in docs/*.md", function()
+  local text = {}
+  for i, page in ipairs(pages()) do text[i] = read_file(SOURCE .. "/" .. page) end
+  text = table.concat(text)
+  for _, script in ipairs(each_script "scripts") do
+    ok(text:find(script.path, 1, true) or text:find("`" .. script.name .. ".lua`", 1, true)
+      or text:find("`" .. script.name .. "`", 1, true), script.path .. " is in none of docs/*.md")
+  end
+end)
+
 test("what docs/lua.md calls not yet is not there", function()
   local sim = require "sim2d"
   local owners = { ["world methods"] = sim.world {}, ["`sim`"] = sim }
