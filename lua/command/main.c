@@ -3,6 +3,7 @@
 #include "lua/command/command_line.h"
 #include "lua/command/command_recording.h"
 #include "lua/command/command_stats.h"
+#include "lua/command/misplaced.h"
 #include "lua/command/repl.h"
 #include "lua/command/script.h"
 #include "lua/command/streams.h"
@@ -33,6 +34,11 @@ typedef struct Command {
   bool exited; // os.exit of a run that is validated, which ends the run and not the process
   S2Live live;
 } Command;
+
+static int usage_error(S2Status status) {
+  fprintf(stderr, "sim2d: %s\n", status.message);
+  return EXIT_USAGE;
+}
 
 static int failure_status(lua_State *L) {
   if (*s2_script_interrupted() != 0) {
@@ -142,6 +148,7 @@ static void open_libraries(Command *command, lua_State *L) {
   session->interrupted = s2_script_interrupted();
   session->task = s2_script_task();
   session->live = &command->live;
+  session->pictures = &command->line.pictures;
   if (command->line.watch) {
     s2_lua_watch_loads(L, &command->live.watch);
   }
@@ -216,6 +223,15 @@ static bool run_script(Command *command, lua_State *L, int script) {
     if (command->line.session.validator != NULL) {
       s2_validator_fail(command->line.session.validator);
     }
+    return false;
+  }
+  // What the command would have to be told, and the script does not look for.
+  S2Status misplaced = path != NULL && status == LUA_OK && command->line.session.validator == NULL
+                           ? s2_misplaced_check(L, command->argc, command->argv, script)
+                           : s2_ok();
+  if (misplaced.code != S2_OK) {
+    lua_settop(L, -2);
+    command->status = usage_error(misplaced);
     return false;
   }
   // Modules beside the script are found.
@@ -313,6 +329,7 @@ static bool open_live(Command *command) {
   S2Live *live = &command->live;
   const char *script = line->script < command->argc ? command->argv[line->script] : NULL;
   *live = (S2Live){.pace = 1, .stays = line->view, .script = script};
+  live->wait = line->view && !line->no_wait;
   live->unwind = can_run_again(command) ? s2_script_unwind : NULL;
   if (line->watch && script != NULL) {
     s2_watch_add(&live->watch, script);
@@ -340,11 +357,6 @@ static int run_lua(Command *command) {
   s2_live_free(&command->live);
   s2_run_free(&run);
   return command->status;
-}
-
-static int usage_error(S2Status status) {
-  fprintf(stderr, "sim2d: %s\n", status.message);
-  return EXIT_USAGE;
 }
 
 static int run_again(int argc, char **argv, S2Validator *validator) {
@@ -382,8 +394,7 @@ int main(int argc, char **argv) {
   } else if (line->tool == S2_INSPECT) {
     result = s2_command_inspect(argc - line->script, argv + line->script);
   } else if (line->tool == S2_REPLAY) {
-    result = s2_command_replay(argc - line->script, argv + line->script, line->session.record_path,
-                               run_again);
+    result = s2_command_replay(&command.line, argc - line->script, argv + line->script, run_again);
   } else {
     result = run_lua(&command);
   }

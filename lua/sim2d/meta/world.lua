@@ -636,10 +636,10 @@ function World:draw(path, options) end
 ---@field every? integer steps a frame
 ---@field from? number s: earlier frames are left out
 ---@field to? number s: later frames are left out
----@field trails? boolean | sim2d.Body[] pictures and videos: where centres have been
+---@field trails? boolean | sim2d.Body[] pictures and videos: where centres have been; pages: true
 ---@field strobe? number | number[] pictures: a period or times, s, of moments shown in one
 ---@field fps? number videos
----@field speed? number videos: seconds of the world a second
+---@field speed? number videos and pages: seconds of the world a second
 ---@field columns? sim2d.Columns .csv, .npz, .h5: a table over time
 ---@field units? table<string, string> of columns
 
@@ -652,7 +652,7 @@ function World:draw(path, options) end
 function World:record(path, options) end
 
 ---Opens the live viewer.
----@param options? { pace?: number, port?: integer, wait?: boolean }
+---@param options? { pace?: number, port?: integer, wait?: boolean, follow?: sim2d.Body }
 ---@return sim2d.View?
 ---@return string? message
 function World:view(options) end
