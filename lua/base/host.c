@@ -174,6 +174,8 @@ void s2_host_push(lua_State *L) {
                                        {"owned", host_owned},
                                        {"world", host_world},
                                        {"world_methods", host_world_methods},
+                                       {"fan_options", s2_lua_fan_options},
+                                       {"fan", s2_lua_fan},
                                        {"counterpart", host_counterpart},
                                        {"recording_methods", s2_lua_recording_methods},
                                        {"plots_wanted", s2_lua_plots_wanted},

@@ -20,6 +20,7 @@ typedef struct S2Session {
   S2Solver solver;
   double dt; // --dt: the default of sim.world; NAN: none
   bool strict, quiet;
+  bool profile;            // --stats: worlds measure times unless they say otherwise
   const char *record_path; // --record: every world stepped; the 2nd world gets NAME-2.suffix ...
   const struct S2PictureWords *pictures; // how it looks, and what --view follows; NULL: as usual
   const char *dump_directory;            // --dump-problems

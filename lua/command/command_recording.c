@@ -242,6 +242,26 @@ static void json_joints(const S2Moment *moment) {
   putchar(']');
 }
 
+static void json_annotations(const S2Moment *moment) {
+  printf(",\"annotations\":[");
+  for (int i = 0; i < moment->annotations.count; i++) {
+    const S2MomentAnnotation *of = &moment->annotations.at[i];
+    printf("%s{\"type\":\"%s\",\"color\":%" PRIu32 ",\"text\":", i > 0 ? "," : "",
+           s2_annotation_type_name(of->type), of->color);
+    json_text(of->text);
+    putchar(',');
+    json_numbers("from", (const double[2]){of->from.x, of->from.y}, 2);
+    putchar(',');
+    json_numbers("to", (const double[2]){of->to.x, of->to.y}, 2);
+    putchar(',');
+    json_value("size", of->size);
+    putchar(',');
+    json_value("letters", of->letters);
+    putchar('}');
+  }
+  putchar(']');
+}
+
 static void json_frame(const S2Moment *moment) {
   // Numbers of the world, channels, then the lists.
   printf("{\"step\":%" PRIu64 ",\"hash\":\"%016" PRIx64 "\",", moment->step, moment->hash);
@@ -271,6 +291,7 @@ static void json_frame(const S2Moment *moment) {
   json_bodies(moment);
   json_contacts(moment);
   json_joints(moment);
+  json_annotations(moment);
   puts("}");
 }
 

@@ -10,6 +10,7 @@
 #include "lua/command/ulimits.h"
 #include "lua/record/live.h"
 
+#include <ctype.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdio.h>
@@ -111,11 +112,32 @@ static int command_exit(lua_State *L) {
   exit(s2_streams_close(command->status));
 }
 
+// The last of package.searchers: nobody has the module, and its name is nearly ours.
+static int search_misspelt(lua_State *L) {
+  static const char *const ours[] = {"sim2d"};
+  const char *name = luaL_checkstring(L, 1);
+  char lower[S2_LUA_TEXT];
+  size_t length = 0;
+  for (; name[length] != '\0' && length < sizeof lower - 1; length++) {
+    lower[length] = (char)tolower((unsigned char)name[length]);
+  }
+  lower[length] = '\0';
+  if (s2_text_nearest(lower, ours, 1) != NULL) {
+    return s2_lua_fail(L, "module '%s' not found; write require \"sim2d\"", name);
+  }
+  return 0;
+}
+
 static void open_libraries(Command *command, lua_State *L) {
   luaL_openlibs(L);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   lua_pushcfunction(L, luaopen_sim2d);
   lua_setfield(L, -2, "sim2d");
+  lua_getglobal(L, LUA_LOADLIBNAME);
+  lua_getfield(L, -1, "searchers");
+  lua_pushcfunction(L, search_misspelt);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_pop(L, 2);
   lua_getglobal(L, "os");
   lua_pushlightuserdata(L, command);
   lua_pushcclosure(L, command_exit, 1);

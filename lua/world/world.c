@@ -211,6 +211,7 @@ static int sim_world(lua_State *L) {
     def.dt = session->open.dt;
   }
   def.strict = session->open.strict;
+  def.profile = session->open.profile;
   // The object is made before the engine's world: afterwards nothing may fail that would leak it.
   S2LuaWorld *lw = s2_lua_push_world(L);
   S2SettingReads reads = s2_setting_reads(L, lw);
@@ -331,6 +332,7 @@ void s2_lua_open_world(lua_State *L) {
   s2_lua_functions(L, methods, 0);
   s2_lua_functions(L, s2_world_create_methods, 0);
   s2_lua_open_joint_makers(L);
+  s2_lua_open_coordinates(L);
   s2_lua_functions(L, s2_world_constraint_methods, 0);
   s2_lua_functions(L, s2_world_step_methods, 0);
   s2_lua_functions(L, s2_world_hook_methods, 0);
@@ -338,6 +340,7 @@ void s2_lua_open_world(lua_State *L) {
   s2_lua_functions(L, s2_world_read_methods, 0);
   s2_lua_functions(L, s2_world_state_methods, 0);
   s2_lua_functions(L, s2_world_record_methods, 0);
+  s2_lua_functions(L, s2_annotate_methods, 0);
   s2_lua_functions(L, s2_world_problem_methods, 0);
   s2_lua_functions(L, s2_world_linearize_methods, 0);
   // The table goes to both functions, as their first upvalue.

@@ -118,61 +118,38 @@ static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island 
   return n;
 }
 
-S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touches,
-                       const S2Island *island, const S2Choice *choices, S2SolveKind kind) {
-  // Room for all rows there may be; nodes of gears follow those of bodies.
-  int of_joints = S2_JOINT_ROWS * island->joints;
-  for (int i = 0; i < island->joints; i++) {
-    bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
-    of_joints += turns ? S2_GEOMETRIC_ROWS : 0;
-  }
-  int of_drag = 2 * island->touches, most = of_joints + of_drag + 4 * island->touches;
-  bool motion = s2_solve_traits(kind).from_v0;
-  S2Row *rows = S2_TAKE(step->arena, S2Row, most);
-  double *lambda = S2_TAKE(step->arena, double, most);
-  S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, of_joints + of_drag);
-  int aside = s2_gear_nodes(step, island), nodes = island->nodes + aside;
-  double *mass = S2_TAKE(step->arena, double, 3 * nodes);
-  double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
-  double *v = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
-  int32_t *place = S2_TAKE(step->arena, int32_t, 3 * nodes);
-  // M and the right side: W free_v for a motion, M v2 for an impact, after one M v2 + W
-  // free_v - M v0, which is what forces alone bring; 0 for displacements.
-  bool forces = motion || kind == S2_SOLVE_FORCES;
+// M and the right side, the velocities to begin with and where they are kept: W free_v for a
+// motion, M v2 for an impact, after one M v2 + W free_v - M v0, which is what forces alone bring; 0
+// for displacements.
+static void assemble_nodes(const S2Step *step, const S2Island *island, S2SolveKind kind,
+                           const S2NodeArrays *to) {
+  bool motion = s2_solve_traits(kind).from_v0, forces = motion || kind == S2_SOLVE_FORCES;
   bool from_v2 = !motion && !s2_solve_traits(kind).displacements;
   for (int i = 0; i < island->nodes; i++) {
     int32_t slot = island->node[i];
     const S2Body *body = &step->world->bodies.at[slot];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
     for (int c = 0; c < 3; c++) {
-      int at = 3 * slot + c, to = 3 * i + c;
-      mass[to] = forces ? step->mass[at] : inertial[c];
-      rhs[to] = forces ? step->mass[at] * step->free_v[at] : 0;
-      rhs[to] += from_v2 ? inertial[c] * step->v2[at] : 0;
-      rhs[to] -= kind == S2_SOLVE_FORCES ? inertial[c] * step->v0[at] : 0;
-      v[to] = motion ? step->v0[at] : 0;
-      place[to] = at;
+      int at = 3 * slot + c, k = 3 * i + c;
+      to->mass[k] = forces ? step->mass[at] : inertial[c];
+      to->rhs[k] = forces ? step->mass[at] * step->free_v[at] : 0;
+      to->rhs[k] += from_v2 ? inertial[c] * step->v2[at] : 0;
+      to->rhs[k] -= kind == S2_SOLVE_FORCES ? inertial[c] * step->v0[at] : 0;
+      to->v[k] = motion ? step->v0[at] : 0;
+      to->place[k] = at;
     }
   }
-  s2_gear_split(step, island, aside, &(S2NodeArrays){mass, rhs, v, place});
-  // The scale that residuals are measured by.
-  double speed =
-      s2_solve_traits(kind).displacements ? island->length : s2_island_speed(step, island);
-  // Rows of viscosity, then those of joints, whose groups count on from there.
-  int given = 0;
-  int drag = drag_rows(step, touches, island, choices, kind, rows, parts, lambda);
-  int n = drag;
-  if (island->joints > 0) {
-    n += s2_step_joint_rows(step, q, island, kind, rows + drag, parts + drag, lambda + drag, rhs,
-                            &speed, &given);
-  }
-  for (int i = drag; i < n; i++) {
-    rows[i].group += drag;
-  }
-  // Contacts: a normal row J v + bias >= 0 and its friction row |l_t| <= mu l_n. Where projection
-  // closes contacts that carried an impulse, theirs are equations and come first.
+}
+
+// Behind n rows those of contacts: a normal row J v + bias >= 0 and its friction row |l_t| <= mu
+// l_n. Where projection closes contacts that carried an impulse, theirs are equations and come
+// first. Raises `speed`, the scale of residuals; returns how many rows there are then.
+static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Island *island,
+                        const S2Choice *choices, S2SolveKind kind, const double *mass, S2Row *rows,
+                        double *lambda, int n, double *speed) {
   S2Blend blend = s2_contact_blend(step, island, kind);
-  int known = n, group = n > 0 ? rows[n - 1].group + 1 : 0;
+  bool motion = s2_solve_traits(kind).from_v0;
+  int group = n > 0 ? rows[n - 1].group + 1 : 0;
   bool holds = s2_solve_traits(kind).displacements && step->holds; // equations come first
   for (int at = holds ? 0 : island->touches; at < 2 * island->touches; at++) {
     int i = at % island->touches;
@@ -186,7 +163,7 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
       }
       if (s2_solve_traits(kind).normals) {
         rows[n] = normal_row(step, touch, k, choice, kind, blend);
-        speed = fmax(speed, pushed_speed(&rows[n], mass));
+        *speed = fmax(*speed, pushed_speed(&rows[n], mass));
         rows[n].group = group;
         lambda[n++] = motion ? point->normal_impulse : 0;
       }
@@ -207,6 +184,45 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
       group += 1;
     }
   }
+  return n;
+}
+
+S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touches,
+                       const S2Island *island, const S2Choice *choices, S2SolveKind kind) {
+  // Room for all rows there may be; nodes of gears follow those of bodies.
+  int of_joints = S2_JOINT_ROWS * island->joints;
+  for (int i = 0; i < island->joints; i++) {
+    bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
+    of_joints += turns ? S2_GEOMETRIC_ROWS : 0;
+  }
+  int of_drag = 2 * island->touches, most = of_joints + of_drag + 4 * island->touches;
+  S2Row *rows = S2_TAKE(step->arena, S2Row, most);
+  double *lambda = S2_TAKE(step->arena, double, most);
+  S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, of_joints + of_drag);
+  int aside = s2_gear_nodes(step, island), nodes = island->nodes + aside;
+  double *mass = S2_TAKE(step->arena, double, 3 * nodes);
+  double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
+  double *v = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
+  int32_t *place = S2_TAKE(step->arena, int32_t, 3 * nodes);
+  S2NodeArrays arrays = {mass, rhs, v, place};
+  assemble_nodes(step, island, kind, &arrays);
+  s2_gear_split(step, island, aside, &arrays);
+  // The scale that residuals are measured by.
+  double speed =
+      s2_solve_traits(kind).displacements ? island->length : s2_island_speed(step, island);
+  // Rows of viscosity, then those of joints, whose groups count on from there.
+  int given = 0;
+  int drag = drag_rows(step, touches, island, choices, kind, rows, parts, lambda);
+  int n = drag;
+  if (island->joints > 0) {
+    n += s2_step_joint_rows(step, q, island, kind, rows + drag, parts + drag, lambda + drag, rhs,
+                            &speed, &given);
+  }
+  for (int i = drag; i < n; i++) {
+    rows[i].group += drag;
+  }
+  int known = n;
+  n = contact_rows(step, touches, island, choices, kind, mass, rows, lambda, n, &speed);
   return (S2Assembly){
       .problem = {.nodes = nodes,
                   .rows = n,

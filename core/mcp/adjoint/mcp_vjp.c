@@ -58,12 +58,12 @@ static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
 static const double SAME = 1e-9; // p of both sides of an edge, in parts of it
 
-// Of impulses that together do nothing: what of them counts, after PURE more passes have taken out
-// what is merely soft (they are next to none where nothing is tied); and how much of them another
-// derivative has, in parts of dl/d(v, lambda). Little, so that what they leave by rounding is none:
+// Impulses that together do nothing: PURE more passes take out of them what is merely soft (they
+// are next to none where nothing is tied); and how much of them another derivative has, in parts of
+// dl/d(v, lambda). Little, so that what they leave by rounding is none:
 // what is compared to 1e-9 with that much says of all of them 1e-6.
-enum { PURE = 15, NO_UNIT = -1 };
-static const double TIES = 1e-2, OTHER = 1e-3;
+enum { PURE = 15 };
+static const double OTHER = 1e-3;
 
 // ---- The adjoint system -----------------------------------------------------------------------
 
@@ -301,73 +301,6 @@ static bool vjp_redundant(S2McpLinear *l) {
   return false;
 }
 
-// Rows of a joint beside a limit of it: where dry friction or a motor hold as well, it is at rest.
-static bool of_joint(const S2System *system, const S2Unit *unit) {
-  for (int k = 0; k < system->units; k++) {
-    const S2Unit *other = &system->unit[k];
-    bool joint = other->kind == S2_UNIT_BILATERAL || other->kind == S2_UNIT_BOX;
-    if (joint && other->a == unit->a && other->b == unit->b) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// What friction of a contact and its neighbours of the same two bodies pull together.
-static double pull_of(const S2System *system, const double *z, int k) {
-  const S2Unit *unit = &system->unit[k];
-  double pull = 0;
-  for (int j = k > 0 ? k - 1 : k; j <= k + 1 && j < system->units; j++) {
-    const S2Unit *other = &system->unit[j];
-    if (other->kind == S2_UNIT_CONTACT && other->a == unit->a && other->b == unit->b) {
-      pull += other->g[1] * z[2 * j + 1];
-    }
-  }
-  return pull / sqrt(unit->g[1]);
-}
-
-static double largest_impulse(const S2McpLinear *l, bool joints) {
-  const S2System *system = &l->system;
-  double most = 0;
-  for (int k = 0; k < 2 * system->units; k++) {
-    const S2Unit *unit = &system->unit[k / 2];
-    if (!joints || unit->kind == S2_UNIT_BILATERAL) {
-      most = fmax(most, sqrt(unit->g[k % 2]) * fabs(l->r.unit[k]));
-    }
-  }
-  return most;
-}
-
-typedef enum Tie { TIE_NONE, TIE_YIELDS, TIE_HOLDS } Tie;
-
-// Of impulses that together do nothing, in r: is there more to them than two points of one pair
-// that pull against each other along one tangent, which move as one whatever the data are? Where
-// that is friction of one pair beside joints, and nothing presses, it yields: what joints impose
-// against it makes it slide. `pair`: one of its contacts.
-static Tie tie_of(const S2McpLinear *l, int *pair) {
-  const S2System *system = &l->system;
-  double least = TIES * largest_impulse(l, false);
-  bool alone = largest_impulse(l, true) > least;
-  *pair = NO_UNIT;
-  // A contact whose normal takes part, and is not the limit of a joint, holds.
-  for (int k = 0; k < system->units; k++) {
-    const S2Unit *unit = &system->unit[k];
-    bool rough = unit->kind == S2_UNIT_CONTACT;
-    bool presses = rough || unit->kind == S2_UNIT_NORMAL;
-    if (presses && sqrt(unit->g[0]) * fabs(l->r.unit[2 * k]) > least &&
-        (rough || !of_joint(system, unit))) {
-      return TIE_HOLDS;
-    }
-    // Friction that takes part: of one pair of bodies alone, or of several?
-    if (rough && fabs(pull_of(system, l->r.unit, k)) > least) {
-      const S2Unit *first = *pair == NO_UNIT ? unit : &system->unit[*pair];
-      alone &= first->a == unit->a && first->b == unit->b;
-      *pair = k;
-    }
-  }
-  return *pair == NO_UNIT ? TIE_NONE : alone ? TIE_YIELDS : TIE_HOLDS;
-}
-
 // ---- Linearisation ----------------------------------------------------------------------------
 
 // y = A x, 3 numbers a node.
@@ -412,7 +345,7 @@ static S2McpLinear *vjp_make(const S2Problem *problem, const double *v, const do
                      .lambda = lambda,
                      .problem = *problem,
                      .mobility = problem->mobility,
-                     .yields = NO_UNIT};
+                     .yields = S2_VJP_NO_UNIT};
   S2System *system = &l->system;
   // The adjoint's system is that of A'.
   if (l->mobility != NULL) {
@@ -485,15 +418,15 @@ static void vjp_factor(S2McpLinear *l) {
     l->flags |= S2_VJP_SINGULAR;
   } else if (l->system.units > 0 && vjp_redundant(l)) {
     l->flags |= S2_VJP_REDUNDANT;
-    int pair = NO_UNIT;
-    Tie tie = l->kappa == 0 ? tie_of(l, &pair) : TIE_NONE;
-    for (int i = 0; i < PURE && tie != TIE_NONE; i++) {
+    int pair = S2_VJP_NO_UNIT;
+    S2VjpTie tie = l->kappa == 0 ? s2_vjp_tie(l, &pair) : S2_TIE_NONE;
+    for (int i = 0; i < PURE && tie != S2_TIE_NONE; i++) {
       vjp_sieve(l);
     }
-    tie = tie != TIE_NONE ? tie_of(l, &pair) : TIE_NONE;
-    l->flags |= tie == TIE_HOLDS ? S2_VJP_TIED : 0;
-    l->yields = tie == TIE_YIELDS ? pair : NO_UNIT;
-    if (tie != TIE_NONE) {
+    tie = tie != S2_TIE_NONE ? s2_vjp_tie(l, &pair) : S2_TIE_NONE;
+    l->flags |= tie == S2_TIE_HOLDS ? S2_VJP_TIED : 0;
+    l->yields = tie == S2_TIE_YIELDS ? pair : S2_VJP_NO_UNIT;
+    if (tie != S2_TIE_NONE) {
       memcpy(l->tie, l->r.unit, sizeof(double) * 2 * (size_t)l->system.units);
     }
   }
@@ -531,7 +464,7 @@ S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const d
     if ((l->beyond->flags & S2_VJP_TIED) != 0) { // with contacts that only touch
       l->flags |= S2_VJP_TIED;
       l->tie = l->beyond->tie;
-      l->yields = NO_UNIT;
+      l->yields = S2_VJP_NO_UNIT;
     }
   }
   return l;
@@ -734,9 +667,9 @@ static void add_tie(S2McpLinear *l, double size) {
 // Friction that yields to joints takes no part: with what of the tie leaves it nothing.
 static void let_yield(S2McpLinear *l) {
   S2VjpPair tie = {l->r.node, l->tie};
-  double pull = pull_of(&l->system, l->x.unit, l->yields);
+  double pull = s2_vjp_pull(&l->system, l->x.unit, l->yields);
   vjp_clear(l, &l->r); // a tie has no nodes
-  vjp_add(l, -pull / pull_of(&l->system, l->tie, l->yields), &tie, &l->x);
+  vjp_add(l, -pull / s2_vjp_pull(&l->system, l->tie, l->yields), &tie, &l->x);
 }
 
 unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
@@ -757,7 +690,7 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
     flags &= ~(unsigned)S2_VJP_WEAK;
   }
   // Multipliers of redundant rows: friction that yields, or another share of a tie.
-  if (l->yields != NO_UNIT) {
+  if (l->yields != S2_VJP_NO_UNIT) {
     let_yield(l);
   }
   if (l->other && (flags & S2_VJP_TIED) != 0) {

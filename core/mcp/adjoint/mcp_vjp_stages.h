@@ -80,6 +80,17 @@ static inline bool s2_vjp_is_smooth(const S2McpLinear *l, int k) {
   return l->kappa > 0 && l->system.unit[k].kind != S2_UNIT_BILATERAL;
 }
 
+// mcp_vjp_ties.c.
+enum { S2_VJP_NO_UNIT = -1 };
+typedef enum S2VjpTie { S2_TIE_NONE, S2_TIE_YIELDS, S2_TIE_HOLDS } S2VjpTie;
+// Of impulses that together do nothing, in r: is there more to them than two points of one pair
+// that pull against each other along one tangent, which move as one whatever the data are? Where
+// that is friction of one pair beside joints, and nothing presses, it yields: what joints impose
+// against it makes it slide. `pair`: one of its contacts.
+S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair);
+// What friction of a contact and its neighbours of the same two bodies pull together.
+double s2_vjp_pull(const S2System *system, const double *z, int k);
+
 // mcp_vjp_write.c: all of the gradient.
 void s2_vjp_fill(const S2Problem *problem, const S2McpGradient *gradient, double value);
 // The products that all ways share: dl/dc = p and dl/dW = -p v of bodies; dl/dJ = lambda p' + eta

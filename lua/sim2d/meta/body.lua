@@ -154,8 +154,8 @@ function Body:destroy() end
 ---@field impulse sim2d.Vector N s, on a, of the last step
 ---@field force sim2d.Vector N
 ---@field torque number N m, on a about its anchor
----@field angle number of a against b, zero at creation
----@field translation number? m, along the axis
+---@field angle number of a against b, zero at creation; of a hinge: may be set, which moves bodies
+---@field translation number? m, along the axis; of a slider: may be set, which moves bodies
 ---@field length number? m, between the anchors; of a distance: settable
 ---@field speed number rad/s or m/s, of what the motor acts on
 ---@field limits number[]? {lo, hi}
@@ -167,6 +167,8 @@ function Body:destroy() end
 ---@field stiffness number? N/m
 ---@field quadratic number? N/m^2, of a spring
 ---@field cubic number? N/m^3
+---@field lo number? N or N m, of constraints
+---@field hi number? N or N m, of constraints
 ---@field rest number? rad or m, of a hinge's or slider's spring
 ---@field rest_length number? m
 ---@field max_length number? m

@@ -129,7 +129,11 @@ end)
 test("unknown and read-only fields of a joint", function()
   local _, _, hinge = pendulum()
   raises("Joint has no field 'angel'; did you mean 'angle'%?", function() return hinge.angel end)
-  raises("Joint.angle is read%-only", function() hinge.angle = 1 end)
+  raises("Joint.speed is read%-only", function() hinge.speed = 1 end)
+  local disc = hinge.a.world:circle { radius = 0.1 }
+  local weld = hinge.a.world:weld { disc, anchor = { 0, 0 } }
+  raises("Joint.angle is read%-only: only angles of hinges and translations of sliders",
+    function() weld.angle = 1 end)
   raises("Joint.max_length: not for a hinge", function() hinge.max_length = 1 end)
   raises("Joint.friction: a number not below 0 expected, got %-1",
     function() hinge.friction = -1 end)
@@ -181,9 +185,9 @@ test("a field that its type lacks is an error that says which it has", function(
     wheel = driven .. "damping stiffness axis translation", distance = soft .. "length",
     spring = driven .. "damping length stiffness quadratic cubic rest_length", rope = "length max_length",
     gear = soft .. "ratio joint_a joint_b", lock = soft .. "max_force max_torque velocity angular_velocity",
-    mouse = "damping length stiffness target", ground_friction = "max_force max_torque", constraint = soft,
+    mouse = "damping length stiffness target", ground_friction = "max_force max_torque", constraint = soft .. "friction lo hi",
   }
-  local all = table.concat({ own.slider, own.spring, own.rope, own.gear, own.lock, own.mouse, own.ground_friction }, " ")
+  local all = table.concat({ own.slider, own.spring, own.rope, own.gear, own.lock, own.mouse, own.ground_friction, own.constraint }, " ")
   for kind, joint in pairs(joints) do
     for field in all:gmatch "[%w_]+" do
       if (" " .. own[kind] .. " "):find(" " .. field .. " ", 1, true) then
@@ -507,4 +511,71 @@ test("chains with limits that hit a floor move smoothly with their mass", functi
         ("chain %d, mass 1 + %d * 2e-7"):format(seed, k))
     end
   end
+end)
+
+-- An arm of three hinges and a hand on a slider.
+local function arm()
+  local world = sim.world { gravity = { 0, 0 } }
+  local link, hinge = {}, {}
+  for i = 1, 3 do
+    link[i] = world:box { position = { i - 0.5, 0 }, size = { 1, 0.1 }, mass = 1 }
+    hinge[i] = world:hinge { link[i], link[i - 1], anchor = { i - 1, 0 }, name = "joint " .. i }
+  end
+  local hand = world:box { position = { 3, 0 }, size = { 0.2, 0.2 }, mass = 0.1 }
+  local reach = world:slider { hand, link[3], anchor = { 3, 0 }, axis = { 1, 0 }, limits = { 0, 1 }, name = "reach" }
+  return world, hinge, reach, hand
+end
+
+test("coordinates that are set move bodies, joints stay exact", function()
+  local world, hinge, reach, hand = arm()
+  world:set_coordinates { [hinge[1]] = 0.5, ["joint 2"] = -1, reach = 0.3 }
+  near({ hinge[1].angle, hinge[2].angle, hinge[3].angle, reach.translation }, { 0.5, -1, 0, 0.3 }, 1e-12)
+  for _, joint in ipairs(world.joints) do near(joint.error, 0, 1e-12) end
+  near(hand.position, { math.cos(0.5) + 2.3 * math.cos(-0.5), math.sin(0.5) + 2.3 * math.sin(-0.5) },
+    1e-12)
+  -- One at a time, and there and back.
+  hinge[3].angle = 2
+  reach.translation = 1
+  near({ hinge[1].angle, hinge[2].angle, hinge[3].angle, reach.translation }, { 0.5, -1, 2, 1 }, 1e-12)
+  world:set_coordinates {}
+  near(hinge[3].angle, 2, 1e-12)
+  near(hand.angle, 1.5, 1e-12)
+end)
+
+test("speeds of coordinates stay where coordinates are set", function()
+  local world, hinge, reach = arm()
+  world.bodies[1].omega, world.bodies[4].velocity = 1, { 0.3, 2 }
+  world:step()
+  local speeds = {}
+  for i, joint in ipairs(world.joints) do speeds[i] = joint.speed end
+  local energy = world:energy().kinetic
+  world:set_coordinates { [hinge[1]] = 3 } -- all turns: a rigid motion
+  near(world:energy().kinetic, energy, 1e-12)
+  world:set_coordinates { [hinge[2]] = 1, [hinge[3]] = 0.2, [reach] = 0.1 }
+  for i, joint in ipairs(world.joints) do near(joint.speed, speeds[i], 1e-12) end
+end)
+
+test("coordinates that cannot be set are refused, and nothing moves", function()
+  local world, hinge, reach, hand = arm()
+  local state = world:state()
+  raises("finite number expected, got %-?nan", function() hinge[1].angle = 0 / 0 end)
+  raises("Joint.angle: number expected, got 'up'", function() hinge[1].angle = "up" end)
+  raises("slider 'reach': 2 is beyond its limits, {0, 1}", function() reach.translation = 2 end)
+  raises("{%[joint%] = number} expected, got 1", function() world:set_coordinates(1) end)
+  raises("{%[joint%] = number} expected, a key is 1", function() world:set_coordinates { 1 } end)
+  raises("a key is Body", function() world:set_coordinates { [hand] = 1 } end)
+  raises("did you mean 'reach'", function() world:set_coordinates { raech = 1 } end)
+  raises("the coordinate of .*number expected, got true",
+    function() world:set_coordinates { reach = true } end)
+  raises("given twice", function() world:set_coordinates { [reach] = 0.1, reach = 0.2 } end)
+  local _, others = arm()
+  raises("belongs to another world", function() world:set_coordinates { [others[1]] = 1 } end)
+  eq(world:state(), state)
+  -- Derivatives do not go through.
+  raises("the coordinate of Joint 'reach': number expected, got a tracked number", function()
+    sim.grad(function(x) world:set_coordinates { reach = x[1] } return hand.x end)({ 0.1 })
+  end)
+  raises("setting a joint's coordinate has no derivative yet", function()
+    sim.grad(function(x) hand.mass = x[1]; hinge[1].angle = 1 return hand.x end)({ 0.1 })
+  end)
 end)

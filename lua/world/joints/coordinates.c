@@ -1,0 +1,84 @@
+// world:set_coordinates{...} and joint.angle =, joint.translation =: bodies put where joints have
+// given coordinates.
+#include "lua/diff/on_tape.h"
+
+static void coordinates_set(lua_State *L, S2LuaWorld *lw, const S2JointCoordinate *set, int count) {
+  s2_lua_not_on_tape(L, lw, "setting a joint's coordinate");
+  s2_lua_try(L, s2_world_set_coordinates(lw->world, set, count));
+}
+
+int s2_lua_set_coordinate(lua_State *L, const S2LuaJoint *joint, S2JointType type,
+                          S2JointField field) {
+  // The coordinate of a hinge is its angle, that of a slider its translation.
+  bool has = (type == S2_HINGE && field == S2_JOINT_ANGLE) ||
+             (type == S2_SLIDER && field == S2_JOINT_TRANSLATION);
+  if (!has) {
+    return s2_lua_fail(
+        L, "Joint.%s is read-only: only angles of hinges and translations of sliders can be set",
+        lua_tostring(L, 2));
+  }
+  S2JointCoordinate set = {.joint = joint->id};
+  S2Complaint complaint;
+  if (!s2_value_number(L, 3, S2_ANY_NUMBER, &set.value, &complaint)) {
+    return s2_lua_fail(L, "Joint.%s: %s", lua_tostring(L, 2), complaint.text);
+  }
+  coordinates_set(L, joint->lw, &set, 1);
+  return 0;
+}
+
+// The joint that the key at -2 stands for: itself, or by name.
+static const S2LuaJoint *coordinates_joint(lua_State *L, S2LuaWorld *lw) {
+  char text[S2_LUA_TEXT];
+  if (lua_type(L, -2) == LUA_TSTRING) {
+    lua_getfield(L, 1, "joints");
+    lua_pushvalue(L, -3);
+    lua_gettable(L, -2);
+    lua_replace(L, -4); // the key
+    lua_pop(L, 1);
+  }
+  const S2LuaJoint *joint = s2_lua_test(L, -2, s2_type_joint);
+  if (joint == NULL) {
+    s2_lua_bad_argument(L, 2, "{[joint] = number} expected, a key is %s",
+                        s2_lua_describe(L, -2, text));
+  } else if (joint->lw != lw) {
+    s2_lua_bad_argument(L, 2, "a joint belongs to another world");
+  }
+  return joint;
+}
+
+static int world_set_coordinates(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  char text[S2_LUA_TEXT];
+  if (lua_type(L, 2) != LUA_TTABLE) {
+    return s2_lua_bad_argument(L, 2, "{[joint] = number} expected, got %s",
+                               s2_lua_describe(L, 2, text));
+  }
+  lua_settop(L, 2);
+  // As many as the table has keys, in memory that Lua frees.
+  int count = 0;
+  for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
+    count += 1;
+  }
+  S2JointCoordinate *set = lua_newuserdatauv(L, sizeof *set * (size_t)(count + 1), 0);
+  int at = 0;
+  for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
+    S2Complaint complaint;
+    lua_pushvalue(L, -2); // names are replaced in the copy, lua_next needs the key
+    lua_pushvalue(L, -2);
+    const S2LuaJoint *joint = coordinates_joint(L, lw);
+    set[at].joint = joint->id;
+    if (!s2_value_number(L, -1, S2_ANY_NUMBER, &set[at].value, &complaint)) {
+      return s2_lua_bad_argument(L, 2, "the coordinate of %s: %s", luaL_tolstring(L, -2, NULL),
+                                 complaint.text);
+    }
+    lua_pop(L, 2);
+    at += 1;
+  }
+  coordinates_set(L, lw, set, at);
+  return 0;
+}
+
+void s2_lua_open_coordinates(lua_State *L) {
+  static const luaL_Reg methods[] = {{"set_coordinates", world_set_coordinates}, {NULL, NULL}};
+  s2_lua_functions(L, methods, 0);
+}
