@@ -32,6 +32,7 @@ local chosen = {
   lidar_robot = { strobe = 2.5, trails = { "robot" } },
   lidar = { to = 3, trails = true, view = { { -1, -2.5 }, { 12.7, 2.5 } } },
   newtons_cradle = { strobe = 0.15, contacts = false },
+  parallel_gripper = { to = 1 },
   pendulum = { strobe = 0.1, to = 1, trails = true },
   pyramid = { contacts = false },
   ragdoll = { strobe = { 0.3, 0.6, 0.9, 1.5, 6 }, contacts = false },

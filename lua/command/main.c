@@ -118,7 +118,7 @@ static int search_misspelt(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   char lower[S2_LUA_TEXT];
   size_t length = 0;
-  for (; name[length] != '\0' && length < sizeof lower - 1; length++) {
+  for (; length < sizeof lower - 1 && name[length] != '\0'; length++) {
     lower[length] = (char)tolower((unsigned char)name[length]);
   }
   lower[length] = '\0';

@@ -55,7 +55,8 @@ static bool body_falls_for_ever(S2World *world, const S2BodyInfo *info, S2Vec2 d
     return false;
   }
   // The ray starts within the body, which it does not see.
-  return s2_world_raycast(world, from, s2_add(from, s2_scale(FAR_DOWN, down)), NULL).body.index == 0;
+  return s2_world_raycast(world, from, s2_add(from, s2_scale(FAR_DOWN, down)), NULL).body.index ==
+         0;
 }
 
 // What bodies could rest on: the lowest centre of them, m downwards; -inf without any.
