@@ -2,6 +2,8 @@
 #ifndef S2_VEC_H
 #define S2_VEC_H
 
+#include "base/sincos.h"
+
 #include <math.h>
 
 typedef struct S2Vec2 {
@@ -59,7 +61,9 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
 } // turned by -90 degrees
 
 static inline S2Rot s2_rot(double angle) {
-  return (S2Rot){cos(angle), sin(angle)};
+  S2Rot rot;
+  s2_sincos(angle, &rot.s, &rot.c);
+  return rot;
 }
 static inline S2Vec2 s2_rotate(S2Rot r, S2Vec2 p) {
   return (S2Vec2){r.c * p.x - r.s * p.y, r.s * p.x + r.c * p.y};
