@@ -1,6 +1,6 @@
 // s2_sincos against the C library's long double functions.
 #include "base/rng.h"
-#include "base/sincos.h"
+#include "base/vec.h"
 
 #include <float.h>
 #include <setjmp.h>
