@@ -1,6 +1,6 @@
 #include "lua/command/repl.h"
 
-#include "lua/command/prompt.h"
+#include "lua/command/prompt/prompt.h"
 #include "lua/command/repl_line.h"
 #include "lua/command/script.h"
 #include "lua/world/binding.h"

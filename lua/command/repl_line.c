@@ -1,6 +1,6 @@
 #include "lua/command/repl_line.h"
 
-#include "lua/command/prompt.h"
+#include "lua/command/prompt/prompt.h"
 #include "lua/command/script.h"
 
 #include <errno.h>
@@ -218,6 +218,7 @@ static void history_load(void) {
   char *line = NULL;
   size_t size = 0;
   int count = 0;
+  // What there is, the oldest first.
   while (file != NULL && getline(&line, &size, file) > 0) {
     line[strcspn(line, "\n")] = '\0';
     if (line[0] != '\0') {
@@ -230,6 +231,7 @@ static void history_load(void) {
     fclose(file);
   }
   stifle_history(HISTORY_LINES);
+  // Written anew when it holds twice as many lines as are kept.
   file = count > 2 * HISTORY_LINES ? fopen(history_file, "w") : NULL;
   for (int i = 0; file != NULL && i < history_length; i++) {
     const HIST_ENTRY *entry = history_get(history_base + i);

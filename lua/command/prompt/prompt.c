@@ -1,4 +1,4 @@
-#include "lua/command/prompt.h"
+#include "lua/command/prompt/prompt.h"
 
 #include "lua/base/embedded.h"
 #include "lua/base/host.h"
@@ -54,7 +54,8 @@ int s2_prompt_print(lua_State *L) {
     prompt_push(L, "show");
     lua_pushvalue(L, i);
     lua_call(L, 1, 1);
-    lines = lines || strchr(luaL_tolstring(L, -1, NULL), '\n') != NULL;
+    const char *text = luaL_tolstring(L, -1, NULL);
+    lines |= strchr(text, '\n') != NULL;
     lua_remove(L, -2);
   }
   for (int i = count + 1; i <= 2 * count; i++) {
