@@ -76,6 +76,7 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
 #ifdef S2_HAVE_HDF5
 
 #include <hdf5.h>
+#include <pthread.h>
 
 static const char UNITS[] = "units";
 static const size_t GROWTH = (size_t)1 << 20; // bytes that the file in memory grows by
@@ -232,7 +233,10 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   return good ? s2_ok() : s2_error(S2_INVALID, "HDF5 cannot make the file");
 }
 
-S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
+// The library has state of its own and is built without locks as a rule: one thread at a time.
+static pthread_mutex_t hdf5_door = PTHREAD_MUTEX_INITIALIZER;
+
+static S2Status hdf5_save_alone(S2Output *output, const S2DataSet *set) {
   Hush before = hdf5_hush();
   hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_fapl_core(access, GROWTH, 0);
@@ -247,6 +251,13 @@ S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
   H5Pclose(creation);
   H5Pclose(access);
   hdf5_unhush(before);
+  return status;
+}
+
+S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
+  pthread_mutex_lock(&hdf5_door);
+  S2Status status = hdf5_save_alone(output, set);
+  pthread_mutex_unlock(&hdf5_door);
   return status;
 }
 

@@ -43,6 +43,7 @@
 ---@field qp sim2d.Qp
 ---@field lp sim2d.Lp
 ---@field data sim2d.Data
+---@field parallel sim2d.Parallel
 local sim = {}
 
 ---Creates a world.

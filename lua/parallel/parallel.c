@@ -1,0 +1,240 @@
+#define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): sched_getaffinity
+#include "lua/parallel/parallel.h"
+
+#include "base/sha256.h"
+#include "linalg/dense.h"
+#include "lua/base/errors.h"
+#include "lua/parallel/journal.h"
+#include "lua/parallel/pool.h"
+
+#include <math.h>
+#include <sched.h>
+#include <unistd.h>
+
+static const char BYTES[] = "sim2d.Bytes", POOL[] = "sim2d.Pool", JOURNAL[] = "sim2d.Journal";
+
+// ---- Values -----------------------------------------------------------------------------------
+
+static int bytes_collect(lua_State *L) {
+  s2_bytes_free(luaL_checkudata(L, 1, BYTES));
+  return 0;
+}
+
+// Pushes bytes that are freed with their Lua object, whatever is raised.
+static S2Bytes *push_bytes(lua_State *L) {
+  S2Bytes *bytes = lua_newuserdatauv(L, sizeof *bytes, 0);
+  *bytes = (S2Bytes){0};
+  if (luaL_newmetatable(L, BYTES)) {
+    lua_pushcfunction(L, bytes_collect);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return bytes;
+}
+
+static int host_pack(lua_State *L) {
+  const char *what = luaL_checkstring(L, 2);
+  S2Bytes *bytes = push_bytes(L);
+  S2Complaint complaint;
+  if (!s2_pack_value(L, 1, what, bytes, &complaint)) {
+    lua_pushstring(L, complaint.text);
+    return lua_error(L);
+  }
+  lua_pushlstring(L, (const char *)bytes->at, bytes->count);
+  s2_bytes_free(bytes); // not when somebody collects it
+  return 1;
+}
+
+static int host_unpack(lua_State *L) {
+  size_t size;
+  const char *text = luaL_checklstring(L, 1, &size);
+  if (!s2_unpack_value(L, (const unsigned char *)text, size)) {
+    return luaL_error(L, "these bytes are no packed value");
+  }
+  return 1;
+}
+
+static int host_hash(lua_State *L) {
+  size_t size;
+  const char *text = luaL_checklstring(L, 1, &size);
+  char digits[S2_SHA256_SIZE];
+  S2Sha256 hash = {0};
+  s2_sha256_add(&hash, text, size);
+  s2_sha256_end(&hash, digits);
+  lua_pushstring(L, digits);
+  return 1;
+}
+
+static int host_threads(lua_State *L) {
+  long count = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef __linux__
+  cpu_set_t set; // what taskset, a container or Slurm leaves us
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    count = CPU_COUNT(&set);
+  }
+#endif
+  lua_pushinteger(L, count < 1 ? 1 : (lua_Integer)count);
+  return 1;
+}
+
+static int host_seed(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)s2_session(L)->seed);
+  return 1;
+}
+
+// ---- Pools ------------------------------------------------------------------------------------
+
+typedef struct PoolObject {
+  S2Pool *pool; // NULL: closed
+} PoolObject;
+
+static S2Pool *check_pool(lua_State *L) {
+  const PoolObject *object = luaL_checkudata(L, 1, POOL);
+  luaL_argcheck(L, object->pool != NULL, 1, "the pool is closed");
+  return object->pool;
+}
+
+static int pool_submit(lua_State *L) {
+  S2Pool *pool = check_pool(L);
+  size_t size;
+  lua_Integer number = luaL_checkinteger(L, 2);
+  const char *item = luaL_checklstring(L, 3, &size);
+  S2Job *job = s2_job_new((uint64_t)number);
+  s2_bytes_add(&job->bytes, item, size);
+  s2_pool_submit(pool, job);
+  return 0;
+}
+
+static int pool_collect(lua_State *L) {
+  S2Pool *pool = check_pool(L);
+  bool broken;
+  S2Job *job = s2_pool_collect(pool, luaL_checknumber(L, 2), &broken);
+  if (job == NULL) {
+    return 0;
+  }
+  // Copied into bytes that are Lua's before anything can be raised.
+  S2Bytes *bytes = push_bytes(L);
+  S2Job done = *job;
+  *bytes = done.bytes;
+  job->bytes = (S2Bytes){0};
+  s2_job_free(job);
+  if (broken) {
+    lua_pushlstring(L, (const char *)bytes->at, bytes->count);
+    return lua_error(L);
+  }
+  lua_pushinteger(L, (lua_Integer)done.number);
+  lua_pushboolean(L, !done.failed);
+  lua_pushlstring(L, (const char *)bytes->at, bytes->count);
+  lua_pushnumber(L, done.seconds);
+  s2_bytes_free(bytes);
+  return 4;
+}
+
+static int pool_close(lua_State *L) {
+  PoolObject *object = luaL_checkudata(L, 1, POOL);
+  if (object->pool != NULL) {
+    S2Pool *pool = object->pool;
+    object->pool = NULL;
+    s2_pool_close(pool);
+  }
+  return 0;
+}
+
+static int host_pool(lua_State *L) {
+  S2JobSetup setup = {.time_limit = luaL_checknumber(L, 3), .like = *s2_session(L)};
+  setup.program = (const unsigned char *)luaL_checklstring(L, 1, &setup.size);
+  lua_Integer threads = luaL_checkinteger(L, 2);
+  PoolObject *object = lua_newuserdatauv(L, sizeof *object, 0);
+  *object = (PoolObject){0};
+  if (luaL_newmetatable(L, POOL)) {
+    static const luaL_Reg methods[] = {
+        {"submit", pool_submit}, {"collect", pool_collect}, {"close", pool_close}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {{"__close", pool_close}, {"__gc", pool_close}, {NULL, NULL}};
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+  }
+  lua_setmetatable(L, -2);
+  s2_dense_single_threaded(); // before there are several of us
+  object->pool = s2_pool_open(&setup, (int)threads);
+  return 1;
+}
+
+// ---- Journals ---------------------------------------------------------------------------------
+
+typedef struct JournalObject {
+  S2Journal *journal; // NULL: closed
+} JournalObject;
+
+static S2Journal *check_journal(lua_State *L) {
+  const JournalObject *object = luaL_checkudata(L, 1, JOURNAL);
+  luaL_argcheck(L, object->journal != NULL, 1, "the journal is closed");
+  return object->journal;
+}
+
+static int journal_next(lua_State *L) {
+  S2Journal *journal = check_journal(L);
+  S2Bytes *bytes = push_bytes(L);
+  uint64_t number = 0, lost = 0;
+  if (!s2_journal_next(journal, &number, bytes, &lost)) {
+    lua_pushnil(L);
+    lua_pushinteger(L, (lua_Integer)lost);
+    return 2;
+  }
+  lua_pushinteger(L, (lua_Integer)number);
+  lua_pushlstring(L, (const char *)bytes->at, bytes->count);
+  s2_bytes_free(bytes);
+  return 2;
+}
+
+static int journal_add(lua_State *L) {
+  S2Journal *journal = check_journal(L);
+  size_t size;
+  lua_Integer number = luaL_checkinteger(L, 2);
+  const char *data = luaL_checklstring(L, 3, &size);
+  S2Status status = s2_journal_add(journal, (uint64_t)number, data, size);
+  if (status.code != S2_OK) {
+    lua_pushstring(L, status.message);
+    return lua_error(L);
+  }
+  return 0;
+}
+
+static int journal_close(lua_State *L) {
+  JournalObject *object = luaL_checkudata(L, 1, JOURNAL);
+  s2_journal_close(object->journal);
+  object->journal = NULL;
+  return 0;
+}
+
+static int host_journal(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  JournalObject *object = lua_newuserdatauv(L, sizeof *object, 0);
+  *object = (JournalObject){0};
+  if (luaL_newmetatable(L, JOURNAL)) {
+    static const luaL_Reg methods[] = {
+        {"next", journal_next}, {"add", journal_add}, {"close", journal_close}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__close", journal_close}, {"__gc", journal_close}, {NULL, NULL}};
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+  }
+  lua_setmetatable(L, -2);
+  S2Status status = s2_journal_open(path, &object->journal);
+  if (status.code != S2_OK) {
+    lua_pushnil(L);
+    lua_pushstring(L, status.message);
+    return 2;
+  }
+  return 1;
+}
+
+void s2_parallel_push(lua_State *L) {
+  static const luaL_Reg functions[] = {{"job_entry", s2_job_entry}, {"job_begin", s2_job_begin},
+                                       {"pack", host_pack},         {"unpack", host_unpack},
+                                       {"hash", host_hash},         {"threads", host_threads},
+                                       {"seed", host_seed},         {"pool", host_pool},
+                                       {"journal", host_journal},   {NULL, NULL}};
+  luaL_newlib(L, functions);
+}

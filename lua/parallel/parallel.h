@@ -1,0 +1,23 @@
+// What lua/sim2d/parallel needs of C.
+#ifndef S2_PARALLEL_H
+#define S2_PARALLEL_H
+
+#include <lua.h>
+
+// Pushes a table of functions:
+//   job_entry, job_begin        see job_state.h
+//   pack(value, what) -> text   s2_pack_value; raises what is wrong, without a position
+//   unpack(text) -> value
+//   hash(text) -> text          SHA-256
+//   threads() -> integer        cores that this process may use
+//   seed() -> integer           of the command
+//   pool(program, threads, time_limit) -> pool
+//     pool:submit(job, item)    a packed item
+//     pool:collect(timeout) -> job, good, result or message, seconds; nil: nothing is done
+//     pool:close()
+//   journal(path) -> journal, or nil and a message
+//     journal:next() -> job, bytes; nil, bytes that are lost
+//     journal:add(job, bytes), journal:close()
+void s2_parallel_push(lua_State *L);
+
+#endif
