@@ -180,9 +180,9 @@ return function(sim, host)
     for _, part in ipairs(PARTS) do
       if before[part] ~= jobs[part] then
         journal:close()
-        host.fail("%s: the journal '%s' is of other jobs: the %s differ%s; remove it, or name another", what,
-          path, part, part == "jobs" and (" (%s there, %s here)"):format(before[part], jobs[part])
-          or part == "items" and "" or "s")
+        local differ = part == "jobs" and ("jobs differ (%s there, %s here)"):format(before[part], jobs[part])
+          or part == "items" and "items differ" or part == "common" and "common value differs" or part .. " differs"
+        host.fail("%s: the journal '%s' is of other jobs: the %s; remove it, or name another", what, path, differ)
       end
     end
     -- an empty record says that a job was handed out
