@@ -4,8 +4,10 @@
 #include "base/sha256.h"
 #include "linalg/dense.h"
 #include "lua/base/errors.h"
+#include "lua/diff/array.h"
 #include "lua/parallel/journal.h"
 #include "lua/parallel/pool.h"
+#include "lua/world/binding.h"
 
 #include <math.h>
 #include <sched.h>
@@ -79,6 +81,28 @@ static int host_threads(lua_State *L) {
 
 static int host_seed(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)s2_session(L)->seed);
+  return 1;
+}
+
+// A generator of its own, which leaves sim.random alone.
+static int host_generator(lua_State *L) {
+  lua_Integer seed = luaL_checkinteger(L, 1);
+  S2LuaRandom *random = lua_newuserdatauv(L, sizeof *random, 0);
+  *random = (S2LuaRandom){s2_type_random, s2_rng_seeded((uint64_t)seed)};
+  luaL_setmetatable(L, "sim2d.Random");
+  return 1;
+}
+
+// A list of numbers as an array, nan included: a run that failed has none.
+static int host_array(lua_State *L) {
+  lua_Integer count = luaL_len(L, 1);
+  luaL_argcheck(L, count >= 1 && count <= INT32_MAX, 1, "a list of numbers expected");
+  S2LuaArray *array = s2_lua_array_push(L, (S2Size){.axes = 1, .rows = 1, .columns = (int)count});
+  for (lua_Integer i = 0; i < count; i++) {
+    lua_geti(L, 1, i + 1);
+    array->data[i] = luaL_checknumber(L, -1);
+    lua_pop(L, 1);
+  }
   return 1;
 }
 
@@ -231,10 +255,10 @@ static int host_journal(lua_State *L) {
 }
 
 void s2_parallel_push(lua_State *L) {
-  static const luaL_Reg functions[] = {{"job_entry", s2_job_entry}, {"job_begin", s2_job_begin},
-                                       {"pack", host_pack},         {"unpack", host_unpack},
-                                       {"hash", host_hash},         {"threads", host_threads},
-                                       {"seed", host_seed},         {"pool", host_pool},
-                                       {"journal", host_journal},   {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"job_entry", s2_job_entry}, {"job_begin", s2_job_begin},   {"pack", host_pack},
+      {"unpack", host_unpack},     {"hash", host_hash},           {"threads", host_threads},
+      {"seed", host_seed},         {"generator", host_generator}, {"array", host_array},
+      {"pool", host_pool},         {"journal", host_journal},     {NULL, NULL}};
   luaL_newlib(L, functions);
 }

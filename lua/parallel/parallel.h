@@ -11,6 +11,8 @@
 //   hash(text) -> text          SHA-256
 //   threads() -> integer        cores that this process may use
 //   seed() -> integer           of the command
+//   generator(seed) -> Random
+//   array(list) -> Array        of numbers, nan included
 //   pool(program, threads, time_limit) -> pool
 //     pool:submit(job, item)    a packed item
 //     pool:collect(timeout) -> job, good, result or message, seconds; nil: nothing is done

@@ -31,3 +31,56 @@ function Parallel.map(f, items, options) end
 ---How many threads a call has unless it says otherwise.
 ---@return integer
 function Parallel.threads() end
+
+---`run` returns named numbers, booleans or texts, or one number, which is `value`.
+---@class sim2d.SweepDef
+---@field run fun(p: table<string, any>, job: integer, common: any): any|{ [1]: string, [2]: string }
+---@field grid? table<string, any[]|sim2d.Array> every combination
+---@field list? table<string, any>[] or the points themselves
+---@field random? table<string, table> or samples: {lo, hi}, {normal = {mean, deviation}}, {log = {lo, hi}}, {choice = list}
+---@field count? integer samples of `random`
+---@field order? string[] of the parameters; default: by the alphabet. The last changes fastest
+---@field repeats? integer runs of each point, with seeds of their own, default 1
+---@field failures? "raise"|"keep" default: failed runs are rows without outputs
+---@field threads? integer these as in sim.parallel.map
+---@field seed? integer
+---@field common? any
+---@field time_limit? number s
+---@field journal? string
+---@field record? string
+---@field progress? boolean
+
+---@class sim2d.Sweep
+---@field rows table<string, any>[] a run each
+---@field columns string[] job, parameters, repeat, outputs, failed
+---@field parameters string[]
+---@field outputs string[]
+---@field failures sim2d.JobFailure[]
+local Sweep = {}
+
+---A function over many values of its parameters.
+---@param def sim2d.SweepDef
+---@return sim2d.Sweep
+function sim.sweep(def) end
+
+---An array, booleans as 0 and 1, nan where a run failed; of texts a list.
+---@param name string
+---@return sim2d.Array|string[]
+function Sweep:column(name) end
+
+---Writes all rows (.csv, .npz, .h5).
+---@param path string
+---@return true? done
+---@return string? message
+function Sweep:save(path) end
+
+---Prints a line for each output, over all runs; with names of columns a line for each combination of their
+---values, with means of the outputs.
+---@param ... string
+---@return sim2d.Table
+function Sweep:summary(...) end
+
+---Means over `x`, with the deviation of repeats as bars, a curve for each value of `by`; other keys are sim.plot's.
+---@param def { x: string, y: string, by?: string, title?: string }
+---@return sim2d.Plot
+function Sweep:plot(def) end
