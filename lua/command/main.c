@@ -7,6 +7,7 @@
 #include "lua/command/script.h"
 #include "lua/command/streams.h"
 #include "lua/command/ulimits.h"
+#include "lua/parallel/machines.h"
 #include "lua/record/live.h"
 
 #include <lauxlib.h>
@@ -320,6 +321,26 @@ static int run_lua(Command *command) {
   return command->status;
 }
 
+// Of several processes started together the first runs the script, the others serve it. False: this
+// one is done, with *result.
+static bool join_machines(const S2CommandLine *line, int *result) {
+  *result = EXIT_SUCCESS;
+  if (!s2_machines_launched()) {
+    return true;
+  }
+  S2Status status = s2_machines_join();
+  if (status.code != S2_OK) {
+    fprintf(stderr, "sim2d: %s\n", status.message);
+    *result = EXIT_RAISED;
+    return false;
+  }
+  if (s2_machines_rank() > 0) {
+    s2_machines_serve(&line->session);
+    return false;
+  }
+  return true;
+}
+
 static int usage_error(S2Status status) {
   fprintf(stderr, "sim2d: %s\n", status.message);
   return EXIT_USAGE;
@@ -362,7 +383,7 @@ int main(int argc, char **argv) {
   } else if (line->tool == S2_REPLAY) {
     result = s2_command_replay(argc - line->script, argv + line->script, line->session.record_path,
                                run_again);
-  } else {
+  } else if (join_machines(line, &result)) {
     result = run_lua(&command);
   }
   s2_command_line_free(&command.line);

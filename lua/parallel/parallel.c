@@ -6,6 +6,7 @@
 #include "lua/base/errors.h"
 #include "lua/diff/array.h"
 #include "lua/parallel/journal.h"
+#include "lua/parallel/machines.h"
 #include "lua/parallel/pool.h"
 #include "lua/world/binding.h"
 
@@ -67,7 +68,16 @@ static int host_hash(lua_State *L) {
   return 1;
 }
 
+static int host_machines(lua_State *L) {
+  lua_pushinteger(L, s2_machines_count());
+  return 1;
+}
+
 static int host_threads(lua_State *L) {
+  if (s2_machines_count() > 1) { // mpirun starts a process for each core
+    lua_pushinteger(L, 1);
+    return 1;
+  }
   long count = sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef __linux__
   cpu_set_t set; // what taskset, a container or Slurm leaves us
@@ -109,17 +119,21 @@ static int host_array(lua_State *L) {
 // ---- Pools ------------------------------------------------------------------------------------
 
 typedef struct PoolObject {
-  S2Pool *pool; // NULL: closed
+  S2Pool *pool;         // NULL: closed
+  S2Machines *machines; // NULL: none but this
 } PoolObject;
 
-static S2Pool *check_pool(lua_State *L) {
-  const PoolObject *object = luaL_checkudata(L, 1, POOL);
+// s between two looks at what machines have sent
+static const double MACHINES_LOOK = 5e-4;
+
+static PoolObject *check_pool(lua_State *L) {
+  PoolObject *object = luaL_checkudata(L, 1, POOL);
   luaL_argcheck(L, object->pool != NULL, 1, "the pool is closed");
-  return object->pool;
+  return object;
 }
 
 static int pool_submit(lua_State *L) {
-  S2Pool *pool = check_pool(L);
+  S2Pool *pool = check_pool(L)->pool;
   size_t size;
   lua_Integer number = luaL_checkinteger(L, 2);
   const char *item = luaL_checklstring(L, 3, &size);
@@ -129,10 +143,24 @@ static int pool_submit(lua_State *L) {
   return 0;
 }
 
+// The next that is done here or elsewhere, or NULL after `timeout` s.
+static S2Job *pool_await(PoolObject *object, double timeout, bool *broken) {
+  if (object->machines == NULL) {
+    return s2_pool_collect(object->pool, timeout, broken);
+  }
+  double end = s2_lua_clock() + timeout;
+  S2Job *job;
+  do {
+    s2_machines_exchange(object->machines, object->pool);
+    job = s2_pool_collect(object->pool, MACHINES_LOOK, broken);
+  } while (job == NULL && s2_lua_clock() < end);
+  return job;
+}
+
 static int pool_collect(lua_State *L) {
-  S2Pool *pool = check_pool(L);
+  PoolObject *object = check_pool(L);
   bool broken;
-  S2Job *job = s2_pool_collect(pool, luaL_checknumber(L, 2), &broken);
+  S2Job *job = pool_await(object, luaL_checknumber(L, 2), &broken);
   if (job == NULL) {
     return 0;
   }
@@ -143,8 +171,9 @@ static int pool_collect(lua_State *L) {
   job->bytes = (S2Bytes){0};
   s2_job_free(job);
   if (broken) {
+    lua_pushnil(L);
     lua_pushlstring(L, (const char *)bytes->at, bytes->count);
-    return lua_error(L);
+    return 2;
   }
   lua_pushinteger(L, (lua_Integer)done.number);
   lua_pushboolean(L, !done.failed);
@@ -159,6 +188,7 @@ static int pool_close(lua_State *L) {
   if (object->pool != NULL) {
     S2Pool *pool = object->pool;
     object->pool = NULL;
+    s2_machines_close(object->machines);
     s2_pool_close(pool);
   }
   return 0;
@@ -181,6 +211,7 @@ static int host_pool(lua_State *L) {
   lua_setmetatable(L, -2);
   s2_dense_single_threaded(); // before there are several of us
   object->pool = s2_pool_open(&setup, (int)threads);
+  object->machines = s2_machines_open(&setup, (int)threads);
   return 1;
 }
 
@@ -255,10 +286,18 @@ static int host_journal(lua_State *L) {
 }
 
 void s2_parallel_push(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"job_entry", s2_job_entry}, {"job_begin", s2_job_begin},   {"pack", host_pack},
-      {"unpack", host_unpack},     {"hash", host_hash},           {"threads", host_threads},
-      {"seed", host_seed},         {"generator", host_generator}, {"array", host_array},
-      {"pool", host_pool},         {"journal", host_journal},     {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"job_entry", s2_job_entry},
+                                       {"job_begin", s2_job_begin},
+                                       {"pack", host_pack},
+                                       {"unpack", host_unpack},
+                                       {"hash", host_hash},
+                                       {"threads", host_threads},
+                                       {"seed", host_seed},
+                                       {"generator", host_generator},
+                                       {"array", host_array},
+                                       {"machines", host_machines},
+                                       {"pool", host_pool},
+                                       {"journal", host_journal},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
 }

@@ -9,13 +9,15 @@
 //   pack(value, what) -> text   s2_pack_value; raises what is wrong, without a position
 //   unpack(text) -> value
 //   hash(text) -> text          SHA-256
-//   threads() -> integer        cores that this process may use
+//   threads() -> integer        cores that this process may use; under mpirun 1
+//   machines() -> integer       processes that mpirun started together
 //   seed() -> integer           of the command
 //   generator(seed) -> Random
 //   array(list) -> Array        of numbers, nan included
 //   pool(program, threads, time_limit) -> pool
 //     pool:submit(job, item)    a packed item
-//     pool:collect(timeout) -> job, good, result or message, seconds; nil: nothing is done
+//     pool:collect(timeout) -> job, good, result or message, seconds; nil: nothing is done;
+//                             nil, message: the jobs cannot begin
 //     pool:close()
 //   journal(path) -> journal, or nil and a message
 //     journal:next() -> job, bytes; nil, bytes that are lost

@@ -323,11 +323,12 @@ void s2_pool_return(S2Pool *pool, S2Job *job) {
   pthread_mutex_unlock(&pool->mutex);
 }
 
-int s2_pool_waiting(S2Pool *pool) {
+void s2_pool_break(S2Pool *pool, const void *text, size_t size) {
   pthread_mutex_lock(&pool->mutex);
-  int count = pool->todo.count;
+  if (pool->failure.count == 0) {
+    s2_bytes_add(&pool->failure, text, size);
+  }
   pthread_mutex_unlock(&pool->mutex);
-  return count;
 }
 
 S2Job *s2_pool_collect(S2Pool *pool, double timeout, bool *broken) {

@@ -35,7 +35,8 @@ S2Job *s2_pool_withdraw(S2Pool *pool);
 // What was done elsewhere, to be collected.
 void s2_pool_return(S2Pool *pool, S2Job *job);
 
-int s2_pool_waiting(S2Pool *pool); // jobs that no thread has taken
+// Elsewhere a state could not be opened: as if it had been here.
+void s2_pool_break(S2Pool *pool, const void *text, size_t size);
 
 // The next job that is done, to be freed; NULL: none within `timeout` s. *broken: a state could not
 // be opened, the bytes of the job say why. Looks after time limits: to be called often while jobs

@@ -2,7 +2,7 @@
 -- sim.parallel: many jobs on all cores.
 
 ---@class sim2d.ParallelOptions
----@field threads? integer default: the cores this process may use
+---@field threads? integer of each process; default: the cores it may use, under mpirun 1
 ---@field seed? integer of sim.random in jobs, with the job's number; default: that of the command
 ---@field common? any the third argument of each job; sent once a thread
 ---@field time_limit? number s a job
@@ -27,6 +27,10 @@ local Parallel = {}
 ---@return any[] results in the order of the items
 ---@return sim2d.JobFailure[] failures
 function Parallel.map(f, items, options) end
+
+---How many processes mpirun or srun started together; 1 without.
+---@return integer
+function Parallel.machines() end
 
 ---How many threads a call has unless it says otherwise.
 ---@return integer

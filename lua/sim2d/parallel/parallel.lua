@@ -198,6 +198,15 @@ return function(sim, host)
     return journal, begun
   end
 
+  -- A job that ends the whole process is among those that had begun.
+  local function say_begun(path, begun, done, n)
+    local jobs = host.sorted_keys(begun)
+    if #jobs == 0 then return end
+    local more = #jobs > 10 and " ..." or ""
+    io.stderr:write(("sim2d: the journal '%s' has %d of %d jobs; the run before ended when these were out: %s%s\n")
+      :format(path, done, n, table.concat(jobs, " ", 1, math.min(#jobs, 10)), more))
+  end
+
   -- ---- Jobs -------------------------------------------------------------------------------------
 
   -- What is known of the jobs of one call.
@@ -245,6 +254,7 @@ return function(sim, host)
   local function run_jobs(work, pool, most, journal, pack, bar)
     local out, before = 0, work.done
     while true do
+      -- so many are out that nobody waits for us
       while out < most do
         local job = work:next()
         if job == nil then break end
@@ -254,7 +264,9 @@ return function(sim, host)
       end
       if out == 0 then return end
       local job, good, bytes = pool:collect(WAIT)
-      if job then
+      if job == nil and good ~= nil then
+        host.fail("%s: the jobs cannot begin: %s", work.what, (good:gsub("^%[sim2d%]:%d+: ", "")))
+      elseif job then
         out = out - 1
         if good then
           if journal then journal:add(job, bytes) end
@@ -282,7 +294,7 @@ return function(sim, host)
     return failures[1]
   end
 
-  -- Returns results, failures and what else is known: what sim.parallel.map and sim.sweep do.
+  -- Returns results and failures: what sim.parallel.map and sim.sweep do.
   function host.run_parallel(f, items, options, what)
     if inside then
       host.fail("%s: jobs cannot have jobs: make the list longer", what)
@@ -290,24 +302,25 @@ return function(sim, host)
     local o = read_options(options, what)
     local program, packed = make_program(f, o, what)
     local n, pack = read_items(items, what)
-    local work = setmetatable({ n = n, done = 0, last = 0, passed = 0, state = {}, results = {}, held = {},
+    local work = setmetatable({ what = what, n = n, done = 0, last = 0, passed = 0, state = {}, results = {}, held = {},
       failures = {}, each = o.each, keep = o.failures == "keep" }, Work)
     -- what a run before has done
     local journal <close>, begun = open_journal(o.journal,
       o.journal and describe_jobs(program, n, pack, type(items) ~= "table"), what,
       function(job, bytes) if work.state[job] == nil then work:take(job, bytes) end end)
+    if o.progress ~= false then say_begun(o.journal, begun, work.done, n) end
     if work.done < n then
       local threads = math.min(o.threads or C.threads(), n - work.done)
       local bar <close> = o.progress ~= false and select(4, host.progress(n - work.done)) or nil
       local pool <close> = C.pool(packed, threads, o.time_limit or math.huge)
-      run_jobs(work, pool, threads * (1 + AHEAD), journal, pack, bar)
+      run_jobs(work, pool, threads * C.machines() * (1 + AHEAD), journal, pack, bar)
     end
     -- failures
     local first = first_failure(work.failures)
     if first and not work.keep then
       host.fail("%s: job %d of %d failed: %s", what, first.job, n, first.message)
     end
-    return work.results, work.failures, begun
+    return work.results, work.failures
   end
 
   sim.parallel = {}
@@ -315,9 +328,11 @@ return function(sim, host)
   -- sim.parallel.map(f, items [, options]): {f(items[1], 1, common), f(items[2], 2, common), ...}, and a
   -- list of the jobs that failed. See docs/parallel.md.
   function sim.parallel.map(f, items, options)
-    local results, failures = host.run_parallel(f, items, options, "sim.parallel.map")
-    return results, failures
+    return host.run_parallel(f, items, options, "sim.parallel.map")
   end
+
+  -- How many processes mpirun or srun started together; 1 without.
+  function sim.parallel.machines() return C.machines() end
 
   -- How many threads a call has unless it says otherwise.
   function sim.parallel.threads() return C.threads() end
