@@ -4,6 +4,9 @@
 local AHEAD = 4 -- jobs a thread that wait for one to be free: enough where each takes a millisecond
 local WAIT = 0.2 -- s between two looks at nothing
 
+-- Records of a journal that hold no packed result: a job was handed out, it failed.
+local BEGUN, FAILED = "", "!"
+
 local OPTIONS = { "threads", "seed", "common", "time_limit", "journal", "failures", "each", "progress",
   "record" }
 
@@ -185,15 +188,10 @@ return function(sim, host)
         host.fail("%s: the journal '%s' is of other jobs: the %s; remove it, or name another", what, path, differ)
       end
     end
-    -- an empty record says that a job was handed out
     local begun = {}
     for job, bytes in journal.next, journal do
-      if bytes == "" then
-        begun[job] = true
-      else
-        begun[job] = nil
-        take(job, bytes)
-      end
+      begun[job] = bytes == BEGUN or nil
+      if bytes ~= BEGUN and bytes ~= FAILED then take(job, bytes) end
     end
     return journal, begun
   end
@@ -258,7 +256,7 @@ return function(sim, host)
       while out < most do
         local job = work:next()
         if job == nil then break end
-        if journal then journal:add(job, "") end
+        if journal then journal:add(job, BEGUN) end
         pool:submit(job, pack(job))
         out = out + 1
       end
@@ -272,6 +270,7 @@ return function(sim, host)
           if journal then journal:add(job, bytes) end
           work:take(job, bytes)
         else
+          if journal then journal:add(job, FAILED) end
           work:fail(job, bytes)
         end
       end
