@@ -18,6 +18,7 @@ struct S2JobState {
   volatile sig_atomic_t interrupted; // by the handler, in this thread; S2Session.interrupted
   lua_State *volatile task;          // S2Session.task
   lua_State *volatile running;       // the coroutine, or L
+  S2Run run;                         // what recordings of jobs say of their script
   double collected;                  // s, when garbage was collected
   double collecting;                 // s that took
 };
@@ -52,6 +53,12 @@ int s2_job_begin(lua_State *L) {
   session->open.record_path = luaL_optstring(L, 3, NULL);
   lua_settop(L, 3);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &RECORD); // keeps the text
+  return 0;
+}
+
+int s2_job_script(lua_State *L) {
+  s2_run_add(&job_here->run, "script", luaL_checkstring(L, 1));
+  s2_session(L)->run = &job_here->run;
   return 0;
 }
 
@@ -195,6 +202,7 @@ void s2_job_state_close(S2JobState *state) {
     state->running = NULL;
     lua_close(state->L);
     job_here = NULL;
+    s2_run_free(&state->run);
     s2_memory_free(state);
   }
 }

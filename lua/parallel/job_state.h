@@ -44,5 +44,7 @@ int s2_job_entry(lua_State *L);
 // host.job_begin(seed, number, path): sim.random is that of the job; the first world that steps is
 // recorded as `path` (nil: none), the next as by --record.
 int s2_job_begin(lua_State *L);
+// host.job_script(name): what recordings are to say of the script, for a program that begins.
+int s2_job_script(lua_State *L);
 
 #endif

@@ -9,9 +9,13 @@
 #include "lua/parallel/machines.h"
 #include "lua/parallel/pool.h"
 #include "lua/world/binding.h"
+#include "record/page/html.h"
+#include "record/page/page.h"
 
-#include <math.h>
+#include <errno.h>
 #include <sched.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char BYTES[] = "sim2d.Bytes", POOL[] = "sim2d.Pool", JOURNAL[] = "sim2d.Journal";
@@ -113,6 +117,41 @@ static int host_array(lua_State *L) {
     array->data[i] = luaL_checknumber(L, -1);
     lua_pop(L, 1);
   }
+  return 1;
+}
+
+static int host_base64(lua_State *L) {
+  size_t size;
+  const char *bytes = luaL_checklstring(L, 1, &size);
+  luaL_Buffer text;
+  unsigned char *room = (unsigned char *)luaL_buffinitsize(L, &text, s2_html_encoded(size) + 1);
+  s2_html_encode(room, (const unsigned char *)bytes, size);
+  luaL_pushresultsize(&text, s2_html_encoded(size));
+  return 1;
+}
+
+static int host_make_folder(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+    lua_pushnil(L);
+    lua_pushfstring(L, "cannot make the folder '%s': %s", path, strerror(errno));
+    return 2;
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// The player without a recording, or nil and why there is none.
+static int host_page(lua_State *L) {
+  S2Status status = s2_html_available();
+  if (status.code != S2_OK) {
+    lua_pushnil(L);
+    lua_pushstring(L, status.message);
+    return 2;
+  }
+  size_t size = 0;
+  const unsigned char *page = s2_page_bytes(&size);
+  lua_pushlstring(L, (const char *)page, size);
   return 1;
 }
 
@@ -288,6 +327,7 @@ static int host_journal(lua_State *L) {
 void s2_parallel_push(lua_State *L) {
   static const luaL_Reg functions[] = {{"job_entry", s2_job_entry},
                                        {"job_begin", s2_job_begin},
+                                       {"job_script", s2_job_script},
                                        {"pack", host_pack},
                                        {"unpack", host_unpack},
                                        {"hash", host_hash},
@@ -295,6 +335,9 @@ void s2_parallel_push(lua_State *L) {
                                        {"seed", host_seed},
                                        {"generator", host_generator},
                                        {"array", host_array},
+                                       {"base64", host_base64},
+                                       {"page", host_page},
+                                       {"make_folder", host_make_folder},
                                        {"machines", host_machines},
                                        {"pool", host_pool},
                                        {"journal", host_journal},

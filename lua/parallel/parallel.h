@@ -5,7 +5,7 @@
 #include <lua.h>
 
 // Pushes a table of functions:
-//   job_entry, job_begin        see job_state.h
+//   job_entry, job_begin, job_script   see job_state.h
 //   pack(value, what) -> text   s2_pack_value; raises what is wrong, without a position
 //   unpack(text) -> value
 //   hash(text) -> text          SHA-256
@@ -14,6 +14,9 @@
 //   seed() -> integer           of the command
 //   generator(seed) -> Random
 //   array(list) -> Array        of numbers, nan included
+//   base64(text) -> text
+//   make_folder(path)           unless it is there; true, or nil and why not
+//   page() -> text              the player without a recording; or nil, why there is none
 //   pool(program, threads, time_limit) -> pool
 //     pool:submit(job, item)    a packed item
 //     pool:collect(timeout) -> job, good, result or message, seconds; nil: nothing is done;

@@ -9,7 +9,7 @@
 ---@field journal? string file that keeps what is done; a run that was ended goes on from it
 ---@field failures? "raise"|"keep" a failed job raises an error (default), or is listed
 ---@field each? fun(result: any, job: integer) called in the order of the items; results are not kept then
----@field record? string folder (it exists): the first world of job 7 is recorded as folder/000007.s2d
+---@field record? string folder: the first world of job 7 is recorded as folder/000007.s2d
 ---@field progress? boolean a bar on a terminal, default true
 
 ---@class sim2d.JobFailure
@@ -88,3 +88,10 @@ function Sweep:summary(...) end
 ---@param def { x: string, y: string, by?: string, title?: string }
 ---@return sim2d.Plot
 function Sweep:plot(def) end
+
+---Writes a picture of the means of `value` over two parameters: .svg, or .html, whose pixels open their runs in the
+---player where the sweep has `record`.
+---@param def { x: string, y: string, value: string, path: string, title?: string }
+---@return true? done
+---@return string? message
+function Sweep:map(def) end

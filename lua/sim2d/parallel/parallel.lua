@@ -86,6 +86,7 @@ return function(sim, host)
     inside = true
     watch_wrap()
     package.path, package.cpath = program.path, program.cpath
+    if program.script then C.job_script(program.script) end
     local f, globals = load_function(program)
     local seed, common, folder = program.seed, program.common, program.record
     local outside = { __index = _G }
@@ -283,6 +284,7 @@ return function(sim, host)
     program.path, program.cpath = package.path, package.cpath
     program.seed = options.seed or C.seed()
     program.common, program.record = options.common, options.record
+    program.script = type(arg) == "table" and type(arg[0]) == "string" and arg[0]:match "[^/]*$" or nil
     local good, packed = pcall(C.pack, program, "common")
     if not good then host.fail("%s: %s", what, (packed:gsub("^common%.common", "common"))) end
     return program, packed
@@ -308,6 +310,10 @@ return function(sim, host)
       o.journal and describe_jobs(program, n, pack, type(items) ~= "table"), what,
       function(job, bytes) if work.state[job] == nil then work:take(job, bytes) end end)
     if o.progress ~= false then say_begun(o.journal, begun, work.done, n) end
+    if o.record then
+      local made, message = C.make_folder(o.record)
+      if not made then host.fail("%s: record: %s", what, message) end
+    end
     if work.done < n then
       local threads = math.min(o.threads or C.threads(), n - work.done)
       local bar <close> = o.progress ~= false and select(4, host.progress(n - work.done)) or nil

@@ -219,6 +219,11 @@ return function(sim, host)
     host.fail("%s: there is no column %s; there are %s", what, host.describe(name), table.concat(self.columns, ", "))
   end
 
+  host.sweep_check = check_column
+
+  -- A robustness map: sweep_map.lua.
+  function Sweep:map(def) return host.sweep_map(self, def) end
+
   -- A column as an array, booleans as 0 and 1, nan where a run failed; of texts a list.
   function Sweep:column(name)
     check_column(self, name, "sweep:column")

@@ -119,3 +119,42 @@ test("what is wrong is named", function()
   raises("repeats: an integer from 1", sim.sweep, { run = run, grid = { a = { 1 } }, repeats = 0 })
   raises("function or {\"module\", \"function\"} expected, got nil", sim.sweep, { grid = { a = { 1 } } })
 end)
+
+test("a robustness map has a pixel for each pair of values, and holds the runs", function()
+  local folder = os.tmpname()
+  os.remove(folder)
+  at_end(function() os.execute("rm -r '" .. folder .. "'") end)
+  local sweep = sim.sweep { grid = { a = { 1, 2, 3 }, b = { "x", "<y>" } }, repeats = 2, record = folder,
+    run = function(p)
+      local world = sim.world { dt = 0.01 }
+      world:circle { radius = p.a }
+      world:step(3)
+      if p.a == 3 and p.b == "x" then error "</script> no" end
+      return { even = p.a % 2 == 0 }
+    end }
+  local function map(suffix)
+    local path = folder .. "/map" .. suffix
+    local good, message = sweep:map { x = "a", y = "b", value = "even", path = path, title = "T <&>" }
+    if not good then skip(message) end
+    local file <close> = assert(io.open(path))
+    return file:read "a"
+  end
+  local function count(text, pattern) return select(2, text:gsub(pattern, "")) end
+  local svg = map ".svg"
+  eq(count(svg, "<rect data%-cell"), 6)
+  eq(count(svg, 'fill="#999999"'), 1) -- all its runs failed
+  eq(count(svg, 'fill="#fde725" shape%-rendering="crispEdges"><title>'), 2) -- 1
+  ok(svg:find("T &lt;&amp;&gt;", 1, true) and svg:find("b = &lt;y&gt;", 1, true))
+  -- the recordings are there, and are those of the jobs
+  local recording <close> = assert(sim.read_recording(folder .. "/000009.s2d"))
+  eq(recording.count, 4)
+  eq(recording.run.script, "run.lua")
+  local good, html = pcall(map, ".html")
+  if not good then skip "no player in this build" end
+  eq(count(html, '<script type="text/plain" id="run%-'), 12)
+  ok(html:find("\\u003c/script\\u003e", 1, true))
+  ok(html:find "Content%-Security%-Policy")
+  raises("sweep:map: value: there is no column .odd.", sweep.map, sweep,
+    { x = "a", y = "b", value = "odd", path = "x.svg" })
+  raises("ends with .html or .svg expected", sweep.map, sweep, { x = "a", y = "b", value = "even", path = "x.png" })
+end)
