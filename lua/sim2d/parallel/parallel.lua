@@ -328,17 +328,28 @@ return function(sim, host)
     return work.results, work.failures
   end
 
-  sim.parallel = {}
+  local names = {}
+  sim.parallel = setmetatable({}, {
+    __index = function(_, key)
+      local value = names[key]
+      if value == nil then
+        local nearest = type(key) == "string" and host.nearest(key, { "map", "machines", "threads" })
+        host.fail("sim.parallel has no field '%s'%s", tostring(key),
+          nearest and ("; did you mean '%s'?"):format(nearest) or "")
+      end
+      return value
+    end,
+  })
 
   -- sim.parallel.map(f, items [, options]): {f(items[1], 1, common), f(items[2], 2, common), ...}, and a
   -- list of the jobs that failed. See docs/parallel.md.
-  function sim.parallel.map(f, items, options)
+  function names.map(f, items, options)
     return host.run_parallel(f, items, options, "sim.parallel.map")
   end
 
   -- How many processes mpirun or srun started together; 1 without.
-  function sim.parallel.machines() return C.machines() end
+  function names.machines() return C.machines() end
 
   -- How many threads a call has unless it says otherwise.
-  function sim.parallel.threads() return C.threads() end
+  function names.threads() return C.threads() end
 end
