@@ -13,6 +13,7 @@ dependencies = {
 }
 external_dependencies = {
   LAPACKE = { header = "lapacke.h" },
+  ZLIB = { header = "zlib.h" },
 }
 build = {
   type = "cmake",

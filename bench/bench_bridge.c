@@ -43,6 +43,7 @@ static S2World *build(void) {
   world_def.gravity = s2_vec2(0, GRAVITY);
   world_def.dt = DT;
   S2World *world;
+  world_def.profile = true;
   must(s2_world_create(&world_def, &world));
   const S2Vec2 corners[4] = {
       {-HALF[0], -HALF[1]}, {HALF[0], -HALF[1]}, {HALF[0], HALF[1]}, {-HALF[0], HALF[1]}};

@@ -9,6 +9,7 @@
 #include "dynamics/dynamics.h"
 #include "mcp/adjoint/mcp_vjp.h"
 #include "mcp/cone/ncp.h"
+#include "mcp/contact/contact.h"
 #include "mcp/kkt/kkt.h"
 #include "mcp/lcp/lcp.h"
 #include "mcp/mcp.h"

@@ -1,6 +1,7 @@
 // require "sim2d"
 #include "lua/base/embedded.h"
 #include "lua/diff/array.h"
+#include "lua/solve/program_solver.h"
 #include "lua/world/binding.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@ static const char *const later_names[] = {"batch", NULL};
 
 static int sim_solvers(lua_State *L) {
   lua_createtable(L, S2_SOLVER_COUNT, 0);
-  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+  for (int i = 0; i < S2_SOLVER_PROGRAM; i++) {
     lua_createtable(L, 0, 2);
     lua_pushstring(L, s2_solver_name((S2Solver)i));
     lua_setfield(L, -2, "name");
@@ -18,6 +19,7 @@ static int sim_solvers(lua_State *L) {
     lua_setfield(L, -2, "summary");
     lua_rawseti(L, -2, i + 1);
   }
+  s2_lua_list_program_solvers(L, S2_SOLVER_PROGRAM);
   return 1;
 }
 
@@ -72,6 +74,7 @@ int luaopen_sim2d(lua_State *L) {
   // The table sim, and libraries in it.
   lua_newtable(L);
   s2_lua_functions(L, functions, 0);
+  s2_lua_open_program_solvers(L);
   s2_lua_functions(L, s2_array_creators, 0);
   s2_lua_functions(L, s2_array_functions, 0);
   s2_lua_open_tracked_functions(L);

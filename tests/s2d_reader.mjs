@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 const [sim2d, source] = process.argv.slice(2);
 const { Recording } = await import(pathToFileURL(join(source, "lua/viewer/src/s2d.js")));
 const directory = mkdtempSync(join(tmpdir(), "sim2d-reader-"));
-let failures = 0;
+let failures = 0, annotated = 0;
 
 function check(condition, ...message) {
   if (!condition) {
@@ -55,6 +55,13 @@ function compareFrame(got, wanted, scene, index) {
       same(at(`contact ${k} ${mine}`), got.contacts[k][mine], contact[theirs]);
     }
   });
+  check(got.annotations.length === wanted.annotations.length, at("annotations"));
+  wanted.annotations.forEach((item, k) => {
+    for (const key of ["type", "color", "text", "from", "to", "size", "letters"]) {
+      check(JSON.stringify(got.annotations[k][key]) === JSON.stringify(item[key]), at(`annotation ${k} ${key}`));
+    }
+  });
+  annotated += wanted.annotations.length;
   const joint = { anchorA: "anchor_a", anchorB: "anchor_b", impulse: "impulse", angle: "angle",
     speed: "speed" };
   check(got.joints.length === wanted.joints.length, at("joints"));
@@ -130,6 +137,9 @@ try {
                       "machines/car"]) {
     compareScene(name);
   }
+  const drawn = compareScene("machines/lidar");
+  check(annotated > 0, "no annotation was compared");
+  lie(drawn);
   abuse(bytes);
   lie(bytes);
 } finally {

@@ -47,6 +47,10 @@ typedef enum S2Stabilization { // what is done about joint errors and overlaps
   S2_POST,          // after it, with the rows of its start and the errors of its end
   S2_POST_ASSEMBLY, // after it, with rows assembled anew
 } S2Stabilization;
+// Part of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a step: 1
+// overshoots where rows are curved, and what is asked stays in the velocities as energy.
+#define S2_BAUMGARTE_FACTOR 0.2
+
 typedef enum S2RestitutionModel {
   S2_NEWTON,      // every contact of an impact leaves with e times the speed it arrived with
   S2_REFLECTIONS, // generalised reflections: an impact travels through bodies that touch
@@ -262,7 +266,16 @@ typedef struct S2JointDef {
   bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0)
   bool has_jacobian, has_hessian;  // constraint: its callback knows them; else by differences
   bool has_rate;                   // the same; else 0 (velocity_only) or a difference over dt
-  bool collide;                    // do the two bodies still touch each other (default no)
+  // constraint of one row: J v + rate = 0 as far as a force from bound_lo to bound_hi (N or N m,
+  // lo < hi, finite) can; or, with coupled_to, one of at most `friction` times that of a unilateral
+  // constraint between the same bodies, its friction. Neither holds a value.
+  bool bounded;
+  double bound_lo, bound_hi;
+  S2JointId coupled_to;
+  // constraint: NAN: as the world; else projections leave it alone, and rows of a motion ask for
+  // this part of its error within the step, 0 to 1
+  double stabilization;
+  bool collide; // do the two bodies still touch each other (default no)
   const char *name;
 } S2JointDef;
 
@@ -320,7 +333,8 @@ typedef struct S2JointCoordinate {
 } S2JointCoordinate;
 // Moves bodies so that these joints have these coordinates and all joints are as exact as before:
 // the lighter side of each, with all that hangs there; other coordinates stay, but for those that
-// close a loop. Speeds of coordinates stay. S2_INVALID, with nothing moved: a joint of another
+// close a loop, which stays closed in the way it is. Speeds of coordinates stay; those of a loop
+// are made to fit by the next step. S2_INVALID, with nothing moved: a joint of another
 // type, a value beyond its limits, a loop that cannot be closed.
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count);
 S2Status s2_joint_set_target(S2World *world, S2JointId joint, S2Vec2 target); // mouse
@@ -421,6 +435,15 @@ typedef struct S2MotionCall {
 
 // Called from inside s2_world_step. The world must not be changed from them (S2_BUSY) apart from
 // what they return. Returning false aborts: the step is undone and s2_world_step gives S2_ABORTED.
+typedef struct S2ProgramCall {
+  int program; // the setting `solver_program`
+  const S2Problem *problem;
+  const S2SolverOptions *options;
+  double *lambda;
+  int iterations;
+  bool found;
+} S2ProgramCall;
+
 typedef struct S2Callbacks {
   void *user;
   // Adds to force[3] (torque, fx, fy); called for bodies with a force law.
@@ -436,6 +459,8 @@ typedef struct S2Callbacks {
   bool (*motion)(void *user, S2World *world, S2MotionCall *call);
   // Fills in force and tangent. Springs with a law rest while this is NULL.
   bool (*spring)(void *user, S2World *world, S2SpringCall *call);
+  // Solves what S2_SOLVER_PROGRAM is asked for, see S2ProgramSolver; `found` is what that returns.
+  bool (*solve)(void *user, S2World *world, S2ProgramCall *call);
   // Polled now and then in long steps; false stops the step as an abort (Ctrl-C).
   bool (*proceed)(void *user);
 } S2Callbacks;
@@ -559,6 +584,7 @@ typedef struct S2WorldStats {
   uint64_t contradictions, unsolved_impacts;
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
   double worst_scaled, worst_penetration, worst_joint_error; // over all steps
+  // s; 0 without the setting `profile`
   double seconds_broad, seconds_narrow, seconds_solve, seconds_project, seconds_total;
   // of the last step:
   int bodies, joints, contacts, islands, largest_island; // largest in contact points
@@ -601,17 +627,65 @@ typedef struct S2RayResult {
   double fraction;
 } S2RayResult;
 
-// Nearest hit; sensors and disabled bodies are left out, as in all queries.
-S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to);
+// Which bodies a query finds; disabled ones never. Zeros, or no filter: all that are no sensors.
+typedef struct S2QueryFilter {
+  uint32_t category; // 0, or bits one of which the body's mask has
+  uint32_t mask;     // 0, or bits one of which the body's category has
+  const S2BodyId *ignored;
+  int ignored_count;
+  bool sensors; // these, too
+} S2QueryFilter;
+
+// Nearest hit. A shape that the ray begins in is not hit.
+S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter);
+// All bodies on the way, each where the ray first enters one of its shapes, by fraction. Returns
+// how many there are and writes as many as there is room for.
+int s2_world_raycast_all(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter,
+                         S2RayResult *results, int capacity);
 // Bodies with a shape whose box overlaps [lo, hi] / that contain the point; creation order.
-int s2_world_query_box(S2World *world, S2Vec2 lo, S2Vec2 hi, S2BodyId *bodies, int capacity);
-int s2_world_query_point(S2World *world, S2Vec2 point, S2BodyId *bodies, int capacity);
+int s2_world_query_box(S2World *world, S2Vec2 lo, S2Vec2 hi, const S2QueryFilter *filter,
+                       S2BodyId *bodies, int capacity);
+int s2_world_query_point(S2World *world, S2Vec2 point, const S2QueryFilter *filter,
+                         S2BodyId *bodies, int capacity);
 
 typedef struct S2ClosestBodies {
   double distance; // m, negative when overlapping
   S2Vec2 point_a, point_b, normal;
 } S2ClosestBodies;
 S2Status s2_world_closest(S2World *world, S2BodyId a, S2BodyId b, S2ClosestBodies *closest);
+
+// ---- Annotations ------------------------------------------------------------------------------
+
+// Drawn over pictures and recordings of the world; nothing else looks at them. They are in no
+// snapshot, clone or hash.
+typedef enum S2AnnotationType {
+  S2_ANNOTATION_LINE,  // from, to
+  S2_ANNOTATION_ARROW, // from, to
+  S2_ANNOTATION_POINT, // to
+  S2_ANNOTATION_TEXT,  // to
+} S2AnnotationType;
+
+enum { S2_ANNOTATION_SIZE = 96 }; // bytes of a text with its final 0
+
+typedef struct S2Annotation {
+  S2AnnotationType type;
+  S2Vec2 from, to;               // m
+  uint32_t color;                // 0xRRGGBBAA; 0: that of letters
+  double size, letters;          // pixels: width of a line, radius of a point; height of the text
+  char text[S2_ANNOTATION_SIZE]; // "": none; stands at `to`
+  char name[S2_NAME_SIZE];
+  bool shown; // a step has ended since it was made
+} S2Annotation;
+
+const char *s2_annotation_type_name(S2AnnotationType type); // "line" ...
+
+// `count` of one name: they take the place of those of that name, and last. Those of none ("") are
+// seen after the next step, and gone with the one after it or the next one made then. S2_INVALID:
+// too many; S2_BUSY inside a step.
+S2Status s2_world_annotate(S2World *world, const S2Annotation *annotations, int count);
+void s2_world_clear_annotations(S2World *world, const char *name); // NULL: all
+// Borrowed until the next change of the world.
+const S2Annotation *s2_world_annotations(const S2World *world, int *count);
 
 // ---- State ------------------------------------------------------------------------------------
 

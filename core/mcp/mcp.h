@@ -51,7 +51,8 @@ typedef struct S2Mobility {
   const int32_t *row;    // nodes + 1: the problem's rows of each node, which are neighbours
 } S2Mobility;
 
-typedef struct S2Problem {
+typedef struct S2Problem S2Problem;
+struct S2Problem {
   int nodes, rows;
   const double *mass; // 3 per node (I, m, m), all > 0; NULL in the local form
   const double *rhs;  // 3 per node: M v_k + h f (N m s, N s)
@@ -59,7 +60,7 @@ typedef struct S2Problem {
   const S2Mobility *mobility; // NULL, or the local form
   double velocity_scale;      // V of the scaled residual, m/s; > 0
   double length;              // L: size of the bodies (m), turns angular into linear measures; > 0
-} S2Problem;
+};
 
 // Max norms in SI. `scaled` is the one tolerances compare (MATH: velocities over V, angular ones
 // times L first; impulses times the row's Delassus diagonal over V), so it has no unit.
@@ -87,6 +88,7 @@ typedef enum S2Solver {
   S2_SOLVER_NNCG,     // nonsmooth nonlinear conjugate gradients over pgs
   S2_SOLVER_PCG,      // projected conjugate gradients between given friction bounds
   S2_SOLVER_LINEAR,   // bilateral rows alone, by S2SolverOptions.linear
+  S2_SOLVER_PROGRAM,  // S2SolverOptions.program
   S2_SOLVER_COUNT
 } S2Solver;
 
@@ -110,17 +112,33 @@ typedef enum S2LinearSolver {
   S2_LINEAR_COUNT
 } S2LinearSolver;
 
-typedef struct S2SolverOptions {
+typedef struct S2SolverOptions S2SolverOptions;
+
+// S2_SOLVER_PROGRAM: what the program does with a problem. It finds a guess in `lambda` (1 per row)
+// and leaves the impulses there; velocities are made of them. False: it has none, and the guess
+// counts.
+typedef struct S2ProgramSolver {
+  bool (*solve)(void *user, const S2Problem *problem, const S2SolverOptions *options,
+                double *lambda, int *iterations);
+  void *user;
+} S2ProgramSolver;
+
+struct S2SolverOptions {
   S2Solver solver;
   double tolerance;   // on S2Residual.scaled
   int max_iterations; // of the interior point; other parts scale from it
   double omega;       // over-relaxation of sweeps; 0 means 1
+  // S2_SOLVER_NCP: where it ends, kappa of the central path (0: at the solution; above, the
+  // residual is about its root), and what its least kappa on the way is below the tolerance; 0
+  // means 5
+  double kappa, undercut;
   S2History *history; // NULL: none. Chains append what each method did, one after the other
   S2LinearSolver linear;
   // NULL, or where the factor of joints alone goes (bilateral.h) when that solved the problem: its
   // memory stays in the arena, its problem is not to be looked at. groups = 0: another did.
   struct S2Bilateral *keep;
-} S2SolverOptions;
+  S2ProgramSolver program; // of S2_SOLVER_PROGRAM; zeros: it takes no problem
+};
 
 typedef struct S2Solution {
   double *v;      // 3 per node; in: a guess (previous velocities), out: the solution

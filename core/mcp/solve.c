@@ -13,8 +13,8 @@
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
 const char *const s2_solver_names[S2_SOLVER_COUNT + 1] = {
-    "auto", "closed", "pdipm", "lemke", "newton", "al",     "ncp",
-    "nsgs", "pgs",    "si",    "nncg",  "pcg",    "linear", NULL};
+    "auto", "closed", "pdipm", "lemke", "newton", "al",      "ncp", "nsgs",
+    "pgs",  "si",     "nncg",  "pcg",   "linear", "program", NULL};
 
 static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "the quickest exact method for each island, others when it misses the tolerance",
@@ -30,7 +30,19 @@ static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "nonlinear conjugate gradients over projected Gauss-Seidel",
     "projected conjugate gradients with friction bounds held in turn",
     "linear systems of joints alone, by the linear solver chosen",
+    "a function of the script, under the name that sim.solver was given",
 };
+
+static S2SolveStatus solve_by_program(const S2Problem *problem, const S2SolverOptions *options,
+                                      S2Arena *arena, S2Solution *solution) {
+  if (options->program.solve == NULL || problem->mass == NULL) {
+    return s2_solver_refuse(problem, arena, solution);
+  }
+  bool found = options->program.solve(options->program.user, problem, options, solution->lambda,
+                                      &solution->iterations);
+  s2_mcp_velocity(problem, solution->lambda, solution->v);
+  return found ? S2_SOLVED : S2_UNSUPPORTED;
+}
 
 static S2SolverFn *const SOLVERS[S2_SOLVER_COUNT] = {
     [S2_SOLVER_CLOSED] = s2_closed_solve,     [S2_SOLVER_PDIPM] = s2_pdipm_solve,
@@ -39,6 +51,7 @@ static S2SolverFn *const SOLVERS[S2_SOLVER_COUNT] = {
     [S2_SOLVER_NSGS] = s2_contact_nsgs_solve, [S2_SOLVER_PGS] = s2_contact_pgs_solve,
     [S2_SOLVER_SI] = s2_contact_si_solve,     [S2_SOLVER_NNCG] = s2_contact_nncg_solve,
     [S2_SOLVER_PCG] = s2_contact_pcg_solve,   [S2_SOLVER_LINEAR] = s2_linear_solve,
+    [S2_SOLVER_PROGRAM] = solve_by_program,
 };
 
 static const char *const STATUSES[] = {

@@ -26,6 +26,7 @@ static void copy_moment(S2Moment *to, const S2Moment *from) {
   to->revision = from->revision;
   COPY(to, from, contacts);
   COPY(to, from, joints);
+  COPY(to, from, annotations);
 }
 
 static void album_keep(S2Album *album, const S2Moment *moment) {

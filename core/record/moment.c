@@ -105,6 +105,16 @@ static void capture_contacts(S2Moment *moment, S2World *world) {
   }
 }
 
+static void capture_annotations(S2Moment *moment, const S2World *world) {
+  int count;
+  const S2Annotation *annotations = s2_world_annotations(world, &count);
+  if (count > 0) {
+    s2_array_reserve(moment->annotations, count);
+    memcpy(moment->annotations.at, annotations, sizeof *annotations * (size_t)count);
+  }
+  moment->annotations.count = count;
+}
+
 static S2Status capture_poses(S2Moment *moment, const S2World *world) {
   for (int i = 0; i < moment->bodies.count; i++) {
     S2MomentBody *body = &moment->bodies.at[i];
@@ -158,6 +168,7 @@ S2Status s2_moment_capture_bodies(S2Moment *moment, S2World *world) {
   bool anew = moment->revision != revision;
   moment->time = s2_world_time(world);
   moment->contacts.count = 0;
+  moment->annotations.count = 0;
   moment->joints.count = anew ? 0 : moment->joints.count;
   moment->revision = 0;
   if (anew) {
@@ -180,6 +191,7 @@ S2Status s2_moment_capture(S2Moment *moment, S2World *world) {
   moment->iterations = s2_world_stats(world)->last_iterations;
   S2_TRY(s2_moment_capture_bodies(moment, world));
   capture_contacts(moment, world);
+  capture_annotations(moment, world);
   return capture_joints(moment, world);
 }
 
@@ -189,6 +201,7 @@ void s2_moment_free(S2Moment *moment) {
   s2_array_free(moment->vertices);
   s2_array_free(moment->contacts);
   s2_array_free(moment->joints);
+  s2_array_free(moment->annotations);
   s2_array_free(moment->channels);
   s2_array_free(moment->body_of_slot);
   s2_array_free(moment->body_ids);

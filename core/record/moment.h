@@ -47,6 +47,8 @@ typedef struct S2MomentJoint {
   char name[S2_NAME_SIZE];
 } S2MomentJoint;
 
+typedef S2Annotation S2MomentAnnotation;
+
 enum { S2_UNIT_SIZE = 16 }; // bytes with the 0
 
 // A number that whoever records sets for each frame: the value of a script's own quantity.
@@ -72,6 +74,7 @@ typedef struct S2Moment {
   S2_ARRAY(S2Vec2) vertices;
   S2_ARRAY(S2MomentContact) contacts;
   S2_ARRAY(S2MomentJoint) joints; // creation order
+  S2_ARRAY(S2MomentAnnotation) annotations;
   S2_ARRAY(int32_t) body_of_slot; // scratch of the capture
   S2_ARRAY(S2BodyId) body_ids;
   S2_ARRAY(S2JointId) joint_ids;

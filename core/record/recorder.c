@@ -1,6 +1,7 @@
 #include "record/record.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "record/album.h"
 #include "record/data/csv.h"
 #include "record/data/data_formats.h"
@@ -13,6 +14,7 @@
 #include "record/video/video.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // A format of recordings. What is NULL there is nothing to do for.
@@ -93,7 +95,21 @@ static S2Status s2d_finish(S2Recorder *recorder) {
   return s2_ok();
 }
 
+// How the page opens is told as what is known of the run is.
 static S2Status html_start(S2Recorder *recorder) {
+  const S2RecordOptions *options = &recorder->options;
+  char number[S2_NUMBER_SIZE];
+  if (options->draw.follow.index != 0) {
+    snprintf(number, sizeof number, "%u", (unsigned)options->draw.follow.serial);
+    s2_run_add(&recorder->run, "view_follow", number);
+  }
+  if (options->trails != S2_TRAILS_NONE) {
+    s2_run_add(&recorder->run, "view_trails", "all");
+  }
+  if (options->speed != s2_record_options().speed) { // NOLINT: it was set, or was not
+    s2_number_exact(number, options->speed);
+    s2_run_add(&recorder->run, "view_speed", number);
+  }
   return s2_html_start(&recorder->html, &recorder->output, &recorder->run);
 }
 

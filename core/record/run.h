@@ -14,6 +14,9 @@
 //   script_hash    SHA-256 of its contents
 //   recording      which one of the run it is, from 1
 //   every          steps from one frame to the next
+//   view_follow    of a page: serial of the body that the view moves with when it opens
+//   view_trails    of a page: "all", paths are shown when it opens
+//   view_speed     of a page: seconds of the world a second when it opens
 typedef struct S2RunEntry {
   char *key, *value; // owned
 } S2RunEntry;

@@ -9,7 +9,7 @@ static S2Status store_failure(const char *what) {
 }
 
 // The arrays as they lie in memory: no other program reads this file.
-#define FOR_ARRAYS(DO) DO(bodies) DO(shapes) DO(vertices) DO(contacts) DO(joints)
+#define FOR_ARRAYS(DO) DO(bodies) DO(shapes) DO(vertices) DO(contacts) DO(joints) DO(annotations)
 
 S2Status s2_store_add(S2Store *store, const S2Moment *moment) {
   errno = 0;

@@ -11,6 +11,7 @@ S2Status s2_frames_show(S2Frames *frames, S2Server *server, S2World *world) {
   }
   bytes->size = 0; // one that stands for itself: those before may never be sent
   S2_TRY(s2_s2d_put_frame(bytes, &frames->past, &frames->moment, true));
+  S2_TRY(s2_s2d_put_annotations(bytes, &frames->moment));
   s2_server_put(server, S2_SERVER_FRAME, bytes->at, bytes->size);
   return s2_ok();
 }

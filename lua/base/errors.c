@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "lua/base/embedded.h"
+#include "lua/base/remedies.h"
 #include "lua/base/traceback.h"
 
 #include <math.h>
@@ -84,8 +85,7 @@ void s2_lua_functions(lua_State *L, const luaL_Reg *functions, int upvalues) {
 
 // ---- Raising ----------------------------------------------------------------------------------
 
-// Of the innermost line of a script: tail calls and our own Lua leave frames without one.
-static void push_position(lua_State *L) {
+void s2_lua_push_position(lua_State *L) {
   lua_Debug frame;
   for (int level = 1; lua_getstack(L, level, &frame); level++) {
     lua_getinfo(L, "Sl", &frame);
@@ -98,7 +98,7 @@ static void push_position(lua_State *L) {
 }
 
 static int error_raise(lua_State *L, const char *message) {
-  push_position(L);
+  s2_lua_push_position(L);
   lua_pushstring(L, message);
   lua_concat(L, 2);
   return lua_error(L);
@@ -200,6 +200,23 @@ void s2_lua_try(lua_State *L, S2Status status) {
   }
 }
 
+// Raises where the name is one that other engines use.
+static void no_field_remedy(lua_State *L, const char *owner, const char *name,
+                            const char *const *known, int count) {
+  static const char *const owners[][2] = {
+      {"World", "world"}, {"Body", "body"}, {"Joint", "joint"}, {"sim", "sim"}};
+  char remedy[S2_REMEDY_SIZE];
+  for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
+    if (strcmp(owner, owners[i][0]) == 0 && s2_remedy_find(name, known, count, remedy)) {
+      // A name, "name = value" of a field, or a call; sim has no methods.
+      size_t length = strcspn(remedy, " ({");
+      bool field = remedy[length] == '\0' || strncmp(remedy + length, " = ", 3) == 0;
+      s2_lua_fail(L, "%s has no field '%s'; write %s%c%s", owner, name, owners[i][1],
+                  field || strcmp(owner, "sim") == 0 ? '.' : ':', remedy);
+    }
+  }
+}
+
 // Fields whose value is `false` are part of the contract and not built yet.
 int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
   char text[S2_LUA_TEXT];
@@ -229,6 +246,8 @@ int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
       known[at] = field;
     }
   }
+  // What other engines call it, or the nearest.
+  no_field_remedy(L, owner, name, known, count);
   const char *nearest = s2_text_nearest(name, known, count);
   if (nearest != NULL) {
     return s2_lua_fail(L, "%s has no field '%s'; did you mean '%s'?", owner, name, nearest);

@@ -33,6 +33,9 @@ void s2_lua_try(lua_State *L, S2Status status);
 // out. Within there may be no call into Lua: an error would leave the arena behind.
 typedef void S2LuaWork(void *user, S2Arena *arena);
 void s2_lua_with_arena(lua_State *L, S2LuaWork *work, void *user);
+// "FILE:LINE: " of the innermost line of a script (tail calls and our own Lua leave frames without
+// one), or "".
+void s2_lua_push_position(lua_State *L);
 // "OWNER has no field 'KEY'; did you mean ...": the names are the string keys of the table at
 // `names`. What the engine will have one day is "not available yet".
 int s2_lua_no_field(lua_State *L, const char *owner, int key, int names);

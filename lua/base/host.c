@@ -27,6 +27,14 @@ static int host_nearest(lua_State *L) {
   return 1;
 }
 
+// (word): how many words the option of the command takes up that this one is; 0: it is none.
+static int host_option_words(lua_State *L) {
+  const S2Session *session = s2_session(L);
+  const char *word = luaL_checkstring(L, 1);
+  lua_pushinteger(L, session->option_words != NULL ? session->option_words(word) : 0);
+  return 1;
+}
+
 // ---- Progress bar -----------------------------------------------------------------------------
 
 static const char BAR[] = "sim2d.progress";
@@ -162,10 +170,13 @@ static int host_counterpart(lua_State *L) {
 
 void s2_host_push(lua_State *L) {
   static const luaL_Reg functions[] = {{"nearest", host_nearest},
+                                       {"option_words", host_option_words},
                                        {"progress", host_progress},
                                        {"owned", host_owned},
                                        {"world", host_world},
                                        {"world_methods", host_world_methods},
+                                       {"fan_options", s2_lua_fan_options},
+                                       {"fan", s2_lua_fan},
                                        {"counterpart", host_counterpart},
                                        {"recording_methods", s2_lua_recording_methods},
                                        {"plots_wanted", s2_lua_plots_wanted},

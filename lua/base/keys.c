@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "lua/base/errors.h"
+#include "lua/base/remedies.h"
 
 #include <lauxlib.h>
 #include <stdarg.h>
@@ -31,6 +32,11 @@ static bool keys_contain(const char **known, int count, const char *name) {
   return false;
 }
 
+// A key for a message to show.
+static const char *keys_example(const char *const *names) {
+  return names[0] != NULL ? names[0] : "name";
+}
+
 static void keys_check_names(const S2Keys *keys, const char *const *names, const char *const *more,
                              int positional) {
   lua_State *L = keys->L;
@@ -49,12 +55,17 @@ static void keys_check_names(const S2Keys *keys, const char *const *names, const
     } else if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) < 1 ||
                lua_tointeger(L, -2) > positional) {
       char text[S2_LUA_TEXT];
-      s2_lua_bad_argument(L, keys->argument, "unknown key %s[%s]", keys->scope,
-                          s2_lua_describe(L, -2, text));
+      s2_lua_bad_argument(L, keys->argument, "unknown key %s[%s]; values have names here: %s = ...",
+                          keys->scope, s2_lua_describe(L, -2, text), keys_example(names));
     }
   }
-  // The nearest known key, or all that there are.
+  // What other engines call it, the nearest known key, or all that there are.
   if (unknown != NULL) {
+    char remedy[S2_REMEDY_SIZE];
+    if (s2_remedy_find(unknown, known, count, remedy)) {
+      s2_lua_bad_argument(L, keys->argument, "unknown key '%s%.80s'; write %s", keys->scope,
+                          unknown, remedy);
+    }
     const char *nearest = s2_text_nearest(unknown, known, count);
     if (nearest != NULL) {
       s2_lua_bad_argument(L, keys->argument, "unknown key '%s%.80s'; did you mean '%s'?",
@@ -108,7 +119,8 @@ S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const
   }
   if (lua_type(L, argument) != LUA_TTABLE) {
     char text[S2_LUA_TEXT];
-    s2_lua_bad_argument(L, argument, "table expected, got %s", s2_lua_describe(L, argument, text));
+    s2_lua_bad_argument(L, argument, "table expected, got %s; write { %s = ... }",
+                        s2_lua_describe(L, argument, text), keys_example(names));
   }
   // Unknown keys first: they would else go unnoticed.
   keys_check_names(&keys, names, more, positional);

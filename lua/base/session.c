@@ -47,6 +47,10 @@ double s2_lua_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+double s2_lua_callback_clock(const S2LuaWorld *lw) {
+  return s2_world_settings(lw->world)->profile ? s2_lua_clock() : 0;
+}
+
 static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
   // Counts add up.
   total->steps += stats->steps;

@@ -11,6 +11,7 @@
 #include <signal.h>
 
 typedef struct S2Live S2Live;
+struct S2PictureWords;
 
 typedef struct S2Session {
   // Set by the command before the script runs; strings are borrowed and outlive the state.
@@ -19,9 +20,14 @@ typedef struct S2Session {
   S2Solver solver;
   double dt; // --dt: the default of sim.world; NAN: none
   bool strict, quiet;
-  const char *record_path;    // --record: every world stepped; the 2nd world gets NAME-2.suffix ...
-  const char *dump_directory; // --dump-problems
-  const S2Run *run;           // for recordings; NULL: not from the command
+  bool profile;            // --stats: worlds measure times unless they say otherwise
+  const char *record_path; // --record: every world stepped; the 2nd world gets NAME-2.suffix ...
+  const struct S2PictureWords *pictures; // how it looks, and what --view follows; NULL: as usual
+  const char *dump_directory;            // --dump-problems
+  const S2Run *run;                      // for recordings; NULL: not from the command
+  // The words an option of the command and its value take up, by the first: 0, it is none; NULL:
+  // there is no command.
+  int (*option_words)(const char *word);
   struct S2Validator *validator; // recordings are compared with one instead of written; NULL: no
   volatile sig_atomic_t *interrupted; // set by the signal handler; NULL: never
   lua_State *volatile *task; // where the handler finds the coroutine that runs; NULL: no handler

@@ -65,8 +65,18 @@ static int vector_index(lua_State *L) {
       return 1;
     }
   }
+  // What lists of numbers can do: the same words whether a number is tracked or not.
+  static const luaL_Reg methods[] = {
+      {"norm", s2_lua_array_norm}, {"dot", s2_lua_array_dot}, {NULL, NULL}};
+  for (int i = 0; methods[i].name != NULL; i++) {
+    if (strcmp(key, methods[i].name) == 0) {
+      lua_pushcfunction(L, methods[i].func);
+      return 1;
+    }
+  }
   char text[S2_LUA_TEXT];
-  return s2_lua_fail(L, "Vector has no field %s", s2_lua_describe(L, 2, text));
+  return s2_lua_fail(L, "Vector has no field %s; it has those of %s, norm(), dot(other)",
+                     s2_lua_describe(L, 2, text), kinds[vector->kind].shape);
 }
 
 static int vector_newindex(lua_State *L) {

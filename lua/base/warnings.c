@@ -7,8 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
+// Behind "FILE:LINE: ", where a message begins with it.
+static const char *skip_position(const char *message) {
+  for (const char *at = message; (at = strchr(at, ':')) != NULL; at++) {
+    size_t digits = strspn(at + 1, "0123456789");
+    if (digits > 0 && strncmp(at + 1 + digits, ": ", 2) == 0) {
+      return at + 1 + digits + 2;
+    }
+  }
+  return message;
+}
+
 // The first letters outside quotes and numbers: what a message of one kind has in common.
 static void find_kind(const char *message, char kind[S2_LUA_KIND]) {
+  message = skip_position(message);
   int length = 0;
   bool quoted = false;
   char before = ' ';

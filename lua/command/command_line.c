@@ -15,7 +15,8 @@
 typedef S2Status SetFn(S2CommandLine *line, const char *value);
 
 // What an option does that stands in a recording and not on the command line.
-typedef enum Recorded { TAKEN, PASSED_OVER, REFUSED } Recorded;
+// PICTURE: passed over; how a recording looks, which replay also takes behind its name.
+typedef enum Recorded { TAKEN, PASSED_OVER, PICTURE, REFUSED } Recorded;
 
 typedef struct Option {
   const char *name;  // with its dashes
@@ -53,6 +54,7 @@ static S2Status set_help(S2CommandLine *line, const char *value) {
 static S2Status set_stats(S2CommandLine *line, const char *value) {
   (void)value;
   line->stats = true;
+  line->session.profile = true;
   return s2_ok();
 }
 
@@ -93,7 +95,7 @@ static S2Status set_dt(S2CommandLine *line, const char *value) {
 
 static S2Status set_solver(S2CommandLine *line, const char *value) {
   S2Solver solver = s2_solver_from_name(value);
-  if (solver != S2_SOLVER_COUNT) {
+  if (solver < S2_SOLVER_PROGRAM) {
     line->session.has_solver = true;
     line->session.solver = solver;
     return s2_ok();
@@ -102,12 +104,12 @@ static S2Status set_solver(S2CommandLine *line, const char *value) {
   const char *names[S2_SOLVER_COUNT];
   char list[120] = "";
   size_t used = 0;
-  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+  for (int i = 0; i < S2_SOLVER_PROGRAM; i++) {
     names[i] = s2_solver_name((S2Solver)i);
     int n = snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i]);
     used += (size_t)n < sizeof list - used ? (size_t)n : sizeof list - used - 1;
   }
-  const char *nearest = s2_text_nearest(value, names, S2_SOLVER_COUNT);
+  const char *nearest = s2_text_nearest(value, names, S2_SOLVER_PROGRAM);
   if (nearest != NULL) {
     return s2_error(S2_INVALID, "--solver '%s': there is no such solver; did you mean '%s'?", value,
                     nearest);
@@ -158,6 +160,25 @@ static S2Status set_view(S2CommandLine *line, const char *value) {
   return s2_ok();
 }
 
+static S2Status set_no_wait(S2CommandLine *line, const char *value) {
+  (void)value;
+  line->no_wait = true;
+  return s2_ok();
+}
+
+// One setter for each of the words about pictures.
+#define PICTURE_SETTER(name, word)                                                                 \
+  static S2Status name(S2CommandLine *line, const char *value) {                                   \
+    return s2_picture_words_read(&line->pictures, word, value);                                    \
+  }
+PICTURE_SETTER(set_width, S2_WORD_WIDTH)
+PICTURE_SETTER(set_follow, S2_WORD_FOLLOW)
+PICTURE_SETTER(set_strobe, S2_WORD_STROBE)
+PICTURE_SETTER(set_trails, S2_WORD_TRAILS)
+PICTURE_SETTER(set_fps, S2_WORD_FPS)
+PICTURE_SETTER(set_speed, S2_WORD_SPEED)
+#undef PICTURE_SETTER
+
 static S2Status set_watch(S2CommandLine *line, const char *value) {
   (void)value;
   line->watch = true;
@@ -187,6 +208,15 @@ static const Option options[] = {
      PASSED_OVER},
     {"--record", "FILE", set_record,
      "record worlds: .s2d, .html, .csv, .npz, .h5, .svg, .png, .gif, .mp4", TAKEN},
+    {"--width", "N", set_width, "pixels of a recorded picture or video", PICTURE},
+    {"--view-follow", "BODY", set_follow,
+     "the view of a recording, or of --view, moves with this body (name or number)", PICTURE},
+    {"--strobe", "S", set_strobe, "a recorded picture shows every S s, or the times S,S,...",
+     PICTURE},
+    {"--trails", NULL, set_trails, "a recorded picture, video or page shows paths of bodies",
+     PICTURE},
+    {"--fps", "N", set_fps, "frames a second of a recorded video", PICTURE},
+    {"--speed", "X", set_speed, "s of the world a second of a recorded video or page", PICTURE},
     {"--seed", "N", set_seed, "seed of sim.random (default 0)", TAKEN},
     {"--dt", "S", set_dt, "time step of worlds that do not set their own, in s", TAKEN},
     {"--solver", "NAME", set_solver, "solver of worlds that do not set their own", TAKEN},
@@ -196,6 +226,7 @@ static const Option options[] = {
      TAKEN},
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
     {"--view", "[=PORT]", set_view, "serve the live viewer and print its address", PASSED_OVER},
+    {"--no-wait", NULL, set_no_wait, "with --view: run before the address is opened", PASSED_OVER},
     {"--threads", "N", NULL, "worker threads (not available yet)", TAKEN},
     {"--watch", NULL, set_watch, "run again when the script, or a file it loads, is saved",
      PASSED_OVER},
@@ -223,7 +254,8 @@ void s2_command_line_help(void) {
   }
   puts("  inspect FILE.s2d     instead of a script: what a recording holds (--json, --frame N)\n"
        "  replay FILE.s2d [OUT]\n"
-       "                       instead of a script: the recording as another file (.csv ...);\n"
+       "                       instead of a script: the recording as another file (.csv ...),\n"
+       "                       with --width, --view-follow, --strobe ... as for --record;\n"
        "                       --validate --run: run it again and compare state by state");
   puts("  --NAME VALUE         after the script: a value of its sim.options{}\n"
        "\n"
@@ -247,9 +279,8 @@ static S2Status unknown_option(const char *name) {
   return s2_error(S2_INVALID, "unknown option '%s'  (sim2d --help)", name);
 }
 
-// Reads the option at argv[*at], and its value, and leaves *at behind them.
-static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool recorded, int *at) {
-  const char *word = argv[*at];
+// The option a word is, NULL: none. Its value, if it is joined to it, and the length of its name.
+static const Option *find_option(const char *word, const char **value, size_t *name_length) {
   bool is_long = word[1] == '-';
   const char *equals = is_long ? strchr(word, '=') : NULL;
   // -eCODE is one word, as in lua
@@ -259,13 +290,31 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
     joined = word + 2;
     length = 2;
   }
-  // Which option it is.
-  const Option *option = NULL;
+  *value = joined;
+  *name_length = length;
   for (int i = 0; i < OPTION_COUNT; i++) {
     if (strlen(options[i].name) == length && strncmp(options[i].name, word, length) == 0) {
-      option = &options[i];
+      return &options[i];
     }
   }
+  return NULL;
+}
+
+int s2_command_line_option_words(const char *word) {
+  const char *joined = NULL;
+  size_t length = 0;
+  const Option *option = word[0] == '-' ? find_option(word, &joined, &length) : NULL;
+  if (option == NULL) {
+    return 0;
+  }
+  return option->value != NULL && *option->value != '[' && joined == NULL ? 2 : 1;
+}
+
+// Reads the option at argv[*at], and its value, and leaves *at behind them.
+static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool recorded, int *at) {
+  const char *word = argv[*at], *joined = NULL;
+  size_t length = 0;
+  const Option *option = find_option(word, &joined, &length);
   if (option == NULL) {
     char name[60]; // long enough for every option; what is cut off of others is of no interest
     snprintf(name, sizeof name, "%.*s", (int)(length < 50 ? length : 50), word);
@@ -292,7 +341,41 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
   if (recorded && option->recorded == REFUSED) {
     return s2_error(S2_INVALID, "%s is never taken from a recording", option->name);
   }
-  return recorded && option->recorded == PASSED_OVER ? s2_ok() : option->set(line, value);
+  bool passed_over = option->recorded == PASSED_OVER || option->recorded == PICTURE;
+  return recorded && passed_over ? s2_ok() : option->set(line, value);
+}
+
+S2Status s2_command_line_read_picture(S2CommandLine *line, int argc, char **argv, int *at) {
+  const char *joined = NULL;
+  size_t length = 0;
+  const Option *option = find_option(argv[*at], &joined, &length);
+  if (option == NULL) {
+    return s2_error(S2_INVALID, "unknown option: %.80s", argv[*at]);
+  }
+  if (option->recorded != PICTURE) {
+    return s2_error(S2_INVALID, "%s is no option of replay", option->name);
+  }
+  S2_TRY(read_option(line, argc, argv, false, at));
+  --*at;
+  return s2_ok();
+}
+
+// Words about pictures need a picture; that of --record is known now.
+static S2Status check_pictures(const S2CommandLine *line) {
+  for (int i = 0; i < S2_PICTURE_WORDS; i++) {
+    bool followed = i == S2_WORD_FOLLOW && line->view;
+    if (line->pictures.given[i] && line->session.record_path == NULL && !followed) {
+      return s2_error(S2_INVALID, "%s belongs to --record FILE%s",
+                      s2_picture_word_option((S2PictureWord)i),
+                      i == S2_WORD_FOLLOW ? " or --view" : "");
+    }
+  }
+  // What the viewer follows says something even where the file's format has no view.
+  S2PictureWords words = line->pictures;
+  words.given[S2_WORD_FOLLOW] = words.given[S2_WORD_FOLLOW] && !line->view;
+  return line->session.record_path == NULL
+             ? s2_ok()
+             : s2_picture_words_check(&words, line->session.record_path);
 }
 
 static S2Status read_all(S2CommandLine *line, int argc, char **argv, bool recorded) {
@@ -313,11 +396,15 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv, bool record
     bool inspect = strcmp(argv[at], "inspect") == 0, replay = strcmp(argv[at], "replay") == 0;
     line->tool = inspect ? S2_INSPECT : replay ? S2_REPLAY : S2_RUN_SCRIPT;
   }
-  return s2_ok();
+  if (line->no_wait && !line->view) {
+    return s2_error(S2_INVALID, "--no-wait belongs to --view");
+  }
+  return line->tool == S2_REPLAY ? s2_ok() : check_pictures(line);
 }
 
 static S2Status option_read_line(S2CommandLine *line, int argc, char **argv, bool recorded) {
   *line = (S2CommandLine){.session = {.dt = (double)NAN}};
+  line->session.option_words = s2_command_line_option_words;
   line->code = s2_memory_take((size_t)(argc + 1) * sizeof *line->code);
   S2Status status = read_all(line, argc, argv, recorded);
   if (status.code != S2_OK) {

@@ -26,7 +26,8 @@ static int recording_usage(const char *problem, const char *word) {
   fprintf(stderr,
           "sim2d: %s%s%s\n"
           "usage: sim2d inspect FILE.s2d [--json] [--frame N]\n"
-          "       sim2d replay FILE.s2d [OUT | --validate [--run[=SCRIPT]]]\n",
+          "       sim2d replay FILE.s2d [OUT [--width N] [--view-follow BODY] [--trails] ...]\n"
+          "       sim2d replay FILE.s2d --validate [--run[=SCRIPT]]\n",
           problem, word == NULL ? "" : ": ", word == NULL ? "" : word);
   return EXIT_WRONG_USAGE;
 }
@@ -241,6 +242,26 @@ static void json_joints(const S2Moment *moment) {
   putchar(']');
 }
 
+static void json_annotations(const S2Moment *moment) {
+  printf(",\"annotations\":[");
+  for (int i = 0; i < moment->annotations.count; i++) {
+    const S2MomentAnnotation *of = &moment->annotations.at[i];
+    printf("%s{\"type\":\"%s\",\"color\":%" PRIu32 ",\"text\":", i > 0 ? "," : "",
+           s2_annotation_type_name(of->type), of->color);
+    json_text(of->text);
+    putchar(',');
+    json_numbers("from", (const double[2]){of->from.x, of->from.y}, 2);
+    putchar(',');
+    json_numbers("to", (const double[2]){of->to.x, of->to.y}, 2);
+    putchar(',');
+    json_value("size", of->size);
+    putchar(',');
+    json_value("letters", of->letters);
+    putchar('}');
+  }
+  putchar(']');
+}
+
 static void json_frame(const S2Moment *moment) {
   // Numbers of the world, channels, then the lists.
   printf("{\"step\":%" PRIu64 ",\"hash\":\"%016" PRIx64 "\",", moment->step, moment->hash);
@@ -270,6 +291,7 @@ static void json_frame(const S2Moment *moment) {
   json_bodies(moment);
   json_contacts(moment);
   json_joints(moment);
+  json_annotations(moment);
   puts("}");
 }
 
@@ -309,11 +331,14 @@ typedef struct Words {
   const char *path, *output, *script; // "": of --run alone
   bool json, validate, run, has_frame;
   uint64_t frame;
+  S2Status status; // of the words about pictures
 } Words;
 
-// NULL: understood; else what is wrong.
-static const char *read_words(int argc, char **argv, bool inspect, Words *words,
+// `line` takes what replay is told of pictures; NULL: of inspect. NULL: understood; else what is
+// wrong.
+static const char *read_words(S2CommandLine *line, int argc, char **argv, Words *words,
                               const char **wrong) {
+  bool inspect = line == NULL;
   *words = (Words){0};
   // Options and names in any order; what is wrong is named.
   for (int i = 1; i < argc; i++) {
@@ -336,7 +361,14 @@ static const char *read_words(int argc, char **argv, bool inspect, Words *words,
         return "--frame needs a number from 0";
       }
     } else if (word[0] == '-' && word[1] != '\0') {
-      return "unknown option";
+      if (inspect) {
+        return "unknown option";
+      }
+      words->status = s2_command_line_read_picture(line, argc, argv, &i);
+      if (words->status.code != S2_OK) {
+        *wrong = NULL;
+        return words->status.message;
+      }
     } else if (words->path == NULL) {
       words->path = word;
     } else if (!inspect && words->output == NULL) {
@@ -355,7 +387,7 @@ static const char *read_words(int argc, char **argv, bool inspect, Words *words,
 
 int s2_command_inspect(int argc, char **argv) {
   Words words;
-  const char *wrong = NULL, *problem = read_words(argc, argv, true, &words, &wrong);
+  const char *wrong = NULL, *problem = read_words(NULL, argc, argv, &words, &wrong);
   if (problem != NULL) {
     return recording_usage(problem, wrong);
   }
@@ -405,9 +437,37 @@ static int recording_is_cut(S2Replay *replay, const char *path, const char *outp
   return EXIT_FAILURE;
 }
 
-static int recording_convert(S2Replay *replay, const char *path, const char *output) {
+// The body that is followed, in the first frame that has it.
+static S2Status followed_of_replay(S2Replay *replay, const S2PictureWords *words,
+                                   S2BodyId *follow) {
+  S2Status found = s2_ok();
+  *follow = (S2BodyId){0};
+  for (uint64_t i = 0; words->follow != NULL && i < s2_replay_frame_count(replay); i++) {
+    const S2Moment *moment = NULL;
+    S2_TRY(s2_replay_frame(replay, i, &moment));
+    S2Status status = s2_picture_words_body(words, moment, follow);
+    if (status.code == S2_OK) {
+      return status;
+    }
+    found = i == 0 ? status : found; // the first frame's names are the ones to tell
+  }
+  return found;
+}
+
+static int recording_convert(S2Replay *replay, const char *path, const char *output,
+                             const S2PictureWords *words) {
+  // What the picture is to show, before the file is touched.
+  S2BodyId follow;
+  S2Status status = s2_picture_words_check(words, output);
+  if (status.code == S2_OK) {
+    status = followed_of_replay(replay, words, &follow);
+  }
+  if (status.code != S2_OK) {
+    return recording_fail(EXIT_WRONG_USAGE, status.message);
+  }
+  S2RecordOptions options = s2_picture_words_options(words, follow);
   S2Recorder *recorder = NULL;
-  S2Status status = s2_recorder_open(output, &recorder);
+  status = s2_recorder_open_with(output, &options, &recorder);
   if (status.code != S2_OK) {
     return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
@@ -437,13 +497,13 @@ static int recording_convert(S2Replay *replay, const char *path, const char *out
                               : recording_fail(EXIT_FAILURE, status.message);
 }
 
-int s2_command_replay(int argc, char **argv, const char *output, S2RunAgain *run) {
+int s2_command_replay(S2CommandLine *line, int argc, char **argv, S2RunAgain *run) {
   Words words;
-  const char *wrong = NULL, *problem = read_words(argc, argv, false, &words, &wrong);
+  const char *wrong = NULL, *problem = read_words(line, argc, argv, &words, &wrong);
   if (problem != NULL) {
     return recording_usage(problem, wrong);
   }
-  output = words.output != NULL ? words.output : output;
+  const char *output = words.output != NULL ? words.output : line->session.record_path;
   if (words.validate && output != NULL) {
     return recording_usage("--validate writes no file", output);
   }
@@ -459,7 +519,7 @@ int s2_command_replay(int argc, char **argv, const char *output, S2RunAgain *run
   } else if (output != NULL && same_file(output, words.path)) {
     result = recording_usage("a recording cannot be written over itself", output);
   } else if (output != NULL) {
-    result = recording_convert(replay, words.path, output);
+    result = recording_convert(replay, words.path, output, &line->pictures);
   } else {
     Summary summary;
     status = recording_summarise(replay, &summary);

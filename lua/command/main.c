@@ -3,6 +3,7 @@
 #include "lua/command/command_line.h"
 #include "lua/command/command_recording.h"
 #include "lua/command/command_stats.h"
+#include "lua/command/misplaced.h"
 #include "lua/command/repl.h"
 #include "lua/command/script.h"
 #include "lua/command/streams.h"
@@ -10,6 +11,7 @@
 #include "lua/parallel/machines.h"
 #include "lua/record/live.h"
 
+#include <ctype.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdio.h>
@@ -33,6 +35,11 @@ typedef struct Command {
   bool exited; // os.exit of a run that is validated, which ends the run and not the process
   S2Live live;
 } Command;
+
+static int usage_error(S2Status status) {
+  fprintf(stderr, "sim2d: %s\n", status.message);
+  return EXIT_USAGE;
+}
 
 static int failure_status(lua_State *L) {
   if (*s2_script_interrupted() != 0) {
@@ -106,11 +113,32 @@ static int command_exit(lua_State *L) {
   exit(s2_streams_close(command->status));
 }
 
+// The last of package.searchers: nobody has the module, and its name is nearly ours.
+static int search_misspelt(lua_State *L) {
+  static const char *const ours[] = {"sim2d"};
+  const char *name = luaL_checkstring(L, 1);
+  char lower[S2_LUA_TEXT];
+  size_t length = 0;
+  for (; length < sizeof lower - 1 && name[length] != '\0'; length++) {
+    lower[length] = (char)tolower((unsigned char)name[length]);
+  }
+  lower[length] = '\0';
+  if (s2_text_nearest(lower, ours, 1) != NULL) {
+    return s2_lua_fail(L, "module '%s' not found; write require \"sim2d\"", name);
+  }
+  return 0;
+}
+
 static void open_libraries(Command *command, lua_State *L) {
   luaL_openlibs(L);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   lua_pushcfunction(L, luaopen_sim2d);
   lua_setfield(L, -2, "sim2d");
+  lua_getglobal(L, LUA_LOADLIBNAME);
+  lua_getfield(L, -1, "searchers");
+  lua_pushcfunction(L, search_misspelt);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_pop(L, 2);
   lua_getglobal(L, "os");
   lua_pushlightuserdata(L, command);
   lua_pushcclosure(L, command_exit, 1);
@@ -121,6 +149,7 @@ static void open_libraries(Command *command, lua_State *L) {
   session->interrupted = s2_script_interrupted();
   session->task = s2_script_task();
   session->live = &command->live;
+  session->pictures = &command->line.pictures;
   if (command->line.watch) {
     s2_lua_watch_loads(L, &command->live.watch);
   }
@@ -195,6 +224,15 @@ static bool run_script(Command *command, lua_State *L, int script) {
     if (command->line.session.validator != NULL) {
       s2_validator_fail(command->line.session.validator);
     }
+    return false;
+  }
+  // What the command would have to be told, and the script does not look for.
+  S2Status misplaced = path != NULL && status == LUA_OK && command->line.session.validator == NULL
+                           ? s2_misplaced_check(L, command->argc, command->argv, script)
+                           : s2_ok();
+  if (misplaced.code != S2_OK) {
+    lua_settop(L, -2);
+    command->status = usage_error(misplaced);
     return false;
   }
   // Modules beside the script are found.
@@ -292,6 +330,7 @@ static bool open_live(Command *command) {
   S2Live *live = &command->live;
   const char *script = line->script < command->argc ? command->argv[line->script] : NULL;
   *live = (S2Live){.pace = 1, .stays = line->view, .script = script};
+  live->wait = line->view && !line->no_wait;
   live->unwind = can_run_again(command) ? s2_script_unwind : NULL;
   if (line->watch && script != NULL) {
     s2_watch_add(&live->watch, script);
@@ -341,11 +380,6 @@ static bool join_machines(const S2CommandLine *line, int *result) {
   return true;
 }
 
-static int usage_error(S2Status status) {
-  fprintf(stderr, "sim2d: %s\n", status.message);
-  return EXIT_USAGE;
-}
-
 static int run_again(int argc, char **argv, S2Validator *validator) {
   Command command = {.argc = argc, .argv = argv};
   S2Status status = s2_command_line_read_recorded(&command.line, argc, argv);
@@ -381,8 +415,7 @@ int main(int argc, char **argv) {
   } else if (line->tool == S2_INSPECT) {
     result = s2_command_inspect(argc - line->script, argv + line->script);
   } else if (line->tool == S2_REPLAY) {
-    result = s2_command_replay(argc - line->script, argv + line->script, line->session.record_path,
-                               run_again);
+    result = s2_command_replay(&command.line, argc - line->script, argv + line->script, run_again);
   } else if (join_machines(line, &result)) {
     result = run_lua(&command);
   }

@@ -132,13 +132,14 @@ bool s2_script_hash(const char *path, char text[S2_SHA256_SIZE]) {
 // package.path is a list of templates: a folder whose name has its punctuation cannot be in it.
 void s2_script_find_beside(lua_State *L, const char *path) {
   const char *slash = strrchr(path, '/');
-  size_t length = slash != NULL ? (size_t)(slash - path) : 0;
-  if (slash == NULL || memchr(path, ';', length) != NULL || memchr(path, '?', length) != NULL) {
+  const char *folder = slash != NULL ? path : ".";
+  size_t length = slash != NULL ? (size_t)(slash - path) : 1;
+  if (memchr(folder, ';', length) != NULL || memchr(folder, '?', length) != NULL) {
     return;
   }
   int top = lua_gettop(L);
   if (lua_getglobal(L, "package") == LUA_TTABLE && lua_getfield(L, -1, "path") == LUA_TSTRING) {
-    lua_pushlstring(L, path, length);
+    lua_pushlstring(L, folder, length);
     lua_pushfstring(L, "%s/?.lua;%s", lua_tostring(L, -1), lua_tostring(L, -2));
     lua_setfield(L, top + 1, "path");
   }

@@ -66,6 +66,7 @@ extern const luaL_Reg s2_array_methods[];
 extern const luaL_Reg s2_array_creators[], s2_array_functions[]; // of sim
 int s2_lua_array_reshape(lua_State *L);                          // methods
 int s2_lua_array_norm(lua_State *L);
+int s2_lua_array_dot(lua_State *L);
 void s2_lua_push_linalg(lua_State *L); // sim.linalg
 void s2_lua_open_array(lua_State *L);  // makes the metatable
 

@@ -210,7 +210,7 @@ static int array_mm(lua_State *L) {
   return array_multiply(L, "mm");
 }
 
-static int array_dot(lua_State *L) {
+int s2_lua_array_dot(lua_State *L) {
   double number;
   S2Size a = s2_lua_array_operand(L, 1, &number).shape;
   S2Size b = s2_lua_array_operand(L, 2, &number).shape;
@@ -368,7 +368,7 @@ const luaL_Reg s2_array_methods[] = {{"sum", array_sum},
                                      {"min", array_min},
                                      {"norm", s2_lua_array_norm},
                                      {"mm", array_mm},
-                                     {"dot", array_dot},
+                                     {"dot", s2_lua_array_dot},
                                      {"t", array_t},
                                      {"reshape", s2_lua_array_reshape},
                                      {"row", array_row},

@@ -284,6 +284,17 @@ static void gradient_check_finite_loss(lua_State *L, double value) {
   }
 }
 
+// A plain number has lost what it depended on, or never had it.
+static void gradient_warn_constant(lua_State *L, double value) {
+  s2_lua_push_position(L);
+  lua_pushfstring(L,
+                  "%sthe function returned %f, a plain number that no parameter has entered: its "
+                  "gradient is 0; use the parameters as they are, without tonumber or :value()",
+                  lua_tostring(L, -1), value);
+  s2_lua_warn_call(L, lua_tostring(L, -1));
+  lua_pop(L, 2);
+}
+
 // The value at `index` without what belongs to the tape.
 static void gradient_make_plain(lua_State *L, int index) {
   double value;
@@ -335,6 +346,7 @@ static int gradient_differentiate(lua_State *L, bool finite) {
   S2Var loss = 0;
   if (lua_gettop(L) >= first && lua_type(L, first) == LUA_TNUMBER) {
     value = lua_tonumber(L, first);
+    gradient_warn_constant(L, value);
   } else if (lua_gettop(L) < first || !s2_lua_tracked_test(L, first, &value, &loss)) {
     char text[S2_LUA_TEXT];
     s2_lua_fail(L, "the function has to return the loss, a number, first; it returned %s",

@@ -106,9 +106,14 @@ static void check_format(const S2Keys *keys, const char *path) {
                                         "view",  "follow",   "title",  "trails", NULL};
   // What belongs to pictures and videos, what to pictures, and what to videos.
   bool picture = is_one_of(path, ".svg", ".png"), video = is_one_of(path, ".gif", ".mp4");
+  // A page shows all that can be seen; how it opens may be said.
+  bool page = is_one_of(path, ".html", ".html");
   for (int i = 0; drawing[i] != NULL && !picture && !video; i++) {
-    if (s2_keys_has(keys, drawing[i])) {
-      s2_keys_fail(keys, drawing[i], "is for .svg, .png, .gif and .mp4");
+    bool opens = strcmp(drawing[i], "follow") == 0 || strcmp(drawing[i], "trails") == 0;
+    if (s2_keys_has(keys, drawing[i]) && !(page && opens)) {
+      s2_keys_fail(keys, drawing[i],
+                   opens ? "is for .svg, .png, .gif, .mp4 and .html"
+                         : "is for .svg, .png, .gif and .mp4");
     }
   }
   if (s2_keys_has(keys, "strobe") && !picture) {
@@ -116,8 +121,10 @@ static void check_format(const S2Keys *keys, const char *path) {
   }
   for (int i = 0; i < 2 && !video; i++) {
     const char *key = i == 0 ? "fps" : "speed";
-    if (s2_keys_has(keys, key)) {
-      s2_keys_fail(keys, key, "is for videos: .gif and .mp4");
+    if (s2_keys_has(keys, key) && !(page && i == 1)) {
+      s2_keys_fail(keys, key,
+                   i == 0 ? "is for videos: .gif and .mp4"
+                          : "is for videos and pages: .gif, .mp4 and .html");
     }
   }
 }
@@ -194,5 +201,8 @@ void s2_lua_record_options(const S2Keys *keys, const S2LuaWorld *lw, const char 
   s2_keys_number(keys, "fps", S2_POSITIVE, &options->fps);
   s2_keys_number(keys, "speed", S2_POSITIVE, &options->speed);
   read_trails(keys, lw, options);
+  if (options->trails == S2_TRAILS_LISTED && is_one_of(path, ".html", ".html")) {
+    s2_keys_fail(keys, "trails", "of a page is true or false: there the reader chooses");
+  }
   read_strobe(keys, options);
 }

@@ -86,6 +86,10 @@ static void put_state(S2Live *live, const S2LuaSession *session) {
            live->shown != NULL ? (unsigned long long)live->shown->number : 0);
   live_add(&text, numbers);
   add_worlds(&text, session);
+  if (live->followed_in != NULL && live->followed_in == live->shown) {
+    snprintf(numbers, sizeof numbers, ",\"follow\":%u", (unsigned)live->followed.serial);
+    live_add(&text, numbers);
+  }
   live_add(&text, ",\"script\":");
   add_string(&text, live->script != NULL ? live->script : "");
   add_char(&text, '}');
@@ -458,6 +462,12 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     if (!halted && now >= time) {
       break;
     }
+    if (halted && live->wait && !live->paused && !live->asked) {
+      live->asked = true;
+      fputs("viewer: the run waits until the address is opened (Ctrl-C ends it; --no-wait, or "
+            "world:view{wait = false}, runs at once)\n",
+            stderr);
+    }
     s2_server_wait(live->server, halted ? now + SLICE : fmin(time, now + SLICE));
   }
   // The step goes on. One that was asked for is used up by the world that is shown.
@@ -478,6 +488,7 @@ void s2_lua_live_world_closes(S2LuaWorld *lw) {
       live->drags[i] = (S2LiveDrag){0};
     }
   }
+  live->followed_in = live->followed_in == lw ? NULL : live->followed_in;
   if (live->shown == lw) { // its last state stays before the clients
     if (live->stale && live->server != NULL) {
       (void)s2_frames_show(&live->frames, live->server, lw->world);
@@ -504,13 +515,18 @@ S2Status s2_live_serve(S2Live *live, int port) {
 void s2_live_begin(S2Live *live) {
   live->again = live->ended = live->chosen = live->resets = false;
   live->steps = 0;
-  live->shown = NULL;
+  live->shown = live->followed_in = NULL;
   live->anchored = false;
   live->run++;
   memset(live->drags, 0, sizeof live->drags);
   s2_frames_restart(&live->frames);
   s2_live_notice(live, "");
   s2_live_plots(live, &(S2Plots){0});
+}
+
+void s2_live_follow_body(S2Live *live, S2LuaWorld *lw, S2BodyId body) {
+  live->followed_in = lw;
+  live->followed = body;
 }
 
 void s2_live_linger(lua_State *L, S2Live *live, const volatile sig_atomic_t *interrupted) {

@@ -28,6 +28,7 @@ struct S2Live {
   S2Frames frames;
   double pace; // simulated seconds a second; 0: as fast as it goes
   bool wait;   // for a page before the first step
+  bool asked;  // its user was told that it waits
   bool stays;  // view:close() does not close it: the command was asked for it
   bool paused;
   int64_t steps; // to go although it is paused
@@ -50,6 +51,8 @@ struct S2Live {
   double cost;                     // s: what the last frame took
   double anchor_wall, anchor_time; // pacing: this simulated time is due at this time
   bool anchored;
+  S2LuaWorld *followed_in; // the world of the body that pages follow when they open; NULL: none
+  S2BodyId followed;
   S2LiveDrag drags[S2_SERVER_CLIENTS];
 
   S2_ARRAY(S2LiveSetting) settings;
@@ -61,6 +64,8 @@ struct S2Live {
 S2Status s2_live_serve(S2Live *live, int port);
 // The script is about to run (again).
 void s2_live_begin(S2Live *live);
+// Pages that open, and those that are, follow this body while its world is shown.
+void s2_live_follow_body(S2Live *live, S2LuaWorld *lw, S2BodyId body);
 // Shows an error to the clients, "" none, and prints nothing.
 void s2_live_notice(S2Live *live, const char *message);
 // Shows the plots, if they have changed since.

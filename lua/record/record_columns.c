@@ -240,7 +240,7 @@ S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
 // A function may do anything, as closing the recording it belongs to: it is looked up after each.
 S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
   int top = lua_gettop(L);
-  double time = s2_world_time(lw->world), start = s2_lua_clock();
+  double time = s2_world_time(lw->world), start = s2_lua_callback_clock(lw);
   // The script's functions and the engine's numbers, side by side on the stack.
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
   lua_rawgeti(L, -1, id);
@@ -265,6 +265,6 @@ S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
     status = s2_rows_add(rows->rows, rows->values);
   }
   lua_settop(L, top);
-  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
   return status;
 }

@@ -1,6 +1,7 @@
 // world:draw, world:record and --record.
 #include "lua/record/drawing.h"
 #include "lua/record/live.h"
+#include "lua/record/picture_words.h"
 #include "lua/solve/validate.h"
 
 #include <errno.h>
@@ -214,15 +215,39 @@ static void recording_numbered(const char *path, int n, char *result) {
   snprintf(result, PATH_SIZE, "%.*s-%d%s", stem, path, n, path + stem);
 }
 
+// The body that --view-follow names in this world; the first one that is stepped has to have it.
+static S2Status followed_of_world(const S2LuaWorld *lw, S2BodyId *follow) {
+  const S2Session *session = &lw->session->open;
+  *follow = (S2BodyId){0};
+  if (session->pictures == NULL || session->pictures->follow == NULL) {
+    return s2_ok();
+  }
+  S2Moment moment = {0};
+  S2Status status = s2_moment_capture_bodies(&moment, lw->world);
+  if (status.code == S2_OK) {
+    status = s2_picture_words_body(session->pictures, &moment, follow);
+  }
+  s2_moment_free(&moment);
+  return session->worlds == 1 || status.code != S2_INVALID ? status : s2_ok();
+}
+
 void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   S2Session *session = &lw->session->open;
   char path[PATH_SIZE];
   lw->stepped = true;
   session->worlds++;
+  S2BodyId follow;
+  s2_lua_try(L, followed_of_world(lw, &follow));
+  if (session->live != NULL && follow.index != 0) {
+    s2_live_follow_body(session->live, lw, follow);
+  }
   if (session->record_path != NULL) {
     int64_t id;
+    S2RecordOptions options = session->pictures != NULL
+                                  ? s2_picture_words_options(session->pictures, follow)
+                                  : s2_record_options();
     recording_numbered(session->record_path, session->worlds, path);
-    s2_lua_try(L, open_recorder(L, lw, path, NULL, 1, &id));
+    s2_lua_try(L, open_recorder(L, lw, path, &options, 1, &id));
     S2Recorder *recorder = lw->recorders.at[lw->recorders.count - 1].recorder;
     if (session->worlds == 1 && recorder != NULL && s2_recorder_holds_plots(recorder)) {
       session->page = recorder;

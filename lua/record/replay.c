@@ -227,6 +227,26 @@ static void push_joints(lua_State *L, const S2Moment *moment, int bodies) {
   }
 }
 
+static void push_annotations(lua_State *L, const S2Moment *moment) {
+  lua_createtable(L, moment->annotations.count, 0);
+  for (int i = 0; i < moment->annotations.count; i++) {
+    const S2MomentAnnotation *of = &moment->annotations.at[i];
+    lua_createtable(L, 0, 7);
+    set_text(L, "type", s2_annotation_type_name(of->type));
+    set_text(L, "text", of->text);
+    lua_pushinteger(L, (lua_Integer)of->color);
+    lua_setfield(L, -2, "color");
+    // A point and a text have one place.
+    if (of->type == S2_ANNOTATION_LINE || of->type == S2_ANNOTATION_ARROW) {
+      set_pair(L, "from", of->from);
+    }
+    set_pair(L, "to", of->to);
+    replay_set_number(L, "size", of->size);
+    replay_set_number(L, "letters", of->letters);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
 static void push_channels(lua_State *L, const S2Moment *moment) {
   lua_createtable(L, moment->channels.count, 0);
   for (int i = 0; i < moment->channels.count; i++) {
@@ -276,8 +296,9 @@ static int replay_frame(lua_State *L) {
   if (status.code != S2_OK) {
     return replay_trouble(L, status);
   }
+  // Contacts and joints name bodies of the list.
   reader->busy = true;
-  lua_createtable(L, 0, 14);
+  lua_createtable(L, 0, 15);
   push_numbers(L, moment);
   replay_push_bodies(L, moment);
   int bodies = lua_gettop(L);
@@ -288,6 +309,8 @@ static int replay_frame(lua_State *L) {
   lua_setfield(L, -2, "bodies");
   push_channels(L, moment);
   lua_setfield(L, -2, "channels");
+  push_annotations(L, moment);
+  lua_setfield(L, -2, "annotations");
   push_settings(L, moment);
   lua_setfield(L, -2, "settings");
   reader->busy = false;

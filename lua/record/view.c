@@ -23,7 +23,7 @@ S2Live *s2_lua_live_of(lua_State *L) {
   return session->live;
 }
 
-// (world, port or nil, pace or nil, wait or nil): the address, or nil and a message.
+// (world, port or nil, pace or nil, wait or nil, body or nil): the address, or nil and a message.
 static int live_open(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   S2Live *live = s2_lua_live_of(L);
@@ -36,7 +36,13 @@ static int live_open(lua_State *L) {
     }
   }
   live->pace = luaL_optnumber(L, 3, live->pace);
-  live->wait |= lua_toboolean(L, 4) != 0;
+  if (!lua_isnoneornil(L, 4)) { // true or false, also against the command's own waiting
+    live->wait = lua_toboolean(L, 4) != 0;
+  }
+  if (!lua_isnoneornil(L, 5)) {
+    const S2LuaBody *body = s2_lua_check(L, 5, s2_type_body);
+    s2_live_follow_body(live, lw, body->id);
+  }
   if (lw->stepped) {
     s2_live_choose(live, lw);
   }

@@ -66,7 +66,7 @@ return function(sim, host)
       if not known[key] then
         local near = type(key) == "string" and host.nearest(key, names)
         fail("bad argument #1 to '%s' (unknown key '%s'%s)", what, tostring(key),
-          near and ("; did you mean '%s'?"):format(near) or "")
+          near and ("; did you mean '%s'?"):format(near) or "; known: " .. table.concat(names, ", "))
       end
     end
   end
@@ -76,6 +76,17 @@ return function(sim, host)
       fail("bad argument #1 to '%s' (key '%s': %s expected, got %s)", what, key, expected,
         describe(value))
     end
+  end
+
+  -- Names stand first, or as the key.
+  local function read_name(what, def)
+    local name = def.name
+    if name == nil then name = def[1] end
+    if def.name ~= nil and def[1] ~= nil then
+      fail("bad argument #1 to '%s' (key 'name': the name stands first already, %s)", what, describe(def[1]))
+    end
+    check_key(type(name) == "string" and name ~= "", what, "name", "a text", name)
+    return name
   end
 
   -- ---- Actuators --------------------------------------------------------------------------------
@@ -226,11 +237,13 @@ return function(sim, host)
       return nil
     end
     local d = def.direction
-    check_key(type(d) == "table" and finite(d[1]) and finite(d[2]), "actuator", "direction",
-      "{x, y}", d)
-    local length = sim.sqrt(d[1] ^ 2 + d[2] ^ 2)
+    local good, x, y = pcall(function()
+      return d[1] == nil and d.x or d[1], d[2] == nil and d.y or d[2]
+    end)
+    check_key(good and type(d) ~= "string" and finite(x) and finite(y), "actuator", "direction", "{x, y}", d)
+    local length = sim.sqrt(x ^ 2 + y ^ 2)
     check_key(length > 0, "actuator", "direction", "a direction", d)
-    return { d[1] / length, d[2] / length }
+    return { x / length, y / length }
   end
 
   local function add_actuator(world, system, actuator, hooked)
@@ -242,15 +255,15 @@ return function(sim, host)
     return shown
   end
 
-  local KEYS = { name = true, joint = true, body = true, kind = true, range = true, delay = true,
+  local KEYS = { [1] = true, name = true, joint = true, body = true, kind = true, range = true, delay = true,
     kp = true, kd = true, direction = true }
 
   function methods.actuator(world, def)
     local system = system_of(world)
     check_keys(def, "actuator", KEYS)
-    check_key(type(def.name) == "string" and def.name ~= "", "actuator", "name", "a text", def.name)
-    if system.byname[def.name] then
-      fail("bad argument #1 to 'actuator' (key 'name': there is an actuator '%s' already)", def.name)
+    local name = read_name("actuator", def)
+    if system.byname[name] then
+      fail("bad argument #1 to 'actuator' (key 'name': there is an actuator '%s' already)", name)
     end
     check_key(KINDS[def.kind], "actuator", "kind",
       "one of 'force', 'torque', 'speed', 'position'", def.kind)
@@ -278,7 +291,7 @@ return function(sim, host)
     if def.kind ~= "position" and (def.kp or def.kd) then
       fail "bad argument #1 to 'actuator' (keys 'kp' and 'kd' are for kind 'position')"
     end
-    local actuator = { name = def.name, kind = def.kind, joint = def.joint, body = def.body,
+    local actuator = { name = name, kind = def.kind, joint = def.joint, body = def.body,
       range = check_range(def.range), delay = def.delay or 0, kp = def.kp or KP, kd = def.kd or KD,
       turns = turns, direction = check_direction(def), history = {} }
     actuator.value = clip(actuator, 0)
@@ -291,6 +304,14 @@ return function(sim, host)
     history[#history + 1] = { t, clipped }
     actuator.value = clipped
     return sim.stop_gradient(clipped) ~= sim.stop_gradient(value)
+  end
+
+  local function suggest(key, named)
+    local names = {}
+    for name in pairs(named) do names[#names + 1] = name end
+    table.sort(names)
+    local near = type(key) == "string" and host.nearest(key, names)
+    return near and ("; did you mean '%s'?"):format(near) or #names > 0 and "; known: " .. table.concat(names, ", ") or ""
   end
 
   function methods.act(world, u)
@@ -306,7 +327,9 @@ return function(sim, host)
     end
     for key, value in pairs(u) do -- all or none
       local actuator = (byname and system.byname or actuators)[key]
-      if not actuator then fail("bad argument #1 to 'act' (no actuator '%s')", tostring(key)) end
+      if not actuator then
+        fail("bad argument #1 to 'act' (no actuator '%s'%s)", tostring(key), suggest(key, system.byname))
+      end
       if not finite(value) then
         fail("bad argument #1 to 'act' ('%s': finite number expected, got %s)", actuator.name,
           describe(value))
@@ -381,14 +404,13 @@ return function(sim, host)
 
   -- ---- Observations -----------------------------------------------------------------------------
 
-  local SEEN = { [1] = true, of = true, field = true, read = true, noise = true }
+  local SEEN = { [1] = true, name = true, of = true, field = true, read = true, noise = true }
 
   function methods.observe(world, def)
     local system = system_of(world)
     check_keys(def, "observe", SEEN)
-    local name = def[1]
-    check_key(type(name) == "string" and name ~= "" and not tonumber(name), "observe", "1",
-      "a name", name)
+    local name = read_name("observe", def)
+    check_key(not tonumber(name), "observe", "name", "no number", name)
     for _, other in ipairs(system.observations) do
       if other.name == name then
         fail("bad argument #1 to 'observe' (there is an observation '%s' already)", name)

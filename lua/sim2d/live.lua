@@ -348,7 +348,7 @@ return function(sim, host)
   function methods.view(world, def)
     host.world(world)
     if def == nil then def = {} end
-    check_keys("view", def, { pace = true, port = true, wait = true })
+    check_keys("view", def, { pace = true, port = true, wait = true, follow = true })
     if def.pace ~= nil and (not host.finite(def.pace) or def.pace < 0) then
       host.fail("bad argument #1 to 'view' (key 'pace': a number from 0 on expected, got %s)",
         host.describe(def.pace))
@@ -358,8 +358,11 @@ return function(sim, host)
     elseif def.wait ~= nil and type(def.wait) ~= "boolean" then
       host.fail("bad argument #1 to 'view' (key 'wait': true or false expected, got %s)",
         host.describe(def.wait))
+    elseif def.follow ~= nil and host.owned(world, def.follow) ~= "body" then
+      host.fail("bad argument #1 to 'view' (key 'follow': a body of this world expected, got %s)",
+        host.describe(def.follow))
     end
-    local address, message = live.open(world, def.port, def.pace, def.wait)
+    local address, message = live.open(world, def.port, def.pace, def.wait, def.follow)
     if not address then return nil, message end
     if not live.reruns() then starts[world] = starts[world] or world:snapshot() end
     return setmetatable({ address = address }, view_meta)

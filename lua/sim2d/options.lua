@@ -67,6 +67,11 @@ return function(sim, host)
     word = word or args[i]:sub(3)
     local name = word:gsub("%-", "_")
     local option = byname[name]
+    local words = option and 0 or host.option_words(args[i])
+    if words > 0 then
+      usage_error(script, "'%s' stands behind the script; put it before:  sim2d %s %s", args[i],
+        table.concat(args, " ", i, math.min(i + words - 1, #args)), script)
+    end
     if not option then
       local nearest = host.nearest(name, names)
       usage_error(script, "unknown option '--%s'%s", word,

@@ -277,7 +277,7 @@ static unsigned pull_global(const Call *call, const S2Csr *m, const S2ContactLos
 static unsigned contact_pull_local(const Call *call, const S2Csr *w, const S2ContactLoss *loss,
                                    const Gradient *to, S2Arena *arena) {
   S2ContactProblem problem = {call->contacts, w, call->q, call->mu};
-  S2ContactGradient gradient = {
+  S2LocalContactGradient gradient = {
       .w = S2_TAKE(arena, double, w->start[w->rows]), .q = to->q, .mu = to->mu};
   unsigned flags = s2_contact_vjp(&problem, &call->solution, loss, &gradient, arena);
   contact_gather(&call->matrix[0], w, gradient.w, to->matrix[0]);

@@ -99,28 +99,11 @@ static void set_rows(lua_State *L, const S2Problem *problem, int contacts, S2Are
   s2_lua_set_matrix(L, "E", E, 2 * contacts, contacts);
 }
 
-// Everything that can raise happens in here, so that the problem can be freed afterwards.
-// Arguments: world, problem, bodies, scratch.
-static int build_tables(lua_State *L) {
-  const S2Problem *problem = lua_touserdata(L, 2);
-  const S2BodyId *bodies = lua_touserdata(L, 3);
-  S2Arena *arena = lua_touserdata(L, 4);
+void s2_lua_set_problem(lua_State *L, const S2Problem *problem, S2Arena *arena) {
   int columns = 3 * problem->nodes, contacts = 0;
   for (int i = 0; i < problem->rows; i++) {
     contacts += problem->row[i].coupled_to >= 0;
   }
-  lua_createtable(L, 0, 14);
-  // Bodies by nodes.
-  lua_createtable(L, problem->nodes, 0);
-  for (int i = 0; i < problem->nodes; i++) {
-    if (bodies[i].index == 0) {
-      lua_pushboolean(L, 0);
-    } else {
-      s2_lua_push_body(L, 1, bodies[i]);
-    }
-    lua_rawseti(L, -2, i + 1);
-  }
-  lua_setfield(L, -2, "bodies");
   // Matrices in full, as they are small and meant for reading.
   double *M = problem_take_matrix(arena, columns, columns);
   for (int i = 0; i < columns; i++) {
@@ -136,6 +119,27 @@ static int build_tables(lua_State *L) {
   lua_setfield(L, -2, "joints");
   lua_pushinteger(L, contacts);
   lua_setfield(L, -2, "contacts");
+}
+
+// Everything that can raise happens in here, so that the problem can be freed afterwards.
+// Arguments: world, problem, bodies, scratch.
+static int build_tables(lua_State *L) {
+  const S2Problem *problem = lua_touserdata(L, 2);
+  const S2BodyId *bodies = lua_touserdata(L, 3);
+  S2Arena *arena = lua_touserdata(L, 4);
+  lua_createtable(L, 0, 14);
+  // Bodies by nodes.
+  lua_createtable(L, problem->nodes, 0);
+  for (int i = 0; i < problem->nodes; i++) {
+    if (bodies[i].index == 0) {
+      lua_pushboolean(L, 0);
+    } else {
+      s2_lua_push_body(L, 1, bodies[i]);
+    }
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "bodies");
+  s2_lua_set_problem(L, problem, arena);
   return 1;
 }
 

@@ -53,7 +53,7 @@ S2SolverOptions s2_lua_step_options(const S2Keys *keys, S2LuaSolve *solve, int m
   int solver = S2_SOLVER_AUTO;
   double omega = 0;
   s2_lua_solve_read(keys, solve);
-  s2_lua_read_solver(keys, step_solver_name, S2_SOLVER_COUNT, &solver);
+  s2_lua_read_solver(keys, step_solver_name, S2_SOLVER_PROGRAM, &solver); // needs a world
   s2_lua_read_omega(keys, &omega);
   return (S2SolverOptions){
       .solver = (S2Solver)solver,

@@ -79,4 +79,8 @@ int s2_lua_set_regular(lua_State *L, bool regular);
 // A library table with `functions`, in which other names raise; pushed.
 void s2_lua_push_library(lua_State *L, const char *name, const luaL_Reg *functions);
 
+// problem.c: M, rhs, J and the other fields of a step problem, all but `bodies`, into the table on
+// the top of the stack.
+void s2_lua_set_problem(lua_State *L, const S2Problem *problem, S2Arena *arena);
+
 #endif

@@ -49,8 +49,9 @@ typedef struct S2LuaSession {
 
 S2LuaSession *s2_lua_session(lua_State *L);
 bool s2_lua_interrupted(const S2LuaSession *session);
-double s2_lua_clock(void);             // s, monotonic
-void s2_lua_open_random(lua_State *L); // pushes sim.random
+double s2_lua_clock(void);                          // s, monotonic
+double s2_lua_callback_clock(const S2LuaWorld *lw); // the same; 0 unless the world measures times
+void s2_lua_open_random(lua_State *L);              // pushes sim.random
 
 // ---- World ------------------------------------------------------------------------------------
 
@@ -165,12 +166,16 @@ void s2_lua_open_world(lua_State *L);     // makes the metatables, pushes sim.wo
 // Methods of World, by file.
 extern const luaL_Reg s2_world_step_methods[];
 extern const luaL_Reg s2_world_read_methods[];
+// For lua/sim2d/rays.lua: what world:raycast_fan was given, and the rays that makes of it.
+int s2_lua_fan_options(lua_State *L);
+int s2_lua_fan(lua_State *L);
 extern const luaL_Reg s2_world_state_methods[];
 extern const luaL_Reg s2_world_hook_methods[];
 extern const luaL_Reg s2_world_timer_methods[];
 extern const luaL_Reg s2_world_create_methods[];
 extern const luaL_Reg s2_world_constraint_methods[];
 extern const luaL_Reg s2_world_record_methods[];
+extern const luaL_Reg s2_annotate_methods[];
 extern const luaL_Reg s2_world_problem_methods[];
 extern const luaL_Reg s2_world_linearize_methods[];
 
@@ -327,6 +332,11 @@ S2LuaContact *s2_lua_push_contact(lua_State *L, int world); // the one of the wo
 void s2_lua_open_contact(lua_State *L);
 
 // warnings.c
+// Slips that raise nothing (hints.c): warnings with the script's line, once a world.
+void s2_lua_hint_degrees(lua_State *L, S2LuaWorld *lw, const char *key, double angle);
+void s2_lua_hint_limits(lua_State *L, S2LuaWorld *lw, S2JointType type, double lo, double hi);
+void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def);
+void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw); // at the end of a run
 void s2_lua_warn(S2LuaWorld *lw, const char *message);
 void s2_lua_warn_call(lua_State *L, const char *message); // at most once a call
 void s2_lua_warnings_close(S2LuaWorld *lw);               // tells what was held back, frees

@@ -428,7 +428,8 @@ static int body_newindex(lua_State *L) {
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TFUNCTION) {
-    return s2_lua_fail(L, "Body.%s is a method and read-only", lua_tostring(L, 2));
+    return s2_lua_fail(L, "Body.%s is a method and read-only; write body:%s(...)",
+                       lua_tostring(L, 2), lua_tostring(L, 2));
   }
   if (type != LUA_TNUMBER) {
     return s2_lua_no_field(L, "Body", 2, lua_upvalueindex(1));
@@ -440,6 +441,10 @@ static int body_newindex(lua_State *L) {
   S2Complaint complaint;
   if (!body_write_field(L, body, field, &complaint)) {
     return s2_lua_fail(L, "Body.%s: %s", lua_tostring(L, 2), complaint.text);
+  }
+  // What is likely to be in degrees.
+  if (field == S2_BODY_ANGLE && lua_type(L, 3) == LUA_TNUMBER) {
+    s2_lua_hint_degrees(L, body->lw, "angle", lua_tonumber(L, 3));
   }
   return 0;
 }

@@ -363,6 +363,8 @@ static int body_create(lua_State *L, const char *const *own_keys, void (*read)(c
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
   s2_lua_bind_body(L, 1, body, id);
+  s2_lua_hint_degrees(L, lw, "angle", def.angle);
+  s2_lua_hint_static_mass(L, lw, &def);
   s2_lua_made(L, lw, recipe.begin, false, (int32_t)id.index - 1, body_build_again, &recipe);
   // The script's own data of the body.
   if (s2_keys_push(&keys, "data") != LUA_TNIL) {

@@ -2,6 +2,7 @@
 // protected, the error is put aside (S2_STORE_ERROR), the engine undoes the step, and the stepping
 // function raises it again.
 #include "lua/diff/on_tape.h"
+#include "lua/solve/program_solver.h"
 
 #include <math.h>
 
@@ -21,7 +22,7 @@ bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, double start) {
   // Whatever the function left on the stack is dropped; its time counts as that of the script.
   bool good = lua_pcall(L, arguments, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
   lua_settop(L, top);
-  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
   return good;
 }
 
@@ -48,8 +49,9 @@ static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2Bo
       lua_pushvalue(L, function);
       lua_getinfo(L, ">S", &law);
       s2_lua_describe(L, i - 3, text);
-      lua_pushfstring(L, "%s:%d: a force law must return torque, fx, fy: %s is %s", law.short_src,
-                      law.linedefined, names[i], text);
+      lua_pushfstring(L, "%s:%d: a force law must return torque, fx, fy: %s is %s%s", law.short_src,
+                      law.linedefined, names[i], text,
+                      lua_isnil(L, i - 3) ? "; a force alone is 'return 0, fx, fy'" : "");
       return put_aside(L, lw, top);
     }
     force[i] += value;
@@ -69,7 +71,7 @@ static bool engine_force(void *user, S2World *world, S2BodyId body, double t, do
   // Each law of the body in the order they were given, until one fails.
   int top = lua_gettop(L);
   bool good = true;
-  double start = s2_lua_clock();
+  double start = s2_lua_callback_clock(lw);
   if (lua_rawgeti(L, lw->at_laws, body.serial) == LUA_TTABLE) {
     int count = (int)lua_rawlen(L, top + 1);
     for (int i = 1; i <= count && good; i++) {
@@ -92,7 +94,7 @@ static bool engine_force(void *user, S2World *world, S2BodyId body, double t, do
   }
   // The stack as it was, and the time spent in the script.
   lua_settop(L, top);
-  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
   return good;
 }
 
@@ -127,7 +129,7 @@ static int filter_call(lua_State *L) {
 static bool hook_dispatch(S2LuaWorld *lw, S2Hook hook, lua_CFunction function, void *data) {
   lua_State *L = lw->L;
   int top = lua_gettop(L);
-  double start = s2_lua_clock();
+  double start = s2_lua_callback_clock(lw);
   // Protected from its first allocation on: no error may jump over the engine.
   lua_pushcfunction(L, function);
   lua_pushvalue(L, 1);
@@ -197,5 +199,6 @@ void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks) {
                              .constraint = s2_lua_engine_constraint,
                              .motion = s2_lua_engine_motion,
                              .spring = s2_lua_engine_spring,
+                             .solve = s2_lua_engine_solve,
                              .proceed = engine_proceed};
 }

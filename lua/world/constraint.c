@@ -1,7 +1,7 @@
 // Constraints of the script's own: world:constraint{...}, and the engine's way to their functions.
 // The functions of a joint are a list {phi, jacobian, hessian, rate} in S2_STORE_CONSTRAINTS.
-#include "lua/base/slope.h"
 #include "lua/diff/array.h"
+#include "lua/diff/slope.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,16 +36,29 @@ static void read_number(lua_State *L, const Reader *reader, double *number, S2Sl
   }
 }
 
+// What is wrong with the list on top of the stack: all rows in one table is the likely slip.
+static void constraint_refuse_list(lua_State *L, int count, const Reader *reader) {
+  char text[S2_LUA_TEXT];
+  const char *got = s2_lua_describe(L, -1, text), *remedy = "";
+  if (lua_type(L, -1) == LUA_TTABLE) {
+    got = lua_pushfstring(L, "a list of %d", (int)lua_rawlen(L, -1));
+    remedy = lua_rawgeti(L, -2, 1) == LUA_TTABLE ? "; rows are results of their own, without a "
+                                                   "table around them: return {...}, {...}"
+                                                 : "";
+  }
+  s2_lua_wrong_answer(
+      L, reader->function,
+      lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s; got %s%s",
+                      reader->what, count, count == 3 ? "the body" : "a, then of b", got, remedy));
+}
+
 // A list of `count` (6, or 3 where there is one body) numbers on top of the stack.
 static void read_list(lua_State *L, int count, const Reader *reader, double *numbers,
                       S2Slope *slope) {
   // An array of the library counts as a list.
   s2_lua_array_unfold(L, -1);
   if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != count) {
-    s2_lua_wrong_answer(L, reader->function,
-                        lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s",
-                                        reader->what, count,
-                                        count == 3 ? "the body" : "a, then of b"));
+    constraint_refuse_list(L, count, reader);
   }
   // Each number with its slopes, where they are wanted.
   int list = lua_gettop(L);
@@ -143,7 +156,7 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
   lua_State *L = lw->L;
   (void)world;
   int top = lua_gettop(L);
-  double start = s2_lua_clock();
+  double start = s2_lua_callback_clock(lw);
   // Protected from its first allocation on.
   lua_pushcfunction(L, constraint_answer);
   if (call->joint.index == 0) { // the one being made
@@ -318,12 +331,25 @@ void s2_lua_store_functions(lua_State *L, int world, uint32_t serial) {
   lw->constraints++;
 }
 
-// Compliance and damping that were given as tracked numbers.
+// Compliance, damping and bounds that were given as tracked numbers.
 typedef struct Tracked {
   int count;
-  S2Term term[2 * (2 + 9)]; // of places
-  S2Place place[2 * (2 + 9)];
+  S2Term term[2 * (2 + 9) + 3]; // of places
+  S2Place place[2 * (2 + 9) + 3];
 } Tracked;
+
+// The tracked number that was read into `at`, if there was one.
+static void take_number(Tracked *tracked, const double *at, int number, const S2LuaRead *list,
+                        int reads) {
+  for (int i = 0; i < reads; i++) {
+    if (list[i].where == at) {
+      tracked->place[tracked->count] = s2_place(S2_PLACE_JOINT, 0, number);
+      tracked->term[tracked->count] =
+          (S2Term){.to = tracked->count, .from = list[i].var, .factor = 1};
+      tracked->count += 1;
+    }
+  }
+}
 
 // `one`: a number for both, that was read into the linear one.
 static void take_weights(Tracked *tracked, const S2JointWeights *weights, bool one, int number,
@@ -333,14 +359,7 @@ static void take_weights(Tracked *tracked, const S2JointWeights *weights, bool o
     const double *at = k == 0 || (k == 1 && one) ? &weights->linear
                        : k == 1                  ? &weights->angular
                                                  : &weights->matrix[k - 2];
-    for (int i = 0; i < reads; i++) {
-      if (list[i].where == at) {
-        tracked->place[tracked->count] = s2_place(S2_PLACE_JOINT, 0, number + k);
-        tracked->term[tracked->count] =
-            (S2Term){.to = tracked->count, .from = list[i].var, .factor = 1};
-        tracked->count += 1;
-      }
-    }
+    take_number(tracked, at, number + k, list, reads);
   }
 }
 
@@ -351,18 +370,63 @@ static bool is_one(const S2Keys *keys, const char *key) {
   return one;
 }
 
+// How far its row may push, and what it is the friction of.
+static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
+  lua_State *L = keys->L;
+  char text[S2_LUA_TEXT];
+  // Both bounds or none.
+  bool lo = s2_keys_number(keys, "lo", S2_ANY_NUMBER, &def->bound_lo);
+  bool hi = s2_keys_number(keys, "hi", S2_ANY_NUMBER, &def->bound_hi);
+  if (lo != hi) {
+    s2_keys_fail(keys, lo ? "lo" : "hi",
+                 "lo and hi belong together: '%s' is missing (what only "
+                 "pushes is unilateral = true)",
+                 lo ? "hi" : "lo");
+  }
+  def->bounded = lo;
+  // Friction of another one, of this world.
+  s2_keys_number(keys, "friction", S2_NON_NEGATIVE, &def->friction);
+  if (s2_keys_push(keys, "coupled_to") != LUA_TNIL) {
+    const S2LuaJoint *normal = s2_lua_test(L, -1, s2_type_joint);
+    if (normal == NULL) {
+      s2_keys_fail(keys, "coupled_to", "a unilateral constraint expected, got %s",
+                   s2_lua_describe(L, -1, text));
+    } else if (normal->lw != lw) {
+      s2_keys_fail(keys, "coupled_to", "the constraint belongs to another world");
+    } else if (!s2_joint_alive(lw->world, normal->id)) {
+      s2_keys_fail(keys, "coupled_to", "the constraint is destroyed");
+    } else {
+      def->coupled_to = normal->id;
+      s2_keys_require(keys, "friction");
+    }
+  }
+  lua_pop(L, 1);
+}
+
+static void constraint_read_stabilization(const S2Keys *keys, S2JointDef *def) {
+  static const char *const choices[] = {"none", "baumgarte", NULL};
+  int choice;
+  if (s2_keys_choice(keys, "stabilization", choices, &choice)) {
+    def->stabilization = choice == 0 ? 0 : S2_BAUMGARTE_FACTOR;
+  }
+}
+
 static Tracked read_weights(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   Tracked tracked = {0};
   const S2LuaRead *list;
-  // Tracked numbers that are read from here on are compliance or damping.
+  // Tracked numbers that are read from here on are compliance, damping or bounds.
   int begin = s2_lua_writes(keys->L, lw);
   s2_lua_read_weights(keys, "compliance", &def->compliance);
   s2_lua_read_weights(keys, "damping", &def->damping);
+  constraint_read_bounds(keys, lw, def);
   if (begin != 0) {
     int reads = s2_lua_tracked_end(keys->L, begin, &list);
     take_weights(&tracked, &def->compliance, is_one(keys, "compliance"), S2_OF_COMPLIANCE, list,
                  reads);
     take_weights(&tracked, &def->damping, is_one(keys, "damping"), S2_OF_DAMPING, list, reads);
+    take_number(&tracked, &def->bound_lo, S2_OF_BOUND_LO, list, reads);
+    take_number(&tracked, &def->bound_hi, S2_OF_BOUND_HI, list, reads);
+    take_number(&tracked, &def->friction, S2_OF_JOINT_FRICTION, list, reads);
   }
   return tracked;
 }
@@ -384,8 +448,9 @@ static void note_made(lua_State *L, S2LuaWorld *lw, Tracked *tracked, int32_t sl
 
 static int world_constraint(lua_State *L) {
   static const char *const keys_known[] = {
-      "bodies",     "phi",         "jacobian",      "hessian", "rate",    "compliance", "damping",
-      "unilateral", "break_force", "velocity_only", "name",    "collide", NULL};
+      "bodies",  "phi",        "jacobian",    "hessian",       "rate",          "compliance",
+      "damping", "unilateral", "break_force", "velocity_only", "name",          "collide",
+      "lo",      "hi",         "friction",    "coupled_to",    "stabilization", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
   if (lw->phase == S2_INSIDE) {
@@ -396,6 +461,7 @@ static int world_constraint(lua_State *L) {
   S2JointDef def = s2_joint_def(S2_CONSTRAINT);
   constraint_read_bodies(&keys, lw, &def);
   Tracked tracked = read_weights(&keys, lw, &def);
+  constraint_read_stabilization(&keys, &def);
   s2_lua_read_bound(&keys, "break_force", &def.break_force);
   s2_keys_name(&keys, "name", &def.name);
   s2_keys_boolean(&keys, "collide", &def.collide);

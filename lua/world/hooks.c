@@ -207,7 +207,7 @@ void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t) {
   if (count == 0) {
     return;
   }
-  double start = s2_lua_clock();
+  double start = s2_lua_callback_clock(lw);
   lua_rawgeti(L, lw->at_hooks, hook + 1);
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, top + 1, i);
@@ -223,7 +223,7 @@ void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t) {
     lua_settop(L, top + 1);
   }
   lua_settop(L, top);
-  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
 }
 
 static const char *const event_names[] = {
@@ -293,7 +293,7 @@ void s2_lua_events_call(lua_State *L, S2LuaWorld *lw) {
       continue;
     }
     // One table an event, for all of its handlers.
-    double start = s2_lua_clock();
+    double start = s2_lua_callback_clock(lw);
     lua_rawgeti(L, lw->at_hooks, hook + 1);
     push_event(L, &events[i]);
     for (int k = 1; k <= handlers; k++) {
@@ -306,7 +306,7 @@ void s2_lua_events_call(lua_State *L, S2LuaWorld *lw) {
       lua_settop(L, top + 2);
     }
     lua_settop(L, top);
-    lw->session->open.seconds_lua += s2_lua_clock() - start;
+    lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
   }
 }
 

@@ -1,6 +1,6 @@
 // Motions as functions of time: body:motion(fn), and the functions that world:lock{...} may be
 // given. They are lists {angle, x, y, velocity, pose} (false: none) in S2_STORE_CONSTRAINTS.
-#include "lua/base/slope.h"
+#include "lua/diff/slope.h"
 
 #include <math.h>
 
@@ -145,7 +145,7 @@ bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call) {
   lua_State *L = lw->L;
   (void)world;
   int top = lua_gettop(L);
-  double start = s2_lua_clock();
+  double start = s2_lua_callback_clock(lw);
   lua_pushcfunction(L, motion_answer);
   lua_rawgeti(L, lw->at_constraints,
               call->joint.index != 0 ? call->joint.serial : call->body.serial);

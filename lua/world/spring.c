@@ -1,6 +1,6 @@
 // Springs that pull as a function of the script says: world:spring{force = function(x) ... end}.
 // The function of a joint is a list {function} beside those of constraints.
-#include "lua/base/slope.h"
+#include "lua/diff/slope.h"
 
 #include <math.h>
 #include <string.h>
@@ -73,7 +73,7 @@ bool s2_lua_engine_spring(void *user, S2World *world, S2SpringCall *call) {
   lua_State *L = lw->L;
   int top = lua_gettop(L);
   // Differences are measured by the extension or the rest length, the larger one.
-  double start = s2_lua_clock(), rest = 0;
+  double start = s2_lua_callback_clock(lw), rest = 0;
   (void)s2_joint_get(world, call->joint, S2_JOINT_REST_LENGTH, &rest);
   Pull pull = {.x = call->extension, .call = call, .lw = lw};
   pull.size = fmax(fabs(pull.x), rest);

@@ -102,7 +102,7 @@ void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before
   if (count == 0) {
     return;
   }
-  double start = s2_lua_clock(), dt = s2_world_settings(lw->world)->dt;
+  double start = s2_lua_callback_clock(lw), dt = s2_world_settings(lw->world)->dt;
   // Functions added meanwhile wait: the count is that of now.
   lua_rawgeti(L, lw->at_hooks, hook + 1);
   for (int i = 1; i <= count; i++) {
@@ -121,7 +121,7 @@ void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before
     lua_settop(L, top + 1);
   }
   lua_settop(L, top);
-  lw->session->open.seconds_lua += s2_lua_clock() - start;
+  lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
 }
 
 // ---- Registering ------------------------------------------------------------------------------

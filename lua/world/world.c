@@ -182,6 +182,7 @@ static int sim_world(lua_State *L) {
     def.dt = session->open.dt;
   }
   def.strict = session->open.strict;
+  def.profile = session->open.profile;
   // The object is made before the engine's world: afterwards nothing may fail that would leak it.
   S2LuaWorld *lw = s2_lua_push_world(L);
   S2SettingReads reads = s2_setting_reads(L, lw);
@@ -310,6 +311,7 @@ void s2_lua_open_world(lua_State *L) {
   s2_lua_functions(L, s2_world_read_methods, 0);
   s2_lua_functions(L, s2_world_state_methods, 0);
   s2_lua_functions(L, s2_world_record_methods, 0);
+  s2_lua_functions(L, s2_annotate_methods, 0);
   s2_lua_functions(L, s2_world_problem_methods, 0);
   s2_lua_functions(L, s2_world_linearize_methods, 0);
   // The table goes to both functions, as their first upvalue.

@@ -1,5 +1,8 @@
 // Reading a world: contacts, energy, residuals, statistics, queries.
+#include "lua/base/keys.h"
 #include "lua/diff/on_tape.h"
+
+#include <string.h>
 
 static void set_number(lua_State *L, const char *key, double value) {
   lua_pushnumber(L, value + 0.0); // no -0: it says nothing to a reader
@@ -217,50 +220,206 @@ static S2LuaWorld *world_check_idle(lua_State *L, const char *what) {
   return lw;
 }
 
-static int world_raycast(lua_State *L) {
-  S2LuaWorld *lw = world_check_idle(L, "world:raycast()");
-  enum { NUMBERS = 4 };
+// A filter of the keys, if there is a table; its list lies in the world's scratch memory.
+static void query_read_ignored(const S2Keys *keys, S2LuaWorld *lw, S2QueryFilter *filter) {
+  lua_State *L = keys->L;
+  int type = s2_keys_push(keys, "ignore");
+  // One body or a list of them.
+  bool list = type == LUA_TTABLE;
+  int count = list ? (int)luaL_len(L, -1) : type != LUA_TNIL;
+  S2BodyId *ignored = S2_TAKE(&lw->scratch, S2BodyId, count + 1);
+  for (int i = 0; i < count; i++) {
+    if (list) {
+      lua_geti(L, -1, i + 1);
+    } else {
+      lua_pushvalue(L, -1);
+    }
+    const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
+    if (body == NULL || body->lw != lw) {
+      s2_keys_fail(keys, "ignore", "a body of this world, or a list of them, expected");
+      return; // not reached: it raises
+    }
+    ignored[i] = body->id; // a destroyed one is not found anyway
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  filter->ignored = ignored;
+  filter->ignored_count = count;
+}
+
+// The keys of a fan are among its own; nil: none.
+static S2QueryFilter query_filter(lua_State *L, S2LuaWorld *lw, int argument,
+                                  const char *const *more) {
+  static const char *const names[] = {"category", "mask", "ignore", "sensors", NULL};
+  S2QueryFilter filter = {0};
+  s2_arena_reset(&lw->scratch);
+  if (lua_isnoneornil(L, argument)) {
+    return filter;
+  }
+  S2Keys keys = s2_keys_open(L, argument, true, names, more, 0);
+  // No bits at all would find nothing: not what somebody meant.
+  int64_t category = 0, mask = 0;
+  s2_keys_integer(&keys, "category", 1, UINT32_MAX, &category);
+  s2_keys_integer(&keys, "mask", 1, UINT32_MAX, &mask);
+  s2_keys_boolean(&keys, "sensors", &filter.sensors);
+  filter.category = (uint32_t)category;
+  filter.mask = (uint32_t)mask;
+  query_read_ignored(&keys, lw, &filter);
+  return filter;
+}
+
+// A ray as it was read, with what its ends depend on.
+enum { RAY_NUMBERS = 4 };
+typedef struct LuaRay {
+  S2LuaWorld *lw;
   S2Vec2 ends[2];
+  S2WorldTape *tape; // NULL: nothing is to be noted
+  int count;
+  S2Argument arguments[RAY_NUMBERS];
+} LuaRay;
+
+// Its ends lie at two places of the stack; complaints are about the last of them.
+static LuaRay query_read_ray(lua_State *L, S2LuaWorld *lw, int from, int to) {
+  LuaRay ray = {.lw = lw};
   S2Complaint complaint;
+  const int at[2] = {from, to};
+  int begin = s2_lua_writes(L, lw), reads;
+  for (int i = 0; i < 2; i++) {
+    if (!s2_value_vec2(L, at[i], &ray.ends[i], &complaint)) {
+      s2_lua_bad_argument(L, at[i], "%s", complaint.text);
+    }
+  }
+  // Where the hit is depends on the ends and on the body that was hit.
+  const S2LuaRead *list;
+  ray.tape = s2_lua_written(L, lw, begin, &reads, &list);
+  ray.count = s2_lua_arguments(list, reads, &ray.ends[0].x, ray.arguments, RAY_NUMBERS);
+  return ray;
+}
+
+static void push_hit(lua_State *L, const LuaRay *ray, const S2RayResult *hit) {
+  S2RayVars vars = {0};
+  if (ray->tape != NULL) {
+    vars = s2_world_tape_ray(ray->tape, ray->lw->world, ray->ends[0], ray->ends[1], hit, ray->count,
+                             ray->arguments);
+  }
+  lua_createtable(L, 0, 4);
+  set_body(L, 1, "body", hit->body);
+  set_list2(L, "point", hit->point, vars.point);
+  set_list2(L, "normal", hit->normal, vars.normal);
+  set_tracked(L, "fraction", hit->fraction, vars.fraction);
+}
+
+static S2LuaWorld *ray_begin(lua_State *L, const char *what) {
+  S2LuaWorld *lw = world_check_idle(L, what);
   // Missing ends raise as arguments, before anything is read.
   if (lua_gettop(L) < 3) { // raises
     (void)s2_argument_vec2(L, 2);
     (void)s2_argument_vec2(L, 3);
   }
-  // Both ends, noting what they depend on.
-  int begin = s2_lua_writes(L, lw), reads;
-  for (int i = 0; i < 2; i++) {
-    if (!s2_value_vec2(L, 2 + i, &ends[i], &complaint)) {
-      return s2_lua_bad_argument(L, 2 + i, "%s", complaint.text);
-    }
-  }
-  // Where the hit is depends on the ends and on the body that was hit.
-  const S2LuaRead *list;
-  S2Argument arguments[NUMBERS];
-  S2WorldTape *tape = s2_lua_written(L, lw, begin, &reads, &list);
-  int count = s2_lua_arguments(list, reads, &ends[0].x, arguments, NUMBERS);
-  S2RayResult hit = s2_world_raycast(lw->world, ends[0], ends[1]);
+  lua_settop(L, 4);
+  return lw;
+}
+
+static int world_raycast(lua_State *L) {
+  S2LuaWorld *lw = ray_begin(L, "world:raycast()");
+  S2QueryFilter filter = query_filter(L, lw, 4, NULL);
+  LuaRay ray = query_read_ray(L, lw, 2, 3);
+  S2RayResult hit = s2_world_raycast(lw->world, ray.ends[0], ray.ends[1], &filter);
   if (hit.body.index == 0) {
     lua_pushnil(L);
-    return 1;
+  } else {
+    push_hit(L, &ray, &hit);
   }
-  S2RayVars vars = {0};
-  if (tape != NULL) {
-    vars = s2_world_tape_ray(tape, lw->world, ends[0], ends[1], &hit, count, arguments);
-  }
-  lua_createtable(L, 0, 4);
-  set_body(L, 1, "body", hit.body);
-  set_list2(L, "point", hit.point, vars.point);
-  set_list2(L, "normal", hit.normal, vars.normal);
-  set_tracked(L, "fraction", hit.fraction, vars.fraction);
   return 1;
 }
 
-// Room for all bodies, from the world's scratch memory.
-// Bodies can be as many as there are.
+static int world_raycast_all(lua_State *L) {
+  S2LuaWorld *lw = ray_begin(L, "world:raycast_all()");
+  S2QueryFilter filter = query_filter(L, lw, 4, NULL);
+  LuaRay ray = query_read_ray(L, lw, 2, 3);
+  // As many as there are bodies, at most; the memory is of Lua, as others' finalizers may run.
+  int capacity = s2_world_bodies(lw->world, NULL, 0);
+  S2RayResult *hits = lua_newuserdatauv(L, ((size_t)capacity + 1) * sizeof *hits, 0);
+  int count = s2_world_raycast_all(lw->world, ray.ends[0], ray.ends[1], &filter, hits, capacity);
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    push_hit(L, &ray, &hits[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+// ---- Fans of rays: lua/sim2d/rays.lua makes their ends, which may be tracked -------------------
+
+static const char *const FAN_KEYS[] = {"rays", "range", "angle", "spread", NULL};
+enum { FAN_MOST = 1000000 };
+
+// (world, from, options): how many rays, then x, y, range, angle, spread as they were given or nil.
+int s2_lua_fan_options(lua_State *L) {
+  lua_settop(L, 3);
+  S2LuaWorld *lw = world_check_idle(L, "world:raycast_fan()");
+  if (lua_isnil(L, 3)) {
+    lua_newtable(L);
+    lua_replace(L, 3);
+  }
+  (void)query_filter(L, lw, 3, FAN_KEYS);
+  (void)s2_lua_writes(L, lw); // tracked numbers are welcome; they are noted with the rays
+  (void)s2_argument_vec2(L, 2);
+  S2Keys keys = {.L = L, .table = 3, .argument = 3};
+  // All are checked here; the values go on as they are.
+  int64_t rays = 0;
+  double number;
+  s2_keys_require(&keys, "rays");
+  s2_keys_require(&keys, "range");
+  s2_keys_integer(&keys, "rays", 1, FAN_MOST, &rays);
+  s2_keys_number(&keys, "range", S2_POSITIVE, &number);
+  s2_keys_number(&keys, "angle", S2_ANY_NUMBER, &number);
+  s2_keys_number(&keys, "spread", S2_NON_NEGATIVE, &number);
+  lua_pushinteger(L, rays);
+  for (int i = 0; i < 2; i++) { // {x, y} or {x =, y =}
+    if (lua_geti(L, 2, i + 1) == LUA_TNIL) {
+      lua_pop(L, 1);
+      lua_getfield(L, 2, i == 0 ? "x" : "y");
+    }
+  }
+  for (int i = 1; FAN_KEYS[i] != NULL; i++) {
+    s2_keys_push(&keys, FAN_KEYS[i]);
+  }
+  return 6;
+}
+
+// (world, from, options, ends): a list of hits, false where there is none.
+int s2_lua_fan(lua_State *L) {
+  S2LuaWorld *lw = world_check_idle(L, "world:raycast_fan()");
+  int rays = (int)luaL_len(L, 4);
+  S2QueryFilter filter = query_filter(L, lw, 3, FAN_KEYS);
+  // The list of what is ignored has to outlive what the hits call.
+  size_t bytes = (size_t)filter.ignored_count * sizeof *filter.ignored;
+  S2BodyId *ignored = lua_newuserdatauv(L, bytes + 1, 0);
+  if (bytes > 0) {
+    memcpy(ignored, filter.ignored, bytes);
+  }
+  filter.ignored = ignored;
+  lua_createtable(L, rays, 0);
+  int list = lua_gettop(L);
+  for (int i = 0; i < rays; i++) {
+    lua_geti(L, 4, i + 1);
+    LuaRay ray = query_read_ray(L, lw, 2, list + 1);
+    S2RayResult hit = s2_world_raycast(lw->world, ray.ends[0], ray.ends[1], &filter);
+    if (hit.body.index == 0) {
+      lua_pushboolean(L, false);
+    } else {
+      push_hit(L, &ray, &hit);
+    }
+    lua_rawseti(L, list, i + 1);
+    lua_settop(L, list);
+  }
+  return 1;
+}
+
+// Room for all bodies, from the world's scratch memory, behind what a filter took.
 static S2BodyId *take_bodies(S2LuaWorld *lw, int *capacity) {
   *capacity = s2_world_bodies(lw->world, NULL, 0);
-  s2_arena_reset(&lw->scratch);
   return S2_TAKE(&lw->scratch, S2BodyId, *capacity + 1);
 }
 
@@ -279,18 +438,20 @@ static int world_query_aabb(lua_State *L) {
   if (hi.x < lo.x || hi.y < lo.y) {
     return s2_lua_bad_argument(L, 3, "the upper corner lies below the lower one");
   }
+  S2QueryFilter filter = query_filter(L, lw, 4, NULL);
   int capacity;
   S2BodyId *bodies = take_bodies(lw, &capacity);
-  push_bodies(L, bodies, s2_world_query_box(lw->world, lo, hi, bodies, capacity));
+  push_bodies(L, bodies, s2_world_query_box(lw->world, lo, hi, &filter, bodies, capacity));
   return 1;
 }
 
 static int world_query_point(lua_State *L) {
   S2LuaWorld *lw = world_check_idle(L, "world:query_point()");
   S2Vec2 point = s2_argument_vec2(L, 2);
+  S2QueryFilter filter = query_filter(L, lw, 3, NULL);
   int capacity;
   S2BodyId *bodies = take_bodies(lw, &capacity);
-  push_bodies(L, bodies, s2_world_query_point(lw->world, point, bodies, capacity));
+  push_bodies(L, bodies, s2_world_query_point(lw->world, point, &filter, bodies, capacity));
   return 1;
 }
 
@@ -364,6 +525,7 @@ const luaL_Reg s2_world_read_methods[] = {{"contacts", world_contacts},
                                           {"residuals", world_residuals},
                                           {"stats", world_stats},
                                           {"raycast", world_raycast},
+                                          {"raycast_all", world_raycast_all},
                                           {"query_aabb", world_query_aabb},
                                           {"query_point", world_query_point},
                                           {"closest", world_closest},

@@ -1,5 +1,8 @@
 // Settings of a world: the keys of sim.world{...} and, later, its fields: the lines of fields.def.
 #include "lua/diff/on_tape.h"
+#include "lua/solve/program_solver.h"
+
+#include <string.h>
 
 const char *const s2_setting_names[] = {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) #member,
@@ -10,8 +13,25 @@ const char *const s2_setting_names[] = {
 
 enum { POST_STABILIZATION = sizeof s2_setting_names / sizeof s2_setting_names[0] - 2 };
 
+static bool is_solver(int setting) {
+  return setting != POST_STABILIZATION && s2_world_fields[setting].names == s2_solver_names;
+}
+
 bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
                      S2Complaint *complaint) {
+  // A solver of the script's own, by its name.
+  if (is_solver(setting) && lua_type(L, index) == LUA_TSTRING) {
+    int number = s2_lua_program_solver(L, lua_tostring(L, index));
+    if (number > 0) {
+      def->solver = S2_SOLVER_PROGRAM;
+      def->solver_program = number;
+      return true;
+    }
+    if (strcmp(lua_tostring(L, index), s2_solver_name(S2_SOLVER_PROGRAM)) == 0) {
+      return s2_complain(complaint, "'program' stands for functions that sim.solver was given: the "
+                                    "name of one expected");
+    }
+  }
   // The short name stands for two values of stabilization.
   if (setting != POST_STABILIZATION) {
     return s2_lua_field_read(L, index, &s2_world_fields[setting], def, complaint);
@@ -25,7 +45,9 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
 }
 
 void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
-  if (setting != POST_STABILIZATION) {
+  if (is_solver(setting) && def->solver == S2_SOLVER_PROGRAM) {
+    s2_lua_push_program_solver(L, def->solver_program);
+  } else if (setting != POST_STABILIZATION) {
     s2_lua_field_push(L, &s2_world_fields[setting], def, "world.gravity");
   } else {
     lua_pushboolean(L, def->stabilization != S2_NO_STABILIZATION);

@@ -154,6 +154,10 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
 static int world_step(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   // One step, unless a count is given.
+  if (lua_type(L, 2) == LUA_TNUMBER && fmod(lua_tonumber(L, 2), 1) != 0) {
+    s2_lua_bad_argument(L, 2, "a number of steps expected, got %g; how long one takes is world.dt",
+                        lua_tonumber(L, 2));
+  }
   int64_t count = lua_isnoneornil(L, 2) ? 1 : s2_argument_integer(L, 2, 0, INT64_MAX);
   s2_lua_step_open(L, lw, "world:step()");
   for (int64_t i = 0; i < count; i++) {
@@ -177,6 +181,12 @@ static double end_time(const S2LuaWorld *lw, double start, double duration) {
 static Run read_run(lua_State *L, const S2LuaWorld *lw, bool *progress) {
   static const char *const names[] = {"duration", "steps", "until_", "progress", NULL};
   // One of three says when to stop; duration and steps exclude each other.
+  if (lua_type(L, 2) == LUA_TNUMBER) {
+    s2_lua_bad_argument(L, 2,
+                        "table expected, got %g; write run { duration = seconds } or "
+                        "run { steps = number }",
+                        lua_tonumber(L, 2));
+  }
   S2Keys keys = s2_keys_open(L, 2, false, names, NULL, 0);
   Run run = {.start = s2_world_time(lw->world), .duration = INFINITY, .steps = INT64_MAX};
   bool bounded = s2_keys_number(&keys, "duration", S2_NON_NEGATIVE, &run.duration);
@@ -231,6 +241,7 @@ static int world_run(lua_State *L) {
       lua_pop(L, 1);
     }
   }
+  s2_lua_hint_all_gone(L, lw);
   lua_pushinteger(L, done);
   return 1;
 }

@@ -23,7 +23,7 @@ static void motor(void **state) {
                                     {1, 1, 1, 0}};
   S2Arena arena;
   s2_arena_init(&arena);
-  for (S2Solver solver = S2_SOLVER_AUTO; solver < S2_SOLVER_COUNT; solver++) {
+  for (S2Solver solver = S2_SOLVER_AUTO; solver < S2_SOLVER_PROGRAM; solver++) {
     for (int i = 0; i < 5; i++) {
       const double *c = cases[i], mass[3] = {2, 1, 1}, rhs[3] = {2 * c[0], 0, 0};
       S2Row row = {.a = 0,
@@ -173,7 +173,7 @@ static void solvers_agree(void **state) {
     make(&r, seed, .5);
     double exact[3 * NODES] = {0};
     bool known = false;
-    for (S2Solver solver = S2_SOLVER_AUTO; solver < S2_SOLVER_COUNT; solver++) {
+    for (S2Solver solver = S2_SOLVER_AUTO; solver < S2_SOLVER_PROGRAM; solver++) {
       s2_arena_reset(&arena);
       double v[3 * NODES] = {0}, lambda[2 * MOST] = {0};
       S2Solution solution = {.v = v, .lambda = lambda};
@@ -208,7 +208,7 @@ static void unknown_rows(void **state) {
   const double mass[6] = {1, 1, 1, 1, 1, 1}, rhs[6] = {0, 0, -1, 0, 0, 0};
   S2Arena arena;
   s2_arena_init(&arena);
-  for (S2Solver solver = S2_SOLVER_AUTO; solver < S2_SOLVER_COUNT; solver++) {
+  for (S2Solver solver = S2_SOLVER_AUTO; solver < S2_SOLVER_PROGRAM; solver++) {
     for (int i = 0; i < 7; i++) {
       S2Row row[2] = {{.a = 0, .b = S2_GROUND, .coupled_to = -1, .ja = {0, 0, 1}, .hi = INFINITY},
                       {.a = 0, .b = S2_GROUND, .coupled_to = 0, .ja = {0, 1, 0}, .mu = 1}};

@@ -690,7 +690,7 @@ static void contacts_mixed(void **state) {
       q[2 * i] = q[0];
       q[2 * i + 1] = q[1];
     }
-    for (int solver = 0; solver < S2_SOLVER_COUNT; solver++) {
+    for (int solver = 0; solver < S2_SOLVER_PROGRAM; solver++) {
       double r[2 * MOST] = {0}, u[2 * MOST] = {0};
       s2_arena_reset(&arena);
       S2Csr matrix = s2_csr_from_dense(size, size, w, &arena);
@@ -719,7 +719,7 @@ static void contacts_mixed(void **state) {
       check_judgement(name, status, contact_miss(n, w, q, mu, r));
     }
   }
-  for (int solver = 0; solver < S2_SOLVER_COUNT; solver++) {
+  for (int solver = 0; solver < S2_SOLVER_PROGRAM; solver++) {
     print_message("%s %d ", s2_solver_name((S2Solver)solver), count[solver]);
   }
   print_message("of 300 solved\n");

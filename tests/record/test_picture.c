@@ -305,12 +305,64 @@ static void test_svg_numbers_that_are_none(void **state) {
   s2_world_destroy(world);
 }
 
+// A room of four walls, one body: what moves in its middle is shown with the walls, unless they are
+// far away.
+static S2BodyId add_room(S2World *world, double half) {
+  const S2Vec2 corners[] = {{-half, -half}, {half, -half}, {half, half}, {-half, half}};
+  S2Vec2 ends[4][2];
+  S2ShapeDef walls[4];
+  for (int i = 0; i < 4; i++) {
+    ends[i][0] = corners[i];
+    ends[i][1] = corners[(i + 1) % 4];
+    walls[i] = (S2ShapeDef){.vertices = ends[i],
+                            .count = 2,
+                            .friction = (double)NAN,
+                            .restitution = (double)NAN,
+                            .density = (double)NAN};
+  }
+  S2BodyDef def = fixed_at(0, 0);
+  def.shapes = walls;
+  def.shape_count = 4;
+  S2BodyId room;
+  must(s2_body_create(world, &def, &room));
+  return room;
+}
+
+static void test_svg_room(void **state) {
+  (void)state;
+  const struct {
+    double half;
+    bool shown;
+  } rooms[] = {{4, true}, {20, false}};
+  for (int i = 0; i < 2; i++) {
+    S2World *world = world_new(0, 1.0 / 120);
+    add_room(world, rooms[i].half);
+    add_disc(world, at(-1.5, -1), 0.5);
+    add_disc(world, at(1.5, 1), 0.5);
+    S2Moment moment = {0};
+    must(s2_moment_capture(&moment, world));
+    S2DrawOptions options = s2_draw_options();
+    S2SceneView view;
+    must(s2_view_of(&moment, &options, &view));
+    double half = rooms[i].half;
+    assert_int_equal(view.lo.x < -half && view.lo.y < -half && view.hi.x > half && view.hi.y > half,
+                     rooms[i].shown);
+    s2_moment_free(&moment);
+    s2_world_destroy(world);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_svg_content),          cmocka_unit_test(test_svg_kinds_of_bodies),
-      cmocka_unit_test(test_svg_contacts),         cmocka_unit_test(test_svg_view),
-      cmocka_unit_test(test_svg_strays),           cmocka_unit_test(test_svg_joints),
-      cmocka_unit_test(test_svg_compliant_hinges), cmocka_unit_test(test_svg_numbers_that_are_none),
+      cmocka_unit_test(test_svg_content),
+      cmocka_unit_test(test_svg_kinds_of_bodies),
+      cmocka_unit_test(test_svg_contacts),
+      cmocka_unit_test(test_svg_view),
+      cmocka_unit_test(test_svg_strays),
+      cmocka_unit_test(test_svg_joints),
+      cmocka_unit_test(test_svg_compliant_hinges),
+      cmocka_unit_test(test_svg_numbers_that_are_none),
+      cmocka_unit_test(test_svg_room),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

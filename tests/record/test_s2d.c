@@ -112,10 +112,73 @@ static void rest_takes_little(void **state) {
   s2_world_destroy(world);
 }
 
+static S2Annotation annotation(S2AnnotationType type, double x, const char *text,
+                               const char *name) {
+  S2Annotation one = {
+      .type = type, .to = s2_vec2(x, 1), .color = 0x112233ff, .size = 3, .letters = 13};
+  snprintf(one.text, sizeof one.text, "%s", text);
+  snprintf(one.name, sizeof one.name, "%s", name);
+  return one;
+}
+
+// What the frames of four steps show: of a name what was made last, of none what was made since the
+// last step.
+static void annotations_are_those_of_their_frame(void **state) {
+  (void)state;
+  S2World *world = small_world(), *plain = small_world();
+  S2Recorder *recorder = NULL;
+  must(s2_recorder_open(in_directory("annotated.s2d"), &recorder));
+  for (int i = 0; i < 4; i++) {
+    S2Annotation arrow = annotation(S2_ANNOTATION_ARROW, i, "way", "");
+    S2Annotation goal = annotation(S2_ANNOTATION_POINT, 10 + i, "\303\251 goal", "goal");
+    if (i != 2) {
+      must(s2_world_annotate(world, &arrow, 1));
+    }
+    if (i > 0) {
+      must(s2_world_annotate(world, &goal, 1));
+    }
+    must(s2_world_step(world));
+    must(s2_world_step(plain));
+    assert_true(s2_world_hash(world) == s2_world_hash(plain));
+    must(s2_recorder_frame(recorder, world));
+  }
+  must(s2_recorder_close(recorder));
+  S2Replay *replay = NULL;
+  must(s2_replay_open(in_directory("annotated.s2d"), &replay));
+  static const int counts[4] = {1, 2, 1, 2}, order[4] = {3, 0, 2, 1};
+  for (int k = 0; k < 4; k++) {
+    int i = order[k];
+    const S2Moment *moment;
+    must(s2_replay_frame(replay, (uint64_t)i, &moment));
+    assert_int_equal(moment->annotations.count, counts[i]);
+    const S2MomentAnnotation *last = &moment->annotations.at[counts[i] - 1];
+    assert_int_equal(last->type, i > 0 ? S2_ANNOTATION_POINT : S2_ANNOTATION_ARROW);
+    assert_true(last->to.x == (i > 0 ? 10 + i : i) && last->color == 0x112233ff);
+    assert_string_equal(last->text, i > 0 ? "\303\251 goal" : "way");
+  }
+  s2_replay_close(replay);
+  // Neither images nor clones have them.
+  int count;
+  S2World *clone;
+  must(s2_world_clone(world, &clone));
+  s2_world_annotations(clone, &count);
+  assert_int_equal(count, 0);
+  s2_world_clear_annotations(world, "goal");
+  s2_world_annotations(world, &count);
+  assert_int_equal(count, 1);
+  s2_world_clear_annotations(world, NULL);
+  s2_world_annotations(world, &count);
+  assert_int_equal(count, 0);
+  s2_world_destroy(clone);
+  s2_world_destroy(plain);
+  s2_world_destroy(world);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(any_speeds_come_back),
       cmocka_unit_test(rest_takes_little),
+      cmocka_unit_test(annotations_are_those_of_their_frame),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -83,8 +83,7 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
   const S2WorldDef *def = &undo->step->world->kept.def;
   const S2Blend *blend = &undo->blend;
   bool motion = undo->kind == S2_SOLVE_MOTION;
-  bool biased = motion && def->stabilization == S2_BAUMGARTE;
-  double h = undo->step->h, projected = biased ? S2_BAUMGARTE_FACTOR / h : 0;
+  double h = undo->step->h, projected = motion ? s2_joint_returned(def, undo->joint) / h : 0;
   // A projection removes the value, ...
   if (s2_solve_traits(undo->kind).displacements) {
     bar->value += bias;
@@ -256,7 +255,8 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointHessian hessians[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   S2RowBar bars[S2_JOINT_EQUATIONS] = {{0}};
-  if (s2_solve_traits(undo->kind).displacements && undo->joint->velocity_only) {
+  if (s2_solve_traits(undo->kind).displacements &&
+      (undo->joint->velocity_only || !s2_joint_projected(undo->joint))) {
     return;
   }
   if (undo->joint->more[0] != S2_NONE) {
@@ -334,9 +334,8 @@ static void joint_equal_limits_vjp(S2JointUndo *undo, int r) {
 
 // What the distance asks for in a motion: all of what is open, and of what is not by rounding.
 static double joint_distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
-  bool baumgarte = undo->step->world->kept.def.stabilization == S2_BAUMGARTE;
   double slop = S2_PROJECTION_TOLERANCE * (s2_joint_row_angular(row) ? 1 : undo->length);
-  return distance >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
+  return distance >= -slop ? 1 : s2_joint_returned(&undo->step->world->kept.def, undo->joint);
 }
 
 // At a limit as the step began that no step before it had met: it is there by its data, which may
@@ -523,8 +522,29 @@ static void joint_soft_stop_vjp(S2JointUndo *undo, int r) {
   g->beta = beta;
 }
 
+// The row of a constraint that has bounds, or is the friction of another one.
+static void joint_bounded_vjp(S2JointUndo *undo, int r) {
+  const S2Joint *joint = undo->joint;
+  S2JointGradient *g = undo->gradient;
+  S2JointRow row;
+  S2RowBar bar = {.rate = undo->rows->bias[r]};
+  s2_joint_kind(joint->type)->coordinate(&undo->at, &row, NULL);
+  joint_sides_vjp(undo, &row, 1, r, &bar);
+  if (joint->bounded) {
+    double lo = undo->rows->lo[r], hi = undo->rows->hi[r], h = undo->step->h;
+    g->bound_lo += lo * h;
+    g->bound_hi += hi * h;
+    undo->bar->h += lo * joint->bound_lo + hi * joint->bound_hi;
+  } else {
+    g->friction += undo->rows->mu[r];
+  }
+  s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
+}
+
 static void joint_one_sided_vjp(S2JointUndo *undo, int r, int index) {
-  if (undo->joint->type == S2_CONSTRAINT && s2_joint_soft_stop(undo->joint)) {
+  if (undo->joint->type == S2_CONSTRAINT && index == S2_JOINT_DRY) {
+    joint_bounded_vjp(undo, r);
+  } else if (undo->joint->type == S2_CONSTRAINT && s2_joint_soft_stop(undo->joint)) {
     joint_soft_stop_vjp(undo, r);
   } else if (undo->joint->type == S2_GROUND_FRICTION) {
     joint_ground_friction_vjp(undo, r, index);

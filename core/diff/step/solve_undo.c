@@ -539,6 +539,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
                             .compliance = solve.data.compliance,
                             .lo = solve.data.lo,
                             .hi = solve.data.hi,
+                            .mu = solve.data.mu,
                             .rhs = solve.data.rhs,
                             .given = solve.given,
                             .reaction = solve.reaction,

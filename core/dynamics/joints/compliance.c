@@ -544,3 +544,8 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
   }
   return s2_ok();
 }
+
+bool s2_joint_is_rigid(const S2Joint *joint) {
+  return joint->compliance.size == 0 && joint->damping.size == 0 && joint->compliance.linear == 0 &&
+         joint->compliance.angular == 0 && !joint->has_spring;
+}

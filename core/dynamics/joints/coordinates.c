@@ -14,6 +14,7 @@
 enum {
   GROUND = 0,          // node; body slot i is node i + 1
   LOOP_STEPS = 50,     // of Newton's method; quadratic where loops can be closed: 5 to 10 are seen
+  LOOP_PARTS = 1000,   // on the way to what is given
   LOOP_UNKNOWNS = 512, // coordinates that may move: the system is dense
 };
 // Of the largest reach of a body: joints are as exact as rounding leaves them.
@@ -22,6 +23,7 @@ static const double CLOSED = 1e-13, LEFT_OPEN = 1e-9;
 // where a mechanism has more freedom than loops take: parts of its largest entry.
 static const double DIFFERENCE = 1e-7, REGULAR = 1e-12;
 static const double LARGEST_STEP = 0.5; // rad or m, of one of Newton's steps
+static const double LOOP_PART = 0.1;    // rad or m: of what is given, on the way of a loop
 
 typedef struct Tree { // of a node
   int32_t parent;     // node, S2_NONE: a root
@@ -40,6 +42,7 @@ typedef struct Coordinates {
   Tree *tree;      // a node
   bool *in_tree;   // a joint slot
   double *value;   // a joint slot: the coordinate that it is to have
+  double *from;    // one of `set`: the coordinate that it has
   double *q, *v;   // 3 a slot, as they were
   int32_t *free;   // joint slots in trees that nobody gave and loops may move
   int free_count;
@@ -355,6 +358,44 @@ static bool close_loops_once(Coordinates *c, int count, double *memory) {
   return isfinite(most);
 }
 
+// Newton's method until loops are closed, or come no closer.
+static double close_loops_here(Coordinates *c, int rows, double length, double *memory,
+                               int32_t *of) {
+  double worst, best = INFINITY;
+  loop_errors(c, NULL, &worst, of);
+  for (int step = 0; step < LOOP_STEPS && worst > CLOSED * length; step++) {
+    if ((worst <= LEFT_OPEN * length && worst >= best) || // rounding
+        !close_loops_once(c, rows, memory)) {
+      break;
+    }
+    best = fmin(best, worst);
+    loop_errors(c, NULL, &worst, of);
+  }
+  return worst;
+}
+
+// Given coordinates go from what they are to what they are to be in small parts, so that a loop
+// stays closed in the way it is: a crank and its rod have two.
+static double close_loops_along(Coordinates *c, int rows, double length, int32_t *of) {
+  size_t all = (size_t)rows, some = (size_t)c->free_count;
+  double *memory = s2_memory_take(sizeof(double) * (all + all * some + some * some + some));
+  double way = 0, worst = INFINITY;
+  for (int i = 0; i < c->set_count; i++) {
+    way = fmax(way, fabs(c->set[i].value - c->from[i]));
+  }
+  int parts = (int)fmin(ceil(way / LOOP_PART) + 1, LOOP_PARTS);
+  for (int part = 1; part <= parts; part++) {
+    for (int i = 0; i < c->set_count; i++) {
+      double to = c->set[i].value, rest = to - c->from[i];
+      c->value[c->set[i].joint.index - 1] = part == parts ? to : c->from[i] + rest * part / parts;
+    }
+    place_bodies(c);
+    worst = close_loops_here(c, rows, length, memory, of);
+  }
+  s2_memory_free(memory);
+  return worst;
+}
+
 static S2Status close_loops(Coordinates *c, double length) {
   double worst;
   int32_t of = S2_NONE;
@@ -362,7 +403,7 @@ static S2Status close_loops(Coordinates *c, double length) {
   if (worst <= CLOSED * length) {
     return s2_ok();
   }
-  // Coordinates that nobody gave may move, where there are not too many.
+  // Coordinates that nobody gave may move, from where they are, where there are not too many.
   for (int i = 0; i < c->nodes; i++) {
     int32_t slot = c->tree[c->order[i]].joint;
     if (slot != S2_NONE && c->set_at[slot] == S2_NONE &&
@@ -375,19 +416,7 @@ static S2Status close_loops(Coordinates *c, double length) {
     for (int k = 0; k < n; k++) {
       c->value[c->free[k]] = coordinate_value(c->world, &c->world->joints.at[c->free[k]]);
     }
-    size_t all = (size_t)rows, some = (size_t)n, size = all + all * some + some * some + some;
-    double *memory = s2_memory_take(sizeof(double) * size), best = worst;
-    for (int step = 0; step < LOOP_STEPS && worst > CLOSED * length; step++) {
-      if (!close_loops_once(c, rows, memory)) {
-        break;
-      }
-      loop_errors(c, NULL, &worst, &of);
-      if (worst <= LEFT_OPEN * length && worst >= best) { // rounding
-        break;
-      }
-      best = fmin(best, worst);
-    }
-    s2_memory_free(memory);
+    worst = close_loops_along(c, rows, length, &of);
   }
   if (worst <= LEFT_OPEN * length) {
     return s2_ok();
@@ -454,9 +483,12 @@ static void coordinates_commit(const Coordinates *c) {
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count) {
   S2_TRY(s2_world_idle(world));
   S2_TRY(coordinates_check(world, set, count));
+  if (count == 0) { // as of a world that is empty
+    return s2_ok();
+  }
   // One block for all, numbers first so that they are aligned.
   int bodies = world->bodies.count, joints = world->joints.count, nodes = bodies + 1;
-  size_t numbers = 6 * (size_t)bodies + (size_t)joints + (size_t)nodes;
+  size_t numbers = 6 * (size_t)bodies + (size_t)joints + (size_t)nodes + (size_t)count;
   size_t size = sizeof(double) * numbers + sizeof(Tree) * (size_t)nodes +
                 sizeof(int32_t) * (3 * (size_t)nodes + 4 * (size_t)joints) + (size_t)joints;
   double *memory = s2_memory_take_zeroed(size);
@@ -466,7 +498,8 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
   c.v = c.q + 3 * bodies;
   c.value = c.v + 3 * bodies;
   double *mass = c.value + joints;
-  c.tree = (Tree *)(void *)(mass + nodes);
+  c.from = mass + nodes;
+  c.tree = (Tree *)(void *)(c.from + count);
   c.order = (int32_t *)(void *)(c.tree + nodes);
   c.group = c.order + nodes;
   c.first = c.group + nodes;
@@ -492,6 +525,7 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
   for (int i = 0; i < count; i++) {
     c.set_at[set[i].joint.index - 1] = i;
     c.value[set[i].joint.index - 1] = set[i].value;
+    c.from[i] = coordinate_value(world, &world->joints.at[set[i].joint.index - 1]);
   }
   // Trees, places along them, and what closes loops.
   grow_forest(&c);

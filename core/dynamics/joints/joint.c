@@ -4,16 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]) {
-  const S2Joint *joint = &world->joints.at[slot];
-  if (joint->name[0] != 0) {
-    snprintf(label, S2_NAME_SIZE + 32, "%s '%s'", s2_joint_type_name(joint->type), joint->name);
-  } else {
-    snprintf(label, S2_NAME_SIZE + 32, "%s #%d", s2_joint_type_name(joint->type),
-             s2_world_joint_place(world, slot) + 1);
-  }
-}
-
 // Of a gear whose joints had bodies that stood still: do they still?
 static bool gear_meshes(const S2World *world, const S2Joint *gear) {
   const int32_t joints[2] = {gear->joint_a, gear->joint_b};
@@ -47,9 +37,14 @@ bool s2_joint_soft_stop(const S2Joint *joint) {
   return joint->type == S2_CONSTRAINT && joint->compliance.linear > 0;
 }
 
-bool s2_joint_is_rigid(const S2Joint *joint) {
-  return joint->compliance.size == 0 && joint->damping.size == 0 && joint->compliance.linear == 0 &&
-         joint->compliance.angular == 0 && !joint->has_spring;
+bool s2_joint_projected(const S2Joint *joint) {
+  return joint->type != S2_CONSTRAINT || isnan(joint->stabilization);
+}
+
+double s2_joint_returned(const S2WorldDef *def, const S2Joint *joint) {
+  return !s2_joint_projected(joint)           ? joint->stabilization
+         : def->stabilization == S2_BAUMGARTE ? S2_BAUMGARTE_FACTOR
+                                              : 0;
 }
 
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
@@ -83,8 +78,9 @@ void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
     error->angular |= angular;
   }
   // Velocity-only constraints have no position to be projected to.
-  error->square = joint->velocity_only ? 0 : error->rigid;
-  error->count = joint->velocity_only ? 0 : error->count;
+  bool counts = !joint->velocity_only && s2_joint_projected(joint);
+  error->square = counts ? error->rigid : 0;
+  error->count = counts ? error->count : 0;
   bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
   if (!limited || kind->coordinate == NULL) {
     return;
@@ -119,6 +115,7 @@ S2JointDef s2_joint_def(S2JointType type) {
       .anchor_a = {NAN, NAN},
       .anchor_b = {NAN, NAN},
       .stiffness = NAN,
+      .stabilization = NAN,
       .limit_lo = -INFINITY,
       .limit_hi = INFINITY,
       .motor_max = INFINITY,
@@ -243,7 +240,8 @@ static S2Status joint_read_drive(const S2JointDef *def, S2Joint *joint) {
   if ((kind->parts & S2_HAS_LIMITS) == 0 && def->has_limits) {
     return joint_unasked(kind, "limits");
   }
-  if ((kind->parts & S2_HAS_DRIVE) == 0 && (def->has_motor || def->friction != 0)) {
+  bool dry = def->friction != 0 && (kind->fields & S2_FIELD_BIT(FRICTION)) == 0;
+  if ((kind->parts & S2_HAS_DRIVE) == 0 && (def->has_motor || dry)) {
     return joint_unasked(kind, def->has_motor ? "motor" : "friction");
   }
   if (def->has_limits) {
@@ -348,20 +346,6 @@ S2Status s2_joint_read_rest(const S2JointDef *def, S2Joint *joint) {
 
 // ---- Lists --------------------------------------------------------------------------------------
 
-int s2_world_joint_place(const S2World *world, int32_t slot) {
-  uint32_t serial = world->joints.at[slot].serial;
-  int first = 0, last = world->joint_order.count;
-  while (first < last) {
-    int middle = first + (last - first) / 2;
-    if (world->joints.at[world->joint_order.at[middle]].serial < serial) {
-      first = middle + 1;
-    } else {
-      last = middle;
-    }
-  }
-  return first;
-}
-
 static S2JointLink *link_at(S2World *world, int32_t place) {
   return &world->joints.at[place / S2_JOINT_LINKS].link[place % S2_JOINT_LINKS];
 }
@@ -445,6 +429,8 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
       .joint_a = S2_NONE,
       .joint_b = S2_NONE,
       .more = {S2_NONE, S2_NONE},
+      .coupled = S2_NONE,
+      .stabilization = NAN,
       .limit_lo = -INFINITY,
       .limit_hi = INFINITY,
   };
@@ -501,6 +487,8 @@ void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double ma
       .more = {S2_NONE, S2_NONE},
       .limit_lo = -INFINITY,
       .limit_hi = INFINITY,
+      .coupled = S2_NONE,
+      .stabilization = NAN,
       .motor_max = INFINITY,
       .break_force = INFINITY,
       .max_force = max_force,
@@ -544,33 +532,12 @@ void s2_joint_destroy_slot(S2World *world, int32_t slot) {
   joint_destroy_one(world, slot);
 }
 
-S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot) {
-  *slot = (int32_t)id.index - 1;
-  if (!s2_joint_alive(world, id)) {
-    return s2_error(S2_STALE, "the joint is destroyed");
-  }
-  return s2_ok();
-}
-
 S2Status s2_joint_destroy(S2World *world, S2JointId id) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_joint_slot(world, id, &slot));
   s2_joint_destroy_slot(world, slot);
   return s2_ok();
-}
-
-bool s2_joint_alive(const S2World *world, S2JointId id) {
-  return id.index != 0 && id.index <= (uint32_t)world->joints.count && id.serial != 0 &&
-         world->joints.at[id.index - 1].serial == id.serial;
-}
-
-S2JointId s2_world_joint(const S2World *world, int index) {
-  if (index < 0 || index >= world->joint_order.count) {
-    return (S2JointId){0, 0};
-  }
-  int32_t slot = world->joint_order.at[index];
-  return (S2JointId){(uint32_t)slot + 1, world->joints.at[slot].serial};
 }
 
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity) {

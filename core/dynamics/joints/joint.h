@@ -134,6 +134,10 @@ typedef struct S2JointError {
 void s2_joint_error(const S2JointAt *at, double length, S2JointError *error);
 // Does its limit give way? Only those of constraints can.
 bool s2_joint_soft_stop(const S2Joint *joint);
+// Does its error count in projections? Not that of a constraint which says how it is stabilised.
+bool s2_joint_projected(const S2Joint *joint);
+// The part of an error, or of how far it is beyond a limit, that rows of a motion ask for.
+double s2_joint_returned(const S2WorldDef *def, const S2Joint *joint);
 // Does a row measure an angle?
 bool s2_joint_row_angular(const S2JointRow *row);
 
@@ -169,6 +173,8 @@ S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
 // what went wrong, as world->refused does before it.
 void s2_constraints_begin(S2World *world);
 S2Status s2_constraints_end(S2World *world);
+// Has it one row along its coordinate, with bounds, in place of equations?
+bool s2_constraint_one_sided(const S2Joint *joint);
 // Evaluates a joint that is being made.
 S2Status s2_constraint_first(S2World *world, S2Joint *joint);
 // Keeps what it said at the end of a step.

@@ -185,6 +185,19 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   if ((domain == NOT_NEGATIVE || domain == BOUND) && !(value >= 0)) {
     return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g", name, value);
   }
+  // Of constraints those that were made with them.
+  if (joint->type == S2_CONSTRAINT && !joint->bounded &&
+      (field == S2_JOINT_BOUND_LO || field == S2_JOINT_BOUND_HI)) {
+    return s2_error(S2_INVALID, "%s: only of a constraint made with lo and hi", name);
+  }
+  if (joint->type == S2_CONSTRAINT && joint->coupled == S2_NONE && field == S2_JOINT_FRICTION) {
+    return s2_error(S2_INVALID, "friction: only of a constraint made with coupled_to");
+  }
+  if ((field == S2_JOINT_BOUND_LO && !(value < joint->bound_hi)) ||
+      (field == S2_JOINT_BOUND_HI && !(value > joint->bound_lo))) {
+    return s2_error(S2_INVALID, "%s: lo < hi expected, got %s = %g beside %g", name, name, value,
+                    field == S2_JOINT_BOUND_LO ? joint->bound_hi : joint->bound_lo);
+  }
   // Ranges that one field has by itself.
   if (field == S2_JOINT_BREAK_FORCE && value == 0) {
     return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);

@@ -164,10 +164,9 @@ static void add_boxed(const Builder *builder, List *list, const S2JointRow *of, 
 
 // How fast an error is to vanish: in a projection all of it, else what S2_BAUMGARTE asks, 1/s.
 static double projection_rate(const Builder *builder) {
-  bool motion = builder->kind == S2_SOLVE_MOTION;
-  bool biased = builder->step->world->kept.def.stabilization == S2_BAUMGARTE;
+  double part = s2_joint_returned(&builder->step->world->kept.def, builder->joint);
   return s2_solve_traits(builder->kind).displacements ? 1
-         : motion && biased                           ? S2_BAUMGARTE_FACTOR / builder->step->h
+         : builder->kind == S2_SOLVE_MOTION           ? part / builder->step->h
                                                       : 0;
 }
 
@@ -220,7 +219,7 @@ static void add_equations(Builder *builder, List *list) {
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(&builder->at, rows);
   bool positions = s2_solve_traits(builder->kind).displacements;
-  if (positions && builder->joint->velocity_only) {
+  if (positions && (builder->joint->velocity_only || !s2_joint_projected(builder->joint))) {
     return; // nothing to project
   }
   // The pull of a law is asked for once a solve, and only where springs act.
@@ -349,7 +348,10 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
     if (!met && !ahead) {
       return;
     }
-    bias = met && !ahead ? 0 : s2_step_gap_bias(builder->step, distance);
+    bool own = distance < 0 && !s2_joint_projected(builder->joint);
+    bias = met && !ahead ? 0
+           : own         ? builder->joint->stabilization * distance / builder->step->h
+                         : s2_step_gap_bias(builder->step, distance);
     bias += sign * row->rate;
   }
   row_append(builder, list, row, sign, index, bias)->hi = INFINITY;
@@ -370,7 +372,7 @@ static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow
   S2Blend euler = {.h = positions ? 0 : builder->step->h, .alpha = 1, .beta = 1};
   s2_joint_soften(builder->joint, row, 1, euler, soft);
   if (soft[0].rigid) {
-    return positions && builder->joint->velocity_only;
+    return positions && (builder->joint->velocity_only || !s2_joint_projected(builder->joint));
   }
   if (s2_solve_traits(builder->kind).takes_time) { // springs do nothing in no time
     S2Row *stop = row_append(builder, limits, row, 1, S2_JOINT_LO, soft[0].bias);
@@ -380,16 +382,54 @@ static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow
   return true;
 }
 
+static S2Vec2 arm_of(const S2JointAt *at) {
+  int32_t a = at->joint->a;
+  return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_joint_turn(at, a), at->joint->local_a);
+}
+
+// The constraint of the program's own that is the friction of this one; S2_NONE.
+static int32_t coupled_slot(const Builder *builder) {
+  const S2Joint *joint = builder->joint;
+  for (int i = 0; i < builder->island->joints && joint->unilateral; i++) {
+    const S2Joint *other = &builder->step->world->joints.at[builder->island->joint[i]];
+    if (other->coupled == builder->slot && other->coupled_serial == joint->serial &&
+        other->friction > 0) {
+      return builder->island->joint[i];
+    }
+  }
+  return S2_NONE;
+}
+
+// Its row follows that of the constraint it is the friction of, as that of a contact does.
+static void add_coupled(const Builder *normal, List *limits) {
+  int32_t slot = coupled_slot(normal);
+  if (slot == S2_NONE || !s2_solve_traits(normal->kind).friction) {
+    return;
+  }
+  Builder builder = *normal;
+  S2JointRow along;
+  builder.slot = slot;
+  builder.joint = builder.at.joint = &builder.step->world->joints.at[slot];
+  builder.arm = arm_of(&builder.at);
+  s2_joint_kind(builder.joint->type)->coordinate(&builder.at, &along, NULL);
+  S2Row *row = row_append(&builder, limits, &along, 1, S2_JOINT_DRY, along.rate);
+  row->coupled_to = limits->count - 2; // list_behind() has its place
+  row->mu = builder.joint->friction;
+}
+
 static void add_limits(const Builder *builder, List *limits) {
   const S2Joint *joint = builder->joint;
   S2JointRow row;
   if (joint_limited(joint) && joint->limit_lo < joint->limit_hi) {
     s2_joint_kind(joint->type)->coordinate(&builder->at, &row, NULL);
-    if (add_soft_stop(builder, limits, &row)) {
-      return;
+    int before = limits->count;
+    if (!add_soft_stop(builder, limits, &row)) {
+      add_limit(builder, limits, &row, 1, row.value - joint->limit_lo, S2_JOINT_LO);
+      add_limit(builder, limits, &row, -1, joint->limit_hi - row.value, S2_JOINT_HI);
     }
-    add_limit(builder, limits, &row, 1, row.value - joint->limit_lo, S2_JOINT_LO);
-    add_limit(builder, limits, &row, -1, joint->limit_hi - row.value, S2_JOINT_HI);
+    if (limits->count > before && joint->unilateral) {
+      add_coupled(builder, limits);
+    }
   }
 }
 
@@ -416,7 +456,7 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
   // Nothing drives it; or positions are projected, which takes no time.
   bool endless = joint->has_motor && joint->motor_max == INFINITY;
   bool bounded = s2_solve_traits(builder->kind).takes_time;
-  if ((!joint->has_motor && !(joint->friction > 0)) ||
+  if ((!joint->has_motor && !(joint->friction > 0)) || joint->type == S2_CONSTRAINT ||
       s2_solve_traits(builder->kind).displacements) {
     return;
   }
@@ -432,6 +472,22 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
   if (joint->friction * h > 0 && bounded) {
     add_boxed(builder, boxes, &row, S2_JOINT_DRY, 0, joint->friction * h);
   }
+}
+
+// A constraint whose force has bounds: as motors, it does nothing in no time.
+static void add_bounded(const Builder *builder, List *boxes) {
+  const S2Joint *joint = builder->joint;
+  double h = builder->step->h, lo = h * joint->bound_lo, hi = h * joint->bound_hi;
+  S2JointRow along;
+  if (!joint->bounded || !s2_solve_traits(builder->kind).takes_time || !(lo < hi)) {
+    return;
+  }
+  s2_joint_kind(joint->type)->coordinate(&builder->at, &along, NULL);
+  S2Row *row = row_append(builder, boxes, &along, 1, S2_JOINT_DRY, along.rate);
+  row->lo = lo;
+  row->hi = fmax(hi, -lo); // what it brings of speed by itself
+  row_drives(builder, row);
+  row->hi = hi;
 }
 
 // Locks that yield: as motors, they do nothing in no time.
@@ -482,15 +538,12 @@ static void add_ground_friction(const Builder *builder, List *boxes) {
 static int list_behind(List *all, const List *more, int group) {
   for (int i = 0; i < more->count; i++) {
     all->row[all->count] = more->row[i];
-    all->row[all->count].group = group++;
+    bool follows = more->row[i].coupled_to >= 0; // the normal row before it, in its group
+    all->row[all->count].coupled_to = follows ? all->count - 1 : -1;
+    all->row[all->count].group = follows ? group - 1 : group++;
     all->part[all->count++] = more->part[i];
   }
   return group;
-}
-
-static S2Vec2 arm_of(const S2JointAt *at) {
-  int32_t a = at->joint->a;
-  return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_joint_turn(at, a), at->joint->local_a);
 }
 
 static List new_list(S2Arena *arena, int most) {
@@ -518,9 +571,10 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
       s2_joint_blend(&step->world->kept.def, s2_solve_traits(kind).displacements ? 0 : step->h);
   builder.rhs = rhs;
   builder.aside = island->nodes;
-  for (int pass = 0; pass < 2; pass++) { // limits look as far as what drives will bring
+  // Limits look as far as what drives will bring; those with friction come last, as contacts do.
+  for (int pass = 0; pass < 3; pass++) {
     for (int i = 0; i < island->joints; i++) {
-      if (pass == 1 && !joint_limited(&step->world->joints.at[island->joint[i]])) {
+      if (pass > 0 && !joint_limited(&step->world->joints.at[island->joint[i]])) {
         continue;
       }
       builder.slot = island->joint[i];
@@ -534,8 +588,10 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
         add_equal_limits(&builder, &all);
         add_drive(&builder, &all, &boxes);
         add_bounded_locks(&builder, &boxes);
+        add_bounded(&builder, &boxes);
         add_ground_friction(&builder, &boxes);
-      } else if (s2_solve_traits(kind).normals) { // its rows with bounds come behind
+      } else if (s2_solve_traits(kind).normals && // its rows with bounds come behind
+                 (coupled_slot(&builder) != S2_NONE) == (pass == 2)) {
         add_limits(&builder, &limits);
       }
     }

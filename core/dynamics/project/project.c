@@ -100,8 +100,11 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     S2JointAt at = {step->world, joint, step->q0, elapsed, turn, NULL};
-    bool driven = joint->has_motor || joint->friction > 0 || joint->type == S2_GROUND_FRICTION ||
-                  s2_lock_yields(joint);
+    if (!s2_joint_projected(joint)) {
+      continue;
+    }
+    bool driven = joint->has_motor || joint->friction > 0 || joint->bounded ||
+                  joint->type == S2_GROUND_FRICTION || s2_lock_yields(joint);
     if (driven || (pins != NULL ? s2_length(s2_vec2(pins[2 * i].error, pins[2 * i + 1].error))
                                 : s2_joint_violation(&at, island->length)) > most) {
       return false;
@@ -298,8 +301,7 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
 // A few passes of SHAKE, which converge linearly: what they leave is for the passes that follow.
 static bool shake_by_passes(S2Step *step, S2Island *island, S2Shaken *shaken, double *worst) {
   bool converges = true;
-  double done = S2_PROJECTION_TOLERANCE * island->length; // less is rounding, which does not halve
-  for (int pass = 0; pass < S2_SHAKE_PASSES && converges && *worst > done; pass++) {
+  for (int pass = 0; pass < S2_SHAKE_PASSES && converges && *worst > island->enough; pass++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
     double before = *worst;
     converges = project(step, island, *worst, 1, shaken);
@@ -395,7 +397,7 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
 
 // Positions projected once, by a linear solve; velocities stay.
 static void project_once(S2Step *step, bool same_rows) {
-  double start = s2_clock();
+  double start = s2_stats_clock(step->world);
   for (int i = 0; i < step->island_count; i++) {
     S2Island *island = &step->islands[i];
     double worst = s2_step_violation(step, island, NULL);
@@ -410,7 +412,7 @@ static void project_once(S2Step *step, bool same_rows) {
     island->joint_error = NAN; // of before
     s2_arena_rewind(step->arena, mark);
   }
-  step->world->stats.seconds_project += s2_clock() - start;
+  step->world->stats.seconds_project += s2_stats_clock(step->world) - start;
 }
 
 void s2_step_project_start(S2Step *step) {
@@ -465,12 +467,22 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
   }
 }
 
-void s2_island_project(S2Step *step, S2Island *island) {
-  S2World *world = step->world;
+// Less than this is rounding, which no pass makes smaller.
+static double projection_enough(const S2Step *step, const S2Island *island) {
+  double far = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    const double *q = step->q1 + 3 * island->node[i];
+    far = fmax(far, fmax(fabs(q[1]), fabs(q[2])));
+  }
+  return fmax(S2_PROJECTION_TOLERANCE * island->length, S2_PROJECTION_ROUNDING * far);
+}
+
+static void project_island(S2Step *step, S2Island *island) {
   S2ArenaMark start_mark = s2_arena_mark(step->arena);
-  S2JointErrors errors = new_errors(world, step->arena, island);
+  S2JointErrors errors = new_errors(step->world, step->arena, island);
   double worst = s2_step_violation(step, island, &errors);
-  if (worst <= S2_PROJECTION_TRIGGER * island->length) {
+  island->enough = projection_enough(step, island);
+  if (worst <= fmax(S2_PROJECTION_TRIGGER * island->length, 2 * island->enough)) {
     note_joints(step, island, &errors, worst);
     s2_arena_rewind(step->arena, start_mark);
     return;
@@ -494,7 +506,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
   }
   mark = s2_arena_mark(step->arena);
   keep_best(step, island, worst, &best);
-  bool done = worst <= S2_PROJECTION_TOLERANCE * island->length;
+  bool done = worst <= island->enough;
   // Then Newton's steps; where they stall bodies are made to turn less.
   double stiffness = 1;
   for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
@@ -504,7 +516,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
     worst = s2_step_violation(step, island, NULL);
     stiffness *= worst > before / 2 ? S2_PROJECTION_STIFFER : 1;
     keep_best(step, island, worst, &best);
-    done = !solved || worst <= S2_PROJECTION_TOLERANCE * island->length;
+    done = !solved || worst <= island->enough;
   }
   // No pass was better than an earlier one: back to that.
   if (worst > best.worst) {
@@ -527,12 +539,16 @@ void s2_island_project(S2Step *step, S2Island *island) {
   s2_arena_rewind(step->arena, start_mark);
 }
 
+void s2_island_project(S2Step *step, S2Island *island) {
+  double start = s2_stats_clock(step->world);
+  project_island(step, island);
+  step->world->stats.seconds_project += s2_stats_clock(step->world) - start;
+}
+
 void s2_islands_project(S2Step *step) {
-  double start = s2_clock();
   for (int i = 0; i < step->island_count; i++) {
     s2_island_project(step, &step->islands[i]);
   }
-  step->world->stats.seconds_project += s2_clock() - start;
 }
 
 void s2_step_project(S2Step *step) {

@@ -172,8 +172,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
     return false;
   }
   double now = shake_largest(&shake), before = INFINITY;
-  // Less than this is rounding, which does not halve.
-  double done = S2_PROJECTION_TOLERANCE * island->length;
+  double done = island->enough;
   bool small = true;
   // Chord iteration: J0 M^-1 J0' is factored once, anew where errors fall slowly.
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES && small && now > done && now < before / 2;
@@ -190,7 +189,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
     shake_collide(&shake);
     left = s2_step_violation(step, island, NULL);
   }
-  if (!small || !(left <= S2_PROJECTION_TRIGGER * island->length)) {
+  if (!small || !(left <= fmax(S2_PROJECTION_TRIGGER * island->length, 2 * done))) {
     shake_undo(&shake, shaken->lambda);
     return false;
   }

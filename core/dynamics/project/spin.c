@@ -15,8 +15,9 @@ static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
   S2Vec2 arm = s2_vec2(qb[1] - qa[1], qb[2] - qa[2]);
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = joint->unilateral ? 1 : s2_joint_rows(&at, rows);
-  if (joint->unilateral) {
+  bool along = joint->type == S2_CONSTRAINT && s2_constraint_one_sided(joint);
+  int count = along ? 1 : s2_joint_rows(&at, rows);
+  if (along) {
     s2_joint_kind(joint->type)->coordinate(&at, rows, NULL);
   }
   bool good = true;

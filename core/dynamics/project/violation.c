@@ -47,6 +47,10 @@ static double joints_violation(const S2Step *step, S2Island *island, S2JointErro
   square = pins ? fmax(0, measure_pins(step, island, turn, errors)) : 0;
   for (int i = 0; i < island->joints && !pins; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    if (!s2_joint_projected(joint)) {
+      lengths = true; // it counts among errors, not here
+      continue;
+    }
     S2JointAt at = {step->world, joint, step->q1, elapsed, turn, NULL};
     S2JointError of;
     s2_joint_error(&at, island->length, &of);

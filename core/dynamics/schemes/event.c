@@ -364,7 +364,13 @@ static bool needs_euler(const S2Step *step, const S2Island *island) {
 
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
   bool many = step->world->kept.def.stepping == S2_AUTO && island->nodes > S2_AUTO_BODIES;
-  return island->touches == 0 || many;
+  // Errors are asked for once, in the one solve of a step that looks ahead.
+  bool asks = false;
+  for (int i = 0; i < island->joints && !asks; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    asks = joint->type == S2_CONSTRAINT && joint->stabilization > 0;
+  }
+  return island->touches == 0 || many || asks;
 }
 
 static bool has_limits(const S2Step *step, const S2Island *island) {

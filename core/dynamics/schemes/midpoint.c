@@ -393,7 +393,9 @@ static bool is_known(const S2Joint *joint, const double *impulse) {
   // A motion that is given by its positions would have a speed that goes up and down about the
   // mean.
   bool given = joint->driven, wide = joint->more[0] != S2_NONE, curved = s2_spring_curved(joint);
-  bool other = joint->velocity_only || joint->unilateral || joint->type == S2_GROUND_FRICTION ||
+  bool own = joint->type == S2_CONSTRAINT &&
+             (s2_constraint_one_sided(joint) || !s2_joint_projected(joint));
+  bool other = joint->velocity_only || own || joint->type == S2_GROUND_FRICTION ||
                s2_lock_yields(joint) || given || wide || curved;
   bool stopped =
       joint->limit_lo < joint->limit_hi && (impulse[S2_JOINT_LO] != 0 || impulse[S2_JOINT_HI] != 0);

@@ -15,6 +15,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   int32_t *touch; // indices into S2Step.touches
   int32_t *joint; // slots of joints
   double length;  // m: size of its largest body
+  double enough;  // m: errors below this are left by its projection, which sets it
   S2Vec2 frame;   // m/s: how all of it goes along; what is slow is so against that
   // Where joints alone act and steps are speculative: the problem of its first S2_SOLVE_MOTION,
   // whose rows are those of q0 (no parts before that). Else NULL.
@@ -107,6 +108,11 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
 static inline bool s2_point_held(const S2Step *step, const S2TouchPoint *point) {
   return step->holds && point->normal_impulse > 0;
 }
-double s2_clock(void); // seconds on a monotonic clock, for the statistics
+double s2_clock(void); // s, monotonic
+// The same for the statistics: 0 unless the world is to measure times, as looking at the clock is a
+// tenth of a small world's step.
+static inline double s2_stats_clock(const S2World *world) {
+  return world->kept.def.profile ? s2_clock() : 0;
+}
 
 #endif

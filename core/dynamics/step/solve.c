@@ -49,6 +49,35 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
   }
 }
 
+// Is the solver asked for a point of the central path, where all contacts push, in place of the
+// solution?
+static bool solve_on_path(const S2WorldDef *def, S2SolveKind kind) {
+  return def->solver == S2_SOLVER_NCP && def->ncp_kappa > 0 && !s2_solve_traits(kind).displacements;
+}
+
+// S2ProgramSolver.solve: the world's callback, which may end the step.
+static bool solve_ask_program(void *user, const S2Problem *problem, const S2SolverOptions *options,
+                              double *lambda, // NOLINT(*-const-parameter): the callback writes it
+                              int *iterations) {
+  S2World *world = user;
+  S2ProgramCall call = {.program = world->kept.def.solver_program,
+                        .problem = problem,
+                        .options = options,
+                        .lambda = lambda};
+  // The world may be read but not changed meanwhile.
+  bool stepping = world->stepping;
+  world->stepping = true;
+  bool masked = s2_memory_mask(true);
+  bool going = world->callbacks.solve(world->callbacks.user, world, &call);
+  s2_memory_mask(masked);
+  world->stepping = stepping;
+  if (!going) {
+    world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
+  }
+  *iterations = call.iterations;
+  return going && call.found;
+}
+
 // In the world's formulation and back.
 static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveKind kind,
                         S2Bilateral *keep, S2Problem *posed, S2Solution *solution) {
@@ -57,8 +86,11 @@ static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveK
       .solver = def->solver,
       .tolerance = def->tolerance,
       .max_iterations = def->max_iterations,
+      .kappa = solve_on_path(def, kind) ? def->ncp_kappa : 0,
+      .undercut = def->ncp_undercut,
       .linear = def->linear_solver,
       .keep = keep,
+      .program = {step->world->callbacks.solve == NULL ? NULL : solve_ask_program, step->world},
   };
   const double *before = s2_solve_traits(kind).from_v0 ? step->v0 : step->v2;
   *posed = s2_step_pose(step, assembly, before);
@@ -154,7 +186,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   if (!going) {
     return false;
   }
-  double start = s2_clock();
+  double start = s2_stats_clock(world);
   const double *q = s2_step_poses(step, kind);
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Assembly assembly = s2_assemble(step, q, step->touches, island, choices, kind);
@@ -171,6 +203,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   S2Problem posed;
   S2Solution solution;
   solve_posed(step, &assembly, kind, keep, &posed, &solution);
+  if (world->refused.code != S2_OK) { // by the program's solver
+    return false;
+  }
   if (keep != NULL) {
     mark = s2_arena_mark(step->arena); // all of it stays
   }
@@ -188,22 +223,23 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   step->ground_last = false;
   solve_dump(step, &posed);
   // An attempt that missed the tolerance tells its caller why, and changes nothing.
-  bool good = solution.status == S2_SOLVED;
   if (outcome != NULL) {
     *outcome = solution.status;
-    if (!good) {
+    if (solution.status != S2_SOLVED) {
       bool proved =
           solution.status == S2_INFEASIBLE || s2_mcp_conflict(&assembly.problem, NULL, step->arena);
       *outcome = proved ? S2_INFEASIBLE : S2_MAX_ITERATIONS;
       world->stats.solves += 1;
       world->stats.iterations += (uint64_t)solution.iterations;
       s2_arena_rewind(step->arena, mark);
-      world->stats.seconds_solve += s2_clock() - start;
+      world->stats.seconds_solve += s2_stats_clock(world) - start;
       return true;
     }
   }
   // From here on the solution is part of the step.
-  drop_rounding(&assembly.problem, &solution);
+  if (!solve_on_path(&world->kept.def, kind)) {
+    drop_rounding(&assembly.problem, &solution);
+  }
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
   solve_account(step, island, choices, kind, &assembly, &solution);
 
@@ -217,7 +253,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);
   solve_read_contacts(step, island, choices, kind, &assembly, solution.lambda);
   s2_arena_rewind(step->arena, mark);
-  world->stats.seconds_solve += s2_clock() - start;
+  world->stats.seconds_solve += s2_stats_clock(world) - start;
   return true;
 }
 

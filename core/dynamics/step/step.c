@@ -296,14 +296,16 @@ static S2Status step_within_memory(S2World *world, int substeps) {
 
 S2Status s2_world_step(S2World *world) {
   S2_TRY(s2_world_idle(world));
-  double start = s2_clock();
+  double start = s2_stats_clock(world);
   S2_TRY(s2_world_check_blend(world));
   S2_TRY(check_ground(world));
   int substeps = world->kept.def.substeps;
   world->events.count = 0;
   world->impulses_listed = true; // there are none yet
   world->warning[0] = 0;
+  s2_annotations_begin_step(world);
   S2Status status = step_within_memory(world, substeps);
-  world->stats.seconds_total += s2_clock() - start;
+  s2_annotations_end_step(world);
+  world->stats.seconds_total += s2_stats_clock(world) - start;
   return status;
 }

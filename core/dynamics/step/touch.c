@@ -341,12 +341,12 @@ static bool touch_crowded(const S2Step *step, const S2Touch *touch, int *found) 
 
 bool s2_step_touches(S2Step *step) {
   S2World *world = step->world;
-  double start = s2_clock();
+  double start = s2_stats_clock(world);
   // Broad phase: pairs whose boxes overlap.
   set_boxes(step);
   S2Pair *pairs;
   int pair_count = s2_broadphase_pairs(world->broadphase, step->arena, &pairs);
-  double middle = s2_clock();
+  double middle = s2_stats_clock(world);
   world->stats.seconds_broad += middle - start;
 
   // The last pass of this step knows more than the last step.
@@ -392,7 +392,7 @@ bool s2_step_touches(S2Step *step) {
   step->touch_count = count;
   step->passes += 1;
   if (pair_count > 0) { // looking at the clock is a good part of a step without contacts
-    world->stats.seconds_narrow += s2_clock() - middle;
+    world->stats.seconds_narrow += s2_stats_clock(world) - middle;
   }
   return true;
 }
@@ -477,7 +477,7 @@ void s2_step_settle(S2Step *step) {
     return;
   }
   S2World *world = step->world;
-  double start = s2_clock();
+  double start = s2_stats_clock(world);
   S2Stabilization how = world->kept.def.stabilization;
   if (how == S2_POST || (how == S2_PROJECTION && world->notes != NULL)) {
     step->touches_solved = S2_TAKE(step->arena, S2Touch, step->touch_count);
@@ -494,7 +494,7 @@ void s2_step_settle(S2Step *step) {
       s2_touch_settle(step, touch);
     }
   }
-  world->stats.seconds_narrow += s2_clock() - start;
+  world->stats.seconds_narrow += s2_stats_clock(world) - start;
 }
 
 double s2_step_penetration(const S2Step *step) {

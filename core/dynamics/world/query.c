@@ -1,24 +1,42 @@
-// Questions about the present geometry: rays, boxes, points, distances. Sensors and disabled bodies
-// are left out.
+// Questions about the present geometry: rays, boxes, points, distances. Disabled bodies are left
+// out.
 #include "dynamics/world/world.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+static bool query_wants(const S2World *world, const S2QueryFilter *filter, int32_t piece) {
+  static const S2QueryFilter all = {0};
+  int32_t slot = world->pieces.at[piece].body;
+  const S2Body *body = &world->bodies.at[slot];
+  filter = filter == NULL ? &all : filter;
+  for (int i = 0; i < filter->ignored_count; i++) {
+    if (s2_body_id(world, slot).serial == filter->ignored[i].serial) {
+      return false;
+    }
+  }
+  return body->enabled && (filter->sensors || !body->sensor) &&
+         (filter->category == 0 || (filter->category & body->mask) != 0) &&
+         (filter->mask == 0 || (filter->mask & body->category) != 0);
+}
+
+typedef struct RayFound {
+  S2RayResult hit;
+  int32_t piece;
+} RayFound;
 
 typedef struct RayQuery {
   const S2World *world;
+  const S2QueryFilter *filter;
   S2Vec2 from, to;
-  S2RayResult best;
+  RayFound *best; // a slot; or of all bodies
+  bool each;      // the former
 } RayQuery;
-
-static bool piece_visible(const S2World *world, int32_t piece) {
-  const S2Body *body = &world->bodies.at[world->pieces.at[piece].body];
-  return body->enabled && !body->sensor;
-}
 
 static bool visit_ray(void *user, int32_t proxy) {
   RayQuery *query = user;
   const S2World *world = query->world;
-  if (!piece_visible(world, proxy)) {
+  if (!query_wants(world, query->filter, proxy)) {
     return true;
   }
   // The nearest hit so far; of equal ones the one found first, in the order of pieces.
@@ -26,26 +44,68 @@ static bool visit_ray(void *user, int32_t proxy) {
   S2Shape shape = s2_piece_shape(world, piece);
   S2RayHit hit =
       s2_shape_raycast(&shape, s2_slot_pose(world->q.at, piece->body), query->from, query->to);
-  if (hit.hit && (query->best.body.index == 0 || hit.fraction < query->best.fraction)) {
-    query->best =
-        (S2RayResult){s2_body_id(world, piece->body), hit.point, hit.normal, hit.fraction};
+  RayFound *best = &query->best[query->each ? piece->body : 0];
+  if (hit.hit && (best->hit.body.index == 0 || hit.fraction < best->hit.fraction)) {
+    best->hit = (S2RayResult){s2_body_id(world, piece->body), hit.point, hit.normal, hit.fraction};
+    best->piece = proxy;
   }
   return true;
 }
 
-S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to) {
-  RayQuery query = {.world = world, .from = from, .to = to};
+// Only what the ray's box overlaps is looked at.
+static void query_cast(S2World *world, RayQuery *query) {
+  S2Vec2 from = query->from, to = query->to;
+  S2Box box = {{fmin(from.x, to.x), fmin(from.y, to.y)}, {fmax(from.x, to.x), fmax(from.y, to.y)}};
+  query->world = world;
+  s2_broadphase_query(world->broadphase, box, &world->arena, visit_ray, query);
+}
+
+S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter) {
+  RayFound best = {0};
+  RayQuery query = {.filter = filter, .from = from, .to = to, .best = &best};
   s2_world_refresh_boxes(world);
   S2ArenaMark mark = s2_arena_mark(&world->arena);
-  // Only what the ray's box overlaps.
-  S2Box box = {{fmin(from.x, to.x), fmin(from.y, to.y)}, {fmax(from.x, to.x), fmax(from.y, to.y)}};
-  s2_broadphase_query(world->broadphase, box, &world->arena, visit_ray, &query);
+  query_cast(world, &query);
   s2_arena_rewind(&world->arena, mark);
-  return query.best;
+  return best.hit;
+}
+
+// The first one is that of s2_world_raycast, whose order of equal ones is that of the pieces.
+static int ray_compare(const void *left, const void *right) {
+  const RayFound *a = left, *b = right;
+  if (a->hit.fraction != b->hit.fraction) {
+    return a->hit.fraction < b->hit.fraction ? -1 : 1;
+  }
+  return a->piece < b->piece ? -1 : 1;
+}
+
+int s2_world_raycast_all(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter,
+                         S2RayResult *results, int capacity) {
+  RayQuery query = {.filter = filter, .from = from, .to = to, .each = true};
+  s2_world_refresh_boxes(world);
+  S2ArenaMark mark = s2_arena_mark(&world->arena);
+  query.best = S2_TAKE_ZEROED(&world->arena, RayFound, world->bodies.count);
+  query_cast(world, &query);
+  // Those that were hit, together, then in order.
+  int count = 0;
+  for (int slot = 0; slot < world->bodies.count; slot++) {
+    if (query.best[slot].hit.body.index != 0) {
+      query.best[count++] = query.best[slot];
+    }
+  }
+  if (count > 1) {
+    qsort(query.best, (size_t)count, sizeof *query.best, ray_compare);
+  }
+  for (int i = 0; i < count && i < capacity; i++) {
+    results[i] = query.best[i].hit;
+  }
+  s2_arena_rewind(&world->arena, mark);
+  return count;
 }
 
 typedef struct BodyQuery {
   const S2World *world;
+  const S2QueryFilter *filter;
   bool by_point;
   S2Vec2 point;
   S2Box box;
@@ -56,7 +116,7 @@ static bool visit_body(void *user, int32_t proxy) {
   BodyQuery *query = user;
   const S2World *world = query->world;
   // The box of a piece may overlap where the piece itself does not have the point.
-  if (piece_visible(world, proxy)) {
+  if (query_wants(world, query->filter, proxy)) {
     const S2Piece *piece = &world->pieces.at[proxy];
     S2Shape shape = s2_piece_shape(world, piece);
     S2Pose pose = s2_slot_pose(world->q.at, piece->body);
@@ -88,13 +148,15 @@ static int query_bodies(S2World *world, BodyQuery *query, S2BodyId *bodies, int 
   return count;
 }
 
-int s2_world_query_box(S2World *world, S2Vec2 lo, S2Vec2 hi, S2BodyId *bodies, int capacity) {
-  BodyQuery query = {.box = {lo, hi}};
+int s2_world_query_box(S2World *world, S2Vec2 lo, S2Vec2 hi, const S2QueryFilter *filter,
+                       S2BodyId *bodies, int capacity) {
+  BodyQuery query = {.filter = filter, .box = {lo, hi}};
   return query_bodies(world, &query, bodies, capacity);
 }
 
-int s2_world_query_point(S2World *world, S2Vec2 point, S2BodyId *bodies, int capacity) {
-  BodyQuery query = {.by_point = true, .point = point, .box = {point, point}};
+int s2_world_query_point(S2World *world, S2Vec2 point, const S2QueryFilter *filter,
+                         S2BodyId *bodies, int capacity) {
+  BodyQuery query = {.filter = filter, .by_point = true, .point = point, .box = {point, point}};
   return query_bodies(world, &query, bodies, capacity);
 }
 

@@ -7,6 +7,8 @@ S2WorldDef s2_world_def(void) {
   return (S2WorldDef){
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning)                \
   .member = default,
+#define S2_PROGRAM_SETTING(member, type, default, domain, names, unit, derivative, meaning)        \
+  .member = default,
 #include "dynamics/fields.def"
   };
 }
@@ -108,6 +110,7 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->memos);
   s2_array_free(world->drives);
   s2_array_free(world->contacts);
+  s2_array_free(world->annotations);
   s2_broadphase_free(world->broadphase);
   s2_arena_free(&world->arena);
   s2_fixed_release(world->fixed);

@@ -22,6 +22,9 @@
 #define S2_PROJECTION_TRIGGER 1e-9
 // ... until less than this part is left (Newton steps: the next one would be rounding).
 #define S2_PROJECTION_TOLERANCE 1e-11
+// ... or far from the origin, where places are rounded by more, of their size: anchors are sums of
+// two rounded numbers and errors are differences of two anchors.
+#define S2_PROJECTION_ROUNDING 1e-15
 // Newton steps of a projection. A joint needs 2 or 3; piles that jam may need more, and whatever is
 // left is corrected in the next step.
 #define S2_PROJECTION_PASSES 20
@@ -46,9 +49,6 @@
 // What rounding of the angular momentum may add to the energy of an island in a step, as a part of
 // it.
 #define S2_SPIN_ROUNDING 1e-13
-// Part of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a step: 1
-// overshoots where rows are curved, and what is asked stays in the velocities as energy.
-#define S2_BAUMGARTE_FACTOR 0.2
 // Newton steps of a midpoint step (4 or 5 are needed), its last change against the speeds, the
 // numbers of a band matrix beyond which it takes too long, and how far (of the speeds) velocities
 // may be off the joints before they are put back: the rule itself leaves (h w)^2.
@@ -212,7 +212,10 @@ typedef struct S2Joint {
   bool has_law;             // spring
   bool has_spring;          // stiffness and damping act on the equation S2JointKind.sprung
   int rows;                 // constraint
-  bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate;
+  bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate, bounded;
+  int32_t coupled; // constraint: slot of what it is the friction of, S2_NONE; its serial, as it may
+  uint32_t coupled_serial; // be gone
+  double stabilization;    // S2JointDef
 #define S2_JOINT_NUMBER(ID, member, type, array, count) type member array;
 #define S2_JOINT_WEIGHTS(ID, member)                    S2JointWeights member;
 #include "dynamics/fields.def"
@@ -378,6 +381,7 @@ struct S2World {
   void *parted_user;
   struct S2Notes *notes; // of the step under way, for its derivative; NULL: none (notes.h)
   struct S2Fixed *fixed; // what the last notes shared
+  S2_ARRAY(S2Annotation) annotations;
   char *dump_directory;
   int dumped; // problems dumped in this step
 };
@@ -385,6 +389,8 @@ struct S2World {
 // ---- Shared among the files of dynamics/ ------------------------------------------------------
 
 S2Status s2_world_idle(const S2World *world); // S2_BUSY inside a step
+void s2_annotations_begin_step(S2World *world);
+void s2_annotations_end_step(S2World *world);
 S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot);
 // To be called wherever what s2_world_revision stands for changes.
 static inline void s2_world_revised(S2World *world) {

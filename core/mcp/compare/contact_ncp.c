@@ -14,6 +14,9 @@
 //
 // All equations but the products are linear, so any step of length a leaves 1 - a of what they
 // miss: Dojo's line search, which wants one of the two violations to fall, has nothing to do here.
+//
+// With a final kappa above 0 (S2SolverOptions.kappa) it ends on the central path, where p_i q_i is
+// that: the point of the path is the answer, whatever its residual.
 #include "linalg/numbers.h"
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
@@ -44,7 +47,9 @@ static const double PASS_GAIN = 0.5, PASS_ENOUGH = 1e-13; // stop when the error
 
 enum { ITERATIONS = 2 }; // for one of the caller's
 enum { FINISHES = 5 };   // exact solutions at the end, each of the modes the last one shows
-enum { STALL = 40 };     // iterations without halving the violations: it will not come any more
+// Of a final kappa, how near the products have to come; and what rounding leaves of that.
+static const double PATH_PART = 1e-6, PATH_ROUNDING = 1e-12;
+enum { STALL = 40 }; // iterations without halving the violations: it will not come any more
 
 typedef struct Cone {
   S2SolveRun *run;
@@ -58,10 +63,11 @@ typedef struct Cone {
   S2Mode *mode, *mode_before;
   bool tried;                  // mode_before, exactly
   double r, b, mean, undercut; // violations; mean product
+  double kappa;                // where it is to end; 0: at the solution
   int no_progress, lifts;
 } Cone;
 
-static Cone contact_ncp_make(S2SolveRun *run) {
+static Cone contact_ncp_make(S2SolveRun *run, const S2SolverOptions *options) {
   S2Arena *arena = run->arena;
   int units = run->system.units, nodes = run->system.nodes + 1;
   Cone cone = {
@@ -83,7 +89,8 @@ static Cone contact_ncp_make(S2SolveRun *run) {
       .response = S2_TAKE(arena, S2Response, units),
       .mode = S2_TAKE_ZEROED(arena, S2Mode, units),
       .mode_before = S2_TAKE_ZEROED(arena, S2Mode, units),
-      .undercut = UNDERCUT,
+      .undercut = options->undercut > 0 ? options->undercut : UNDERCUT,
+      .kappa = options->kappa,
   };
   // p = q = 1: in the middle of the cones.
   for (int i = 0; i < 3 * units; i++) {
@@ -125,14 +132,15 @@ static void measure_unit(Cone *cone, int k) {
   // What s_n is off, its product, and those of the cone with friction.
   gap[0] = un - q[0];
   cone->r = s2_larger(cone->r, fabs(gap[0]));
-  cone->b = s2_larger(cone->b, p[0] * q[0]);
+  cone->b = s2_larger(cone->b, fabs(p[0] * q[0] - cone->kappa));
   cone->mean += p[0] * q[0];
   if (unit->kind == S2_UNIT_CONTACT) {
     gap[1] = ut - (q[1] - q[2]) / 2;
     gap[2] = unit->mu * p[0] - (p[1] + p[2]) / 2;
-    double product = (p[1] * q[1] + p[2] * q[2]) / 2;
+    double product = (p[1] * q[1] + p[2] * q[2]) / 2, uneven = (p[1] * q[1] - p[2] * q[2]) / 2;
     cone->r = s2_larger(cone->r, fmax(fabs(gap[1]), fabs(gap[2])));
-    cone->b = s2_larger(cone->b, product);
+    cone->b =
+        s2_larger(cone->b, fabs(product - cone->kappa) + (cone->kappa > 0 ? fabs(uneven) : 0));
     cone->mean += product;
   }
 }
@@ -325,7 +333,8 @@ static double contact_ncp_next_kappa(const Cone *cone) {
     degree += (pairs + 1) / 2;
   }
   double sigma = fmin(1, fmax(0, ahead / degree / cone->mean));
-  return fmax(sigma * sigma * sigma * cone->mean, cone->run->tolerance / cone->undercut);
+  double least = cone->kappa > 0 ? cone->kappa : cone->run->tolerance / cone->undercut;
+  return fmax(sigma * sigma * sigma * cone->mean, least);
 }
 
 // ---- Steps ------------------------------------------------------------------------------------
@@ -382,7 +391,7 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
     return false;
   }
   // Predictor, then corrector towards the kappa it suggests.
-  contact_ncp_find_direction(cone, 0, false);
+  contact_ncp_find_direction(cone, cone->kappa, false);
   *kappa = contact_ncp_next_kappa(cone);
   double tau = fmin(fmax(TAU, 1 - pow(fmax(cone->r, cone->b), 2)), TAU_MAX);
   contact_ncp_find_direction(cone, *kappa, true);
@@ -393,7 +402,7 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
     contact_ncp_find_direction(cone, *kappa, false);
     *step = contact_ncp_reach(cone, tau);
     if (*step < corrected) { // the correction again; it needs the affine direction
-      contact_ncp_find_direction(cone, 0, false);
+      contact_ncp_find_direction(cone, cone->kappa, false);
       contact_ncp_find_direction(cone, *kappa, true);
       *step = corrected;
     }
@@ -440,15 +449,28 @@ static void contact_ncp_cross_over(Cone *cone) {
   s2_arena_rewind(run->arena, mark);
 }
 
+// Is it where it was to end?
+static bool contact_ncp_there(const Cone *cone) {
+  return cone->kappa > 0 ? fmax(cone->r, cone->b) <= fmax(PATH_PART * cone->kappa, PATH_ROUNDING)
+                         : s2_run_solved(cone->run);
+}
+
+// The point it is at becomes the answer, though others may have smaller residuals.
+static void contact_ncp_answer(Cone *cone) {
+  cone->run->best = INFINITY;
+  s2_run_measure(cone->run);
+}
+
 // From y and z at their neutral elements, velocities of the best point.
-static void contact_ncp_solve(S2SolveRun *run, int max_iterations) {
+static void contact_ncp_solve(S2SolveRun *run, const S2SolverOptions *options) {
   S2ArenaMark mark = s2_arena_mark(run->arena);
+  int max_iterations = ITERATIONS * options->max_iterations;
   s2_run_back(run);
-  Cone cone = contact_ncp_make(run);
+  Cone cone = contact_ncp_make(run, options);
   contact_ncp_measure(&cone);
   double milestone = INFINITY, step = 1;
   // Step, judge, lower the floor of kappa when nothing falls, try the modes.
-  for (int i = 0, since = 0; i < max_iterations && since < STALL && !s2_run_solved(run);
+  for (int i = 0, since = 0; i < max_iterations && since < STALL && !contact_ncp_there(&cone);
        i++, since++) {
     double r = cone.r, b = cone.b, kappa;
     if (!contact_ncp_iterate(&cone, &kappa, &step)) {
@@ -464,9 +486,12 @@ static void contact_ncp_solve(S2SolveRun *run, int max_iterations) {
       s2_history_add(run->system.history,
                      s2_system_residual(&run->system, run->v, run->lambda, run->u), step, kappa);
     }
-    if (!s2_run_solved(run)) {
+    if (cone.kappa == 0 && !s2_run_solved(run)) {
       contact_ncp_cross_over(&cone);
     }
+  }
+  if (cone.kappa > 0) {
+    contact_ncp_answer(&cone);
   }
   s2_arena_rewind(run->arena, mark);
 }
@@ -510,11 +535,13 @@ S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptio
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveRun run = s2_run_begin(problem, options, solution, arena);
-  if (!s2_run_solved(&run)) {
+  if (options->kappa > 0 || !s2_run_solved(&run)) {
     s2_run_start(&run);
     s2_system_prepare(&run.system, arena);
-    contact_ncp_solve(&run, ITERATIONS * options->max_iterations);
-    contact_ncp_finish(&run);
+    contact_ncp_solve(&run, options);
+    if (options->kappa == 0) {
+      contact_ncp_finish(&run);
+    }
   }
   s2_run_end(&run, solution);
   s2_arena_rewind(arena, mark);

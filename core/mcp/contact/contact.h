@@ -80,10 +80,10 @@ typedef struct S2ContactLoss {
   const double *r, *u, *v;
 } S2ContactLoss;
 
-typedef struct S2ContactGradient {
+typedef struct S2LocalContactGradient {
   double *w; // one per entry of problem->w, so that an entry of 0 has its derivative too
   double *q, *mu;
-} S2ContactGradient;
+} S2LocalContactGradient;
 
 typedef struct S2GlobalContactGradient {
   double *m, *h; // one per entry; of M 0 above the diagonal, where nobody reads it
@@ -95,7 +95,7 @@ typedef struct S2GlobalContactGradient {
 // With S2_VJP_REDUNDANT w, q (global form: h, b) and mu hold for changes that keep contacts
 // compatible; of a global form m and q are what they always are.
 unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution *solution,
-                        const S2ContactLoss *loss, const S2ContactGradient *gradient,
+                        const S2ContactLoss *loss, const S2LocalContactGradient *gradient,
                         S2Arena *arena);
 unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
                                const S2ContactSolution *solution, const S2ContactLoss *loss,

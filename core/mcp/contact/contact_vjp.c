@@ -66,7 +66,7 @@ static unsigned contact_vjp_pull_local(S2Problem *step, const S2ContactSolution 
 }
 
 unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution *solution,
-                        const S2ContactLoss *loss, const S2ContactGradient *gradient,
+                        const S2ContactLoss *loss, const S2LocalContactGradient *gradient,
                         S2Arena *arena) {
   int n = problem->contacts, entries = problem->w->start[2 * n];
   if (!s2_contact_finite(problem)) {

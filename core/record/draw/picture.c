@@ -284,6 +284,7 @@ void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions 
   if (options->names) {
     s2_picture_names(&picture);
   }
+  s2_picture_annotations(&picture);
   s2_picture_legend(&picture, story);
 }
 

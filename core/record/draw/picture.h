@@ -45,6 +45,7 @@ double s2_picture_largest_impulse(const S2Moment *moment);
 void s2_picture_contacts(S2Picture *picture);
 void s2_picture_joints(S2Picture *picture);
 void s2_picture_names(S2Picture *picture);
+void s2_picture_annotations(S2Picture *picture); // of the script
 // The strips above and below: title; time, scale, meaning of the arrows.
 void s2_picture_legend(S2Picture *picture, const S2Story *story);
 

@@ -22,6 +22,8 @@ enum {
 // Context shown around what moves: this part of its extent, or this many mean body sizes.
 #define CONTEXT_PART   0.12
 #define CONTEXT_BODIES 1.2
+// A fixed body all around what moves, a room, is shown whole up to this many of its extents.
+#define CONTEXT_ROOM 2.5
 // When nothing fixed is near, the nearest fixed thing up to this many extents away is shown: the
 // ground a ball falls to.
 #define CONTEXT_REACH 1.5
@@ -260,7 +262,19 @@ static double view_clamp(double x, double lo, double hi) {
   return fmin(fmax(x, lo), hi);
 }
 
-// What does not move, as far as it is near. When nothing is, the nearest point within reach.
+// A body that has what moves on all its sides inside of it and is not much larger, else empty.
+static S2Box view_room(const S2Moment *moment, const S2MomentBody *body, S2Box core) {
+  if (view_moves(body) || body->shape_count < 2) {
+    return box_empty();
+  }
+  S2Box box = body_box(moment, body);
+  bool around =
+      box.lo.x < core.lo.x && box.lo.y < core.lo.y && box.hi.x > core.hi.x && box.hi.y > core.hi.y;
+  return around && view_extent(box) <= CONTEXT_ROOM * view_extent(core) ? box : box_empty();
+}
+
+// What does not move, as far as it is near; rooms whole. When nothing is, the nearest point within
+// reach.
 static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
   double whole = view_extent(core);
   double margin = fmax(CONTEXT_PART * whole, CONTEXT_BODIES * size);
@@ -272,6 +286,12 @@ static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
   bool alone = true;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
+    S2Box room = view_room(moment, body, core);
+    if (!box_is_empty(room)) {
+      all = box_union(all, box_grown(room, PADDING * view_extent(room)));
+      alone = false;
+      continue;
+    }
     for (int k = 0; !view_moves(body) && k < body->shape_count; k++) {
       S2Box box = shape_box(moment, body, body->first_shape + k);
       S2Box common = box_intersection(box, near);
@@ -293,11 +313,23 @@ static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
   return alone ? box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin)) : all;
 }
 
+// Dots and words of the script; its lines and arrows may lead out of the picture.
+static S2Box view_annotated(const S2Moment *moment, S2Box box) {
+  for (int i = 0; i < moment->annotations.count; i++) {
+    const S2MomentAnnotation *of = &moment->annotations.at[i];
+    if (of->type == S2_ANNOTATION_POINT || of->type == S2_ANNOTATION_TEXT) {
+      box = box_union(box, (S2Box){of->to, of->to});
+    }
+  }
+  return box;
+}
+
 static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
   double size = 0;
   // What moves and what it is near, not less than a few bodies wide.
   S2Box box = moving_box(sweep, &size);
   if (!box_is_empty(box)) {
+    box = view_annotated(moment, box);
     box = view_context(moment, box, size);
     if (view_extent(box) < LONELY * size) {
       box = box_grown(box, 0.5 * (LONELY * size - view_extent(box)));

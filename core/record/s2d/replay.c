@@ -528,6 +528,37 @@ bool s2_replay_complete(const S2Replay *replay) {
   return replay->complete;
 }
 
+// What the script drew in the frame whose chunk ends at `offset`; none where that is not in order.
+static void read_annotations(S2Replay *replay, off_t offset) {
+  enum { FIXED = 4 + 4 + 6 * 8 + 4 }; // bytes of one without its text
+  S2Moment *moment = &replay->moment;
+  Chunk chunk;
+  moment->annotations.count = 0;
+  if (!replay_read_chunk(replay, offset, &chunk) || chunk.kind != S2_S2D_ANNOTATIONS ||
+      chunk.size < 4) {
+    return;
+  }
+  // Each is checked before it is taken.
+  Cursor cursor = {replay->contents};
+  const unsigned char *end = cursor.at + chunk.size;
+  uint32_t count = replay_get32(&cursor);
+  for (uint32_t i = 0; i < count && end - cursor.at >= FIXED; i++) {
+    S2MomentAnnotation of = {.type = (S2AnnotationType)replay_get32(&cursor)};
+    of.color = replay_get32(&cursor);
+    of.from = get_vec(&cursor);
+    of.to = get_vec(&cursor);
+    of.size = get_double(&cursor);
+    of.letters = get_double(&cursor);
+    uint32_t size;
+    const unsigned char *text = get_text(&cursor, end, &size);
+    if (text == NULL || size >= S2_ANNOTATION_SIZE || (uint32_t)of.type > S2_ANNOTATION_TEXT) {
+      return;
+    }
+    memcpy(of.text, text, size);
+    *s2_array_append(moment->annotations) = of;
+  }
+}
+
 // Reads frame `index` and those that lead to it.
 static bool read_frames(S2Replay *replay, uint64_t index) {
   // From the key frame before it on.
@@ -541,8 +572,8 @@ static bool read_frames(S2Replay *replay, uint64_t index) {
     from = replay->read; // goes on from where the last call ended
   }
   // Each frame brings the moment on by one.
+  Chunk chunk;
   for (uint64_t i = from; i <= index; i++) {
-    Chunk chunk;
     if (!replay_read_chunk(replay, replay->frames[i].offset, &chunk) ||
         chunk.kind != S2_S2D_FRAME ||
         !s2_s2d_frame_read(&replay->past, replay->contents, chunk.size, &replay->moment)) {
@@ -550,6 +581,9 @@ static bool read_frames(S2Replay *replay, uint64_t index) {
     }
   }
   replay->read = index + 1;
+  if (from <= index) {
+    read_annotations(replay, chunk.offset + S2_S2D_CHUNK_HEADER + (off_t)chunk.size);
+  }
   return true;
 }
 

@@ -281,6 +281,25 @@ S2Status s2_s2d_put_frame(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *mo
   return chunk_end(bytes, start, S2_S2D_FRAME);
 }
 
+S2Status s2_s2d_put_annotations(S2S2dBytes *bytes, const S2Moment *moment) {
+  if (moment->annotations.count == 0) {
+    return s2_ok();
+  }
+  size_t start = chunk_start(bytes);
+  s2d_put32(bytes, (uint32_t)moment->annotations.count);
+  for (int i = 0; i < moment->annotations.count; i++) {
+    const S2MomentAnnotation *of = &moment->annotations.at[i];
+    s2d_put32(bytes, (uint32_t)of->type);
+    s2d_put32(bytes, of->color);
+    put_vec(bytes, of->from);
+    put_vec(bytes, of->to);
+    put_double(bytes, of->size);
+    put_double(bytes, of->letters);
+    s2d_put_text(bytes, of->text);
+  }
+  return chunk_end(bytes, start, S2_S2D_ANNOTATIONS);
+}
+
 void s2_s2d_bytes_free(S2S2dBytes *bytes) {
   s2_memory_free(bytes->at);
   *bytes = (S2S2dBytes){0};
@@ -335,6 +354,7 @@ S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *mom
   S2_TRY(update_scene(writer, output, moment, &changed));
   bool key = key_due(writer, moment) || changed;
   S2_TRY(s2_s2d_put_frame(&writer->chunk, &writer->past, moment, key));
+  S2_TRY(s2_s2d_put_annotations(&writer->chunk, moment));
   if (key) {
     writer->since_key = writer->items = 0;
   }

@@ -26,6 +26,8 @@ void s2_s2d_scene_free(S2S2dScene *scene);
 // A frame: one that stands for itself if `key`, else one that follows the last one of `past`. For a
 // row of frames without memory always `key`. S2_INVALID: it would not fit into 4 GB.
 S2Status s2_s2d_put_frame(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment, bool key);
+// Behind it: what the script drew there, if anything.
+S2Status s2_s2d_put_annotations(S2S2dBytes *bytes, const S2Moment *moment);
 
 // ---- Into a file ------------------------------------------------------------------------------
 

@@ -186,6 +186,16 @@ function Linalg.svd(a) end
 ---@return sim2d.Array? imaginary
 function Linalg.eig(a) end
 
+---The gain of the regulator u = -K x that makes the sum of x'Q x + u'R u least for x+ = A x + B u, and that
+---sum from x as x'P x. Weights: matrix, list of the diagonal, or one number for all.
+---@param a sim2d.Numbers
+---@param b sim2d.Numbers
+---@param q sim2d.Numbers|number
+---@param r sim2d.Numbers|number
+---@return sim2d.Array? K
+---@return sim2d.Array|string P or the message
+function Linalg.lqr(a, b, q, r) end
+
 ---The matrix exponential.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? exponential

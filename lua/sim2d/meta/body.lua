@@ -167,6 +167,8 @@ function Body:destroy() end
 ---@field stiffness number? N/m
 ---@field quadratic number? N/m^2, of a spring
 ---@field cubic number? N/m^3
+---@field lo number? N or N m, of constraints
+---@field hi number? N or N m, of constraints
 ---@field rest number? rad or m, of a hinge's or slider's spring
 ---@field rest_length number? m
 ---@field max_length number? m

@@ -107,6 +107,7 @@ local ReadRecording = {}
 ---@field contacts sim2d.RecordedContact[]
 ---@field joints sim2d.RecordedJoint[]
 ---@field channels { name: string, unit: string, value: number }[]
+---@field annotations { type: "line"|"arrow"|"point"|"text", from: sim2d.Vector?, to: sim2d.Vector, text: string, color: integer, size: number, letters: number }[] what the script drew
 ---@field settings table<string, any> of the world
 
 ---Frame `index`, from 1.

@@ -19,6 +19,15 @@
 ---@operator div(number): sim2d.Vector
 ---@operator unm: sim2d.Vector
 ---@operator len: integer
+local Vector = {}
+
+---Its length.
+---@return number
+function Vector:norm() end
+
+---@param other sim2d.XY
+---@return number
+function Vector:dot(other) end
 
 ---{angular, x, y}
 ---@class sim2d.Momentum: sim2d.Vector
@@ -54,6 +63,11 @@ function sim.world(def) end
 ---The solvers, each with its name and a line about it.
 ---@return { name: string, summary: string }[]
 function sim.solvers() end
+
+---A solver of your own: worlds take it by its name.
+---@param name string
+---@param fn fun(problem: sim2d.SolverProblem): (number[]?, integer?) impulses, one a row, or nil; iterations
+function sim.solver(name, fn) end
 
 ---Is the file that asks the script being run (and not required by another)?
 ---@return boolean
@@ -141,7 +155,9 @@ function Experiment:finish() end
 ---@field [2]? sim2d.PlotNumbers|number up; where a function begins
 ---@field [3]? number where it ends
 ---@field label? string
----@field kind? "line"|"scatter"|"steps"|"band"|"histogram"|"phase"|"field"
+---@field kind? "line"|"scatter"|"steps"|"band"|"histogram"|"phase"|"field"|"heat"|"contour"
+---@field range? number[] of a heat map or contours: { lo, hi } of the values
+---@field levels? integer|number[] of contours: how many, about, or which
 ---@field color? string
 ---@field dash? boolean
 ---@field marker? "circle"|"square"|"triangle"|"diamond"|"wedge"|"cross"

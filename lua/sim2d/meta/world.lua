@@ -5,7 +5,7 @@
 ---@class sim2d.WorldDef
 ---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
 ---@field dt? number s, default 1/120; length of a step
----@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear" default "auto"; what solves steps, see solvers
+---@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"program" default "auto"; what solves steps, see solvers
 ---@field contact? "coulomb"|"frictionless" default "coulomb"; what holds contacts along the surface
 ---@field stepping? "speculative"|"bisect"|"event"|"auto" default "auto"; how steps meet impacts, see stepping
 ---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"; what is done about joint errors and overlaps, see stepping
@@ -26,6 +26,10 @@
 ---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; of islands that only joints hold, with the solver auto: see solvers
 ---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; of a pair, from the two bodies; see materials
 ---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; the same
+---@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends there, short of dt
+---@field ncp_kappa? number default 0; with solver = "ncp": the products impulse times speed of contacts are brought to this instead of 0, see solvers
+---@field ncp_undercut? number default 5; with solver = "ncp": on the way kappa is not aimed below tolerance over this
+---@field profile? boolean default false; whether stats() measures times, which costs a small world a tenth of its step; sim2d --stats makes it true
 
 ---@class sim2d.World: sim2d.WorldDef
 ---@field gravity sim2d.Vector
@@ -262,6 +266,11 @@ function World:ground_friction(def) end
 ---@field unilateral? boolean
 ---@field compliance? sim2d.Weights m/N; default 0, rigid
 ---@field damping? sim2d.Weights N s/m
+---@field lo? number N or N m: its row, without a value to hold, pushes with no less
+---@field hi? number and with no more
+---@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies that it is the friction of
+---@field friction? number the coefficient of that
+---@field stabilization? "none"|"baumgarte" of its error; default: as the world's
 
 ---A constraint of the script's own.
 ---@param def sim2d.ConstraintDef
@@ -436,6 +445,14 @@ function World:stats() end
 ---@field joints integer m
 ---@field contacts integer c
 
+---What a solver of the script is given.
+---@class sim2d.SolverProblem: sim2d.Problem
+---@field guess number[] R: impulses of the step before
+---@field tolerance number
+---@field max_iterations integer
+---@field velocity_scale number m/s
+---@field length number m
+
 ---The problem the next step would solve, as plain tables.
 ---@return sim2d.Problem
 function World:problem() end
@@ -475,20 +492,56 @@ function World:mass_matrix() end
 ---@return number[][]
 function World:jacobian(body, point) end
 
+---Which bodies a query finds: without, those that are enabled and no sensors.
+---@class sim2d.QueryFilter
+---@field mask? integer only bodies whose category has one of these bits
+---@field category? integer only bodies whose mask has one of these bits
+---@field ignore? sim2d.Body|sim2d.Body[]
+---@field sensors? boolean sensors, too
+
+---@class sim2d.RayHit
+---@field body sim2d.Body
+---@field point sim2d.Vector
+---@field normal sim2d.Vector outwards
+---@field fraction number 0 to 1 of the way
+
+---@class sim2d.FanOptions: sim2d.QueryFilter
+---@field rays integer
+---@field range number m, their length
+---@field angle? number rad, of the world: the middle; default 0
+---@field spread? number rad, from the first ray to the last; default a whole turn, cut into equal parts
+
 ---The nearest hit on the way, or nil.
 ---@param from sim2d.XY
 ---@param to sim2d.XY
----@return { body: sim2d.Body, point: sim2d.Vector, normal: sim2d.Vector, fraction: number }?
-function World:raycast(from, to) end
+---@param filter? sim2d.QueryFilter
+---@return sim2d.RayHit?
+function World:raycast(from, to, filter) end
+
+---All bodies on the way, nearest first, each where the ray first enters it.
+---@param from sim2d.XY
+---@param to sim2d.XY
+---@param filter? sim2d.QueryFilter
+---@return sim2d.RayHit[]
+function World:raycast_all(from, to, filter) end
+
+---Many rays from one point, as a lidar has them. Of each its angle (rad), how far it goes (m; the range where nothing
+---is met) and its hit (false where there is none).
+---@param from sim2d.XY
+---@param options sim2d.FanOptions
+---@return { angles: number[], distances: number[], hits: (sim2d.RayHit|false)[] }
+function World:raycast_fan(from, options) end
 
 ---@param lo sim2d.XY
 ---@param hi sim2d.XY
+---@param filter? sim2d.QueryFilter
 ---@return sim2d.Body[]
-function World:query_aabb(lo, hi) end
+function World:query_aabb(lo, hi, filter) end
 
 ---@param point sim2d.XY
+---@param filter? sim2d.QueryFilter
 ---@return sim2d.Body[]
-function World:query_point(point) end
+function World:query_point(point, filter) end
 
 ---@class sim2d.Closest
 ---@field distance number m
@@ -552,6 +605,23 @@ function World:solve_static(options) end
 ---@field legend? boolean time, scale and arrows, below the picture
 ---@field dark? boolean
 
+---@class sim2d.Annotation
+---@field line? sim2d.XY[] through these points
+---@field arrow? sim2d.XY[] { from, to }
+---@field point? sim2d.XY
+---@field text? string alone, or at the end of the others
+---@field at? sim2d.XY where a text alone is
+---@field color? string
+---@field size? number px: width, radius, or the height of a text alone
+---@field name? string it stays until it is annotated anew or cleared; else it is of the next step
+
+---Draws over pictures, recordings and the live view. No result changes by it.
+---@param annotation sim2d.Annotation one of line, arrow, point, text
+function World:annotate(annotation) end
+
+---@param name? string all of them without
+function World:clear_annotations(name) end
+
 ---Draws the world as it is into a file (.svg, .png).
 ---@param path string
 ---@param options? sim2d.DrawOptions
@@ -566,10 +636,10 @@ function World:draw(path, options) end
 ---@field every? integer steps a frame
 ---@field from? number s: earlier frames are left out
 ---@field to? number s: later frames are left out
----@field trails? boolean | sim2d.Body[] pictures and videos: where centres have been
+---@field trails? boolean | sim2d.Body[] pictures and videos: where centres have been; pages: true
 ---@field strobe? number | number[] pictures: a period or times, s, of moments shown in one
 ---@field fps? number videos
----@field speed? number videos: seconds of the world a second
+---@field speed? number videos and pages: seconds of the world a second
 ---@field columns? sim2d.Columns .csv, .npz, .h5: a table over time
 ---@field units? table<string, string> of columns
 
@@ -582,7 +652,7 @@ function World:draw(path, options) end
 function World:record(path, options) end
 
 ---Opens the live viewer.
----@param options? { pace?: number, port?: integer, wait?: boolean }
+---@param options? { pace?: number, port?: integer, wait?: boolean, follow?: sim2d.Body }
 ---@return sim2d.View?
 ---@return string? message
 function World:view(options) end
@@ -624,11 +694,12 @@ function World:close() end
 ---@field input sim2d.Input what a command of 1 does, as `linearize` takes it
 
 ---@class sim2d.ActuatorDef
----@field name string
+---@field [1]? string name
+---@field name? string it may stand first instead
 ---@field kind "force"|"torque"|"speed"|"position"
 ---@field joint? sim2d.Joint
 ---@field body? sim2d.Body
----@field direction? number[] of a body's force, world coordinates
+---@field direction? sim2d.XY of a body's force, world coordinates
 ---@field range? number[] {lo, hi} of commands; default: none
 ---@field delay? number s, in whole steps; default 0
 ---@field kp? number N/m or N m/rad, of a position; default 100
@@ -644,7 +715,8 @@ function World:actuator(def) end
 function World:act(u) end
 
 ---@class sim2d.ObserveDef
----@field [1] string name
+---@field [1]? string name
+---@field name? string it may stand first instead
 ---@field of? sim2d.Body|sim2d.Joint
 ---@field field? string|string[] with `of`
 ---@field read? fun(world: sim2d.World): ... instead

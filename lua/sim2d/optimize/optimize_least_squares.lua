@@ -61,6 +61,7 @@ return function(sim, host)
     local lengths = (J * J):sum(1)
     here.g = J:t():mm(here.r):table()
     here.cosine, here.norm = 0.0, 0.0
+    here.idle = {} -- names of what moves no residual
     local weight, length = {}, math.sqrt(here.value)
     run.largest = math.max(run.largest, length)
     for i = 1, run.n do run.largest = math.max(run.largest, math.sqrt(lengths[i]) * math.abs(here.x[i])) end
@@ -70,6 +71,7 @@ return function(sim, host)
       if column * math.max(1, math.abs(here.x[i])) <= NOTHING * run.largest then column = 0.0 end
       run.scale[i] = math.max(run.scale[i] or 0, column)
       local held = run:held(here.x, here.g, i)
+      if column == 0 and not held then here.idle[#here.idle + 1] = run.layout:name(i) end
       weight[i] = (held or run.scale[i] == 0) and 0.0 or 1 / run.scale[i]
       if not held and column > 0 and length > 0 then
         here.cosine = math.max(here.cosine, math.abs(here.g[i]) / (column * length))
@@ -114,7 +116,15 @@ return function(sim, host)
     return C * weight:reshape(run.n, 1) * weight
   end
 
+  -- A fit that some parameters have no part in ends where these began, and says so.
+  local function idle_message(run, here)
+    if #here.idle == 0 or #here.idle == run.n then return "" end
+    return ("; %s: no effect on the residuals where the search ended, so not determined: try other starts"):format(
+      table.concat(here.idle, ", "))
+  end
+
   local function finish(run, here, status, message)
+    message = message .. idle_message(run, here)
     local p, value, info = run:finish(status, message, here.x, here.value, here.norm)
     info.residual_norm = math.sqrt(here.value)
     info.residuals = sim.array(here.r)

@@ -325,6 +325,10 @@ return function(_, host)
     sheet:path(heads, { fill = series.color }, true)
   end
 
+  function draw.heat(...) parts.draw_heat(...) end
+
+  function draw.contour(...) parts.draw_contour(...) end
+
   local function draw_errors(plot, series, sheet, ink)
     local runs = {}
     for _, bar in ipairs(series.bars) do

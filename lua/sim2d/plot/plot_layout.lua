@@ -7,7 +7,7 @@ local LEAST, STAMP = 40, 120 -- px: of the box; so narrow a picture has no words
 local MOST_GROWN = 1e9 -- a range for an equal aspect
 local SMALL = 0.25 -- of the height, that a title may take
 
-local LAYERS = { band = 1, histogram = 1, line = 2, steps = 2, phase = 2, scatter = 3 } -- areas lie below curves
+local LAYERS = { band = 1, histogram = 1, contour = 1, line = 2, steps = 2, phase = 2, scatter = 3 } -- areas lie below curves
 
 local THEMES = {
   light = { paper = 0xfdfcf8ff, ink = 0x2b3440ff, soft = 0x5a6472ff, grid = 0xe6e3dbff, minor = 0xf1efe9ff,
@@ -303,8 +303,10 @@ return function(_, host)
   local function draw_inside(plot, sheet)
     local ink = parts.ink(plot.box)
     sheet:clip(plot.box)
-    for _, series in ipairs(plot.series) do
-      if series.kind == "field" then parts.draw_series(plot, series, sheet, ink) end
+    for _, kind in ipairs { "heat", "field" } do
+      for _, series in ipairs(plot.series) do
+        if series.kind == kind then parts.draw_series(plot, series, sheet, ink) end
+      end
     end
     local name_lines = parts.draw_references(plot, sheet, ink)
     for layer = 1, 3 do
@@ -345,6 +347,7 @@ return function(_, host)
     draw_grid(plot, sheet)
     local ink = draw_inside(plot, sheet)
     draw_axes(plot, sheet, frame)
+    parts.draw_bar(plot, sheet)
     parts.draw_legend(plot, sheet, ink)
   end
 end

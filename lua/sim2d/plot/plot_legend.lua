@@ -16,7 +16,7 @@ return function(_, host)
   local function entries_of(plot)
     local list = {}
     for _, series in ipairs(plot.series) do
-      if series.label then
+      if series.label and series.kind ~= "heat" then -- that stands at its scale
         list[#list + 1] = { series = series, label = series.label, width = SWATCH + parts.width(series.label, SIZE) }
       end
     end
@@ -183,9 +183,23 @@ return function(_, host)
   -- Lines of a legend above or below: a third of the picture is enough.
   local function most_lines(plot) return math.max(2, plot.frame.height // (3 * LINE)) end
 
+  local choose
+
   -- Decides where names go, once curves are drawn as if there were none: plot.names is that place, and
   -- plot.extra what it takes from the box.
   function parts.choose_legend(plot, ink)
+    local bar = parts.bar_room(plot)
+    choose(plot, ink)
+    if not bar then return end
+    -- the scale of a heat map stands where names would
+    if plot.names == "direct" or plot.names == "right" then
+      local lines = #wrap(plot.entries, plot.box.right - plot.box.left, most_lines(plot))
+      plot.names, plot.extra.top = "above", lines * LINE + 4
+    end
+    plot.extra.right = bar
+  end
+
+  function choose(plot, ink)
     local entries, box = entries_of(plot), plot.box
     plot.entries, plot.extra = entries, {}
     local wide, high = box.right - box.left, box.bottom - box.top

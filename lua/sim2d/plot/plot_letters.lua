@@ -106,6 +106,14 @@ return function(_, host)
     end
   end
 
+  function draw.heat(...) parts.heat_letters(...) end
+
+  function draw.contour(plot, series, screen)
+    parts.each_contour(plot, series, function(_, runs)
+      for _, run in ipairs(runs) do screen:line(run) end
+    end)
+  end
+
   function draw.field(plot, series, screen)
     local function value(axis, at) return axis.log and 10 ^ at or at * axis.unit end
     for row = 0, screen.rows - 1, FIELD_DOWN do

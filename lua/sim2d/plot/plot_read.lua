@@ -8,7 +8,7 @@ local MOST_BINS = 100
 local FEW_WHOLE = 30 -- whole numbers that have a bin each
 local QUARTILES_OF = 20000 -- samples: of more, some are enough to choose bins by
 
-local KINDS = { "line", "scatter", "steps", "band", "histogram", "phase", "field" }
+local KINDS = { "line", "scatter", "steps", "band", "histogram", "phase", "field", "heat", "contour" }
 local LEGENDS = { "direct", "inside", "above", "below", "right" }
 local KEYS = { "title", "x", "y", "width", "height", "dark", "equal", "legend" }
 local AXIS_KEYS = { "label", "unit", "log", "range" }
@@ -16,7 +16,8 @@ local COMMON = { "label", "kind", "color" }
 local CURVE = { "dash", "marker", "from", "to", "points", "error", "error_x" }
 local SERIES_KEYS = {
   line = CURVE, steps = CURVE, scatter = { "marker", "from", "to", "points", "error", "error_x" },
-  band = { "low", "high" }, histogram = { "bins", "density", "dash" }, phase = { "dash" }, field = {},
+  band = { "low", "high" }, histogram = { "bins", "density", "dash" }, phase = { "dash" }, field = {}, heat = { "points", "range" },
+  contour = { "points", "range", "levels" },
   reference = { "x", "y" }, note = { "x", "y", "text" },
 }
 local DASHES = { { 8, 4 }, { 2.5, 3 }, { 10, 3.5, 2.5, 3.5 } }
@@ -273,6 +274,10 @@ return function(_, host)
     function read.call(x, y) return call(what, fn, 2, x, y) end
   end
 
+  readers.heat = function(...) parts.read_heat(...) end
+  readers.contour = function(...) parts.read_contour(...) end
+  parts.call, parts.read_numbers = call, read_numbers
+
   -- ---- Histograms -------------------------------------------------------------------------------
 
   -- As many bins as Freedman and Diaconis advise; Sturges where half of the samples are equal.
@@ -452,6 +457,8 @@ return function(_, host)
       local colors = plot.theme.colors
       if series.kind == "field" then
         series.color = series.given_color or parts.with_alpha(plot.theme.soft, 0.6)
+      elseif series.kind == "heat" or series.kind == "contour" then
+        series.color = series.given_color or plot.theme.ink
       else
         index = index + 1
         series.index = index

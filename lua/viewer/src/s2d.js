@@ -5,7 +5,8 @@
 const FILE_HEADER = 16;
 const CHUNK_HEADER = 16;
 const MAGIC = [0x73, 0x69, 0x6d, 0x32, 0x64, 0x0d, 0x0a, 0x1a];
-const [SCENE, FRAME, END, RUN, CHANNELS, PLOT] = [1, 2, 3, 4, 5, 7];
+const [SCENE, FRAME, END, RUN, CHANNELS, PLOT, ANNOTATIONS] = [1, 2, 3, 4, 5, 7, 8];
+const ANNOTATION_TYPES = ["line", "arrow", "point", "text"];
 const KEPT_FRAMES = 256; // decoded ones, those of a stretch between two key frames at most
 
 const BODY_TYPES = ["dynamic", "static", "kinematic"];
@@ -585,6 +586,18 @@ class Past {
   }
 }
 
+// What the script drew over a frame.
+function readAnnotations(cursor) {
+  const list = [];
+  for (let i = cursor.u32(); i > 0; i--) {
+    const type = ANNOTATION_TYPES[cursor.u32()], color = cursor.u32();
+    const from = [cursor.f64(), cursor.f64()], to = [cursor.f64(), cursor.f64()];
+    const size = cursor.f64(), letters = cursor.f64();
+    list.push({ type, color, from, to, size, letters, text: cursor.text(cursor.u32()) });
+  }
+  return list;
+}
+
 // ---- The recording ------------------------------------------------------------------------------
 
 export class Recording {
@@ -597,6 +610,7 @@ export class Recording {
     this.size = 0; // bytes held
     this.read = 0; // of whole chunks
     this.plots = new Map(); // of the script: name -> SVG
+    this.annotations = new Map(); // frame -> what the script drew over it
     this.channels = [];
     this.scene = null; // in force
     this.offsets = []; // of the frames' contents, their sizes and scenes, and frames since the key
@@ -673,6 +687,8 @@ export class Recording {
       this.channels = readChannels(cursor);
     } else if (kind === PLOT) {
       this.plots.set(cursor.text(cursor.u32()), cursor.text(cursor.u32()));
+    } else if (kind === ANNOTATIONS) {
+      this.annotations.set(this.frameCount - 1, readAnnotations(cursor));
     } else if (kind === END) {
       this.complete = true;
     } // others: an index, which this reader does without, or of a later writer
@@ -724,6 +740,7 @@ export class Recording {
   decodeNext() {
     const bits = new Bits(this.bytes, this.offsets[this.next], this.sizes[this.next]);
     const frame = this.past.read(bits);
+    frame.annotations = this.annotations.get(this.next) ?? [];
     this.kept.set(this.next, frame);
     if (this.kept.size > KEPT_FRAMES) this.kept.delete(this.kept.keys().next().value);
     this.next += 1;

@@ -177,6 +177,34 @@ static void loops_close(void **state) {
   s2_world_destroy(world);
 }
 
+// A crank and its rod: of the two places of the piston the one on the side where it is now, however
+// far the crank goes at once.
+static void loops_stay_on_their_side(void **state) {
+  (void)state;
+  const double crank = 0.3, rod = 1;
+  S2World *world = world_new(0, 0.01);
+  S2BodyId one = add_box(world, at(crank / 2, 0), crank, 0.05);
+  S2BodyId two = add_box(world, at(crank + rod / 2, 0), rod, 0.05);
+  S2BodyId piston = add_box(world, at(crank + rod, 0), 0.2, 0.2);
+  S2JointId turn = make(world, hinge_def(one, no_body, 0, 0));
+  make(world, hinge_def(two, one, crank, 0));
+  make(world, hinge_def(piston, two, crank + rod, 0));
+  S2JointDef rail = hinge_def(piston, no_body, crank + rod, 0);
+  rail.type = S2_SLIDER;
+  rail.axis = s2_vec2(1, 0);
+  S2JointId stroke = make(world, rail);
+  for (double angle = -3; angle <= 9; angle += 2.4) {
+    must(s2_world_set_coordinates(world, &(S2JointCoordinate){turn, angle}, 1));
+    double x = crank * cos(angle) + sqrt(rod * rod - pow(crank * sin(angle), 2));
+    near(get(world, piston, S2_BODY_X), x, 1e-12);
+    near(coordinate(world, stroke), x - crank - rod, 1e-12);
+  }
+  // Beyond what the rod allows.
+  S2Status status = s2_world_set_coordinates(world, &(S2JointCoordinate){stroke, 0.2}, 1);
+  assert_int_equal(status.code, S2_INVALID);
+  s2_world_destroy(world);
+}
+
 static void loops_that_cannot(void **state) {
   (void)state;
   S2World *world = world_new(0, 0.01);
@@ -252,6 +280,10 @@ static void refusals(void **state) {
   must(s2_world_set_coordinates(world, NULL, 0));
   assert_true(s2_world_hash(world) == before);
   s2_world_destroy(world);
+  // Of a world without bodies.
+  world = world_new(0, 0.01);
+  must(s2_world_set_coordinates(world, NULL, 0));
+  s2_world_destroy(world);
 }
 
 int main(void) {
@@ -260,6 +292,7 @@ int main(void) {
       cmocka_unit_test(exact_where_all_are_given),
       cmocka_unit_test(the_lighter_side_moves),
       cmocka_unit_test(loops_close),
+      cmocka_unit_test(loops_stay_on_their_side),
       cmocka_unit_test(loops_that_cannot),
       cmocka_unit_test(gears_turn_along),
       cmocka_unit_test(refusals),

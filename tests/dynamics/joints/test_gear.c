@@ -97,7 +97,7 @@ static void four_bodies_share_an_impulse(void **state) {
     row += factor[k] * omega[k];
     mobility += factor[k] * factor[k] / inertia[k];
   }
-  for (int solver = 0; solver < S2_SOLVER_COUNT; solver++) {
+  for (int solver = 0; solver < S2_SOLVER_PROGRAM; solver++) {
     if (solver == S2_SOLVER_CLOSED || solver == S2_SOLVER_PCG) {
       continue; // one contact; contacts
     }

@@ -213,7 +213,7 @@ static void all_solvers_agree(void **state) {
   (void)state;
   enum { STEPS = 30 };
   double expected[STEPS];
-  for (int solver = S2_SOLVER_AUTO; solver < S2_SOLVER_COUNT; solver++) {
+  for (int solver = S2_SOLVER_AUTO; solver < S2_SOLVER_PROGRAM; solver++) {
     if (solver == S2_SOLVER_CLOSED || solver == S2_SOLVER_LINEAR) { // one contact only; none
       continue;
     }

@@ -182,7 +182,7 @@ static void same_scene_same_bits(void **state) {
       // Reading and asking must not change a bit.
       int count;
       s2_world_contacts(two, &count);
-      s2_world_raycast(two, s2_vec2(-3, 2), s2_vec2(3, 1));
+      s2_world_raycast(two, s2_vec2(-3, 2), s2_vec2(3, 1), NULL);
     }
     assert_true(s2_world_hash(one) == s2_world_hash(two));
     s2_world_destroy(one);

@@ -412,21 +412,31 @@ static void queries_find_bodies(void **state) {
   (void)state;
   S2World *world = world_new(0, 1.0 / 120);
   S2BodyId box = add_box(world, at(5, 0), 2, 2), disc = add_disc(world, at(10, 0), 1), found[4];
-  S2RayResult hit = s2_world_raycast(world, s2_vec2(0, 0), s2_vec2(20, 0));
+  S2RayResult hit = s2_world_raycast(world, s2_vec2(0, 0), s2_vec2(20, 0), NULL);
   assert_int_equal(hit.body.serial, box.serial);
   near(hit.point.x, 4, 1e-12);
   near(hit.normal.x, -1, 1e-12);
   near(hit.fraction, 0.2, 1e-12);
-  hit = s2_world_raycast(world, s2_vec2(0, 5), s2_vec2(20, 5));
+  hit = s2_world_raycast(world, s2_vec2(0, 5), s2_vec2(20, 5), NULL);
   assert_int_equal(hit.body.index, 0);
-  assert_int_equal(s2_world_query_point(world, s2_vec2(10.5, 0.5), found, 4), 1);
+  // All on the way, in order, counted where there is no room; filters.
+  S2RayResult all[2];
+  assert_int_equal(s2_world_raycast_all(world, s2_vec2(20, 0), s2_vec2(0, 0), NULL, all, 1), 2);
+  assert_int_equal(all[0].body.serial, disc.serial);
+  S2QueryFilter filter = {.ignored = &disc, .ignored_count = 1, .mask = 1};
+  assert_int_equal(s2_world_raycast_all(world, s2_vec2(20, 0), s2_vec2(0, 0), &filter, all, 2), 1);
+  assert_int_equal(all[0].body.serial, box.serial);
+  filter.mask = 2;
+  hit = s2_world_raycast(world, s2_vec2(0, 0), s2_vec2(20, 0), &filter);
+  assert_int_equal(hit.body.index, 0);
+  assert_int_equal(s2_world_query_point(world, s2_vec2(10.5, 0.5), NULL, found, 4), 1);
   assert_int_equal(found[0].serial, disc.serial);
-  assert_int_equal(s2_world_query_box(world, s2_vec2(0, -5), s2_vec2(20, 5), found, 4), 2);
+  assert_int_equal(s2_world_query_box(world, s2_vec2(0, -5), s2_vec2(20, 5), NULL, found, 4), 2);
   // After a step the bodies are found where they are now.
   must(s2_body_set(world, box, S2_BODY_VY, 600));
   must(s2_world_step(world));
-  assert_int_equal(s2_world_query_point(world, s2_vec2(5, 0), found, 4), 0);
-  assert_int_equal(s2_world_query_point(world, s2_vec2(5, 5), found, 4), 1);
+  assert_int_equal(s2_world_query_point(world, s2_vec2(5, 0), NULL, found, 4), 0);
+  assert_int_equal(s2_world_query_point(world, s2_vec2(5, 5), NULL, found, 4), 1);
   S2ClosestBodies closest;
   must(s2_body_set(world, box, S2_BODY_Y, 0));
   must(s2_world_closest(world, box, disc, &closest));

@@ -240,7 +240,8 @@ test("the help names every option", function()
   for _, name in ipairs {
     "-e CODE", "-i ", "-v ", "--version", "--help", "--record FILE", "--seed N", "--dt S",
     "--solver NAME", "--stats", "--quiet", "--strict", "--dump-problems DIR", "--view[=PORT]",
-    "--threads N", "--watch", "--NAME VALUE",
+    "--threads N", "--watch", "--NAME VALUE", "--width N", "--view-follow BODY", "--strobe S", "--trails",
+    "--fps N", "--speed X", "--no-wait",
   } do
     ok(result.out:find("\n  " .. name, 1, true), name)
   end
@@ -416,6 +417,116 @@ test("wrong declarations raise at the caller", function()
   refused({ "mu" }, "the name '1' is not an identifier")
   refused({ mu = {} },
     "the default of 'mu' is a nil; a number, a boolean or a string is expected")
+end)
+
+-- ---- Options behind the script ------------------------------------------------------------------
+
+test("an option of the command behind a script that reads no words is told of", function()
+  local text = 'print "ran"\nlocal function f(...) return ... end -- no argument of the script'
+  local function refused(words, option, meant)
+    expect(run_script(text, {}, words), 2, "", ("sim2d: '%s' stands behind the script, which reads no words; "
+      .. "put it before:  sim2d %s script.lua\n"):format(option, meant))
+  end
+  refused({ "--record", "x.html" }, "--record", "--record x.html")
+  refused({ "a", "--record=x.html" }, "--record=x.html", "--record=x.html")
+  refused({ "-i" }, "-i", "-i")
+  refused({ "--view", "b" }, "--view", "--view")
+  refused({ "--seed" }, "--seed", "--seed")
+  eq(read_file(FOLDER .. "/x.html"), nil)
+  -- other words, and those the user marks as the script's, are let through
+  expect(run_script(text, {}, { "a", "--other", "-3" }), 0, "ran\n", "")
+  expect(run_script(text, {}, { "--", "--record", "x.html" }), 0, "ran\n", "")
+end)
+
+test("a script that reads its words may have options of the command's names", function()
+  local words = { "--seed", "7" }
+  expect(run_script("print(...)", {}, words), 0, "--seed\t7\n", "")
+  expect(run_script("#!/usr/bin/env sim2d\nprint(select('#', ...))", {}, words), 0, "2\n", "")
+  expect(run_script("print(arg[2])", {}, words), 0, "7\n", "")
+  expect(run_script("print(require 'sim2d'.options { seed = 1 }.seed)", {}, words), 0, "7\n", "")
+  write_file(FOLDER .. "/reads.lua", "print(arg[2])")
+  expect(run_script("require 'reads'", {}, words), 0, "7\n", "")
+  expect(run_script("dofile 'reads.lua'", {}, words), 0, "7\n", "")
+end)
+
+test("sim.options tells of an option of the command", function()
+  expect(run_script(DECLARED, {}, { "--record", "x.html" }), 2, "", "script.lua: '--record' stands behind the script; "
+    .. "put it before:  sim2d --record x.html script.lua  (script.lua --help)\n")
+end)
+
+-- ---- How recordings look ------------------------------------------------------------------------
+
+test("--width, --strobe, --trails and --view-follow shape a recorded picture", function()
+  local function picture(before)
+    local words = table.move(before, 1, #before, 3, { "--record", "x.svg" })
+    expect(run_script(RECORDED, words), 0, "", "")
+    return read_file(FOLDER .. "/x.svg")
+  end
+  local plain = picture {}
+  ok(plain:find 'width="800"')
+  local small = picture { "--width", "320" }
+  ok(small:find 'width="320"')
+  ok(picture { "--strobe", "0.02" } ~= plain)
+  eq(picture { "--strobe", "0,0.02,0.04" }, picture { "--strobe=0.02" })
+  ok(picture { "--trails" } ~= plain)
+  ok(picture { "--view-follow", "ball" })
+  eq(picture { "--view-follow", "ball" }, picture { "--view-follow=1" })
+end)
+
+test("replay takes the same words on either side of its name", function()
+  expect(run_script(RECORDED, { "--record", "x.s2d" }), 0, "", "")
+  local words = { "--width", "320", "--strobe", "0.02", "--trails", "--view-follow", "ball" }
+  expect(run_script(RECORDED, table.move(words, 1, #words, 3, { "--record", "direct.svg" })), 0, "", "")
+  expect(run(table.move(words, 1, #words, 4, { "replay", "x.s2d", "behind.svg" })), 0, "", "")
+  local before = table.move(words, 1, #words, 1, {})
+  expect(run(table.move({ "replay", "x.s2d", "before.svg" }, 1, 3, #before + 1, before)), 0, "", "")
+  eq(read_file(FOLDER .. "/behind.svg"), read_file(FOLDER .. "/direct.svg"))
+  eq(read_file(FOLDER .. "/before.svg"), read_file(FOLDER .. "/direct.svg"))
+end)
+
+test("a page is told how to open", function()
+  local plain = run_script(RECORDED, { "--record", "x.html" })
+  if plain.err:find "needs the player's page" then skip "this build has no page" end
+  expect(plain, 0, "", "")
+  local before = #read_file(FOLDER .. "/x.html")
+  expect(run_script(RECORDED, { "--record", "x.html", "--view-follow", "ball", "--trails", "--speed", "0.25" }), 0, "", "")
+  ok(#read_file(FOLDER .. "/x.html") > before) -- how: tests/browser/test_player.mjs
+  local text = RECORDED:gsub("world:step", 'assert(world:record("y.html", { follow = world.bodies.ball, '
+    .. 'trails = true, speed = 0.25 }))\n%0')
+  local scripted = run_script(text)
+  expect(scripted, 0, "", "")
+end)
+
+test("wrong words about pictures", function()
+  usage({ "--width", "3", "x.lua" }, "--width '3': pixels from 16 to 16384 are expected")
+  usage({ "--width=big", "x.lua" }, "--width 'big': pixels from 16 to 16384 are expected")
+  usage({ "--speed", "0", "x.lua" }, "--speed '0': a positive number is expected")
+  usage({ "--fps", "inf", "x.lua" }, "--fps 'inf': a positive number is expected")
+  for _, times in ipairs { "0", "-1", "", "1,", "2,1", "a,b", "nan" } do
+    usage({ "--strobe", times, "x.lua" }, ("--strobe '%s': a period (0.25) or ascending times (0,0.5,2), in s, are expected")
+      :format(times))
+  end
+  usage({ "--strobe", "0" .. (",1"):rep(3), "x.lua" },
+    "--strobe '0,1,1,1': a period (0.25) or ascending times (0,0.5,2), in s, are expected")
+  usage({ "--strobe", "1", "x.lua" }, "--strobe belongs to --record FILE")
+  usage({ "--view-follow", "ball", "x.lua" }, "--view-follow belongs to --record FILE or --view")
+  usage({ "--no-wait", "x.lua" }, "--no-wait belongs to --view")
+  usage({ "--record", "x.csv", "--width", "300", "x.lua" },
+    "--width says nothing to 'x.csv'; it is for .svg, .png, .gif, .mp4")
+  usage({ "--record", "x.html", "--strobe", "1", "x.lua" },
+    "--strobe says nothing to 'x.html'; it is for .svg, .png")
+  -- a body that is not there ends the run before its first step
+  local missing = run_script(RECORDED, { "--record", "missing.svg", "--view-follow", "bal" })
+  eq(missing.status, 1)
+  eq(missing.err:match "^[^\n]*",
+    "sim2d: script.lua:4: --view-follow 'bal': there is no such body; did you mean 'ball'?")
+  eq(read_file(FOLDER .. "/missing.svg"), nil)
+  expect(run_script(RECORDED, { "--record", "x.s2d" }), 0, "", "")
+  expect(run { "replay", "x.s2d", "y.svg", "--view-follow", "7" }, 2, "", "sim2d: --view-follow '7': there is no such body; "
+    .. "give its `name`, or its number from 1 to 1 in the order of creation\n")
+  expect(run { "replay", "x.s2d", "y.csv", "--trails" }, 2, "",
+    "sim2d: --trails says nothing to 'y.csv'; it is for .svg, .png, .gif, .mp4, .html\n")
+  ok(run { "replay", "x.s2d", "y.svg", "--seed", "1" }.err:find("sim2d: --seed is no option of replay\n", 1, true))
 end)
 
 -- ---- The prompt ---------------------------------------------------------------------------------

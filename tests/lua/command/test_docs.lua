@@ -62,6 +62,38 @@ local function run(script)
   return status, out, err
 end
 
+-- Names that links of a page may end in: its headings, as they are made into names, and <a id="...">.
+local function anchors(page)
+  local names = {}
+  local text = read_file(SOURCE .. "/" .. page):gsub("\n```.-\n```", "")
+  for heading in ("\n" .. text):gmatch "\n#+ ([^\n]*)" do
+    local name = heading:lower():gsub("%[(.-)%]%(.-%)", "%1"):gsub("[^%w_%- ]", ""):gsub(" ", "-")
+    names[name] = true
+  end
+  for name in text:gmatch '<a id="([^"]*)"' do names[name] = true end
+  return names
+end
+
+test("links lead somewhere", function()
+  local known, links = {}, 0
+  for _, page in ipairs(pages()) do known[page] = anchors(page) end
+  for _, page in ipairs(pages()) do
+    local folder = page:match "^(.*/)" or ""
+    for target in read_file(SOURCE .. "/" .. page):gsub("\n```.-\n```", ""):gmatch "%]%(([^%s)]+)%)" do
+      local path, name = target:match "^([^#]*)#?(.*)$"
+      if not target:match "^https?:" then
+        links = links + 1
+        local file = path == "" and page or (folder .. path):gsub("[^/]+/%.%./", "")
+        local found = io.open(SOURCE .. "/" .. file)
+        ok(found, page .. ": " .. target)
+        found:close()
+        ok(name == "" or not known[file] or known[file][name], page .. ": no heading " .. target)
+      end
+    end
+  end
+  ok(links > 100)
+end)
+
 local ran = 0
 for _, page in ipairs(pages()) do
   local list = blocks(page)
@@ -73,6 +105,7 @@ for _, page in ipairs(pages()) do
         eq(err, "")
         eq(status, 0)
         local said = list[i + 1]
+        ok(not (said and said.adjacent and said.language == ""), "what it prints stands in a block of 'text'")
         if said and said.language == "text" and said.adjacent then
           eq(out, said.text)
         end
@@ -115,6 +148,34 @@ test("docs/lua.md knows every function that editors know", function()
     end
   end
   ok(functions > 50)
+end)
+
+-- Names of the .lua files below a folder, with their paths.
+local function each_script(folder)
+  local files <close> = assert(io.popen("cd " .. quote(SOURCE) .. " && find " .. folder .. " -name '*.lua' | sort"))
+  local list = {}
+  for path in files:lines() do list[#list + 1] = { path = path, name = path:match "([^/]*)%.lua$" } end
+  ok(#list > 10)
+  return list
+end
+
+test("every scene has its row in docs/scenes.md, and every row its scene", function()
+  local text, scenes = read_file(SOURCE .. "/docs/scenes.md"), {}
+  for _, scene in ipairs(each_script "scenes") do
+    scenes[scene.name] = true
+    ok(text:find("\n| `" .. scene.name .. "` |", 1, true), scene.path .. " has no row in docs/scenes.md")
+  end
+  for name in text:gmatch "\n| `([%w_]+)` |" do ok(scenes[name], "no scene is called " .. name) end
+end)
+
+test("every script is told of in docs/*.md", function()
+  local text = {}
+  for i, page in ipairs(pages()) do text[i] = read_file(SOURCE .. "/" .. page) end
+  text = table.concat(text)
+  for _, script in ipairs(each_script "scripts") do
+    ok(text:find(script.path, 1, true) or text:find("`" .. script.name .. ".lua`", 1, true)
+      or text:find("`" .. script.name .. "`", 1, true), script.path .. " is in none of docs/*.md")
+  end
 end)
 
 test("what docs/lua.md calls not yet is not there", function()

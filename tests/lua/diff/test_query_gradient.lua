@@ -81,6 +81,26 @@ test("a sensor that looks ahead, through steps", function()
   end, { v = 2, k = 0.3 }, { step = 1e-4 })
 end)
 
+test("a fan, and all hits", function()
+  local p = { x = 4, y = 0.1, range = 5, angle = 0.2, spread = 0.8 }
+  agrees(function(q)
+    local w = sim.world {}
+    w:box { position = { q.x, 0 }, size = { 1, 2.7 } } -- some rays pass by
+    local fan, sum = w:raycast_fan({ q.y, q.y }, { rays = 7, range = q.range, angle = q.angle, spread = q.spread }), 0
+    for i, distance in ipairs(fan.distances) do sum = sum + i * distance end
+    return sum
+  end, p)
+  agrees(function(q)
+    local w = sim.world {}
+    for i = 1, 3 do w:circle { radius = 0.3, position = { 2 * i, q.y } } end
+    local hits = w:raycast_all({ 0, 0 }, { q.range, 0.1 })
+    eq(#hits, 3)
+    local sum = 0
+    for i, hit in ipairs(hits) do sum = sum + i * of_hit(hit) end
+    return sum
+  end, { range = 9, y = 0.1 })
+end)
+
 test("what is missed has no derivative and no error; a body one is inside of is not hit", function()
   local function f(x)
     local w = sim.world {}

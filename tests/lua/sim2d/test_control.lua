@@ -124,6 +124,25 @@ test("noise is of the seed and the time", function()
   eq(world:observation().x, first)
 end)
 
+test("names stand first or as a key, directions are vectors of all kinds", function()
+  local world, cart = free()
+  local rail = world:slider { cart, anchor = { 0, 0 }, axis = { 3, 4 } }
+  for i, direction in ipairs { { 3, 4 }, { x = 3, y = 4 }, rail.axis, sim.array { 3, 4 } } do
+    local name = "push" .. i
+    local push = world:actuator { name, kind = "force", body = cart, direction = direction }
+    eq(push.name, name)
+    near(push.input.force, { 0.6, 0.8 })
+    world:observe { name = name, of = cart, field = "x" }
+    eq(world:observation()[name], cart.x)
+  end
+  raises("no actuator 'pusch1'; did you mean 'push1'", function() world:act { pusch1 = 1 } end)
+  for _, direction in ipairs { "up", true, { 1 }, { x = 1 }, { 0, 0 }, print } do
+    raises("key 'direction'", function()
+      world:actuator { "bad", kind = "force", body = cart, direction = direction }
+    end)
+  end
+end)
+
 test("nonsense is refused", function()
   local world, cart = free()
   local hinge = world:hinge { cart, anchor = { 0, 0 } }
@@ -148,10 +167,13 @@ test("nonsense is refused", function()
   refuse("lo <= hi", "actuator", { name = "b", kind = "torque", body = cart, range = { 2, 1 } })
   refuse("'kp' and 'kd' are for", "actuator", { name = "b", kind = "torque", body = cart, kp = 1 })
   refuse("1 values expected, one an actuator, got 2", "act", { 1, 2 })
-  refuse("no actuator 'z'", "act", { z = 1 })
+  refuse("no actuator 'z'; known: a", "act", { z = 1 })
+  refuse("unknown key '2'; known: body, delay, direction,", "actuator", { "b", "force" })
+  refuse("key 'name': the name stands first already, 'b'", "actuator", { "b", name = "c", kind = "torque", body = cart })
   refuse("'a': finite number expected", "act", { 0 / 0 })
   refuse("a list or a table", "act", 1)
-  refuse("key '1': a name expected, got nil", "observe", {})
+  refuse("key 'name': a text expected, got nil", "observe", {})
+  refuse("key 'name': no number expected, got '1'", "observe", { "1", of = cart, field = "x" })
   refuse("either key 'of' or key 'read'", "observe", { "x" })
   refuse("Body has no field 'vxx'", "observe", { "x", of = cart, field = "vxx" })
   refuse("key 'noise': a number not below 0", "observe",

@@ -160,7 +160,7 @@ test("mistakes are named", function()
   wrong("series 1: {xs, ys} expected", { {} })
   wrong("a list of numbers expected, got true", { { true } })
   wrong("a list of numbers expected, got a matrix", { { sim.zeros(2, 2) } })
-  wrong("kind 'line'.*'field' expected, got 'pie'", { { { 1 }, kind = "pie" } })
+  wrong("kind 'line'.*'contour' expected, got 'pie'", { { { 1 }, kind = "pie" } })
   wrong("a band has low = and high =", { { { 1 }, kind = "band" } })
   wrong("series 1: 2 numbers across and 1 up", { { { 1, 2 }, low = { 1, 2 }, high = { 1 }, kind = "band" } })
   wrong("x.range: {lo, hi} with lo < hi", { x = { range = { 2, 1 } }, { { 1 } } })
@@ -650,4 +650,68 @@ test("whatever is given is drawn or refused, in numbers that pictures can have",
     ok(#plot:text { width = 40, height = 10 } > 0)
     if i % 10 == 0 then sim.plot.grid { plot, plot, plot }:svg() end
   end
+end)
+
+-- Runs of paths of a stroke and no fill, as lists of pairs of points.
+local function pairs_of(svg, stroke)
+  local list = {}
+  for path in svg:gmatch('<path d="([^"]*)" fill="none" stroke="' .. stroke .. '" stroke%-width="1.4"') do
+    for x1, y1, x2, y2 in path:gmatch "M(%-?[%d%.]+) (%-?[%d%.]+)L(%-?[%d%.]+) (%-?[%d%.]+)" do
+      list[#list + 1] = { tonumber(x1), tonumber(y1), tonumber(x2), tonumber(y2) }
+    end
+  end
+  return list
+end
+
+test("contours of a cone are circles of the radius of their value", function()
+  local function cone(x, y) return math.sqrt(x * x + y * y) end
+  local range = { -2, 2 }
+  local svg = sim.plot { x = { range = range }, y = { range = range }, width = 600, height = 600,
+    { cone, kind = "contour", levels = { 1 }, points = 101, color = "#123456" } }:svg()
+  local left, right, top, bottom = math.huge, -math.huge, math.huge, -math.huge
+  local runs = pairs_of(svg, "#123456")
+  for _, run in ipairs(runs) do
+    left, right = math.min(left, run[1]), math.max(right, run[1])
+    top, bottom = math.min(top, run[2]), math.max(bottom, run[2])
+  end
+  local box_left, box_top, wide, high = svg:match '<rect x="([%d%.]+)" y="([%d%.]+)" width="([%d%.]+)" height="([%d%.]+)"'
+  ok(#runs > 100)
+  near((right - left) / wide, 0.5, 5e-3) -- 2 of 4
+  near((bottom - top) / high, 0.5, 5e-3)
+  near((left + right) / 2, box_left + wide / 2, 0.3)
+  local cx, cy = (left + right) / 2, (top + bottom) / 2
+  for _, run in ipairs(runs) do
+    near(((run[1] - cx) / (right - left)) ^ 2 + ((run[2] - cy) / (bottom - top)) ^ 2, 0.25, 5e-3)
+  end
+  ok(svg:find(">1<", 1, true)) -- its value
+end)
+
+test("a heat map has a cell for each value, a gap for nan, and a scale", function()
+  local function cells(rows, more)
+    local series = { { 1, 2, 3 }, { 1, 2 }, rows, kind = "heat", label = "heat of it" }
+    for key, value in pairs(more or {}) do series[key] = value end
+    local svg = sim.plot { series }:svg()
+    ok(svg:find("heat of it", 1, true))
+    local inside = svg:match "<clipPath.-</g>"
+    return count(inside, "Z"), svg
+  end
+  eq(cells { { 0, 1, 2 }, { 3, 4, 5 } }, 6)
+  eq(cells { { 0, 1, 0 / 0 }, { 3, 4, 5 } }, 5)
+  eq(cells { { 1, 1, 1 }, { 3, 3, 3 } }, 2) -- of one colour: one
+  eq(cells({ { -9, -8, -7 }, { 3, 4, 99 } }, { range = { 0, 4 } }), 3) -- below; 3; 4 and above
+  local text = sim.plot { x = { range = { 0, 1 } }, y = { range = { 0, 1 } }, { function(x) return x end, kind = "heat" } }:text()
+  ok(text:find "░" and text:find "█")
+end)
+
+test("what is wrong with a map is said", function()
+  local function refused(message, series) raises(message, sim.plot, { series }) end
+  local rows = { { 1, 2 }, { 3, 4 } }
+  refused("series 1: a function needs x.range of the plot", { math.max, kind = "heat" })
+  refused("series 1: {xs, ys, rows}", { { 1, 2 }, { 1, 2 }, kind = "heat" })
+  refused("series 1: 1 rows for 2 ys", { { 1, 2 }, { 1, 2 }, { { 1, 2 } }, kind = "contour" })
+  refused("series 1: row 2 has 1 numbers for 2 xs", { { 1, 2 }, { 1, 2 }, { { 1, 2 }, { 3 } }, kind = "heat" })
+  refused("series 1: xs that increase expected; number 2 is 1", { { 1, 1 }, { 1, 2 }, rows, kind = "heat" })
+  refused("series 1.levels: 1 to 100, or a list", { { 1, 2 }, { 1, 2 }, rows, kind = "contour", levels = 0 })
+  refused("series 1.range: {lo, hi} with lo < hi expected", { { 1, 2 }, { 1, 2 }, rows, kind = "heat", range = { 2, 1 } })
+  refused("series 1.points: only a function has them", { { 1, 2 }, { 1, 2 }, rows, kind = "heat", points = 3 })
 end)

@@ -173,7 +173,7 @@ end)
 
 test("what is asked is checked", function()
   local residual = function() return {} end
-  raises("bad argument #1 to 'solve' %(table expected, got no value%)", solve)
+  raises("bad argument #1 to 'solve' %(table expected, got no value; write { residual = ... }%)", solve)
   raises("key 'residual' is missing", solve, {})
   raises("key 'residual': function expected, got 1", solve, { residual = 1 })
   raises("unknown key 'cone'; did you mean 'cones'%?", solve, { residual = residual, cone = {} })

@@ -144,3 +144,21 @@ test("a box that lands flat has its derivative by the height, and says which it 
     end
   end
 end)
+
+-- The time that projection takes is told in every stepping; where steps are split it was not.
+test("what projection takes is in the statistics", function()
+  for _, stepping in ipairs { "auto", "event", "speculative", "bisect" } do
+    local w = sim.world { stepping = stepping, profile = true }
+    local before
+    for i = 1, 20 do
+      local link = w:box { position = { i, 0 }, size = { 1, 0.2 } }
+      w:hinge { link, before, anchor = { i - 0.5, 0 } }
+      before = link
+    end
+    w:run { steps = 60, progress = false }
+    local stats = w:stats()
+    ok(stats.projections > 0)
+    ok(stats.seconds_project > 0, stepping)
+    ok(stats.seconds_project + stats.seconds_solve <= stats.seconds_total, stepping)
+  end
+end)

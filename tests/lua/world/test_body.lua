@@ -241,7 +241,25 @@ test("vectors behave like values", function()
   raises("assign the whole, body.position = {x, y}", function() body.position[1] = 3 end)
   raises("assign the whole, body.v = {va, vx, vy}", function() body.v.va = 3 end)
   raises("attempt to add a vector and a number", function() return p + 1 end)
-  raises("Vector has no field 'z'", function() return p.z end)
+  raises("Vector has no field 'z'; it has those of {x, y}, norm%(%), dot%(other%)", function() return p.z end)
+end)
+
+test("the length of a vector and a product of two", function()
+  local body = sim.world {}:box { size = { 1, 1 }, position = { 3, -4 }, angle = 2, velocity = { 1, 2 } }
+  eq(body.position:norm(), 5)
+  eq(body.position:dot(body.velocity), -5)
+  eq(body.position:dot { 2, 1 }, 2)
+  eq(body.q:dot { 1, 0, 0 }, 2)
+  raises("dot, of two lists: shapes do not fit: 2 and 3", function() return body.position:dot { 1, 2, 3 } end)
+  raises("list of numbers or of rows expected, got no value", function() return body.position:dot() end)
+  -- the same words where numbers are tracked
+  local x, g = sim.value_and_grad(function(p)
+    local world = sim.world { gravity = { 0, 0 } }
+    local disc = world:circle { radius = 1, velocity = { p.x, 4 } }
+    world:step()
+    return disc.velocity:norm() + sim.world {}.gravity:dot(disc.velocity)
+  end, { x = 3 })
+  near({ x, g.x }, { 5 - 9.81 * 4, 3 / 5 })
 end)
 
 test("forces last for one step, impulses act at once", function()

@@ -185,9 +185,9 @@ test("a field that its type lacks is an error that says which it has", function(
     wheel = driven .. "damping stiffness axis translation", distance = soft .. "length",
     spring = driven .. "damping length stiffness quadratic cubic rest_length", rope = "length max_length",
     gear = soft .. "ratio joint_a joint_b", lock = soft .. "max_force max_torque velocity angular_velocity",
-    mouse = "damping length stiffness target", ground_friction = "max_force max_torque", constraint = soft,
+    mouse = "damping length stiffness target", ground_friction = "max_force max_torque", constraint = soft .. "friction lo hi",
   }
-  local all = table.concat({ own.slider, own.spring, own.rope, own.gear, own.lock, own.mouse, own.ground_friction }, " ")
+  local all = table.concat({ own.slider, own.spring, own.rope, own.gear, own.lock, own.mouse, own.ground_friction, own.constraint }, " ")
   for kind, joint in pairs(joints) do
     for field in all:gmatch "[%w_]+" do
       if (" " .. own[kind] .. " "):find(" " .. field .. " ", 1, true) then

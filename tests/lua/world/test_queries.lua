@@ -22,6 +22,109 @@ test("raycast gives the nearest hit or nil", function()
     function() world:raycast({ 0, 0 }) end)
 end)
 
+test("filters: categories, masks, what is ignored, sensors", function()
+  local world, left, right, gate = scene()
+  left.category, right.category, right.mask = 2, 4, 8
+  local function first(filter) return (world:raycast({ -10, 0 }, { 10, 0 }, filter) or {}).body end
+  ok(first {} == left)
+  ok(first { mask = 4 } == right)
+  ok(first { mask = 2 | 4 } == left)
+  eq(first { mask = 1 }, nil)
+  ok(first { category = 8 } == left) -- its mask has all bits
+  ok(first { category = 8, mask = 4 } == right)
+  eq(first { category = 16, mask = 4 }, nil)
+  ok(first { ignore = left } == right)
+  eq(first { ignore = { left, right } }, nil)
+  ok(first { ignore = left, sensors = true } == gate)
+  eq(#world:query_aabb({ -10, -1 }, { 10, 1 }, { ignore = left }), 1)
+  eq(#world:query_aabb({ -10, -1 }, { 10, 1 }, { sensors = true }), 3)
+  eq(world:query_point({ 5, 0 }, { mask = 2 }), {})
+  ok(world:query_point({ 0, 0 }, { sensors = true })[1] == gate)
+  left:destroy()
+  ok(first { ignore = left } == right) -- what is gone is not found anyway
+  raises("raycast' %(key 'ignore': a body of this world, or a list of them, expected",
+    first, { ignore = { right, sim.world {}:circle { radius = 1 } } })
+  raises("raycast' %(key 'mask': integer from 1 to 4294967295 expected, got 0", first, { mask = 0 })
+  raises("raycast' %(unknown key 'ignored'; did you mean 'ignore'", first, { ignored = right })
+  raises("query_point' %(unknown key 'maks'; did you mean 'mask'", world.query_point, world, { 0, 0 }, { maks = 1 })
+end)
+
+-- Bodies of several shapes among them, some with equal places.
+local function crowd(random)
+  local world = sim.world { gravity = { 0, 0 } }
+  for i = 1, random:integer(3, 25) do
+    local def = { position = { random:integer(-8, 8) / 2, random:uniform(-3, 3) }, angle = random:uniform(0, 6),
+      category = 1 << random:integer(0, 2), sensor = random:uniform() < 0.2 }
+    if i % 3 == 0 then
+      def.radius = random:uniform(0.2, 0.8)
+      world:circle(def)
+    elseif i % 3 == 1 then
+      def.size = { random:uniform(0.2, 2), random:uniform(0.2, 2) }
+      world:box(def)
+    else
+      def.vertices = { { 0, 0 }, { 1, 0 }, { 1, 1 }, { 0.5, 0.3 }, { 0, 1 } } -- is cut
+      world:polygon(def)
+    end
+  end
+  return world
+end
+
+test("all hits are those of single rays that ignore the ones before, bit for bit", function()
+  local compared = 0
+  for seed = 1, 60 do
+    local random = sim.random
+    random:seed(seed)
+    local world = crowd(random)
+    for _ = 1, 10 do
+      local from = { random:uniform(-6, 6), random:uniform(-4, 4) }
+      local to = { random:uniform(-6, 6), random:uniform(-4, 4) }
+      local filter = { mask = random:integer(1, 7), sensors = random:uniform() < 0.5, ignore = {} }
+      local all = world:raycast_all(from, to, filter)
+      for i = 1, #all + 1 do
+        eq(all[i], world:raycast(from, to, filter))
+        filter.ignore[i] = all[i] and all[i].body
+        compared = compared + 1
+      end
+    end
+  end
+  ok(compared > 1000)
+end)
+
+test("a fan is single rays, bit for bit", function()
+  local met, missed = 0, 0
+  for seed = 1, 30 do
+    local random = sim.random
+    random:seed(seed)
+    local world = crowd(random)
+    local from = { random:uniform(-6, 6), random:uniform(-4, 4) }
+    local filter = { mask = random:integer(1, 7) }
+    local fan = world:raycast_fan(from, { rays = 40, range = 5, angle = random:uniform(-9, 9),
+      spread = random:uniform(0, 6), mask = filter.mask })
+    for i, a in ipairs(fan.angles) do
+      local hit = world:raycast(from, { from[1] + 5 * math.cos(a), from[2] + 5 * math.sin(a) }, filter)
+      eq(fan.hits[i], hit or false)
+      eq(fan.distances[i], hit and 5 * hit.fraction or 5)
+      met, missed = met + (hit and 1 or 0), missed + (hit and 0 or 1)
+    end
+  end
+  ok(met > 200 and missed > 200)
+end)
+
+test("where the rays of a fan go", function()
+  local world = scene()
+  local function angles(options)
+    options.range = 1
+    return world:raycast_fan({ 0, 0 }, options).angles
+  end
+  near(angles { rays = 3, angle = 1, spread = 0.5 }, { 0.75, 1, 1.25 })
+  near(angles { rays = 4 }, { -math.pi, -math.pi / 2, 0, math.pi / 2 })
+  near(angles { rays = 1, angle = 2, spread = 0.5 }, { 2 })
+  raises("raycast_fan' %(key 'rays' is missing", world.raycast_fan, world, { 0, 0 }, { range = 1 })
+  raises("raycast_fan' %(key 'range': positive number expected", world.raycast_fan, world, { 0, 0 }, { rays = 1, range = -1 })
+  raises("raycast_fan' %({x, y} expected, got 1 component", world.raycast_fan, world, { 0 }, { rays = 1, range = 1 })
+  raises("raycast_fan' %(unknown key 'count'", world.raycast_fan, world, { 0, 0 }, { count = 1 })
+end)
+
 test("boxes and points", function()
   local world, left, right = scene()
   local found = world:query_aabb({ -10, -1 }, { 10, 1 })

@@ -634,3 +634,67 @@ test("a body that lands on one corner moves smoothly with its mass", function()
     end
   end
 end)
+
+test("a bisected step ends where it was halved, if that is asked for", function()
+  local function fall(partial)
+    local world = sim.world { stepping = "bisect", stepping_partial = partial, dt = 1 / 30 }
+    world:box { type = "static", position = { 0, -1 }, size = { 10, 2 } }
+    local ball = world:circle { radius = 0.5, position = { 0, 1.53 }, velocity = { 0, -10 } }
+    local short = 0
+    for i = 1, 10 do
+      local before = world.time
+      world:step()
+      local took = world.time - before
+      ok(took > 0 and took <= 1 / 30 + 1e-15)
+      short = short + (took < 0.9 / 30 and 1 or 0)
+    end
+    return world, ball, short
+  end
+  local world, ball, short = fall(true)
+  ok(short > 0 and world.time < 10 / 30 and ball.y > 0.5 - 1e-6)
+  eq(world:clone().stepping_partial, true)
+  local before = world.time
+  world:run { duration = 0.2 }
+  near(world.time - before, 0.2, 1 / 30)
+  eq(select(3, fall(false)), 0)
+  world.stepping_partial = false
+  eq(world.stepping_partial, false)
+end)
+
+test("the solver ncp ends where the central path has the kappa asked for", function()
+  for _, kappa in ipairs { 1e-6, 1e-4, 1e-3 } do
+    -- lambda = m g h and u = gap / h, and lambda u = kappa V^2 / w with V = g h, w = 1 / m
+    local world = sim.world { solver = "ncp", ncp_kappa = kappa, tolerance = 0.1, stepping = "speculative" }
+    world:box { type = "static", position = { 0, -1 }, size = { 10, 2 } }
+    local ball = world:circle { radius = 0.5, position = { 0, 0.5 }, friction = 0 }
+    world:run { duration = 2 }
+    near((ball.y - 0.5) / (9.81 * world.dt ^ 2), kappa, 1e-6 * kappa + 1e-11)
+    eq(world:stats().unsolved, 0)
+    eq(world:clone().ncp_kappa, kappa)
+  end
+end)
+
+test("kappa moves the solver ncp alone, and is checked", function()
+  local function fall(settings)
+    local world = sim.world(settings)
+    world:box { type = "static", position = { 0, -1 }, size = { 10, 2 } }
+    local box = world:box { size = { 1, 1 }, position = { 0, 0.7 }, angle = 0.1, velocity = { 1, 0 } }
+    world:run { duration = 1 }
+    return { box.x, box.y, box.angle }, world
+  end
+  eq(fall { ncp_kappa = 1e-3 }, fall {})
+  -- the way there is another one, its end is not
+  local plain, path = fall { solver = "ncp", stepping = "speculative" }, fall { solver = "ncp", stepping = "speculative", ncp_undercut = 1e6 }
+  near(path, plain, 1e-6)
+  -- friction, too, goes to the exact law with kappa
+  local last = math.huge
+  for _, kappa in ipairs { 1e-3, 1e-5, 1e-7 } do
+    local soft, world = fall { solver = "ncp", stepping = "speculative", ncp_kappa = kappa, tolerance = 0.1 }
+    local off = math.abs(soft[1] - plain[1])
+    ok(off < last, ("kappa %g is off by %g"):format(kappa, off))
+    last = off
+    eq(world:stats().unsolved, 0)
+  end
+  raises("ncp_kappa.*non%-negative", sim.world, { ncp_kappa = -1 })
+  raises("ncp_undercut.*positive", sim.world, { ncp_undercut = 0 })
+end)

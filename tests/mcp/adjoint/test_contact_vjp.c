@@ -180,7 +180,7 @@ static unsigned vjp(Case *c, const S2ContactLoss *loss, Data *to, S2Arena *arena
   Posed *p = pose(c, arena);
   unsigned flags;
   if (c->shape == LOCAL) {
-    S2ContactGradient gradient = {to->w, to->local_q, to->mu};
+    S2LocalContactGradient gradient = {to->w, to->local_q, to->mu};
     flags = s2_contact_vjp(&p->local, &p->solution, loss, &gradient, arena);
   } else {
     S2GlobalContactGradient gradient = {to->m, to->h, to->q, to->b, to->mu};
@@ -523,7 +523,7 @@ static void sliding_ball(void **state) {
   double r[2] = {-q[0] / a, q[0] / a * mu}, u[2] = {0, q[1] + mu * b * q[0] / a};
   double dw[2], dq[2], dmu;
   S2ContactSolution at = {.r = r, .u = u};
-  S2ContactGradient to = {dw, dq, &dmu};
+  S2LocalContactGradient to = {dw, dq, &dmu};
   S2ContactLoss tangent = {.u = (const double[2]){0, 1}};
   assert_int_equal(s2_contact_vjp(&problem, &at, &tangent, &to, &arena), 0);
   check_number(dw[0], -mu * b * q[0] / (a * a));
@@ -531,7 +531,7 @@ static void sliding_ball(void **state) {
   check_number(dq[0], mu * b / a);
   check_number(dq[1], 1);
   check_number(dmu, b * q[0] / a);
-  S2ContactGradient none = {0};
+  S2LocalContactGradient none = {0};
   assert_int_equal(s2_contact_vjp(&problem, &at, &tangent, &none, &arena), 0);
   s2_arena_free(&arena);
 }
@@ -543,7 +543,7 @@ static void contacts_on_the_boundary_are_flagged(void **state) {
   const double diagonal[2] = {1, 1}, mu = 0.5;
   double r[2], u[2], dq[2];
   S2Csr w = s2_csr_diagonal(2, diagonal, &arena);
-  S2ContactGradient to = {.q = dq};
+  S2LocalContactGradient to = {.q = dq};
   const double q[3][2] = {{0, 1}, {-1, 0.5}, {-1, 0.4}}; // touches; all its friction; sticks
   for (int i = 0; i < 3; i++) {
     r[0] = -q[i][0], r[1] = i == 0 ? 0 : -q[i][1], u[0] = 0, u[1] = i == 0 ? 1 : 0;
@@ -599,7 +599,7 @@ static void nothing_to_do(void **state) {
   S2ContactProblem local = {.w = &w};
   double v[3], none[1]; // no numbers, but somewhere
   S2ContactSolution solution = {.r = none, .u = none, .z = none};
-  S2ContactGradient to = {0};
+  S2LocalContactGradient to = {0};
   assert_int_equal(s2_contact_smooth_solve(&local, 0.1, &options, &arena, &solution), S2_SOLVED);
   assert_int_equal(s2_contact_vjp(&local, &solution, &(S2ContactLoss){0}, &to, &arena), 0);
   const double q[3] = {3, 4, 6}, dv[3] = {1, 1, 2};

@@ -411,10 +411,14 @@ double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *b
   return rate_back(&to, row, constraint_current(at)[row].rate, bar->rate);
 }
 
+bool s2_constraint_one_sided(const S2Joint *joint) {
+  return joint->unilateral || joint->bounded || joint->coupled != S2_NONE;
+}
+
 // ---- The type ---------------------------------------------------------------------------------
 
 static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
-  if (at->joint->unilateral) {
+  if (s2_constraint_one_sided(at->joint)) {
     return 0;
   }
   if (at->to != NULL && at->world->evaluating && at->world->refused.code == S2_OK) {
@@ -430,7 +434,8 @@ static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N])
   const S2Joint *joint = at->joint;
   memset(hessians, 0, sizeof(S2JointHessian) * N);
   // As in constraint_current(): the program is asked within a step only.
-  if (!at->world->evaluating || at->world->refused.code != S2_OK || joint->unilateral) {
+  if (!at->world->evaluating || at->world->refused.code != S2_OK ||
+      s2_constraint_one_sided(joint)) {
     return;
   }
   int32_t slot = (int32_t)(joint - at->world->joints.at);
@@ -473,8 +478,75 @@ static void constraint_coordinate(const S2JointAt *at, S2JointRow *row, S2JointH
   }
 }
 
+// What it is the friction of: a unilateral constraint between the same bodies, which has no other.
+static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  int32_t slot;
+  S2_TRY(s2_joint_slot(world, def->coupled_to, &slot));
+  // One that pushes, between the same bodies, ...
+  const S2Joint *normal = &world->joints.at[slot];
+  if (normal->type != S2_CONSTRAINT || !normal->unilateral) {
+    return s2_error(S2_INVALID, "coupled_to: a unilateral constraint expected, got a %s",
+                    normal->type == S2_CONSTRAINT ? "constraint that pushes and pulls"
+                                                  : s2_joint_type_name(normal->type));
+  }
+  if (normal->a != joint->a || normal->b != joint->b) {
+    return s2_error(S2_INVALID, "coupled_to: a constraint of the same bodies in the same order "
+                                "expected");
+  }
+  // ... and without friction yet.
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *other = &world->joints.at[world->joint_order.at[i]];
+    if (other->coupled == slot && other->coupled_serial == normal->serial) {
+      return s2_error(S2_INVALID, "coupled_to: another constraint is its friction already");
+    }
+  }
+  joint->coupled = slot;
+  joint->coupled_serial = normal->serial;
+  return s2_ok();
+}
+
+// Rows with bounds, and what is done about errors.
+static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  bool coupled = def->coupled_to.index != 0, soft = !s2_joint_is_rigid(joint);
+  const char *what = def->bounded ? "lo, hi" : "coupled_to";
+  if ((def->bounded || coupled) && (def->rows != 1 || def->unilateral || soft)) {
+    return s2_error(S2_INVALID, "%s: %s", what,
+                    def->rows != 1    ? "for one row"
+                    : def->unilateral ? "not for a unilateral constraint"
+                                      : "not beside compliance");
+  }
+  if (def->bounded && coupled) {
+    return s2_error(S2_INVALID, "coupled_to: lo and hi are friction times the other's force");
+  }
+  if (def->bounded &&
+      !(isfinite(def->bound_lo) && isfinite(def->bound_hi) && def->bound_lo < def->bound_hi)) {
+    return s2_error(S2_INVALID,
+                    "lo, hi: finite numbers, lo < hi, expected, got %g and %g (what only pushes is "
+                    "unilateral)",
+                    def->bound_lo, def->bound_hi);
+  }
+  if (def->friction != 0 && !coupled) {
+    return s2_error(S2_INVALID, "friction: with coupled_to; friction by itself of F newtons is "
+                                "lo = -F, hi = F");
+  }
+  // Event stepping solves a motion more than once, and only the first asks for errors.
+  bool own = !isnan(def->stabilization);
+  if (own && !(def->stabilization >= 0 && def->stabilization <= 1)) {
+    return s2_error(S2_INVALID, "stabilization: a number from 0 to 1 expected, got %g",
+                    def->stabilization);
+  }
+  if (own && def->stabilization > 0 && world->kept.def.stepping == S2_EVENT) {
+    return s2_error(S2_INVALID, "stabilization: baumgarte not with stepping event; auto or "
+                                "speculative take it");
+  }
+  joint->bounded = def->bounded;
+  joint->bound_lo = def->bounded ? def->bound_lo : -INFINITY;
+  joint->bound_hi = def->bounded ? def->bound_hi : INFINITY;
+  joint->stabilization = def->stabilization;
+  return coupled ? constraint_couple(world, def, joint) : s2_ok();
+}
+
 static S2Status constraint_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
-  (void)world;
   // What the program cannot be asked for with these options.
   if (def->rows < 1 || def->rows > N || (def->unilateral && def->rows > 1)) {
     return s2_error(S2_INVALID, "rows: %s expected, got %d",
@@ -499,12 +571,13 @@ static S2Status constraint_create(const S2World *world, const S2JointDef *def, S
   joint->has_hessian = def->has_hessian;
   joint->has_rate = def->has_rate;
   joint->limit_lo = def->unilateral ? 0 : -INFINITY;
-  return s2_ok();
+  return constraint_bound(world, def, joint);
 }
 
 const S2JointKind s2_constraint_kind = {
     .traits = {.name = "constraint"},
     .parts = S2_HAS_COMPLIANCE | S2_HAS_OTHERS,
+    .fields = S2_FIELD_BIT(BOUND_LO) | S2_FIELD_BIT(BOUND_HI) | S2_FIELD_BIT(FRICTION),
     .rows = constraint_equations,
     .hessians = constraint_hessians,
     .coordinate = constraint_coordinate,

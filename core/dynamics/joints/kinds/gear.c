@@ -83,10 +83,11 @@ static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinge
   }
   // More than two bodies: gear_rows.c can split rows of angles only, and rigid ones.
   if (count > 2 && !hinges) {
-    return s2_error(S2_INVALID,
-                    "a gear can move more than two bodies only where it joins two "
-                    "hinges: its joints have %d that are not static",
-                    count);
+    return s2_error(
+        S2_INVALID,
+        "a gear can move more than two bodies only where it joins two hinges: its joints "
+        "have %d that are not static; fingers of a gripper may hang on parallelograms",
+        count);
   }
   if (count > 2 &&
       (gear->compliance.linear > 0 || gear->compliance.angular > 0 || gear->compliance.size > 0)) {

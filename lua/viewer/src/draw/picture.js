@@ -1,4 +1,5 @@
 // The whole picture of a frame: bodies, and on top of them what the reader asked for.
+import { drawAnnotations } from "./annotations.js";
 import { drawBodies, drawHalo, preparedScene } from "./bodies.js";
 import { quantity } from "../dom.js";
 import * as marks from "./marks.js";
@@ -79,6 +80,7 @@ export function drawPicture(ctx, ratio, state) {
     ctx.lineCap = "butt";
     lost = drawBodies(ctx, view, frame, theme, ratio);
     drawMarks(ctx, state);
+    drawAnnotations(ctx, view, frame, theme);
     drawSelection(ctx, ratio, state);
     for (const hook of state.hooks) hook(ctx, view, frame);
     drawKey(ctx, state);

@@ -181,6 +181,10 @@ export function fittedBox(frame) {
       box = boxUnion(box, bodyBox(frame, i));
     box = isEmpty(box) ? { lo: [0, 0], hi: [0, 0] } : grown(box, 0.05 * extentOf(box));
   }
+  // dots and words of the script; its lines and arrows may lead out of the picture
+  for (const { type, to } of frame?.annotations ?? []) {
+    if (type === "point" || type === "text") box = boxUnion(box, { lo: to, hi: to });
+  }
   return extentOf(box) > 0 ? box : grown(box, 1);
 }
 

@@ -1,4 +1,4 @@
-#include "lua/base/slope.h"
+#include "lua/diff/slope.h"
 
 #include "lua/diff/array.h"
 

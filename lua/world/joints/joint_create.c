@@ -358,6 +358,9 @@ static int world_joint(lua_State *L) {
     s2_lua_store_functions(L, 1, id.serial);
   }
   s2_lua_bind_joint(L, 1, joint, id);
+  if (def.has_limits) {
+    s2_lua_hint_limits(L, lw, type, def.limit_lo, def.limit_hi);
+  }
   s2_lua_made(L, lw, recipe.begin, true, (int32_t)id.index - 1, joint_build_again, &recipe);
   return 1;
 }

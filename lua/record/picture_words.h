@@ -1,0 +1,47 @@
+// What the command line says of recordings as pictures, videos and pages: --width, --view-follow
+// ...
+#ifndef S2_PICTURE_WORDS_H
+#define S2_PICTURE_WORDS_H
+
+#include "record/record.h"
+
+typedef enum S2PictureWord {
+  S2_WORD_WIDTH,
+  S2_WORD_FOLLOW,
+  S2_WORD_STROBE,
+  S2_WORD_TRAILS,
+  S2_WORD_FPS,
+  S2_WORD_SPEED,
+  S2_PICTURE_WORDS
+} S2PictureWord;
+
+enum { S2_STROBE_TIMES = 64 }; // of a list on the command line
+
+// All zeros: nothing was said.
+typedef struct S2PictureWords {
+  bool given[S2_PICTURE_WORDS];
+  int width;            // pixels
+  double fps, speed;    // 1/s; seconds of the world a second
+  double strobe_period; // s; 0: a list of times
+  const char *follow;   // name of a body, or its number in the order of creation; borrowed
+  double strobe_times[S2_STROBE_TIMES]; // s, ascending
+  int strobe_count;
+} S2PictureWords;
+
+// The name of its option.
+const char *s2_picture_word_option(S2PictureWord word);
+
+// Reads the value of one; S2_INVALID with a message that names the option.
+S2Status s2_picture_words_read(S2PictureWords *words, S2PictureWord word, const char *value);
+
+// S2_INVALID when one of those given says nothing to the format of the file.
+S2Status s2_picture_words_check(const S2PictureWords *words, const char *path);
+
+// The body that is followed, looked up in a moment; index 0 where nobody is. S2_INVALID: it is not
+// there, and the nearest name is told.
+S2Status s2_picture_words_body(const S2PictureWords *words, const S2Moment *moment, S2BodyId *id);
+
+// The options of a recorder; they borrow from `words`.
+S2RecordOptions s2_picture_words_options(const S2PictureWords *words, S2BodyId follow);
+
+#endif

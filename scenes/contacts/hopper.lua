@@ -1,0 +1,61 @@
+-- Discs run out of a hopper: the wider its mouth, the faster, by Beverloo's law, a power of 3/2 of the width.
+local sim = require "sim2d"
+
+local DISCS, RADIUS, FRICTION = 80, 0.1, 0.3
+local WIDTHS = { 0.8, 1.2 }      -- m, of the mouth: four and six discs
+local LOST, LEAST, MOST = 1.4, 0.2, 0.8 -- disc diameters that the mouth seems narrower; parts of the discs timed
+
+local function build(p)
+  local half = (p and p.width or WIDTHS[2]) / 2
+  local world = sim.world { dt = 1 / 120, stepping = "speculative", combine_friction = "min" }
+  for side = -1, 1, 2 do
+    world:chain { points = { { 1.2 * side, 3.6 }, { 1.2 * side, 1.2 }, { half * side, 0.2 } } }
+  end
+  world:box { name = "plug", type = "static", position = { 0, 0.1 }, size = { 2 * half, 0.2 } }
+  local random = sim.random.split()
+  for i = 0, DISCS - 1 do
+    world:circle { name = "disc", radius = RADIUS * random:uniform(0.9, 1.1), friction = FRICTION,
+      position = { -1.05 + 0.2333 * (i % 10), 1.35 + 0.24 * (i // 10) } }
+  end
+  return world
+end
+
+-- Discs a second that leave the mouth, between the first fifth and the last of them.
+local function rate_of(width)
+  local world = build { width = width }
+  world:run { duration = 1 }
+  world.bodies.plug:destroy()
+  local out, from, to, at_least = 0, nil, nil, DISCS * LEAST
+  for t in world:steps(8) do
+    for i = #world.bodies, 1, -1 do
+      local body = world.bodies[i]
+      if body.type == "dynamic" and body.y < -0.5 then
+        body:destroy()
+        out = out + 1
+      end
+    end
+    from = from or (out >= at_least and { t, out })
+    if out >= DISCS * MOST then
+      to = { t, out }
+      break
+    end
+  end
+  assert(to, "it is blocked")
+  return (to[2] - from[2]) / (to[1] - from[1]), world
+end
+
+if sim.is_main() then
+  local rates, worst = {}, 0
+  for i, width in ipairs(WIDTHS) do
+    local world
+    rates[i], world = rate_of(width)
+    worst = math.max(worst, world:stats().worst_penetration)
+    print(("mouth of %.1f m: %.1f discs/s, deepest overlap %.1e m"):format(width, rates[i], worst))
+  end
+  local function free(width) return (width - LOST * 2 * RADIUS) ^ 1.5 end
+  local expected = free(WIDTHS[2]) / free(WIDTHS[1])
+  print(("%.2f times as fast, by Beverloo's law %.2f"):format(rates[2] / rates[1], expected))
+  assert(math.abs(rates[2] / rates[1] / expected - 1) < 0.25 and worst < 1e-9)
+end
+
+return build

@@ -1,0 +1,195 @@
+-- The contact card: scenes whose outcome is known, for which others published what their engines make of them.
+-- --python PYTHON runs the peers that this Python finds (peers.py) in the same scenes; tools/contact-card installs them.
+local sim = require "sim2d"
+local options = sim.options { python = { "", "a Python with mujoco, pymunk or Box2D: they run the same scenes" } }
+
+local G, DT = 9.81, 1 / 120
+local BAR = 1e-9 -- m or m/s: what creeps, lifts and sinks at most
+local TURN = 4 -- s, of one turn of gravity
+
+local function seconds(world, time) world:run { steps = math.floor(time / world.dt + 0.5) } end
+
+-- Mean speed downwards from 1 s to 3 s.
+local function creep(world, body)
+  seconds(world, 1)
+  local before = body.y
+  seconds(world, 2)
+  return math.abs(body.y - before) / 2
+end
+
+-- A pad that stands and one that can only move towards it, pushed with `force`; what is held comes between.
+local function pads(width, mu, force)
+  local world = sim.world { dt = DT, gravity = { 0, -G } }
+  local frame = world:box { type = "static", position = { -width / 2 - 0.01, 0 }, size = { 0.02, 0.1 }, friction = mu }
+  local x = width / 2 + 0.01
+  local pad = world:box { position = { x, 0 }, size = { 0.02, 0.1 }, mass = 0.1, friction = mu }
+  world:slider { frame, pad, anchor = { x, 0 }, axis = { 1, 0 } }
+  pad:force_law(function() return 0, -force, 0 end)
+  return world
+end
+
+local scenes = {}
+
+function scenes.pinch()
+  local world = pads(0.008, 0.7, 30)
+  return creep(world, world:circle { radius = 0.004, mass = 0.045, friction = 0.7 })
+end
+
+-- Where friction carries less than the weight, the same grip lets go with g - 2 mu F/m, as steps of first order fall.
+local function check_slip()
+  local world = pads(0.008, 0.7, 0.3)
+  local disc = world:circle { radius = 0.004, mass = 0.045, friction = 0.7 }
+  local n = 30
+  world:run { steps = n }
+  local fallen = (G - 2 * 0.7 * 0.3 / 0.045) * DT ^ 2 * n * (n + 1) / 2
+  assert(math.abs(disc.y + fallen) < BAR, ("fell %g m of %g m"):format(-disc.y, fallen))
+end
+
+function scenes.wall()
+  local world = sim.world { dt = DT, gravity = { 0, -G } }
+  world:box { type = "static", position = { -0.5, 0 }, size = { 1, 10 }, friction = 1 }
+  local cube = world:box { position = { 0.05, 0 }, size = { 0.1, 0.1 }, mass = 1, friction = 1 }
+  cube:force_law(function() return 0, -20, 0 end)
+  return creep(world, cube)
+end
+
+function scenes.turn()
+  local world = pads(0.02, 1, 10)
+  local bar = world:box { size = { 0.02, 0.06 }, mass = 0.063, friction = 1 }
+  seconds(world, 0.5)
+  local before, farthest = bar.y, 0
+  for i = 1, math.floor(TURN / DT + 0.5) do
+    local angle = 2 * math.pi * i * DT / TURN
+    world.gravity = { G * math.sin(angle), -G * math.cos(angle) }
+    world:step()
+    farthest = math.max(farthest, math.abs(bar.y - before))
+  end
+  return farthest
+end
+
+local function on_ground(mu)
+  local world = sim.world { dt = DT, gravity = { 0, -G } }
+  world:box { type = "static", position = { 0, -0.5 }, size = { 40, 1 }, friction = mu }
+  return world
+end
+
+function scenes.slide()
+  local world = on_ground(0.5)
+  local cube = world:box { position = { 0, 0.05 }, size = { 0.1, 0.1 }, mass = 1, friction = 0.5 }
+  seconds(world, 1)
+  local before, highest = cube.y, 0
+  cube.velocity = { 6, 0 }
+  for _ = 1, math.floor(2 / DT + 0.5) do
+    world:step()
+    highest = math.max(highest, cube.y - before)
+  end
+  local stop = 6 ^ 2 / (2 * 0.5 * G)
+  assert(math.abs(cube.x - stop) < 1e-4, ("slid %.9f m of %.9f m"):format(cube.x, stop))
+  return highest
+end
+
+function scenes.heavy()
+  local world, top = on_ground(0.6), nil
+  for i = 1, 10 do
+    top = world:box { position = { 0, i - 0.5 }, size = { 1, 1 }, mass = i == 10 and 1000 or 1, friction = 0.6 }
+  end
+  seconds(world, 5)
+  return math.abs(9.5 - top.y)
+end
+
+-- Two links from rest at the level of their hinges, where energy is 0: its largest error in 10 s, as a share of what
+-- both release on their way to the bottom.
+local function pendulum_error(nonlinear)
+  local world = sim.world { dt = DT, gravity = { 0, -G }, nonlinear = nonlinear }
+  local pin = world:box { type = "static", size = { 0.1, 0.1 } }
+  local a = world:box { position = { 0.5, 0 }, size = { 1, 0.1 }, mass = 1, mask = 0 }
+  local b = world:box { position = { 1.5, 0 }, size = { 1, 0.1 }, mass = 1, mask = 0 }
+  world:hinge { pin, a, anchor = { 0, 0 } }
+  world:hinge { a, b, anchor = { 1, 0 } }
+  local worst = 0
+  for _ = 1, 100 do
+    seconds(world, 0.1)
+    local energy = G * (a.y + b.y)
+    for _, link in ipairs { a, b } do
+      energy = energy + (link.vx ^ 2 + link.vy ^ 2) / 2 + link.inertia * link.omega ^ 2 / 2
+    end
+    worst = math.max(worst, math.abs(energy))
+  end
+  return worst / (2 * G)
+end
+
+function scenes.pendulum() return pendulum_error(false) end
+function scenes.nonlinear() return pendulum_error(true) end
+
+function scenes.rest()
+  local world = on_ground(0.5)
+  world:box { position = { 0, 0.05 }, size = { 0.1, 0.1 }, mass = 1, friction = 0.5 }
+  seconds(world, 2)
+  local best = math.huge
+  for _ = 1, 5 do
+    local start = sim.clock()
+    world:run { steps = 1000 }
+    best = math.min(best, (sim.clock() - start) * 1000)
+  end
+  return best
+end
+
+local GITHUB = "https://github.com/"
+-- Scene, what is measured, bar of ours (none: it is told only), and what is published where.
+local rows = {
+  { "pinch", "45 g held by 30 N, mu 0.7: creep, m/s", BAR, "MuJoCo 5.0e-05 to 1.6e-04",
+    "google-deepmind/mujoco/issues/3328" },
+  { "wall", "1 kg pressed to a wall by 20 N, mu 1: creep, m/s", BAR, "Genesis 4.5e-03",
+    "Genesis-Embodied-AI/genesis-world/pull/2872" },
+  { "turn", "63 g held by 10 N, mu 1, gravity turns once: farthest slip, m", BAR, "MuJoCo: dropped after 90 degrees",
+    "innate-inc/innate-os/pull/730" },
+  { "slide", "a cube slides at 6 m/s, mu 0.5: lift, m", BAR, "Genesis 3.2e-01",
+    "Genesis-Embodied-AI/genesis-world/pull/3126" },
+  { "heavy", "nine boxes of 1 kg under one of 1000 kg, 5 s: sinking, m", BAR },
+  { "pendulum", "double pendulum, 10 s: largest error of energy, share" },
+  { "nonlinear", "the same with `nonlinear = true`", BAR },
+  { "rest", "a cube at rest: us a step", nil, "Siconos: 100,000 iterations a step", "siconos/siconos/issues/214" },
+}
+
+-- What peers.py prints: lines "engine<TAB>scene<TAB>number", and "# ..." about what it has not found.
+local function measure_peers(python)
+  local engines, found = {}, {}
+  if python == "" then return engines, found end
+  local folder = arg[0]:match "^(.*)/" or "."
+  local quote = function(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
+  local pipe = assert(io.popen(quote(python) .. " " .. quote(folder .. "/peers.py")))
+  for line in pipe:lines() do
+    local engine, scene, number = line:match "^([^\t]+)\t([^\t]+)\t(.+)$"
+    if not engine then
+      print(line)
+    else
+      if not found[engine] then engines[#engines + 1], found[engine] = engine, {} end
+      found[engine][scene] = number
+    end
+  end
+  if not pipe:close() then print("# peers.py did not end as it should: " .. python) end
+  return engines, found
+end
+
+check_slip()
+local engines, found = measure_peers(options.python)
+local columns = { "scene", "sim2d, here" }
+for _, engine in ipairs(engines) do columns[#columns + 1] = engine .. ", here" end
+columns[#columns + 1] = "published there"
+print("| " .. table.concat(columns, " | ") .. " |")
+print("|" .. (" --- |"):rep(#columns))
+local wrong = {}
+for _, row in ipairs(rows) do
+  local name, what, bar, published, link = table.unpack(row, 1, 5)
+  local value = scenes[name]()
+  local form = name == "rest" and "%.1f" or "%.1e"
+  local cells = { what, form:format(value) }
+  for _, engine in ipairs(engines) do
+    local number = tonumber(found[engine][name])
+    cells[#cells + 1] = number and form:format(number) or "-"
+  end
+  cells[#cells + 1] = published and ("[%s](%s%s)"):format(published, GITHUB, link) or ""
+  print("| " .. table.concat(cells, " | ") .. " |")
+  if bar and not (value <= bar) then wrong[#wrong + 1] = ("%s: %g, at most %g"):format(name, value, bar) end
+end
+assert(#wrong == 0, table.concat(wrong, "; "))
