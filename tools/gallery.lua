@@ -10,6 +10,7 @@ local LARGEST = 40 * 1024 -- bytes of a picture
 -- false ones nothing.
 local chosen = {
   arch = {},
+  atwood = {},
   bead_on_wire = { strobe = 0.125, to = 1, trails = { "bead" }, view = { { -1.4, -0.2 }, { 1.4, 0.75 } } },
   bouncing_balls = { strobe = 0.06, to = 1.2, contacts = false, names = true },
   breaking_joint = { strobe = { 0, 2, 4, 4.55 }, contacts = false },
@@ -30,7 +31,7 @@ local chosen = {
   incline = {},
   jansen_leg = { strobe = { 2.4, 2.7, 3 }, trails = { "lower" } },
   lidar_robot = { strobe = 2.5, trails = { "robot" } },
-  lidar = { to = 3, trails = true, view = { { -1, -2.5 }, { 12.7, 2.5 } } },
+  lidar = { to = 3, trails = true, view = { { -1, -2.5 }, { 13.6, 2.5 } } },
   newtons_cradle = { strobe = 0.15, contacts = false },
   parallel_gripper = { to = 1 },
   pendulum = { strobe = 0.1, to = 1, trails = true },
@@ -41,8 +42,10 @@ local chosen = {
   sliding_block = { strobe = 0.2 },
   sorter = { to = 8.35, contacts = false, view = { { 0, -2.2 }, { 8, 1 } } },
   stack = {},
+  torsion_spring = { strobe = 0.1, to = 1, trails = true },
   trampoline = { strobe = { 0, 0.25, 0.45 }, contacts = false, joints = false },
   ["compliant/programs"] = { world = "last", view = { { -4, -0.3 }, { 4.5, 6.2 } } },
+  ["contact_card/card"] = false, -- its table opens the README
   ["gradients/bucket"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/chain_mass"] = { world = "last", strobe = 0.2 },
   ["gradients/controller"] = { world = "last", strobe = 0.1, trails = true },
@@ -145,6 +148,7 @@ local function smaller(stem)
   local kept, other = ".svg", ".png"
   if png_size < svg_size then kept, other = other, kept end
   os.remove(stem .. other)
+  assert(svg_size < math.huge or png_size < math.huge, stem .. ": no picture was drawn")
   assert(math.min(svg_size, png_size) <= LARGEST,
     ("%s%s has %d bytes, more than %d"):format(stem, kept, math.min(svg_size, png_size), LARGEST))
   return stem:match "[^/]*$" .. kept
@@ -214,7 +218,7 @@ local groups, count = {
   { "scripts/lcp_notes/*.lua", title = "The notes on learning contact", text = EXPERIMENTS },
   { "scripts/learning/*.lua", title = "The notes, what they say in passing", text = EXPERIMENTS },
   { "scripts/physics_paper/*.lua", title = "The paper on differentiable physics", text = EXPERIMENTS },
-  { "scripts/contact/*.lua", title = "Contact", text = EXPERIMENTS },
+  { "scripts/contact/*.lua", "scripts/contact_card/*.lua", title = "Contact", text = EXPERIMENTS },
   { "scripts/compliant/*.lua", title = "Compliance", text = EXPERIMENTS },
   { "scripts/dojo/*.lua", title = "The interior point", text = EXPERIMENTS },
   { "scripts/poster/*.lua", title = "The poster", text = EXPERIMENTS },

@@ -197,10 +197,9 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
     return;
   }
   // Many: the interior point's chain first.
-  mcp_run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
-  // Pivoting is dear here: only for what is not solved at all.
-  if (!(solution->residual.scaled <= options->tolerance) && solution->status != S2_INFEASIBLE &&
-      contacts <= PIVOT_AT_LAST) {
+  bool good = mcp_run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
+  // Pivoting is dear here: only for what is not solved at all, or not with momentum kept.
+  if (!good && solution->status != S2_INFEASIBLE && contacts <= PIVOT_AT_LAST) {
     mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
   }
 }
