@@ -10,9 +10,9 @@
 local sim = require "sim2d"
 
 local e = sim.experiment("Basins of a block that rocks", {
-  points = { 24, "of each axis" }, map = { "", "FILE.html: the map" } })
+  points = { 18, "of each axis" }, map = { "", "FILE.html: the map" } })
 local ALPHA, G = math.rad(20), 9.81
-local NEAR = 2e-3 -- of g R: runs nearer to an edge than that are not counted, since steps err by as much
+local NEAR = 1e-3 -- of g R: runs nearer to an edge than that are not counted, since steps err by as much
 
 local function axis(n, most)
   local list = {}

@@ -50,6 +50,10 @@ test("a run that failed says why, as text; a run may be named in the address", a
   assert.equal(await page.evaluate(() => window.pwned), undefined);
   assert.equal(await page.locator("svg text b").count(), 0);
   await page.context().close();
+  const second = await open(browser, `${address}#job=4`);
+  assert.match(await second.locator("#about").textContent(), /a: 1\nb: 2\n[^]*job: 4\n/);
+  assert.equal(await second.locator("#runs button.chosen").textContent(), "run 4");
+  await second.context().close();
 });
 
 await run();

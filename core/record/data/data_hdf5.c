@@ -169,7 +169,10 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   hid_t links = H5Pcreate(H5P_LINK_CREATE); // "a/b" is b in the group a
   H5Pset_create_intermediate_group(links, 1);
   H5Pset_char_encoding(links, H5T_CSET_UTF8);
-  hid_t dataset = H5Dcreate2(file, array->name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_obj_track_times(creation,
+                         false); // the same data are the same bytes whenever they are written
+  hid_t dataset = H5Dcreate2(file, array->name, type, space, links, creation, H5P_DEFAULT);
   S2Status status = hdf5_written(dataset >= 0, array);
   if (status.code == S2_OK) {
     status = write_values(dataset, type, array);
@@ -181,6 +184,7 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   if (dataset >= 0) {
     H5Dclose(dataset);
   }
+  H5Pclose(creation);
   H5Pclose(links);
   H5Sclose(space);
   H5Tclose(type);

@@ -84,7 +84,7 @@ function Sweep:save(path) end
 ---@return sim2d.Table
 function Sweep:summary(...) end
 
----Means over `x`, with the deviation of repeats as bars, a curve for each value of `by`; other keys are sim.plot's.
+---Means over `x`, with the deviation of repeats (of booleans: of their mean) as bars, a curve for each value of `by`; other keys are sim.plot's.
 ---@param def { x: string, y: string, by?: string, title?: string }
 ---@return sim2d.Plot
 function Sweep:plot(def) end

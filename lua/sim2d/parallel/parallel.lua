@@ -136,13 +136,21 @@ return function(sim, host)
     return o
   end
 
-  -- `items` is a list, or how many jobs there are. Returns their number and a function that packs one.
+  -- `items` is a list, an array, or how many jobs there are. Returns their number and a function that packs one.
   local function read_items(items, what)
     if math.type(items) == "integer" and items >= 0 then
       return items, function(i) return C.pack(i, "item") end
+    elseif getmetatable(items) == "Array" then
+      items = items:table() -- its elements, or its rows
     elseif type(items) ~= "table" or getmetatable(items) ~= nil then
       host.fail("bad argument #2 to '%s' (a list of items or a number of jobs expected, got %s)", what,
         host.describe(items))
+    end
+    for key in pairs(items) do
+      if math.type(key) ~= "integer" or key < 1 or key > #items then
+        host.fail("bad argument #2 to '%s' (a list of items expected: it has the key %s beside its %d items)", what,
+          host.describe(key), #items)
+      end
     end
     return #items, function(i)
       local good, packed = pcall(C.pack, items[i], "its item")
@@ -307,7 +315,7 @@ return function(sim, host)
       failures = {}, each = o.each, keep = o.failures == "keep" }, Work)
     -- what a run before has done
     local journal <close>, begun = open_journal(o.journal,
-      o.journal and describe_jobs(program, n, pack, type(items) ~= "table"), what,
+      o.journal and describe_jobs(program, n, pack, math.type(items) == "integer"), what,
       function(job, bytes) if work.state[job] == nil then work:take(job, bytes) end end)
     if o.progress ~= false then say_begun(o.journal, begun, work.done, n) end
     if o.record then

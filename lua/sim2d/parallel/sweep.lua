@@ -83,9 +83,13 @@ return function(sim, host)
       return list[1], list[2]
     end
     if spec[1] ~= nil then
-      return random:uniform(pair(spec))
+      local lo, hi = pair(spec)
+      if hi < lo then fail("random.%s: {lo, hi} with lo <= hi expected, got {%g, %g}", name, lo, hi) end
+      return random:uniform(lo, hi)
     elseif kind == "normal" then
-      return random:normal(pair(of))
+      local mean, deviation = pair(of)
+      if deviation < 0 then fail("random.%s: normal: a deviation of at least 0 expected, got %g", name, deviation) end
+      return random:normal(mean, deviation)
     elseif kind == "log" then
       local lo, hi = pair(of)
       if lo <= 0 or hi <= lo then fail("random.%s: log: two numbers, 0 < lo < hi, expected", name) end
@@ -221,6 +225,15 @@ return function(sim, host)
 
   host.sweep_check = check_column
 
+  -- A column to be drawn: one of numbers or booleans in some run.
+  local function check_numbers(self, name, what)
+    check_column(self, name, what)
+    for _, row in ipairs(self.rows) do
+      if number(row[name]) then return end
+    end
+    host.fail("%s: a column of numbers or booleans expected, got '%s'", what, name)
+  end
+
   -- A robustness map: sweep_map.lua.
   function Sweep:map(def) return host.sweep_map(self, def) end
 
@@ -325,22 +338,26 @@ return function(sim, host)
   end
 
   -- sweep:plot{ x = "mu", y = "range" [, by = "e"] [, title =, ...] }: means with the deviation of
-  -- repeats as bars, a curve for each value of `by`.
+  -- repeats as bars, of booleans that of the mean; a curve for each value of `by`.
   function Sweep:plot(def)
     if type(def) ~= "table" then host.fail("sweep:plot: a table with x and y expected") end
-    check_column(self, def.x, "sweep:plot: x")
-    check_column(self, def.y, "sweep:plot: y")
+    check_numbers(self, def.x, "sweep:plot: x")
+    check_numbers(self, def.y, "sweep:plot: y")
     if def.by then check_column(self, def.by, "sweep:plot: by") end
     -- what is not ours is the plot's: title, legend ...
     local plot = { x = def.x, y = def.y }
     for key, value in pairs(def) do
       if key ~= "x" and key ~= "y" and key ~= "by" then plot[key] = value end
     end
+    local is_boolean = false
+    for _, row in ipairs(self.rows) do is_boolean = is_boolean or type(row[def.y]) == "boolean" end
     for _, curve in ipairs(def.by and host.sweep_classes(self, { def.by }) or { { rows = self.rows } }) do
       local points = {}
       for _, class in ipairs(host.sweep_classes({ rows = curve.rows }, { def.x })) do
         local n, mean, deviation = host.sweep_statistics(class.rows, def.y)
         local x = number(class.values[def.x])
+        -- of what is true or not, the mean is a chance: how far it may be off
+        if n > 1 and is_boolean then deviation = deviation / math.sqrt(n) end
         if n > 0 and x then points[#points + 1] = { x, mean, n > 1 and deviation or 0 } end
       end
       table.sort(points, function(a, b) return a[1] < b[1] end)

@@ -15,6 +15,7 @@ local STYLE = [[
 body { font: 14px system-ui, sans-serif; margin: 0; display: flex; flex-wrap: wrap; height: 100vh;
   background: Canvas; color: CanvasText; color-scheme: light dark }
 #side { padding: 12px; box-sizing: border-box; overflow: auto; max-height: 100vh }
+#runs { max-width: 560px; max-height: 9em; overflow: auto }
 #about { white-space: pre-wrap; min-height: 8em; max-width: 560px; font: 13px ui-monospace, monospace }
 #frame { flex: 1 1 480px; min-height: 480px; border: 0; border-left: 1px solid GrayText }
 rect[data-cell] { cursor: pointer } rect[data-cell]:hover, rect.chosen, rect[data-cell]:focus { stroke: CanvasText;
@@ -45,7 +46,7 @@ function open(row, button) {
   }
   frame.srcdoc = playerPage() + '<script type="application/x-s2d">' + run.textContent + "</" + "script>";
 }
-function choose(rect) {
+function choose(rect, job) {
   for (const other of document.querySelectorAll("rect.chosen")) other.classList.remove("chosen");
   rect.classList.add("chosen");
   runs.replaceChildren();
@@ -56,7 +57,8 @@ function choose(rect) {
     button.addEventListener("click", () => open(row, button));
     runs.append(button);
   });
-  open(rows[0], runs.firstChild);
+  const first = Math.max(0, rows.findIndex((row) => row.job === job));
+  open(rows[first], runs.children[first]);
 }
 for (const rect of document.querySelectorAll("rect[data-cell]")) {
   rect.addEventListener("click", () => choose(rect));
@@ -64,9 +66,10 @@ for (const rect of document.querySelectorAll("rect[data-cell]")) {
 }
 const first = /^#job=(\d+)$/.exec(location.hash);
 if (first) {
-  const cell = map.cells.findIndex((rows) => rows.some((row) => row.job === Number(first[1])));
+  const job = Number(first[1]);
+  const cell = map.cells.findIndex((rows) => rows.some((row) => row.job === job));
   const rect = document.querySelector('rect[data-cell="' + cell + '"]');
-  if (rect) choose(rect);
+  if (rect) choose(rect, job);
 }]]
 
 return function(sim, host)
@@ -112,7 +115,7 @@ return function(sim, host)
     local values, seen = {}, {}
     for _, row in ipairs(self.rows) do
       local value = row[name]
-      if type(value) ~= "number" and type(value) ~= "string" and type(value) ~= "boolean" then
+      if value ~= value or type(value) ~= "number" and type(value) ~= "string" and type(value) ~= "boolean" then
         host.fail("sweep:map: %s: a number or a text in each run expected, got %s in job %d", name,
           host.describe(value), row.job)
       elseif not seen[value] then
@@ -250,6 +253,7 @@ return function(sim, host)
       host.fail("bad argument #1 to 'map' (a table with x, y, value and path expected, got %s)", host.describe(def))
     end
     for _, key in ipairs { "x", "y", "value" } do host.sweep_check(self, def[key], "sweep:map: " .. key) end
+    if def.x == def.y then host.fail("sweep:map: x and y: two parameters expected, got '%s' twice", def.x) end
     local suffix = type(def.path) == "string" and def.path:match "%.(%a+)$"
     if suffix ~= "html" and suffix ~= "svg" then
       host.fail("sweep:map: path: the name of a file that ends with .html or .svg expected, got %s",

@@ -44,6 +44,11 @@ test("nil is a result, and an item where the list has a hole before its end", fu
   eq(results, { [1] = 1, [3] = 3 })
 end)
 
+test("the elements of an array are items, its rows are", function()
+  eq(map(function(x) return 2 * x end, sim.array { 1, 2.5 }), { 2, 5 })
+  eq(map(function(row) return row[1] + row[2] end, sim.array { { 1, 2 }, { 3, 4 } }), { 3, 7 })
+end)
+
 test("random numbers of a job depend on the seed and its number alone", function()
   local function draw() return sim.random.uniform() + sim.random.normal() end
   local one = map(draw, 20, { threads = 1, seed = 7 })
@@ -169,6 +174,7 @@ test("functions that would leave something behind are refused", function()
   raises("a function written in Lua expected", map, print, 1)
   raises("function or {\"module\", \"function\"} expected, got 3", map, 3, 1)
   raises("bad argument #2 to 'sim.parallel.map' %(a list of items or a number of jobs", map, function() end, "x")
+  raises("a list of items expected: it has the key 'a' beside its 2 items", map, function() end, { 1, 2, a = 3 })
 end)
 
 test("options are checked", function()

@@ -105,6 +105,14 @@ test("plots have a curve for each value", function()
     :plot { x = "a", y = "value" }:svg())
 end)
 
+test("bars of chances are those of their mean", function()
+  local sweep = sim.sweep { run = function(_, job) return { yes = job % 2 == 0, x = job % 2 } end, grid = { a = { 1, 2 } },
+    repeats = 100 }
+  -- one half with a deviation of one half, which reaches zero; that of the mean of a hundred does not
+  ok(sweep:plot { x = "a", y = "x" }:svg():find(">0.0</text>", 1, true))
+  ok(not sweep:plot { x = "a", y = "yes" }:svg():find(">0.0</text>", 1, true))
+end)
+
 test("what is wrong is named", function()
   raises("one of the tables `grid`, `list` and `random` expected", sim.sweep, { run = run })
   raises("one of the tables", sim.sweep, { run = run, grid = {}, list = {} })
@@ -116,6 +124,10 @@ test("what is wrong is named", function()
   raises("random.a: {lo, hi}", sim.sweep, { run = run, random = { a = { low = 1 } }, count = 1 })
   raises("job 1: its result: names that no parameter has", sim.sweep, { run = function() return { a = 1 } end,
     grid = { a = { 1 } } })
+  raises("random.a: {lo, hi} with lo <= hi expected, got {2, 1}", sim.sweep,
+    { run = run, random = { a = { 2, 1 } }, count = 1 })
+  raises("random.a: normal: a deviation of at least 0 expected, got %-1", sim.sweep,
+    { run = run, random = { a = { normal = { 0, -1 } } }, count = 1 })
   raises("repeats: an integer from 1", sim.sweep, { run = run, grid = { a = { 1 } }, repeats = 0 })
   raises("function or {\"module\", \"function\"} expected, got nil", sim.sweep, { grid = { a = { 1 } } })
 end)
@@ -156,5 +168,8 @@ test("a robustness map has a pixel for each pair of values, and holds the runs",
   ok(html:find "Content%-Security%-Policy")
   raises("sweep:map: value: there is no column .odd.", sweep.map, sweep,
     { x = "a", y = "b", value = "odd", path = "x.svg" })
+  raises("x and y: two parameters expected, got 'a' twice", sweep.map, sweep,
+    { x = "a", y = "a", value = "even", path = "x.svg" })
+  raises("sweep:plot: x: a column of numbers or booleans expected, got 'b'", sweep.plot, sweep, { x = "b", y = "even" })
   raises("ends with .html or .svg expected", sweep.map, sweep, { x = "a", y = "b", value = "even", path = "x.png" })
 end)
