@@ -20,12 +20,13 @@ struct S2JobState {
   lua_State *volatile running;       // the coroutine, or L
   S2Run run;                         // what recordings of jobs say of their script
   double collected;                  // s, when garbage was collected
-  double collecting;                 // s that took
+  double rate;                       // s that a collection takes for each kilobyte that lives
 };
 
-// A full collection takes time in proportion to what lives, so it comes when this many times that
-// has gone by: it costs 2 % at most. Without it worlds would pile up, whose memory Lua does not
-// see.
+// A full collection comes when this many times the time has gone by that what lives takes in it: it
+// costs 2 % at most, and what it frees. Without it worlds would pile up, whose memory Lua does not
+// see. What is freed does not count: else much garbage would make the next collection late, and
+// that one later still.
 static const double COLLECT_AFTER = 50;
 
 static const char ENTRY = 'j', RECORD = 'r'; // registry keys, by address
@@ -193,7 +194,12 @@ S2JobState *s2_job_state_open(const S2JobSetup *setup, S2Bytes *failure) {
     s2_job_state_close(state);
     return NULL;
   }
+  // What opening leaves behind goes; then a collection of what lives is timed.
+  lua_gc(L, LUA_GCCOLLECT);
+  double start = s2_lua_clock();
+  lua_gc(L, LUA_GCCOLLECT);
   state->collected = s2_lua_clock();
+  state->rate = (state->collected - start) / fmax(1, lua_gc(L, LUA_GCCOUNT));
   return state;
 }
 
@@ -246,8 +252,8 @@ static int job_collect(lua_State *L) {
 }
 
 static void collect_garbage(S2JobState *state) {
-  double now = s2_lua_clock();
-  if (now - state->collected < COLLECT_AFTER * state->collecting) {
+  double lives = state->rate * lua_gc(state->L, LUA_GCCOUNT);
+  if (s2_lua_clock() - state->collected < COLLECT_AFTER * lives) {
     return;
   }
   lua_pushcfunction(state->L, job_collect);
@@ -255,7 +261,6 @@ static void collect_garbage(S2JobState *state) {
     lua_pop(state->L, 1);
   }
   state->collected = s2_lua_clock();
-  state->collecting = state->collected - now;
 }
 
 bool s2_job_state_run(S2JobState *state, uint64_t number, const unsigned char *item, size_t size,

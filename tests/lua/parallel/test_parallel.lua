@@ -200,13 +200,23 @@ test("memory stays flat over many jobs", function()
     file:close()
     return pages * 4096
   end
-  local function small() return string.rep("x", 1000) end
-  local sum = 0
-  local function add(x) sum = sum + #x end
-  map(small, 1000, { threads = 2, each = add })
-  collectgarbage()
-  local before = used()
-  map(small, 20000, { threads = 2, each = add })
-  collectgarbage()
-  ok(used() - before < 8e6, ("%d bytes more"):format(used() - before))
+  local function small()
+    local world = sim.world {}
+    world:circle { radius = 1 }
+    world:step()
+    return string.rep("x", 1000)
+  end
+  local most = 0
+  local function look() most = math.max(most, used()) end
+  map(small, 1000, { threads = 2, each = look })
+  local before = most
+  map(small, 8000, { threads = 2, each = look })
+  ok(most - before < 16e6, ("%d bytes more within jobs"):format(most - before))
+  -- and out of jobs
+  before = used()
+  for i = 1, 8000 do
+    small()
+    if i % 100 == 0 then look() end
+  end
+  ok(most - before < 16e6, ("%d bytes more in a loop"):format(most - before))
 end)
