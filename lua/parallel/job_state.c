@@ -23,11 +23,11 @@ struct S2JobState {
   double rate;                       // s that a collection takes for each kilobyte that lives
 };
 
-// A full collection comes when this many times the time has gone by that what lives takes in it: it
-// costs 2 % at most, and what it frees. Without it worlds would pile up, whose memory Lua does not
-// see. What is freed does not count: else much garbage would make the next collection late, and
-// that one later still.
-static const double COLLECT_AFTER = 50;
+// Lua's collector runs in jobs as elsewhere, but does not see all that the engine takes. So a full
+// collection comes when this many times the time has gone by that what lives takes in it: it costs
+// half a percent at most, and what it frees. What is freed does not count: else much garbage would
+// make the next collection late, and that one later still.
+static const double COLLECT_AFTER = 200;
 
 static const char ENTRY = 'j', RECORD = 'r'; // registry keys, by address
 
