@@ -3,6 +3,7 @@
 #include "lua/base/traceback.h"
 #include "lua/diff/solve_tracked.h"
 #include "lua/diff/tracked.h"
+#include "lua/parallel/parallel.h"
 #include "lua/record/canvas.h"
 #include "lua/record/live.h"
 #include "lua/record/replay.h"
@@ -195,4 +196,6 @@ void s2_host_push(lua_State *L) {
   lua_setfield(L, -2, "replay");
   s2_lua_push_live_host(L);
   lua_setfield(L, -2, "live");
+  s2_parallel_push(L);
+  lua_setfield(L, -2, "parallel");
 }

@@ -36,6 +36,16 @@ void s2_lua_push_vec2(lua_State *L, S2Vec2 value, const char *source) {
   s2_lua_push_vector(L, S2_VECTOR_XY, xy, source);
 }
 
+const double *s2_lua_vector_values(lua_State *L, int index, S2VectorKind *kind, int *size) {
+  const Vector *vector = s2_lua_test(L, index, s2_type_vector);
+  if (vector == NULL) {
+    return NULL;
+  }
+  *kind = vector->kind;
+  *size = kinds[vector->kind].size;
+  return vector->values;
+}
+
 static int vector_index(lua_State *L) {
   const Vector *vector = s2_lua_check(L, 1, s2_type_vector);
   int size = kinds[vector->kind].size;

@@ -8,6 +8,7 @@
 #include "lua/command/script.h"
 #include "lua/command/streams.h"
 #include "lua/command/ulimits.h"
+#include "lua/parallel/machines.h"
 #include "lua/record/live.h"
 
 #include <ctype.h>
@@ -359,6 +360,26 @@ static int run_lua(Command *command) {
   return command->status;
 }
 
+// Of several processes started together the first runs the script, the others serve it. False: this
+// one is done, with *result.
+static bool join_machines(const S2CommandLine *line, int *result) {
+  *result = EXIT_SUCCESS;
+  if (!s2_machines_launched()) {
+    return true;
+  }
+  S2Status status = s2_machines_join();
+  if (status.code != S2_OK) {
+    fprintf(stderr, "sim2d: %s\n", status.message);
+    *result = EXIT_RAISED;
+    return false;
+  }
+  if (s2_machines_rank() > 0) {
+    s2_machines_serve(&line->session);
+    return false;
+  }
+  return true;
+}
+
 static int run_again(int argc, char **argv, S2Validator *validator) {
   Command command = {.argc = argc, .argv = argv};
   S2Status status = s2_command_line_read_recorded(&command.line, argc, argv);
@@ -395,7 +416,7 @@ int main(int argc, char **argv) {
     result = s2_command_inspect(argc - line->script, argv + line->script);
   } else if (line->tool == S2_REPLAY) {
     result = s2_command_replay(&command.line, argc - line->script, argv + line->script, run_again);
-  } else {
+  } else if (join_machines(line, &result)) {
     result = run_lua(&command);
   }
   s2_command_line_free(&command.line);

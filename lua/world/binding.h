@@ -211,6 +211,8 @@ typedef enum S2VectorKind {
 // is assigned; static text or NULL.
 void s2_lua_push_vector(lua_State *L, S2VectorKind kind, const double *values, const char *source);
 void s2_lua_push_vec2(lua_State *L, S2Vec2 value, const char *source);
+// The numbers of the vector at `index`, and what it is; NULL: it is none.
+const double *s2_lua_vector_values(lua_State *L, int index, S2VectorKind *kind, int *size);
 void s2_lua_open_vector(lua_State *L);
 
 // ---- Bodies and joints ------------------------------------------------------------------------

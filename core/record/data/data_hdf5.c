@@ -76,6 +76,7 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
 #ifdef S2_HAVE_HDF5
 
 #include <hdf5.h>
+#include <pthread.h>
 
 static const char UNITS[] = "units";
 static const size_t GROWTH = (size_t)1 << 20; // bytes that the file in memory grows by
@@ -168,7 +169,10 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   hid_t links = H5Pcreate(H5P_LINK_CREATE); // "a/b" is b in the group a
   H5Pset_create_intermediate_group(links, 1);
   H5Pset_char_encoding(links, H5T_CSET_UTF8);
-  hid_t dataset = H5Dcreate2(file, array->name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_obj_track_times(creation,
+                         false); // the same data are the same bytes whenever they are written
+  hid_t dataset = H5Dcreate2(file, array->name, type, space, links, creation, H5P_DEFAULT);
   S2Status status = hdf5_written(dataset >= 0, array);
   if (status.code == S2_OK) {
     status = write_values(dataset, type, array);
@@ -180,6 +184,7 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   if (dataset >= 0) {
     H5Dclose(dataset);
   }
+  H5Pclose(creation);
   H5Pclose(links);
   H5Sclose(space);
   H5Tclose(type);
@@ -232,7 +237,10 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   return good ? s2_ok() : s2_error(S2_INVALID, "HDF5 cannot make the file");
 }
 
-S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
+// The library has state of its own and is built without locks as a rule: one thread at a time.
+static pthread_mutex_t hdf5_door = PTHREAD_MUTEX_INITIALIZER;
+
+static S2Status hdf5_save_alone(S2Output *output, const S2DataSet *set) {
   Hush before = hdf5_hush();
   hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_fapl_core(access, GROWTH, 0);
@@ -247,6 +255,13 @@ S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
   H5Pclose(creation);
   H5Pclose(access);
   hdf5_unhush(before);
+  return status;
+}
+
+S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
+  pthread_mutex_lock(&hdf5_door);
+  S2Status status = hdf5_save_alone(output, set);
+  pthread_mutex_unlock(&hdf5_door);
   return status;
 }
 

@@ -26,11 +26,11 @@ S2Status s2_html_available(void) {
 
 // ---- Base64 -----------------------------------------------------------------------------------
 
-static size_t encoded_size(size_t size) {
+size_t s2_html_encoded(size_t size) {
   return (size + 2) / 3 * 4;
 }
 
-static void html_encode(unsigned char *text, const unsigned char *bytes, size_t size) {
+void s2_html_encode(unsigned char *text, const unsigned char *bytes, size_t size) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < size; i += 3) {
     uint32_t word = (uint32_t)bytes[i] << 16;
@@ -57,12 +57,12 @@ static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
     return s2_ok();
   }
   // The line, in memory that is kept for the next one.
-  size_t length = encoded_size((size_t)size) + 1;
+  size_t length = s2_html_encoded((size_t)size) + 1;
   if (length > writer->text_capacity) {
     writer->text = s2_memory_grow(writer->text, 2 * length);
     writer->text_capacity = 2 * length;
   }
-  html_encode(writer->text, (const unsigned char *)writer->bytes, (size_t)size);
+  s2_html_encode(writer->text, (const unsigned char *)writer->bytes, (size_t)size);
   writer->text[length - 1] = '\n';
   // In the block that is open; one that is long enough is closed, and the next line opens another.
   if (writer->block == 0) {

@@ -16,6 +16,10 @@ typedef struct S2HtmlWriter {
   size_t block; // bytes in the data block that is open; 0: none is
 } S2HtmlWriter;
 
+// Base64: how many letters so many bytes are, and the letters.
+size_t s2_html_encoded(size_t size);
+void s2_html_encode(unsigned char *text, const unsigned char *bytes, size_t size);
+
 // S2_UNAVAILABLE: there is no page in this build.
 S2Status s2_html_available(void);
 

@@ -52,6 +52,7 @@ function Vector:dot(other) end
 ---@field qp sim2d.Qp
 ---@field lp sim2d.Lp
 ---@field data sim2d.Data
+---@field parallel sim2d.Parallel
 local sim = {}
 
 ---Creates a world.

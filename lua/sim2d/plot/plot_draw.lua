@@ -336,7 +336,8 @@ return function(_, host)
       runs[#runs + 1] = line
       ink:line(line)
       if #series.bars <= CAPS then
-        local dx, dy = line[1] == line[3] and CAP or 0, line[2] == line[4] and CAP or 0
+        local dx = line[1] == line[3] and CAP or 0
+        local dy = CAP - dx
         for i = 1, 3, 2 do
           runs[#runs + 1] = { line[i] - dx, line[i + 1] - dy, line[i] + dx, line[i + 1] + dy }
         end

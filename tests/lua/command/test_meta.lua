@@ -93,6 +93,7 @@ test("ContactLibrary", function() compare(".ContactLibrary", sim.contact) end)
 test("Kkt", function() compare(".Kkt", sim.kkt) end)
 test("Qp", function() compare(".Qp", sim.qp) end)
 test("Data", function() compare(".Data", sim.data) end)
+test("Parallel", function() compare(".Parallel", sim.parallel) end)
 test("ReadRecording", function()
   local path = os.tmpname() .. ".s2d"
   local recorded <close> = assert(sim.world {}:record(path))

@@ -1,0 +1,389 @@
+#include "lua/parallel/machines.h"
+
+#include <stdlib.h>
+
+bool s2_machines_launched(void) {
+  // Open MPI; PMI (MPICH, srun --mpi=pmi2); PMIx (srun --mpi=pmix) says nothing of the count.
+  static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    const char *count = getenv(counts[i]);
+    if (count != NULL && strtol(count, NULL, 10) > 1) {
+      return true;
+    }
+  }
+  const char *tasks = getenv("SLURM_NTASKS");
+  return getenv("PMIX_RANK") != NULL && tasks != NULL && strtol(tasks, NULL, 10) > 1;
+}
+
+#ifdef S2_HAVE_MPI
+
+#include "base/memory.h"
+#include "lua/world/binding.h"
+
+#include <limits.h>
+#include <math.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+// What a message is. OPEN, JOB, CLOSE and LEAVE go from rank 0, the others to it.
+typedef enum Message { OPEN, JOB, CLOSE, LEAVE, DONE, BROKEN, CLOSED } Message;
+
+// s that a process which has nothing to do waits between two looks
+static const double LOOK = 5e-4;
+
+enum { AHEAD = 4 }; // jobs a thread that wait there, where jobs are short
+// s: jobs are short if the time of a message counts beside them
+static const double SHORT_JOB = 0.02;
+
+// ---- Messages ---------------------------------------------------------------------------------
+
+typedef struct JobHead {
+  uint64_t number;
+  double seconds;
+  uint64_t failed;
+} JobHead;
+
+typedef struct OpenHead {
+  double time_limit;
+  uint64_t threads;
+} OpenHead;
+
+static void machines_nap(void) {
+  const struct timespec wait = {.tv_nsec = (long)(LOOK * 1e9)};
+  nanosleep(&wait, NULL);
+}
+
+// A message that is there, from anybody; its bytes replace those of `bytes`.
+static bool machines_receive(S2Bytes *bytes, Message *message, int *from) {
+  int there = 0, size = 0;
+  MPI_Status status;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status);
+  if (!there) {
+    return false;
+  }
+  MPI_Get_count(&status, MPI_BYTE, &size);
+  bytes->count = 0;
+  s2_bytes_room(bytes, (size_t)size + 1);
+  MPI_Recv(bytes->at, size, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, &status);
+  bytes->count = (size_t)size;
+  *message = (Message)status.MPI_TAG;
+  *from = status.MPI_SOURCE;
+  return true;
+}
+
+static void bytes_set(S2Bytes *bytes, const void *head, size_t head_size, const void *data,
+                      size_t size) {
+  bytes->count = 0;
+  s2_bytes_add(bytes, head, head_size);
+  s2_bytes_add(bytes, data, size);
+}
+
+// ---- Joining ----------------------------------------------------------------------------------
+
+static bool machines_joined(void) {
+  int started = 0, ended = 0;
+  MPI_Initialized(&started);
+  MPI_Finalized(&ended);
+  return started && !ended;
+}
+
+int s2_machines_rank(void) {
+  int rank = 0;
+  if (machines_joined()) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  }
+  return rank;
+}
+
+int s2_machines_count(void) {
+  int count = 1;
+  if (machines_joined()) {
+    MPI_Comm_size(MPI_COMM_WORLD, &count);
+  }
+  return count;
+}
+
+static void machines_leave(void) {
+  if (!machines_joined()) {
+    return;
+  }
+  int count = s2_machines_rank() == 0 ? s2_machines_count() : 0;
+  for (int rank = 1; rank < count; rank++) {
+    MPI_Send(NULL, 0, MPI_BYTE, rank, LEAVE, MPI_COMM_WORLD);
+  }
+  MPI_Finalize();
+}
+
+S2Status s2_machines_join(void) {
+  int level = MPI_THREAD_SINGLE;
+  // Only the thread that joins speaks to others.
+  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS ||
+      level < MPI_THREAD_FUNNELED) {
+    return s2_error(S2_UNAVAILABLE, "MPI cannot be used by a program that has threads");
+  }
+  atexit(machines_leave); // also at os.exit
+  return s2_ok();
+}
+
+// ---- Rank 0 -----------------------------------------------------------------------------------
+
+// A message under way.
+typedef struct Sending {
+  struct Sending *next;
+  MPI_Request request;
+  S2Bytes bytes;
+} Sending;
+
+struct S2Machines {
+  int count;     // of processes, ours included
+  int threads;   // of each
+  int *out;      // by rank: jobs that are there
+  double mean;   // s a job, lately; NAN: unknown
+  S2Bytes bytes; // of what is received
+  Sending *sendings;
+};
+
+// Never waits: two processes that both wait for the other to listen would do so for ever.
+static void machines_send(S2Machines *machines, int rank, Message message, S2Bytes bytes) {
+  Sending *sending = s2_memory_take_zeroed(sizeof *sending);
+  sending->bytes = bytes;
+  sending->next = machines->sendings;
+  machines->sendings = sending;
+  MPI_Isend(bytes.at, (int)bytes.count, MPI_BYTE, rank, message, MPI_COMM_WORLD, &sending->request);
+}
+
+// Frees what has arrived.
+static void machines_sweep(S2Machines *machines) {
+  for (Sending **at = &machines->sendings; *at != NULL;) {
+    Sending *sending = *at;
+    int arrived = 0;
+    MPI_Test(&sending->request, &arrived, MPI_STATUS_IGNORE);
+    if (arrived) {
+      *at = sending->next;
+      s2_bytes_free(&sending->bytes);
+      s2_memory_free(sending);
+    } else {
+      at = &sending->next;
+    }
+  }
+}
+
+S2Machines *s2_machines_open(const S2JobSetup *setup, int threads) {
+  int count = s2_machines_count();
+  if (count == 1) {
+    return NULL;
+  }
+  S2Machines *machines = s2_memory_take_zeroed(sizeof *machines);
+  machines->count = count;
+  machines->threads = threads;
+  machines->out = s2_memory_take_zeroed((size_t)count * sizeof *machines->out);
+  machines->mean = (double)NAN;
+  const OpenHead head = {setup->time_limit, (uint64_t)threads};
+  for (int rank = 1; rank < count; rank++) {
+    S2Bytes bytes = {0};
+    bytes_set(&bytes, &head, sizeof head, setup->program, setup->size);
+    machines_send(machines, rank, OPEN, bytes);
+  }
+  return machines;
+}
+
+void s2_machines_close(S2Machines *machines) {
+  if (machines == NULL) {
+    return;
+  }
+  for (int rank = 1; rank < machines->count; rank++) {
+    machines_send(machines, rank, CLOSE, (S2Bytes){0});
+  }
+  // What still comes is of jobs that nobody waits for.
+  int closed = 1;
+  while (closed < machines->count || machines->sendings != NULL) {
+    Message message;
+    int from;
+    if (!machines_receive(&machines->bytes, &message, &from)) {
+      machines_nap();
+    } else if (message == CLOSED) {
+      closed++;
+    }
+    machines_sweep(machines);
+  }
+  s2_bytes_free(&machines->bytes);
+  s2_memory_free(machines->out);
+  s2_memory_free(machines);
+}
+
+static void machines_take_in(S2Machines *machines, S2Pool *pool, Message message, int from) {
+  const S2Bytes *bytes = &machines->bytes;
+  if (message == BROKEN) {
+    s2_pool_break(pool, bytes->at, bytes->count);
+    return;
+  }
+  if (message != DONE || bytes->count < sizeof(JobHead)) {
+    return;
+  }
+  JobHead head;
+  memcpy(&head, bytes->at, sizeof head);
+  S2Job *job = s2_job_new(head.number);
+  job->failed = head.failed != 0;
+  job->seconds = head.seconds;
+  s2_bytes_add(&job->bytes, bytes->at + sizeof head, bytes->count - sizeof head);
+  s2_pool_return(pool, job);
+  machines->out[from]--;
+  machines->mean = isnan(machines->mean) ? head.seconds : 0.9 * machines->mean + 0.1 * head.seconds;
+}
+
+void s2_machines_exchange(S2Machines *machines, S2Pool *pool) {
+  // What came back.
+  Message message;
+  int from;
+  while (machines_receive(&machines->bytes, &message, &from)) {
+    machines_take_in(machines, pool, message, from);
+  }
+  machines_sweep(machines);
+  // To whoever has least. Long jobs do not wait there: another may be free before.
+  int most = machines->threads * (machines->mean < SHORT_JOB ? 1 + AHEAD : 1);
+  for (int level = 0; level < most; level++) {
+    for (int rank = 1; rank < machines->count; rank++) {
+      S2Job *job = machines->out[rank] > level ? NULL : s2_pool_withdraw(pool);
+      if (job != NULL) {
+        const JobHead head = {.number = job->number};
+        S2Bytes bytes = {0};
+        bytes_set(&bytes, &head, sizeof head, job->bytes.at, job->bytes.count);
+        s2_job_free(job);
+        machines_send(machines, rank, JOB, bytes);
+        machines->out[rank]++;
+      }
+    }
+  }
+}
+
+// ---- The others -------------------------------------------------------------------------------
+
+typedef struct Server {
+  S2Session like;
+  S2Pool *pool;  // NULL: none is open
+  S2Bytes bytes; // of what is received
+  S2Bytes out;
+} Server;
+
+static void server_close(Server *server) {
+  if (server->pool != NULL) {
+    s2_pool_close(server->pool);
+    server->pool = NULL;
+  }
+}
+
+static void server_open(Server *server) {
+  OpenHead head;
+  memcpy(&head, server->bytes.at, sizeof head);
+  S2JobSetup setup = {.program = server->bytes.at + sizeof head,
+                      .size = server->bytes.count - sizeof head,
+                      .time_limit = head.time_limit,
+                      .like = server->like};
+  server_close(server);
+  server->pool = s2_pool_open(&setup, (int)head.threads);
+}
+
+static void server_submit(Server *server) {
+  JobHead head;
+  memcpy(&head, server->bytes.at, sizeof head);
+  if (server->pool == NULL) {
+    return; // it is broken, and rank 0 knows
+  }
+  S2Job *job = s2_job_new(head.number);
+  s2_bytes_add(&job->bytes, server->bytes.at + sizeof head, server->bytes.count - sizeof head);
+  s2_pool_submit(server->pool, job);
+}
+
+// Sends what is done. False: there was nothing within `wait` s.
+static bool server_deliver(Server *server, double wait) {
+  bool broken;
+  S2Job *job = s2_pool_collect(server->pool, wait, &broken);
+  if (job == NULL) {
+    return false;
+  }
+  if (!broken && job->bytes.count > INT_MAX - sizeof(JobHead)) {
+    static const char text[] = "its result is larger than a message of 2 GB";
+    job->failed = true;
+    bytes_set(&job->bytes, text, sizeof text - 1, NULL, 0);
+  }
+  const JobHead head = {job->number, job->seconds, job->failed};
+  bytes_set(&server->out, &head, broken ? 0 : sizeof head, job->bytes.at, job->bytes.count);
+  MPI_Send(server->out.at, (int)server->out.count, MPI_BYTE, 0, broken ? BROKEN : DONE,
+           MPI_COMM_WORLD);
+  s2_job_free(job);
+  if (broken) {
+    server_close(server);
+  }
+  return !broken;
+}
+
+void s2_machines_serve(const S2Session *like) {
+  Server server = {.like = *like};
+  Message message = CLOSE;
+  int from;
+  while (message != LEAVE) {
+    // What rank 0 wants, else what is done.
+    if (machines_receive(&server.bytes, &message, &from)) {
+      switch (message) {
+      case OPEN:
+        server_open(&server);
+        break;
+      case JOB:
+        server_submit(&server);
+        break;
+      case CLOSE:
+        server_close(&server);
+        MPI_Send(NULL, 0, MPI_BYTE, 0, CLOSED, MPI_COMM_WORLD);
+        break;
+      default:
+        break;
+      }
+    } else if (server.pool == NULL) {
+      machines_nap();
+    } else if (server_deliver(&server, LOOK)) {
+      while (server_deliver(&server, 0)) {
+      }
+    }
+  }
+  server_close(&server);
+  s2_bytes_free(&server.bytes);
+  s2_bytes_free(&server.out);
+}
+
+#else
+
+S2Status s2_machines_join(void) {
+  return s2_error(S2_UNAVAILABLE, "this is one of several processes started together, and this "
+                                  "build has no MPI: build with -DS2_MPI=ON, or start one");
+}
+
+int s2_machines_rank(void) {
+  return 0;
+}
+
+int s2_machines_count(void) {
+  return 1;
+}
+
+void s2_machines_serve(const S2Session *like) {
+  (void)like;
+}
+
+S2Machines *s2_machines_open(const S2JobSetup *setup, int threads) {
+  (void)setup;
+  (void)threads;
+  return NULL;
+}
+
+void s2_machines_close(S2Machines *machines) {
+  (void)machines;
+}
+
+void s2_machines_exchange(S2Machines *machines, S2Pool *pool) {
+  (void)machines;
+  (void)pool;
+}
+
+#endif

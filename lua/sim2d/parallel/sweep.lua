@@ -1,0 +1,371 @@
+-- sim.sweep: a function over many values of its parameters, by sim.parallel, as rows and columns.
+
+local KEYS = { "run", "grid", "list", "random", "count", "order", "repeats", "threads", "seed", "common",
+  "time_limit", "journal", "failures", "record", "progress" }
+local PASSED = { "threads", "seed", "common", "time_limit", "journal", "record", "progress" }
+local OWN = { job = true, failed = true, ["repeat"] = true } -- columns that every sweep has
+
+local Sweep = { __name = "Sweep" }
+Sweep.__index = Sweep
+Sweep.__tostring = function() return "Sweep" end
+
+return function(sim, host)
+  local function fail(format, ...) host.fail("sim.sweep: " .. format, ...) end
+
+  local function to_list(value, name)
+    if getmetatable(value) == "Array" then value = value:table() end
+    if type(value) ~= "table" or #value == 0 then
+      fail("%s: a list of values expected, got %s", name, host.describe(value))
+    end
+    return value
+  end
+
+  -- ---- Points -----------------------------------------------------------------------------------
+
+  -- The names of parameters in their order: `order`, or by the alphabet.
+  local function read_names(def, values)
+    local names = {}
+    for name in pairs(values) do
+      if type(name) ~= "string" or OWN[name] then
+        fail("a parameter has a name, and not 'job', 'failed' or 'repeat'; got %s", host.describe(name))
+      end
+      names[#names + 1] = name
+    end
+    table.sort(names)
+    if def.order then
+      local order = table.move(def.order, 1, #def.order, 1, {})
+      local sorted = table.move(order, 1, #order, 1, {})
+      table.sort(sorted)
+      if table.concat(sorted, "\n") ~= table.concat(names, "\n") then
+        fail("order: the parameters %s expected, each once", table.concat(names, ", "))
+      end
+      return order
+    end
+    return names
+  end
+
+  -- Every combination; the last parameter changes fastest.
+  local function grid_points(def)
+    local names = read_names(def, def.grid)
+    local points = { {} }
+    for _, name in ipairs(names) do
+      local more = {}
+      for _, point in ipairs(points) do
+        for _, value in ipairs(to_list(def.grid[name], "grid." .. name)) do
+          local copy = { [name] = value }
+          for key, other in pairs(point) do copy[key] = other end
+          more[#more + 1] = copy
+        end
+      end
+      points = more
+    end
+    return points, names
+  end
+
+  local function list_points(def)
+    local all = {}
+    for i, point in ipairs(to_list(def.list, "list")) do
+      if type(point) ~= "table" then
+        fail("list[%d]: a table of parameters expected, got %s", i, host.describe(point))
+      end
+      for name in pairs(point) do all[name] = true end
+    end
+    return def.list, read_names(def, all)
+  end
+
+  -- {lo, hi} uniform, {normal = {mean, deviation}}, {log = {lo, hi}}, {choice = list}
+  local function draw(random, spec, name)
+    local kind, of = next(spec)
+    local function pair(list)
+      if type(list) ~= "table" or not host.finite(list[1]) or not host.finite(list[2]) then
+        fail("random.%s: two numbers expected", name)
+      end
+      return list[1], list[2]
+    end
+    if spec[1] ~= nil then
+      local lo, hi = pair(spec)
+      if hi < lo then fail("random.%s: {lo, hi} with lo <= hi expected, got {%g, %g}", name, lo, hi) end
+      return random:uniform(lo, hi)
+    elseif kind == "normal" then
+      local mean, deviation = pair(of)
+      if deviation < 0 then fail("random.%s: normal: a deviation of at least 0 expected, got %g", name, deviation) end
+      return random:normal(mean, deviation)
+    elseif kind == "log" then
+      local lo, hi = pair(of)
+      if lo <= 0 or hi <= lo then fail("random.%s: log: two numbers, 0 < lo < hi, expected", name) end
+      return lo * (hi / lo) ^ random:uniform()
+    elseif kind == "choice" then
+      return random:choice(to_list(of, "random." .. name))
+    end
+    fail("random.%s: {lo, hi}, {normal = {mean, deviation}}, {log = {lo, hi}} or {choice = list} expected", name)
+  end
+
+  local function random_points(def, seed)
+    if math.type(def.count) ~= "integer" or def.count < 1 then
+      fail("count: how many samples expected with `random`, got %s", host.describe(def.count))
+    end
+    -- point by point, in the order of the names: the same in every run
+    local names = read_names(def, def.random)
+    local random = host.parallel.generator(seed)
+    local points = {}
+    for i = 1, def.count do
+      points[i] = {}
+      for _, name in ipairs(names) do
+        local spec = def.random[name]
+        if type(spec) ~= "table" then
+          fail("random.%s: a table expected, got %s", name, host.describe(spec))
+        end
+        points[i][name] = draw(random, spec, name)
+      end
+    end
+    return points, names
+  end
+
+  local function read_points(def)
+    local ways = (def.grid and 1 or 0) + (def.list and 1 or 0) + (def.random and 1 or 0)
+    local of = def.grid or def.list or def.random
+    if ways ~= 1 or type(of) ~= "table" then
+      fail("one of the tables `grid`, `list` and `random` expected")
+    elseif def.count and not def.random then
+      fail("count: only with `random`")
+    end
+    if def.grid then return grid_points(def) end
+    if def.list then return list_points(def) end
+    return random_points(def, def.seed or host.parallel.seed())
+  end
+
+  local function check_keys(def)
+    if type(def) ~= "table" then
+      host.fail("bad argument #1 to 'sweep' (a table expected, got %s)", host.describe(def))
+    end
+    local known = {}
+    for _, name in ipairs(KEYS) do known[name] = true end
+    for _, key in ipairs(host.sorted_keys(def)) do
+      if not known[key] then
+        local nearest = type(key) == "string" and host.nearest(key, KEYS)
+        fail("there is no key '%s'%s", tostring(key), nearest and ("; did you mean '%s'?"):format(nearest) or "")
+      end
+    end
+  end
+
+  -- ---- Rows -------------------------------------------------------------------------------------
+
+  -- The columns that jobs give; a number alone is `value`.
+  local function add_outputs(row, result, outputs, taken)
+    if result ~= nil and type(result) ~= "table" then result = { value = result } end
+    for name, value in pairs(result or {}) do
+      local kind = type(value)
+      if type(name) ~= "string" or taken[name] then
+        fail("job %d: its result: names that no parameter has expected, got %s", row.job, host.describe(name))
+      elseif kind ~= "number" and kind ~= "boolean" and kind ~= "string" then
+        fail("job %d: its result: %s: a number, a boolean or a text expected, got %s", row.job, name,
+          host.describe(value))
+      end
+      row[name] = value
+      outputs[name] = true
+    end
+  end
+
+  local function make_rows(self, points, results)
+    local taken, outputs = { job = true, failed = true, ["repeat"] = true }, {}
+    for _, name in ipairs(self.parameters) do taken[name] = true end
+    local failed = {}
+    for _, failure in ipairs(self.failures) do failed[failure.job] = true end
+    -- a row a job: what it got, what it gave
+    for job = 1, #points * self.repeats do
+      local row = { job = job, failed = failed[job] or false }
+      for name, value in pairs(points[(job - 1) // self.repeats + 1]) do row[name] = value end
+      if self.repeats > 1 then row["repeat"] = (job - 1) % self.repeats + 1 end
+      add_outputs(row, results[job], outputs, taken)
+      self.rows[job] = row
+    end
+    for name in pairs(outputs) do self.outputs[#self.outputs + 1] = name end
+    table.sort(self.outputs)
+    self.columns = { "job", table.unpack(self.parameters) }
+    if self.repeats > 1 then self.columns[#self.columns + 1] = "repeat" end
+    table.move(self.outputs, 1, #self.outputs, #self.columns + 1, self.columns)
+    self.columns[#self.columns + 1] = "failed"
+  end
+
+  -- sim.sweep{ run = f, grid = {mu = {...}, e = {...}} ... }: see docs/parallel.md.
+  function sim.sweep(def)
+    check_keys(def)
+    local repeats = def.repeats or 1
+    if math.type(repeats) ~= "integer" or repeats < 1 then
+      fail("repeats: an integer from 1 expected, got %s", host.describe(repeats))
+    end
+    local points, names = read_points(def)
+    local items = {}
+    for job = 1, #points * repeats do items[job] = points[(job - 1) // repeats + 1] end
+    local options = { failures = def.failures or "keep" }
+    for _, name in ipairs(PASSED) do options[name] = def[name] end
+    local results, failures = host.run_parallel(def.run, items, options, "sim.sweep")
+    if #failures > 0 and #failures == #items then
+      fail("all %d runs failed, the first so: %s", #items, failures[1].message)
+    end
+    local self = setmetatable({ parameters = names, outputs = {}, columns = {}, rows = {}, repeats = repeats,
+      failures = failures, record = def.record }, Sweep)
+    make_rows(self, points, results)
+    return self
+  end
+
+  -- ---- Reading ----------------------------------------------------------------------------------
+
+  local function number(value)
+    if type(value) == "boolean" then return value and 1 or 0 end
+    return type(value) == "number" and value or nil
+  end
+
+  local function check_column(self, name, what)
+    for _, known in ipairs(self.columns) do
+      if known == name then return end
+    end
+    host.fail("%s: there is no column %s; there are %s", what, host.describe(name), table.concat(self.columns, ", "))
+  end
+
+  host.sweep_check = check_column
+
+  -- A column to be drawn: one of numbers or booleans in some run.
+  local function check_numbers(self, name, what)
+    check_column(self, name, what)
+    for _, row in ipairs(self.rows) do
+      if number(row[name]) then return end
+    end
+    host.fail("%s: a column of numbers or booleans expected, got '%s'", what, name)
+  end
+
+  -- A robustness map: sweep_map.lua.
+  function Sweep:map(def) return host.sweep_map(self, def) end
+
+  -- A column as an array, booleans as 0 and 1, nan where a run failed; of texts a list.
+  function Sweep:column(name)
+    check_column(self, name, "sweep:column")
+    local numbers, texts, is_text = {}, {}, false
+    for i, row in ipairs(self.rows) do
+      is_text = is_text or type(row[name]) == "string"
+      numbers[i] = number(row[name]) or 0 / 0
+      texts[i] = row[name] == nil and "" or tostring(row[name])
+    end
+    return is_text and texts or host.parallel.array(numbers)
+  end
+
+  -- Writes all rows: .csv, .npz, .h5.
+  function Sweep:save(path)
+    local values = {}
+    for _, name in ipairs(self.columns) do values[name] = self:column(name) end
+    return sim.data.save(path, values, { columns = self.columns })
+  end
+
+  -- count, mean, deviation (of the sample), least, most of a list; nil where it is empty
+  local function statistics(list)
+    local n, mean, squares, low, high = 0, 0, 0, math.huge, -math.huge
+    for _, x in ipairs(list) do
+      n = n + 1
+      local change = x - mean
+      mean = mean + change / n
+      squares = squares + change * (x - mean)
+      low, high = math.min(low, x), math.max(high, x)
+    end
+    if n == 0 then return 0 end
+    return n, mean, n > 1 and math.sqrt(squares / (n - 1)) or 0, low, high
+  end
+
+  -- The rows that agree in some columns, in the order in which they are met first.
+  function host.sweep_classes(self, by)
+    local classes, known = {}, {}
+    for _, row in ipairs(self.rows) do
+      local key = {}
+      for i, name in ipairs(by) do key[i] = type(row[name]) .. tostring(row[name]) end
+      key = table.concat(key, "\0")
+      local class = known[key]
+      if not class then
+        class = { values = row, rows = {} }
+        known[key], classes[#classes + 1] = class, class
+      end
+      class.rows[#class.rows + 1] = row
+    end
+    return classes
+  end
+
+  function host.sweep_statistics(rows, name)
+    local list = {}
+    for _, row in ipairs(rows) do
+      local x = number(row[name])
+      if x and x == x then list[#list + 1] = x end
+    end
+    return statistics(list)
+  end
+
+  local function count_failed(rows)
+    local count = 0
+    for _, row in ipairs(rows) do count = count + (row.failed and 1 or 0) end
+    return count
+  end
+
+  -- sweep:summary(): a line an output, over all runs. sweep:summary("mu", "e"): a line for each pair of
+  -- values, with the means of outputs. Prints it, and returns the Table.
+  function Sweep:summary(...)
+    local by = { ... }
+    for _, name in ipairs(by) do check_column(self, name, "sweep:summary") end
+    -- one line an output
+    local rows = {}
+    if #by == 0 then
+      for _, name in ipairs(self.outputs) do
+        rows[#rows + 1] = { name, host.sweep_statistics(self.rows, name) }
+      end
+      rows.columns = { "output", "runs", "mean", "deviation", "least", "most" }
+      local failed = count_failed(self.rows)
+      local result = sim.table(rows)
+      if failed > 0 then
+        print(("%d of %d runs failed; job %d: %s"):format(failed, #self.rows, self.failures[1].job,
+          self.failures[1].message:match "^[^\n]*"))
+      end
+      return result
+    end
+    -- one line for each combination of values
+    for _, class in ipairs(host.sweep_classes(self, by)) do
+      local row = {}
+      for i, name in ipairs(by) do row[i] = class.values[name] end
+      row[#by + 1] = #class.rows
+      for i, name in ipairs(self.outputs) do row[#by + 1 + i] = select(2, host.sweep_statistics(class.rows, name)) or "" end
+      row[#by + #self.outputs + 2] = count_failed(class.rows)
+      rows[#rows + 1] = row
+    end
+    rows.columns = { table.unpack(by) }
+    table.move({ "runs", table.unpack(self.outputs) }, 1, #self.outputs + 1, #by + 1, rows.columns)
+    rows.columns[#rows.columns + 1] = "failed"
+    return sim.table(rows)
+  end
+
+  -- sweep:plot{ x = "mu", y = "range" [, by = "e"] [, title =, ...] }: means with the deviation of
+  -- repeats as bars, of booleans that of the mean; a curve for each value of `by`.
+  function Sweep:plot(def)
+    if type(def) ~= "table" then host.fail("sweep:plot: a table with x and y expected") end
+    check_numbers(self, def.x, "sweep:plot: x")
+    check_numbers(self, def.y, "sweep:plot: y")
+    if def.by then check_column(self, def.by, "sweep:plot: by") end
+    -- what is not ours is the plot's: title, legend ...
+    local plot = { x = def.x, y = def.y }
+    for key, value in pairs(def) do
+      if key ~= "x" and key ~= "y" and key ~= "by" then plot[key] = value end
+    end
+    local is_boolean = false
+    for _, row in ipairs(self.rows) do is_boolean = is_boolean or type(row[def.y]) == "boolean" end
+    for _, curve in ipairs(def.by and host.sweep_classes(self, { def.by }) or { { rows = self.rows } }) do
+      local points = {}
+      for _, class in ipairs(host.sweep_classes({ rows = curve.rows }, { def.x })) do
+        local n, mean, deviation = host.sweep_statistics(class.rows, def.y)
+        local x = number(class.values[def.x])
+        -- of what is true or not, the mean is a chance: how far it may be off
+        if n > 1 and is_boolean then deviation = deviation / math.sqrt(n) end
+        if n > 0 and x then points[#points + 1] = { x, mean, n > 1 and deviation or 0 } end
+      end
+      table.sort(points, function(a, b) return a[1] < b[1] end)
+      local series = { {}, {}, error = {}, label = def.by and ("%s = %s"):format(def.by, host.describe(curve.values[def.by])) }
+      for i, point in ipairs(points) do series[1][i], series[2][i], series.error[i] = table.unpack(point) end
+      if self.repeats == 1 then series.error = nil end
+      plot[#plot + 1] = series
+    end
+    return sim.plot(plot)
+  end
+end

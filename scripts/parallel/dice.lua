@@ -1,0 +1,85 @@
+-- Dice in the plane: on which side do they come to rest, set down and thrown?
+-- Set down on a corner without a bounce, a die of length a and width b falls on the side above which its centre
+-- is. Of all angles a part 2/pi atan(a/b) has it on a long side: that is its chance, and it never tips over,
+-- since what it falls from is the highest that it could reach. Thrown, it has energy for several tries, and what
+-- holds it longest wins: the long sides come up more often than their angle says. A square is fair both ways.
+local sim = require "sim2d"
+
+local e = sim.experiment("Dice in the plane", { throws = { 160, "of each die" } })
+local CHI = 16.27 -- chi-square of 3 degrees of freedom that chance exceeds once in 1000
+local LIKELY = 3.29 -- deviations of a mean that chance exceeds once in 1000
+
+local sweep = sim.sweep {
+  grid = { how = { "set down", "thrown" }, ratio = { 1, 1.25, 1.5, 2 } },
+  repeats = e.options.throws,
+  seed = 1,
+  run = function(p)
+    local random, thrown = sim.random, p.how == "thrown"
+    local a, b = 0.1 * math.sqrt(p.ratio), 0.1 / math.sqrt(p.ratio)
+    local world = sim.world { dt = 0.005, gravity = { 0, -9.81 } }
+    world:box { type = "static", position = { 0, -0.5 }, size = { 100, 1 }, friction = 0.5,
+      restitution = thrown and 0.4 or 0 }
+    -- the lowest corner is at the floor, or a good deal higher
+    local angle = random.uniform(0, 2 * math.pi)
+    local reach = (a * math.abs(math.sin(angle)) + b * math.abs(math.cos(angle))) / 2
+    local die = world:box { size = { a, b }, angle = angle, friction = 0.5, restitution = thrown and 0.4 or 0,
+      position = { 0, reach + (thrown and random.uniform(0.3, 0.6) or 0) },
+      velocity = thrown and { random.uniform(-1, 1), 0 } or nil,
+      angular_velocity = thrown and random.uniform(-20, 20) or 0 }
+    -- until it lies flat and still
+    local still, steps = 0, 0
+    while still < 20 do
+      world:step()
+      steps = steps + 1
+      still = math.abs(die.omega) + math.abs(die.vy) < 1e-6 and still + 1 or 0
+      if steps > 4000 then error "it does not come to rest" end
+    end
+    local face = math.floor(die.angle / (math.pi / 2) + 0.5) % 4
+    return { face = face, long = face % 2 == 0, tilt = math.abs(math.sin(2 * die.angle)),
+      above_long = b * math.abs(math.sin(angle)) < a * math.abs(math.cos(angle)) }
+  end,
+}
+
+-- Chi-square of the four faces of the square.
+local function unfair(how)
+  local counts, sum = { [0] = 0, 0, 0, 0 }, 0
+  for _, row in ipairs(sweep.rows) do
+    if row.how == how and row.ratio == 1 then counts[row.face] = counts[row.face] + 1 end
+  end
+  for face = 0, 3 do sum = sum + (counts[face] - e.options.throws / 4) ^ 2 / (e.options.throws / 4) end
+  return sum
+end
+
+local chance = { ["set down"] = {}, thrown = {} }
+local wrong = 0 -- dice that were set down and lie on another side than that above which they were
+for _, row in ipairs(sweep.rows) do
+  local of = chance[row.how]
+  of[row.ratio] = (of[row.ratio] or 0) + (row.long and 1 or 0) / e.options.throws
+  if row.how == "set down" and row.long ~= row.above_long then wrong = wrong + 1 end
+end
+
+local function angle_law(ratio) return 2 / math.pi * math.atan(ratio) end
+
+local function wide(ratio)
+  local p = angle_law(ratio)
+  return LIKELY * math.sqrt(p * (1 - p) / e.options.throws)
+end
+
+sweep:summary("how", "ratio")
+print()
+e:equal("failed", 0, #sweep.failures)
+e:below("lie flat: sin of twice the angle, largest", 1e-6, sweep:column "tilt":max())
+e:equal("set down: on another side than below the centre", 0, wrong)
+e:equal("set down, 2 to 1: on a long side", angle_law(2), chance["set down"][2], wide(2))
+e:above("thrown, 2 to 1: on a long side", angle_law(2) + wide(2), chance.thrown[2])
+e:below("set down, square: chi-square of four sides", CHI, unfair "set down")
+e:below("thrown, square: chi-square of four sides", CHI, unfair "thrown")
+local plot = { title = "How often a die lies on a long side", x = "length / width", y = { label = "chance", range = { 0.4, 1 } },
+  { angle_law, 1, 2, label = "by its angle" } }
+for _, how in ipairs { "set down", "thrown" } do
+  local series = { {}, {}, kind = "scatter", label = how }
+  for i, ratio in ipairs { 1, 1.25, 1.5, 2 } do series[1][i], series[2][i] = ratio, chance[how][ratio] end
+  plot[#plot + 1] = series
+end
+e:figure(sim.plot(plot))
+e:finish()

@@ -1,0 +1,87 @@
+-- Galton's board, many times: are its balls coin tosses?
+-- A ball that went left or right at each of n rows of pegs by chance, each time anew, would stop in bin k with
+-- the chance (n over k) / 2^n: mean n/2, variance n/4. A real ball remembers which way it came. With little
+-- restitution what it rolls off one peg takes it to the other side of the next: left, right, left, right, and
+-- all balls end in the middle. With more it forgets, and with more still it jumps over pegs and gets farther
+-- than coins do. Each ball falls in a world of its own, a repeat of its restitution.
+local sim = require "sim2d"
+
+local e = sim.experiment("Galton's board by chance and by mechanics", {
+  balls = { 160, "for each restitution" } })
+local ROWS = 6
+local CHI = 22.46 -- chi-square of 6 degrees of freedom that chance exceeds once in 1000
+local LIKELY = 3.29 -- deviations of a mean that chance exceeds once in 1000
+
+local sweep = sim.sweep {
+  grid = { restitution = { 0.1, 0.3, 0.5, 0.7 } },
+  repeats = e.options.balls,
+  seed = 5,
+  common = { rows = ROWS, step = 0.6, height = 0.35, peg = 0.06, ball = 0.1 },
+  run = function(p, _, c)
+    local world = sim.world { dt = 1 / 240, gravity = { 0, -9.81 } }
+    for row = 1, c.rows do
+      for k = -1, row + 1 do
+        world:circle { type = "static", radius = c.peg, restitution = p.restitution,
+          position = { (k - row / 2) * c.step, -c.height * row } }
+      end
+    end
+    local start = sim.random.uniform(-0.05, 0.05)
+    local ball = world:circle { radius = c.ball, restitution = p.restitution, friction = 0.1, position = { start, 0 } }
+    local bottom = -c.height * (c.rows + 0.5)
+    local steps = 0
+    while ball.y > bottom and steps < 5000 do
+      world:step()
+      steps = steps + 1
+    end
+    if steps == 5000 then error "the ball rests on the pegs" end
+    return { bin = math.floor(ball.x / c.step + c.rows / 2 + 0.5), start = start, time = steps / 240 }
+  end,
+}
+
+-- Of the balls of one restitution: how many in each bin, mean, variance over that of coins.
+local function read(restitution)
+  local bins, list = {}, {}
+  for _, row in ipairs(sweep.rows) do
+    if row.restitution == restitution then
+      bins[row.bin] = (bins[row.bin] or 0) + 1
+      list[#list + 1] = row.bin
+    end
+  end
+  local mean, squares = 0, 0
+  for _, bin in ipairs(list) do mean = mean + bin / #list end
+  for _, bin in ipairs(list) do squares = squares + (bin - mean) ^ 2 end
+  return bins, mean, squares / (#list - 1) / (ROWS / 4)
+end
+
+-- What coins do: the chance of each bin.
+local chance = { [0] = 0.5 ^ ROWS }
+for k = 1, ROWS do chance[k] = chance[k - 1] * (ROWS - k + 1) / k end
+
+local function chi_square(bins)
+  local sum, inside = 0, 0
+  for k = 0, ROWS do
+    local expected = e.options.balls * chance[k]
+    sum, inside = sum + ((bins[k] or 0) - expected) ^ 2 / expected, inside + (bins[k] or 0)
+  end
+  return inside == e.options.balls and sum or math.huge
+end
+
+sweep:summary("restitution")
+print()
+e:equal("failed", 0, #sweep.failures)
+local bins, mean, variance = read(0.1)
+e:equal("restitution 0.1: in the middle bin", e.options.balls, bins[ROWS / 2] or 0)
+bins, mean, variance = read(0.5)
+local wide = LIKELY * math.sqrt(ROWS / 4 / e.options.balls)
+e:equal("restitution 0.5: mean bin", ROWS / 2, mean, wide)
+e:below("restitution 0.5: chi-square against coins", CHI, chi_square(bins))
+local counted, coins = { {}, {}, kind = "scatter", label = "balls" }, { {}, {}, label = "coins" }
+for k = 0, ROWS do
+  counted[1][k + 1], counted[2][k + 1] = k, bins[k] or 0
+  coins[1][k + 1], coins[2][k + 1] = k, e.options.balls * chance[k]
+end
+bins, mean, variance = read(0.7)
+e:equal("restitution 0.7: mean bin", ROWS / 2, mean, LIKELY * math.sqrt(variance * ROWS / 4 / e.options.balls))
+e:above("restitution 0.7: variance over that of coins", 1 + LIKELY * math.sqrt(2 / e.options.balls), variance)
+e:figure(sim.plot { title = "Balls in bins, restitution 0.5", x = "bin", y = "balls", counted, coins })
+e:finish()
