@@ -75,7 +75,7 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
 // x = n pi/2 + (a + b), |a| <= pi/4 (118 bits of pi/2 in three parts, Cody and Waite); then the
 // minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c and k_cos.c), which n mod 4 swaps
 // and signs.
-// NOLINTNEXTLINE(bugprone-macro-parentheses): types in parentheses are none
+// NOLINTBEGIN(bugprone-macro-parentheses): a type in parentheses is none
 #define S2_SINCOS_DEFINE(name, Real, Int)                                                          \
   static inline void name(Real x, Real *sine, Real *cosine) {                                      \
     const double shift = 6755399441055744.0; /* 1.5 2^52: adding it rounds to the nearest n */     \
@@ -111,6 +111,7 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
     memcpy(sine, &sine_bits, sizeof s);                                                            \
     memcpy(cosine, &cosine_bits, sizeof c);                                                        \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 // Signed shifts into the sign bit are undefined: one number takes unsigned ones.
 S2_SINCOS_DEFINE(s2_sincos_near, double, uint64_t)
