@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef S2_HAVE_EDIT
@@ -55,8 +57,9 @@ static S2Line line_read_plain(lua_State *L, bool terminal) {
 // ---- Completion -------------------------------------------------------------------------------
 
 enum {
-  HISTORY_LINES = 1000, // kept in the file
-  PATH_SIZE = 4096,     // bytes; longer paths go without a history
+  HISTORY_LINES = 1000,   // kept in the file
+  PATH_SIZE = 4096,       // bytes; longer paths go without a history
+  LOOK_AGAIN = 100000000, // ns
 };
 
 // Callbacks of libedit receive no user data, so their state has to be static.
@@ -246,25 +249,36 @@ static void history_load(void) {
 
 // ---- Editing ----------------------------------------------------------------------------------
 
+// Waits for something to read. False: a signal is to be obeyed first. Signals are let in only while
+// it waits, so that none comes between a look at what they leave and the wait.
+static bool line_waits(int file) {
+  sigset_t ours, before;
+  sigemptyset(&ours);
+  sigaddset(&ours, SIGINT);
+  sigaddset(&ours, SIGTERM);
+  sigaddset(&ours, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &ours, &before);
+  bool ready = false;
+  while (!ready && *s2_script_interrupted() == 0) {
+    fd_set files;
+    FD_ZERO(&files);
+    FD_SET(file, &files);
+    struct timespec look = {.tv_nsec = LOOK_AGAIN}; // another thread may have got the signal
+    int got = pselect(file + 1, &files, NULL, NULL, &look, &before);
+    ready = got > 0 || (got < 0 && errno != EINTR);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return ready;
+}
+
 // The next byte of the terminal, -1 at its end. Ctrl-C ends the line, which is given up.
 static int line_byte(FILE *file) {
-  for (;;) {
-    unsigned char byte;
-    ssize_t got = read(fileno(file), &byte, 1);
-    if (got == 1) {
-      return byte;
-    }
-    if (got == 0 || errno != EINTR) {
-      return -1;
-    }
-    if (line_cleared()) {
-      cleared = true;
-      return '\n';
-    }
-    if (*s2_script_interrupted() != 0) {
-      return -1;
-    }
+  unsigned char byte;
+  if (line_waits(fileno(file))) {
+    return read(fileno(file), &byte, 1) == 1 ? byte : -1;
   }
+  cleared = line_cleared();
+  return cleared ? '\n' : -1;
 }
 
 // The next character: libedit takes one of any width from here.
@@ -312,6 +326,8 @@ void s2_repl_line_end(void) {
 static S2Line line_read_edited(lua_State *L, const char *prompt, const char *so_far) {
   typed = so_far;
   cleared = false;
+  // Before the prompt is seen: a Ctrl-D typed between the two would be lost.
+  rl_prep_terminal(1);
   char *line = readline(prompt);
   typed = NULL;
   if (cleared) {

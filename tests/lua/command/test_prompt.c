@@ -74,6 +74,8 @@ static void session_begin(Session *session, const char *script) {
   session->size = 0;
   session->terminal = posix_openpt(O_RDWR | O_NOCTTY);
   assert_true(session->terminal >= 0);
+  // a child that held it would never see it go
+  assert_int_equal(fcntl(session->terminal, F_SETFD, FD_CLOEXEC), 0);
   assert_int_equal(grantpt(session->terminal), 0);
   assert_int_equal(unlockpt(session->terminal), 0);
   const char *name = ptsname(session->terminal);
@@ -96,15 +98,29 @@ static void session_type(Session *session, const char *text) {
   assert_int_equal(write(session->terminal, text, strlen(text)), strlen(text));
 }
 
-// Ctrl-D at the prompt; the status.
-static int session_end(Session *session) {
-  session_type(session, "\x04");
-  int status = 0;
-  for (char rest[256]; read(session->terminal, rest, sizeof rest) > 0;) {
+// Reads what is left to read, waits for the child and closes the terminal; the status, -1: a
+// signal.
+static int session_wait(Session *session) {
+  struct pollfd waits = {.fd = session->terminal, .events = POLLIN};
+  char rest[256];
+  int ready = poll(&waits, 1, PATIENCE);
+  while (ready == 1 && read(session->terminal, rest, sizeof rest) > 0) {
+    ready = poll(&waits, 1, PATIENCE);
   }
+  if (ready != 1) {
+    kill(session->child, SIGKILL);
+    fail_msg("the end of the session was expected");
+  }
+  int status = 0;
   assert_int_equal(waitpid(session->child, &status, 0), session->child);
   close(session->terminal);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Ctrl-D at the prompt; the status.
+static int session_end(Session *session) {
+  session_type(session, "\x04");
+  return session_wait(session);
 }
 
 static void ctrl_c_at_the_prompt_clears_the_line(void **state) {
@@ -192,15 +208,9 @@ static void history_lives_on_in_the_next_session(void **state) {
   session_expect(&other, "\nof another\r\n> ");
   // also of one that is ended from within, or by a signal
   session_type(&session, "os.exit(3)\r");
-  int status = 0;
-  for (char rest[256]; read(session.terminal, rest, sizeof rest) > 0;) {
-  }
-  assert_int_equal(waitpid(session.child, &status, 0), session.child);
-  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
-  close(session.terminal);
+  assert_int_equal(session_wait(&session), 3);
   kill(other.child, SIGKILL);
-  assert_int_equal(waitpid(other.child, &status, 0), other.child);
-  close(other.terminal);
+  assert_int_equal(session_wait(&other), -1);
   // Up, once for each line
   session_begin(&session, NULL);
   session_type(&session, "\x10\x10\r");
