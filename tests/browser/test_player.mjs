@@ -10,9 +10,9 @@ const SCENES = Object.keys(FOLDER);
 const scene = (name) => join(source, "scenes", FOLDER[name], `${name}.lua`);
 const file = (name) => join(work, name);
 
-function script(name, text) {
+function script(name, text, options = []) {
   writeFileSync(file(`${name}.lua`), `local sim = require "sim2d"\n${text}`);
-  sim2d("--record", `${name}.html`, `${name}.lua`);
+  sim2d("--record", `${name}.html`, ...options, `${name}.lua`);
 }
 
 for (const name of SCENES) sim2d("--record", `${name}.html`, scene(name));
@@ -182,9 +182,11 @@ test("keys", async () => {
   await press("-");
   await press("0");
   assert.ok(Math.abs((await page.evaluate(() => sim2d.view.scale)) / before - 1) < 1e-9);
-  await press("2");
-  assert.equal(await page.evaluate(() => sim2d.overlays.normals), true);
-  assert.equal(await page.isChecked('[data-overlay="normals"]'), true);
+  for (const on of [false, true]) {
+    await press("2");
+    assert.equal(await page.evaluate(() => sim2d.overlays.normals), on);
+    assert.equal(await page.isChecked('[data-overlay="normals"]'), on);
+  }
   await press("?");
   assert.ok(await page.isVisible("dialog.help"));
   await page.screenshot({ path: file("keys.png") });
@@ -425,10 +427,79 @@ test("controls have names and can be reached by keyboard", async () => {
       .map((e) => e.outerHTML),
   );
   assert.deepEqual(unnamed, []);
+  await page.evaluate(() => sim2d.seek(0));
   await page.focus(".scrubber");
   await page.keyboard.press("ArrowRight");
   await settled(page);
   assert.equal(await page.evaluate(() => sim2d.index), 1);
+  await page.done();
+});
+
+// ---- How a page opens ---------------------------------------------------------------------------
+
+// A ball that strikes the ground once, near the hundredth of 250 frames, and flies off.
+const BOUNCE = `
+    local world = sim.world { gravity = { 0, -9.81 }, dt = 1 / 100 }
+    world:segment { from = { -3, 0 }, to = { 3, 0 }, restitution = 1, name = 'ground' }
+    world:circle { radius = .2, position = { 0, 5 }, restitution = 1, name = 'ball' }
+    world:circle { radius = .2, position = { 2, 3 }, velocity = { 20, 0 }, gravity_scale = 0,
+                   name = 'stray' }
+`;
+
+test("opens on the last frame whose contacts carry something, plays from the beginning", async () => {
+  script("bounce", `${BOUNCE} for _ = 1, 250 do world:step() end`);
+  const page = await player("bounce");
+  const told = await page.evaluate(() => {
+    const { recording } = sim2d.player, carrying = [];
+    for (let i = 0; i < sim2d.frameCount; i++)
+      if (recording.frame(i).contacts.some((c) => c.normalImpulse > 0)) carrying.push(i);
+    return { index: sim2d.index, last: carrying.at(-1), frames: sim2d.frameCount };
+  });
+  assert.ok(told.last > 90 && told.last < 110 && told.frames > 240, JSON.stringify(told));
+  assert.equal(told.index, told.last);
+  assert.equal(await page.evaluate(() => sim2d.overlays.normals && sim2d.overlays.friction), true);
+  await page.screenshot({ path: file("bounce.png") });
+  await page.keyboard.press(" ");
+  assert.ok((await page.evaluate(() => sim2d.index)) < told.last - 50);
+  await page.keyboard.press(" ");
+  // paused on the way, it goes on from there
+  const paused = await page.evaluate(() => sim2d.index);
+  await page.keyboard.press(" ");
+  await page.waitForFunction((i) => sim2d.index > i, paused);
+  await page.done();
+});
+
+test("without contacts a page opens on its last frame", async () => {
+  script("falls", "local w = sim.world {} w:circle { radius = 1 } for _ = 1, 9 do w:step() end");
+  const page = await player("falls");
+  assert.equal(await page.evaluate(() => sim2d.index === sim2d.frameCount - 1), true);
+  await page.done();
+});
+
+test("as the command asked: follows a body, with trails, slowly; an arrow to what is out of sight", async () => {
+  script("asked", `${BOUNCE} for _ = 1, 100 do world:step() end`,
+    ["--view-follow", "ball", "--trails", "--speed", ".3"]);
+  const page = await player("asked");
+  const { following, trails, chosen } = await page.evaluate(() => ({
+    following: sim2d.frame.scene.bodies.find((b) => b.serial === sim2d.following?.serial)?.name,
+    trails: sim2d.overlays.trails,
+    chosen: document.querySelector(".speed").value,
+  }));
+  assert.deepEqual({ following, trails, chosen }, { following: "ball", trails: true, chosen: "0.3" });
+  // of three bodies one is far off
+  const { away, at, width } = await page.evaluate(() => {
+    sim2d.view.scale = 100;
+    sim2d.draw();
+    const stray = sim2d.poses().find(({ name }) => name === "stray");
+    return { away: sim2d.away, at: stray.screen, width: sim2d.view.width };
+  });
+  assert.deepEqual(away.map(({ name, x, y }) => [name, x, y]), [["stray", ...at]]);
+  assert.ok(at[0] > width);
+  await page.screenshot({ path: file("away.png") });
+  await page.keyboard.press("0");
+  await settled(page);
+  assert.deepEqual(await page.evaluate(() => (sim2d.draw(), sim2d.away)), []);
+  assert.equal(await page.evaluate(() => sim2d.following), null);
   await page.done();
 });
 

@@ -35,6 +35,7 @@ class LiveRecording extends Recording {
 
 export function connectLive(player) {
   let socket = null, failures = 0, connected = false;
+  let asked; // the serial of the body that the script wants followed
   let state = null, watches = [], error = "", run = 0, shown = null;
   let scene = null, held = null, timer = 0; // the scene in force; a frame that waits for its values
 
@@ -54,6 +55,7 @@ export function connectLive(player) {
   function startAnew() {
     const { x, y, scale } = player.view, first = player.recording.frameCount === 0;
     player.replace(new LiveRecording(state?.script ?? "", watches));
+    player.followBody(asked ?? 0);
     if (scene) player.recording.push(scene);
     if (!first) restore = { x, y, scale };
   }
@@ -107,6 +109,8 @@ export function connectLive(player) {
         scene = null;
         startAnew();
       }
+      if (message.follow !== asked) player.followBody(message.follow ?? 0);
+      asked = message.follow;
       controls.showState(message);
       player.showReset();
       player.redraw();

@@ -40,156 +40,226 @@ function titleOf(recording) {
   }
 }
 
-export function createPlayer(root, recording_, { live = false } = {}) {
-  const darkQuery = matchMedia("(prefers-color-scheme: dark)");
-  const view = new View();
-  const overlays = Object.fromEntries(OVERLAYS.map(({ key, on }) => [key, on]));
-  const drawHooks = [],
-    keyHooks = [];
-  const player = { recording: recording_, pointer: null, transport: null };
-  const state = {
-    index: 0,
-    clock: 0,
-    playing: false,
-    speed: 1,
-    selection: null,
-    follow: null,
-    followed: null,
-    dark: darkQuery.matches,
-    moved: false,
-    edge: live,
-    dirty: true,
-    frame: null,
-    lost: 0,
-  };
-  let clock,
-    series,
-    decimals = 3,
-    sizedAt = "",
-    plotsDue = 0,
-    plotsAt = -Infinity,
-    panelAt = -Infinity,
-    panelStale = false,
-    box = null;
+// The frame a page opens on: the last one in which contacts carry something, which tells most of what
+// happened; without any the last one. Looks at so many frames from the end.
+const LOOK_BACK = 600;
+
+export function tellingFrame(recording) {
+  const last = recording.frameCount - 1;
+  for (let i = last; i >= 0 && i > last - LOOK_BACK; i--) {
+    if (recording.frame(i)?.contacts.some((contact) => contact.normalImpulse > 0)) return i;
+  }
+  return Math.max(last, 0);
+}
+
+class Player {
+  constructor(root, recording, { live = false } = {}) {
+    Object.assign(this, { root, recording, live, pointer: null, transport: null });
+    this.darkQuery = matchMedia("(prefers-color-scheme: dark)");
+    this.view = new View();
+    // Pages open with impulses, which tell more of a frame that stands still.
+    this.overlays = Object.fromEntries(OVERLAYS.map(({ key, on }) => [key, on]));
+    if (!live) this.overlays.normals = this.overlays.friction = true;
+    this.drawHooks = [];
+    this.keyHooks = [];
+    this.stats = { draws: 0, total: 0, worst: 0 };
+    this.state = {
+      index: 0,
+      clock: 0,
+      playing: false,
+      opened: false,
+      speed: 1,
+      selection: null,
+      follow: null,
+      followed: null,
+      dark: this.darkQuery.matches,
+      moved: false,
+      edge: live,
+      dirty: true,
+      frame: null,
+      lost: 0,
+      away: [],
+    };
+    Object.assign(this, { clock: null, series: null, decimals: 3, sizedAt: "", box: null });
+    Object.assign(this, { plotsDue: 0, plotsAt: -Infinity, panelAt: -Infinity, panelStale: false });
+    this.before = performance.now();
+    // The page, what the reader does, and the recording.
+    this.makePanel();
+    this.makeStage();
+    this.listen();
+    this.inspect = this.makeInspect();
+    this.resize();
+    this.begin(recording);
+    this.setDark(this.state.dark);
+    this.showPanel(innerWidth >= 900);
+    this.tellOfRecording();
+    requestAnimationFrame((now) => this.tick(now));
+  }
 
   // ---- Elements -------------------------------------------------------------------------------
 
-  const canvas = h("canvas", {
-    class: "picture",
-    tabindex: "0",
-    role: "img",
-    "aria-label": "Picture of the simulation",
-  });
-  const title = h("h1"),
-    facts = h("p", { class: "facts" });
-  const notice = h("div", { class: "notice", role: "status", hidden: true });
-  const bar = createTransport({
-    toggle: () => toggle(),
-    step: (n) => step(n),
-    reset: () => player.transport?.reset?.(),
-    seek: (i) => seek(i),
-    setSpeed: (value) => {
-      state.speed = value;
-      player.transport?.setSpeed?.(value);
-    },
-  });
-  const inspector = createInspector({
-    onFollow: () => follow(state.selection),
-    onClear: () => select(null),
-  });
-  const overlayPanel = createOverlays(overlays, () => {
-    state.dirty = true;
-  });
-  const plots = createPlots({ theme: themeOf(state.dark), onSeek: (at) => seekClock(at) });
-  const figures = createFigures();
-  const about = createAbout();
-  const help = createHelp();
-  const themeButton = iconButton("moon", "Dark", () => setDark(!state.dark));
-  const panelButton = iconButton(
-    "panel",
-    "Panel",
-    () => showPanel(!root.classList.contains("with-panel")),
-    { "aria-expanded": "false", "aria-controls": "panel" },
-  );
-  const big = iconButton("play", "Play", () => toggle(), { class: "icon-button big-play" });
-  const sections = h("div", { class: "sections" });
-  const panel = h(
-    "aside",
-    { class: "panel", id: "panel", "aria-label": "Panel" },
-    sections,
-    h("section", {}, h("h2", {}, "Selected"), inspector.element),
-    h("section", {}, h("h2", {}, "Show"), overlayPanel.element),
-    figures.element,
-    h("section", {}, h("h2", {}, "Plots"), plots.element),
-    h("section", {}, h("h2", {}, "Run"), about.element),
-  );
-  const stage = h(
-    "main",
-    { class: "stage" },
-    canvas,
-    h("header", { class: "title" }, title, facts),
-    h(
-      "div",
-      { class: "tools" },
-      iconButton("fit", "Fit all", () => fit()),
-      themeButton,
-      iconButton("help", "Keys", () => help.toggle()),
-      panelButton,
-    ),
-    notice,
-    big,
-  );
-  root.replaceChildren(stage, panel, bar.element, help.element, figures.dialog);
-  root.classList.add("player");
+  makePanel() {
+    const { state } = this;
+    this.bar = createTransport({
+      toggle: () => this.toggle(),
+      step: (n) => this.step(n),
+      reset: () => this.transport?.reset?.(),
+      seek: (i) => this.seek(i),
+      setSpeed: (value) => this.setSpeed(value),
+    });
+    // What the panel holds.
+    this.inspector = createInspector({
+      onFollow: () => this.follow(state.selection),
+      onClear: () => this.select(null),
+    });
+    this.overlayPanel = createOverlays(this.overlays, () => this.redraw());
+    this.plots = createPlots({ theme: themeOf(state.dark), onSeek: (at) => this.seekClock(at) });
+    this.figures = createFigures();
+    this.about = createAbout();
+    this.help = createHelp();
+    // The panel, from the top.
+    this.sections = h("div", { class: "sections" });
+    this.panel = h(
+      "aside",
+      { class: "panel", id: "panel", "aria-label": "Panel" },
+      this.sections,
+      h("section", {}, h("h2", {}, "Selected"), this.inspector.element),
+      h("section", {}, h("h2", {}, "Show"), this.overlayPanel.element),
+      this.figures.element,
+      h("section", {}, h("h2", {}, "Plots"), this.plots.element),
+      h("section", {}, h("h2", {}, "Run"), this.about.element),
+    );
+  }
+
+  makeStage() {
+    const { root } = this;
+    // The picture, and what it says of itself.
+    this.canvas = h("canvas", {
+      class: "picture",
+      tabindex: "0",
+      role: "img",
+      "aria-label": "Picture of the simulation",
+    });
+    this.title = h("h1");
+    this.facts = h("p", { class: "facts" });
+    this.noticeLine = h("div", { class: "notice", role: "status", hidden: true });
+    // Buttons.
+    this.themeButton = iconButton("moon", "Dark", () => this.setDark(!this.state.dark));
+    this.panelButton = iconButton("panel", "Panel", () => this.togglePanel(), {
+      "aria-expanded": "false",
+      "aria-controls": "panel",
+    });
+    this.big = iconButton("play", "Play", () => this.toggle(), { class: "icon-button big-play" });
+    // All together.
+    this.stage = h(
+      "main",
+      { class: "stage" },
+      this.canvas,
+      h("header", { class: "title" }, this.title, this.facts),
+      h(
+        "div",
+        { class: "tools" },
+        iconButton("fit", "Fit all", () => this.fit()),
+        this.themeButton,
+        iconButton("help", "Keys", () => this.help.toggle()),
+        this.panelButton,
+      ),
+      this.noticeLine,
+      this.big,
+    );
+    root.replaceChildren(
+      this.stage,
+      this.panel,
+      this.bar.element,
+      this.help.element,
+      this.figures.dialog,
+    );
+    root.classList.add("player");
+  }
 
   // ---- Time -----------------------------------------------------------------------------------
 
-  const count = () => player.recording.frameCount;
-  const playing = () => player.transport?.playing ?? state.playing;
+  get count() {
+    return this.recording.frameCount;
+  }
 
-  function show(index) {
-    state.index = Math.min(Math.max(index, 0), Math.max(count() - 1, 0));
-    state.frame = count() > 0 ? player.recording.frame(state.index) : null;
-    trackFollowed();
+  get playing() {
+    return this.transport?.playing ?? this.state.playing;
+  }
+
+  get frame() {
+    return this.state.frame;
+  }
+
+  get edge() {
+    return this.state.edge;
+  }
+
+  show(index) {
+    const { state } = this;
+    state.index = Math.min(Math.max(index, 0), Math.max(this.count - 1, 0));
+    state.frame = this.count > 0 ? this.recording.frame(state.index) : null;
+    this.trackFollowed();
     state.dirty = true;
   }
 
-  function seek(index) {
-    show(index);
-    big.hidden = true;
-    state.clock = clock.at[state.index] ?? 0;
-    state.edge = live && state.index >= count() - 1;
+  seek(index) {
+    const { state } = this;
+    this.show(index);
+    this.big.hidden = true;
+    state.opened = false;
+    state.clock = this.clock.at[state.index] ?? 0;
+    state.edge = this.live && state.index >= this.count - 1;
   }
 
-  const seekClock = (at) => seek(clock.frameAt(at));
+  seekClock(at) {
+    this.seek(this.clock.frameAt(at));
+  }
 
-  function setPlaying(on) {
-    state.playing = on && count() > 1;
-    if (state.playing && state.index >= count() - 1 && !live) seek(0);
-    big.hidden = true;
+  // A page plays from the beginning at first, and again once it is at the end.
+  setPlaying(on) {
+    const { state } = this;
+    state.playing = on && this.count > 1;
+    const anew = state.opened || state.index >= this.count - 1;
+    if (state.playing && anew && !this.live) this.seek(0);
+    this.big.hidden = true;
     state.dirty = true;
   }
 
-  function toggle() {
-    if (player.transport?.toggle) player.transport.toggle();
-    else setPlaying(!state.playing);
-    state.dirty = true;
+  toggle() {
+    if (this.transport?.toggle) this.transport.toggle();
+    else this.setPlaying(!this.state.playing);
+    this.redraw();
   }
 
-  function step(n) {
-    if (player.transport?.step && state.edge && n > 0) {
-      player.transport.step(n);
+  step(n) {
+    const { state } = this;
+    if (this.transport?.step && state.edge && n > 0) {
+      this.transport.step(n);
       return;
     }
     state.playing = false;
-    seek(state.index + n);
+    this.seek(state.index + n);
   }
 
-  function advance(passed) {
-    if (!state.playing || live) return;
+  setSpeed(value) {
+    this.state.speed = value;
+    this.transport?.setSpeed?.(value);
+  }
+
+  changeSpeed(by) {
+    const nearest = SPEEDS.findIndex((speed) => speed >= this.state.speed);
+    const from = nearest < 0 ? SPEEDS.length - 1 : nearest;
+    this.bar.showSpeed(SPEEDS[Math.min(Math.max(from + by, 0), SPEEDS.length - 1)]);
+    this.setSpeed(Number(this.bar.speed.value));
+  }
+
+  advance(passed) {
+    const { state, clock } = this;
+    if (!state.playing || this.live) return;
     state.clock += passed * state.speed;
     const index = clock.frameAt(state.clock);
-    if (index !== state.index) show(index);
+    if (index !== state.index) this.show(index);
     if (state.clock >= clock.end) {
       state.clock = clock.end;
       state.playing = false;
@@ -199,40 +269,49 @@ export function createPlayer(root, recording_, { live = false } = {}) {
 
   // ---- View -----------------------------------------------------------------------------------
 
-  function fit() {
-    box = runBox(player.recording);
-    view.fit(box);
-    state.moved = false;
-    state.follow = null;
-    state.dirty = true;
+  fit() {
+    this.box = runBox(this.recording);
+    this.view.fit(this.box);
+    this.state.moved = false;
+    this.state.follow = null;
+    this.redraw();
   }
 
-  function resize() {
-    const { width, height } = stage.getBoundingClientRect();
+  resize() {
+    const { view, canvas } = this;
+    const { width, height } = this.stage.getBoundingClientRect();
     const ratio = Math.min(devicePixelRatio || 1, 2.5);
     const size = `${width} ${height} ${ratio}`;
-    if (size === sizedAt || width === 0) return;
-    sizedAt = size;
+    if (size === this.sizedAt || width === 0) return;
+    this.sizedAt = size;
     view.width = width;
     view.height = height;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
-    if (!state.moved && box) view.fit(box);
-    state.dirty = true;
-    plotsDue = 0;
+    if (!this.state.moved && this.box) view.fit(this.box);
+    this.redraw();
+    this.plotsDue = 0;
   }
 
-  function positionOf(selection) {
-    const i = state.frame && selection ? find(state.frame, selection) : -1;
+  zoom(factor) {
+    this.view.zoomAt([this.view.width / 2, this.view.height / 2], factor);
+    this.state.moved = true;
+    this.redraw();
+  }
+
+  positionOf(selection) {
+    const { frame } = this.state;
+    const i = frame && selection ? find(frame, selection) : -1;
     if (i < 0) return null;
-    const at = [state.frame.q[3 * i + 1], state.frame.q[3 * i + 2]];
+    const at = [frame.q[3 * i + 1], frame.q[3 * i + 2]];
     return Number.isFinite(at[0]) && Number.isFinite(at[1]) ? at : null;
   }
 
   // The view moves with the body; where in the view it is stays the reader's choice.
-  function trackFollowed() {
+  trackFollowed() {
+    const { state, view } = this;
     if (!state.follow) return;
-    const at = positionOf(state.follow);
+    const at = this.positionOf(state.follow);
     if (at && state.followed) {
       view.x += at[0] - state.followed[0];
       view.y += at[1] - state.followed[1];
@@ -240,326 +319,347 @@ export function createPlayer(root, recording_, { live = false } = {}) {
     state.followed = at ?? state.followed;
   }
 
-  function follow(selection) {
+  follow(selection) {
+    const { state, view } = this;
     if (!selection || selection.kind !== "body" || same(state.follow, selection)) {
       state.follow = null;
     } else {
       state.follow = selection;
-      state.followed = positionOf(selection);
+      state.followed = this.positionOf(selection);
       if (state.followed) [view.x, view.y] = state.followed;
       state.moved = true;
     }
     state.dirty = true;
   }
 
-  function select(selection) {
-    state.selection = selection;
-    big.hidden ||= selection !== null;
-    state.dirty = true;
+  // As the script or the command asked for; the reader may undo it.
+  followBody(serial) {
+    const selection = { kind: "body", serial };
+    if (serial > 0 && !same(this.state.follow, selection)) this.follow(selection);
+  }
+
+  select(selection) {
+    this.state.selection = selection;
+    this.big.hidden ||= selection !== null;
+    this.redraw();
   }
 
   // ---- Drawing --------------------------------------------------------------------------------
 
-  function draw() {
-    const ratio = canvas.width / view.width;
-    state.lost = drawPicture(canvas.getContext("2d", { alpha: false }), ratio, {
+  redraw() {
+    this.state.dirty = true;
+  }
+
+  draw() {
+    const { view, canvas, state } = this;
+    const ctx = canvas.getContext("2d", { alpha: false });
+    const { lost, away } = drawPicture(ctx, canvas.width / view.width, {
       view,
-      overlays,
-      series,
+      overlays: this.overlays,
+      series: this.series,
       theme: themeOf(state.dark),
       frame: state.frame,
       selection: state.selection,
-      now: clock.at[state.index],
-      hooks: drawHooks,
+      now: this.clock.at[state.index],
+      hooks: this.drawHooks,
     });
+    Object.assign(state, { lost, away });
   }
 
-  function describe() {
-    const { frame } = state;
-    const name = titleOf(player.recording);
-    if (title.textContent !== name) title.textContent = document.title = name;
+  describe() {
+    const { frame, lost, follow } = this.state;
+    const name = titleOf(this.recording);
+    if (this.title.textContent !== name) this.title.textContent = document.title = name;
     if (!frame) {
-      facts.textContent = "";
+      this.facts.textContent = "";
       return;
     }
     const bodies = frame.scene.bodies.length,
       parts = [`${bodies} ${bodies === 1 ? "body" : "bodies"}`];
     parts.push(`${frame.contacts.length} ${frame.contacts.length === 1 ? "contact" : "contacts"}`);
-    if (state.lost > 0) parts.push(`${state.lost} without a finite position`);
-    if (state.follow) {
-      const i = find(frame, state.follow);
+    if (lost > 0) parts.push(`${lost} without a finite position`);
+    if (follow) {
+      const i = find(frame, follow);
       parts.push(`following ${i < 0 ? "what is gone" : bodyName(frame.scene.bodies[i])}`);
     }
-    facts.textContent = parts.join(" · ");
+    this.facts.textContent = parts.join(" · ");
   }
 
   // ---- The loop -------------------------------------------------------------------------------
 
-  const stats = { draws: 0, total: 0, worst: 0 };
+  get hasPanel() {
+    return this.root.classList.contains("with-panel");
+  }
 
-  function gather(now) {
+  gather(now) {
+    const { series, overlays, state, clock } = this;
     const fresh = series.work(state.playing ? BACKGROUND_WORK : 3 * BACKGROUND_WORK);
     if (fresh && (overlays.trails || overlays.normals || overlays.friction || overlays.velocities))
       state.dirty = true;
-    const whole = series.done && player.recording.complete; // nothing more will come
-    if (fresh) plotsDue = whole ? now : Math.min(plotsDue, plotsAt + PLOT_INTERVAL);
-    if (count() === 0 || now < plotsDue || !root.classList.contains("with-panel")) return;
-    plotsAt = now;
-    plotsDue = series.done ? Infinity : now + PLOT_INTERVAL;
-    plots.update(series, series.channels);
+    const whole = series.done && this.recording.complete; // nothing more will come
+    if (fresh) this.plotsDue = whole ? now : Math.min(this.plotsDue, this.plotsAt + PLOT_INTERVAL);
+    if (this.count === 0 || now < this.plotsDue || !this.hasPanel) return;
+    this.plotsAt = now;
+    this.plotsDue = series.done ? Infinity : now + PLOT_INTERVAL;
+    this.plots.update(series, series.channels);
     // Plots know their scales when this picture is over.
-    requestAnimationFrame(() => plots.present(clock.at[state.index] ?? 0));
+    requestAnimationFrame(() => this.plots.present(clock.at[state.index] ?? 0));
   }
 
-  let before = performance.now();
-  function tick(now) {
+  drawTimed() {
+    const { stats } = this;
+    const start = performance.now();
+    this.draw();
+    const took = performance.now() - start;
+    stats.draws++;
+    stats.total += took;
+    stats.worst = Math.max(stats.worst, took);
+  }
+
+  tick(now) {
+    const { state } = this;
     // a page that was hidden does not jump ahead
-    advance(Math.min(Math.max(now - before, 0), 250) / 1000);
-    before = now;
-    resize();
-    gather(now);
+    this.advance(Math.min(Math.max(now - this.before, 0), 250) / 1000);
+    this.before = now;
+    this.resize();
+    this.gather(now);
     // the picture, when something has changed
     if (state.dirty) {
       state.dirty = false;
-      const start = performance.now();
-      draw();
-      const took = performance.now() - start;
-      stats.draws++;
-      stats.total += took;
-      stats.worst = Math.max(stats.worst, took);
-      describe();
-      bar.update({
+      this.drawTimed();
+      this.describe();
+      this.bar.update({
         index: state.index,
-        frameCount: count(),
+        frameCount: this.count,
         time: state.frame?.time,
-        end: player.recording.time(count() - 1),
-        playing: playing(),
-        decimals,
+        end: this.recording.time(this.count - 1),
+        playing: this.playing,
+        decimals: this.decimals,
       });
-      panelStale = true;
+      this.panelStale = true;
     }
     // numbers and plots less often while it plays: they take longer than the picture
-    if (panelStale && (!playing() || now - panelAt >= PANEL_INTERVAL)) {
-      panelStale = false;
-      panelAt = now;
-      if (root.classList.contains("with-panel")) {
-        inspector.update(state.frame, state.selection, same(state.follow, state.selection));
-        plots.present(clock.at[state.index] ?? 0);
+    if (this.panelStale && (!this.playing || now - this.panelAt >= PANEL_INTERVAL)) {
+      this.panelStale = false;
+      this.panelAt = now;
+      if (this.hasPanel) {
+        this.inspector.update(state.frame, state.selection, same(state.follow, state.selection));
+        this.plots.present(this.clock.at[state.index] ?? 0);
       }
     }
-    requestAnimationFrame(tick);
+    requestAnimationFrame((then) => this.tick(then));
   }
 
   // ---- Appearance -----------------------------------------------------------------------------
 
-  function setDark(dark) {
-    state.dark = dark;
+  setDark(dark) {
+    const { themeButton } = this;
+    this.state.dark = dark;
     document.documentElement.dataset.theme = dark ? "dark" : "light";
     const label = dark ? "Light" : "Dark";
     themeButton.replaceChildren(iconButton(dark ? "sun" : "moon", label).firstChild);
     themeButton.setAttribute("aria-label", label);
     themeButton.title = label;
-    plots.setTheme(themeOf(dark));
-    state.dirty = true;
+    this.plots.setTheme(themeOf(dark));
+    this.redraw();
   }
 
-  function showPanel(on) {
-    root.classList.toggle("with-panel", on);
-    panel.inert = !on;
-    panelButton.setAttribute("aria-expanded", String(on));
-    plotsDue = 0;
-    state.dirty = true;
+  showPanel(on) {
+    this.root.classList.toggle("with-panel", on);
+    this.panel.inert = !on;
+    this.panelButton.setAttribute("aria-expanded", String(on));
+    this.plotsDue = 0;
+    this.redraw();
   }
 
-  function tell(text, kind = "info") {
-    notice.hidden = !text;
-    notice.textContent = text;
-    notice.dataset.kind = kind;
+  togglePanel() {
+    this.showPanel(!this.hasPanel);
   }
 
-  // ---- Keys -----------------------------------------------------------------------------------
+  notice(text, kind = "info") {
+    this.noticeLine.hidden = !text;
+    this.noticeLine.textContent = text;
+    this.noticeLine.dataset.kind = kind;
+  }
 
-  const zoom = (factor) => {
-    view.zoomAt([view.width / 2, view.height / 2], factor);
-    state.moved = true;
-    state.dirty = true;
-  };
-  const changeSpeed = (by) => {
-    const at = Math.min(Math.max(SPEEDS.indexOf(state.speed) + by, 0), SPEEDS.length - 1);
-    state.speed = SPEEDS[at];
-    bar.speed.value = String(state.speed);
-    player.transport?.setSpeed?.(state.speed);
-  };
-  const keys = {
-    " ": () => toggle(),
-    ArrowRight: (e) => step(e.shiftKey ? 10 : 1),
-    ArrowLeft: (e) => step(e.shiftKey ? -10 : -1),
-    Home: () => seek(0),
-    End: () => seek(count() - 1),
-    "+": () => zoom(1.25),
-    "=": () => zoom(1.25),
-    "-": () => zoom(0.8),
-    f: () => (state.selection?.kind === "body" ? follow(state.selection) : fit()),
-    0: () => fit(),
-    "[": () => changeSpeed(-1),
-    "]": () => changeSpeed(1),
-    d: () => setDark(!state.dark),
-    p: () => showPanel(!root.classList.contains("with-panel")),
-    "?": () => help.toggle(),
-    Escape: () => {
-      if (help.open) help.toggle();
-      else if (figures.dialog.open) figures.dialog.close();
-      else select(null);
-    },
-  };
-  listenForKeys(keys, keyHooks, (n) => {
-    const overlay = OVERLAYS[n - 1]?.key;
-    if (overlay) overlayPanel.set(overlay, !overlays[overlay]);
-  });
+  tellOfRecording() {
+    const { problem, complete } = this.recording;
+    if (problem) {
+      const text = `The recording is damaged (${problem}); what comes before that is shown.`;
+      this.notice(text, "error");
+    } else if (!this.live && this.count === 0) {
+      this.notice("Nothing was recorded.");
+    } else if (!this.live && !complete) {
+      this.notice(`The run was cut short; this is what it left: ${this.count} frames.`);
+    }
+  }
+
+  // ---- What the reader does -------------------------------------------------------------------
+
+  listen() {
+    const { state, help, figures, overlays } = this;
+    const keys = {
+      // time
+      " ": () => this.toggle(),
+      ArrowRight: (e) => this.step(e.shiftKey ? 10 : 1),
+      ArrowLeft: (e) => this.step(e.shiftKey ? -10 : -1),
+      Home: () => this.seek(0),
+      End: () => this.seek(this.count - 1),
+      // the view
+      "+": () => this.zoom(1.25),
+      "=": () => this.zoom(1.25),
+      "-": () => this.zoom(0.8),
+      f: () => (state.selection?.kind === "body" ? this.follow(state.selection) : this.fit()),
+      0: () => this.fit(),
+      // speed, appearance, panels
+      "[": () => this.changeSpeed(-1),
+      "]": () => this.changeSpeed(1),
+      d: () => this.setDark(!state.dark),
+      p: () => this.togglePanel(),
+      "?": () => help.toggle(),
+      Escape: () => {
+        if (help.open) help.toggle();
+        else if (figures.dialog.open) figures.dialog.close();
+        else this.select(null);
+      },
+    };
+    listenForKeys(keys, this.keyHooks, (n) => {
+      const overlay = OVERLAYS[n - 1]?.key;
+      if (overlay) this.overlayPanel.set(overlay, !overlays[overlay]);
+    });
+    // Dragging, zooming and clicking in the picture.
+    attachCamera(this.canvas, this.view, {
+      frame: () => state.frame,
+      overlays,
+      hooks: this,
+      onSelect: (hit) => this.select(hit),
+      onFollow: (hit) => {
+        this.select(hit);
+        this.follow(hit);
+      },
+      onView: () => {
+        state.moved = true;
+        state.dirty = true;
+      },
+    });
+    this.darkQuery.addEventListener("change", (event) => this.setDark(event.matches));
+  }
 
   // ---- Boundary -------------------------------------------------------------------------------
 
-  function begin(recording) {
-    player.recording = recording;
-    clock = new Clock(recording);
-    clock.update();
-    series = new Series(recording, clock);
-    plots.reset();
-    about.update(recording);
-    if (!live) figures.update(recording.plots);
-    plotsDue = 0;
-    decimals = decimalsFor(recording);
-    Object.assign(state, {
-      index: 0,
-      clock: clock.start,
-      playing: false,
-      selection: null,
-      follow: null,
-      edge: live,
-    });
-    show(0);
-    fit();
-    big.hidden = live || count() < 2;
+  begin(recording) {
+    const { state, live, overlays } = this;
+    this.recording = recording;
+    this.clock = new Clock(recording);
+    this.clock.update();
+    this.series = new Series(recording, this.clock);
+    this.plots.reset();
+    this.about.update(recording);
+    if (!live) this.figures.update(recording.plots);
+    this.plotsDue = 0;
+    this.decimals = decimalsFor(recording);
+    Object.assign(state, { playing: false, selection: null, follow: null, edge: live });
+    this.show(live ? 0 : tellingFrame(recording));
+    state.clock = this.clock.at[state.index] ?? this.clock.start;
+    state.opened = !live;
+    this.fit();
+    this.big.hidden = live || this.count < 2;
+    // As the script or the command asked for.
+    const { view_follow: followed, view_trails: trails, view_speed: speed } = recording.run;
+    if (followed !== undefined) this.followBody(Number(followed));
+    if (trails === "all") this.overlayPanel.set("trails", true);
+    if (speed > 0 && !live) {
+      this.bar.showSpeed(Number(speed));
+      this.setSpeed(Number(speed));
+    }
   }
 
-  Object.assign(player, {
-    replace(recording) {
-      begin(recording);
-    },
-    arrived() {
-      const first = state.frame === null;
-      clock.update();
-      decimals = decimalsFor(player.recording);
-      if (state.edge || first) show(count() - 1);
-      state.clock = clock.at[state.index] ?? 0;
-      if (first) {
-        fit();
-        about.update(player.recording);
-      }
-      state.dirty = true;
-    },
-    section(name) {
-      const content = h("div");
-      sections.append(h("section", {}, h("h2", {}, name), content));
-      // A phone shows the picture first.
-      if (!root.classList.contains("with-panel") && innerWidth >= 760) showPanel(true);
-      return content;
-    },
-    showPlots: (pairs) => figures.update(pairs),
-    notice: tell,
-    onDraw: (hook) => drawHooks.push(hook),
-    onKey: (hook) => keyHooks.push(hook),
-    redraw() {
-      state.dirty = true;
-    },
-    view,
-    showReset() {
-      bar.reset.hidden = false;
-    },
-  });
-  Object.defineProperties(player, {
-    frame: { get: () => state.frame },
-    edge: { get: () => state.edge },
-  });
+  replace(recording) {
+    this.begin(recording);
+  }
+
+  arrived() {
+    const { state } = this;
+    const first = state.frame === null;
+    this.clock.update();
+    this.decimals = decimalsFor(this.recording);
+    if (state.edge || first) this.show(this.count - 1);
+    state.clock = this.clock.at[state.index] ?? 0;
+    if (first) {
+      const { follow } = state;
+      this.fit();
+      this.follow(follow);
+      this.about.update(this.recording);
+    }
+    state.dirty = true;
+  }
+
+  section(name) {
+    const content = h("div");
+    this.sections.append(h("section", {}, h("h2", {}, name), content));
+    // A phone shows the picture first.
+    if (!this.hasPanel && innerWidth >= 760) this.showPanel(true);
+    return content;
+  }
+
+  showPlots(pairs) {
+    this.figures.update(pairs);
+  }
+
+  onDraw(hook) {
+    this.drawHooks.push(hook);
+  }
+
+  onKey(hook) {
+    this.keyHooks.push(hook);
+  }
+
+  showReset() {
+    this.bar.reset.hidden = false;
+  }
 
   // What tests and curious readers look at.
-  player.inspect = {
-    player,
-    view,
-    stats,
-    overlays,
-    get frameCount() {
-      return count();
-    },
-    get index() {
-      return state.index;
-    },
-    get frame() {
-      return state.frame;
-    },
-    get time() {
-      return state.frame?.time;
-    },
-    get playing() {
-      return playing();
-    },
-    get selection() {
-      return state.selection;
-    },
-    get following() {
-      return state.follow;
-    },
-    get ready() {
-      const plotted = count() === 0 || plotsDue === Infinity || !root.classList.contains("with-panel");
-      return series.done && !state.dirty && plotted;
-    },
-    get series() {
-      return series;
-    },
-    toScreen: (p) => view.toScreen(p),
-    toWorld: (p) => view.toWorld(p),
-    seek,
-    select,
-    draw,
-    // Where the bodies are drawn.
-    poses() {
-      const { scene, q } = state.frame;
-      return scene.bodies.map((body, i) => ({
-        serial: body.serial,
-        name: body.name,
-        angle: q[3 * i],
-        x: q[3 * i + 1],
-        y: q[3 * i + 2],
-        screen: view.toScreen([q[3 * i + 1], q[3 * i + 2]]),
-      }));
-    },
-  };
+  makeInspect() {
+    const player = this, { view, state, stats, overlays } = this;
+    return {
+      player,
+      view,
+      stats,
+      overlays,
+      get frameCount() { return player.count; },
+      get index() { return state.index; },
+      get frame() { return state.frame; },
+      get time() { return state.frame?.time; },
+      get playing() { return player.playing; },
+      get selection() { return state.selection; },
+      get following() { return state.follow; },
+      get away() { return state.away; },
+      get ready() {
+        const plotted = player.count === 0 || player.plotsDue === Infinity || !player.hasPanel;
+        return player.series.done && !state.dirty && plotted;
+      },
+      get series() { return player.series; },
+      toScreen: (p) => view.toScreen(p),
+      toWorld: (p) => view.toWorld(p),
+      seek: (index) => player.seek(index),
+      select: (selection) => player.select(selection),
+      draw: () => player.draw(),
+      // Where the bodies are drawn.
+      poses() {
+        const { scene, q } = state.frame;
+        return scene.bodies.map((body, i) => ({
+          serial: body.serial,
+          name: body.name,
+          angle: q[3 * i],
+          x: q[3 * i + 1],
+          y: q[3 * i + 2],
+          screen: view.toScreen([q[3 * i + 1], q[3 * i + 2]]),
+        }));
+      },
+    };
+  }
+}
 
-  attachCamera(canvas, view, {
-    frame: () => state.frame,
-    overlays,
-    hooks: player,
-    onSelect: select,
-    onFollow: (hit) => {
-      select(hit);
-      follow(hit);
-    },
-    onView: () => {
-      state.moved = true;
-      state.dirty = true;
-    },
-  });
-  darkQuery.addEventListener("change", (event) => setDark(event.matches));
-  resize();
-  begin(player.recording);
-  setDark(state.dark);
-  showPanel(innerWidth >= 900);
-  const { problem } = player.recording;
-  if (problem)
-    tell(`The recording is damaged (${problem}); what comes before that is shown.`, "error");
-  else if (!live && count() === 0) tell("Nothing was recorded.");
-  else if (!live && !player.recording.complete)
-    tell(`The run was cut short; this is what it left: ${count()} frames.`);
-  requestAnimationFrame(tick);
-  return player;
+export function createPlayer(root, recording, options) {
+  return new Player(root, recording, options);
 }

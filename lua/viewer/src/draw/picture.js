@@ -1,5 +1,6 @@
 // The whole picture of a frame: bodies, and on top of them what the reader asked for.
 import { drawAnnotations } from "./annotations.js";
+import { drawAway } from "./away.js";
 import { drawBodies, drawHalo, preparedScene } from "./bodies.js";
 import { quantity } from "../dom.js";
 import * as marks from "./marks.js";
@@ -63,10 +64,10 @@ function drawSelection(ctx, ratio, { view, theme, frame, selection }) {
 }
 
 // `state`: view, theme, frame (or null), overlays, series, selection, now, hooks. Returns how many
-// bodies could not be drawn.
+// bodies could not be drawn (`lost`) and those that are out of sight (`away`).
 export function drawPicture(ctx, ratio, state) {
   const { view, theme, frame, overlays, series, now } = state;
-  let lost = 0;
+  let lost = 0, away = [];
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
   ctx.fillStyle = theme.background;
   ctx.fillRect(0, 0, view.width, view.height);
@@ -84,7 +85,8 @@ export function drawPicture(ctx, ratio, state) {
     drawSelection(ctx, ratio, state);
     for (const hook of state.hooks) hook(ctx, view, frame);
     drawKey(ctx, state);
+    away = drawAway(ctx, view, frame, theme);
   }
   marks.drawScale(ctx, view, theme);
-  return lost;
+  return { lost, away };
 }

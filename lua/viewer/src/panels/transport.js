@@ -53,6 +53,14 @@ export function createTransport(player) {
     play,
     reset,
     speed,
+    // One that is no choice of the list becomes one.
+    showSpeed(value) {
+      if (![...speed.options].some((option) => Number(option.value) === value)) {
+        const next = [...speed.options].find((option) => Number(option.value) > value) ?? null;
+        speed.insertBefore(h("option", { value: String(value) }, `${value}×`), next);
+      }
+      speed.value = String(value);
+    },
     update({ index, frameCount, time, end, playing, decimals }) {
       if (playing !== shownPlaying) {
         shownPlaying = playing;
