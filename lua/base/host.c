@@ -134,6 +134,14 @@ static int host_world(lua_State *L) {
   return 1;
 }
 
+// (world, function): called before each step, ahead of all before_step functions. A handle.
+static int host_before_actuators(lua_State *L) {
+  s2_lua_world(L, 1);
+  lua_settop(L, 2);
+  s2_lua_hook_add(L, 1, S2_HOOK_CONTROL, 0);
+  return 1;
+}
+
 // (world, value): "body" or "joint" when it is a living one of the world, else nil.
 static int host_owned(lua_State *L) {
   // A living body or joint of this very world.
@@ -173,6 +181,7 @@ void s2_host_push(lua_State *L) {
                                        {"option_words", host_option_words},
                                        {"progress", host_progress},
                                        {"owned", host_owned},
+                                       {"before_actuators", host_before_actuators},
                                        {"world", host_world},
                                        {"world_methods", host_world_methods},
                                        {"fan_options", s2_lua_fan_options},

@@ -55,6 +55,13 @@ return function(sim, host)
     return system
   end
 
+  -- The actuators of a world, as their objects, in the order declared.
+  function host.actuators(world)
+    local list = {}
+    for i, actuator in ipairs(system_of(world).actuators) do list[i] = actuator.shown end
+    return list
+  end
+
   local function check_keys(def, what, known)
     if type(def) ~= "table" then
       fail("bad argument #1 to '%s' (table expected, got %s)", what, describe(def))
@@ -248,7 +255,7 @@ return function(sim, host)
 
   local function add_actuator(world, system, actuator, hooked)
     local shown = setmetatable({}, Actuator)
-    insides[shown] = actuator
+    insides[shown], actuator.shown = actuator, shown
     if #system.actuators == 0 and not hooked then world:before_step(apply_all) end
     system.actuators[#system.actuators + 1] = actuator
     system.byname[actuator.name] = actuator

@@ -61,9 +61,11 @@ typedef enum S2Hook {
   S2_HOOK_AFTER,
   S2_HOOK_FILTER,
   S2_HOOK_PRE_SOLVE,
-  S2_HOOK_NOW,   // at(t) where t was the present time: runs before a step that starts then
-  S2_HOOK_TIMER, // every, at, start
-  S2_HOOK_EVENT, // one list a type of event: S2_HOOK_EVENT + S2EventType
+  S2_HOOK_CONTROL, // laws (world:control): before all other functions of a step; never copied to
+                   // clones
+  S2_HOOK_NOW,     // at(t) where t was the present time: runs before a step that starts then
+  S2_HOOK_TIMER,   // every, at, start
+  S2_HOOK_EVENT,   // one list a type of event: S2_HOOK_EVENT + S2EventType
   S2_HOOK_LAW = S2_HOOK_EVENT + S2_SOLVER_WARNING + 1, // lists a body, in S2_STORE_LAWS
   S2_HOOK_COUNT
 } S2Hook;

@@ -178,7 +178,7 @@ void s2_lua_hooks_copy(lua_State *L, int from, int to) {
   // Lists by kind, then the laws of each body.
   lua_getiuservalue(L, from, S2_STORE_HOOKS);
   for (int hook = 0; hook < S2_HOOK_LAW; hook++) {
-    if (lua_rawgeti(L, -1, hook + 1) == LUA_TTABLE) {
+    if (lua_rawgeti(L, -1, hook + 1) == LUA_TTABLE && hook != S2_HOOK_CONTROL) {
       copy_list(L, to, (S2Hook)hook, 0);
     }
     lua_pop(L, 1);

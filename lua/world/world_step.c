@@ -114,7 +114,8 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
   double before = s2_world_time(lw->world);
   // A mark is needed only where functions of the script run before the engine's step.
   lw->random_before = lw->session->random->rng;
-  lw->marked = lw->hooks[S2_HOOK_BEFORE] > 0 || lw->hooks[S2_HOOK_NOW] > 0;
+  lw->marked =
+      lw->hooks[S2_HOOK_BEFORE] > 0 || lw->hooks[S2_HOOK_NOW] > 0 || lw->hooks[S2_HOOK_CONTROL] > 0;
   if (lw->marked) {
     s2_world_mark(lw->world);
     lw->tape_mark = NULL;
@@ -124,6 +125,7 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
     }
     lw->phase = S2_BEFORE;
     s2_lua_timers_call(L, lw, S2_HOOK_NOW, before, before);
+    s2_lua_hooks_call(L, lw, S2_HOOK_CONTROL, before);
     s2_lua_hooks_call(L, lw, S2_HOOK_BEFORE, before);
   }
   // Inside: from here on the engine undoes what fails.
