@@ -116,37 +116,91 @@ static S2Status linearize_check_laws(const S2World *world) {
   return s2_ok();
 }
 
-// One row of A and B: the derivative of number `of` of the state after the step.
-static S2Status linearize_sweep(const S2World *world, const S2Trace *trace, const Column *columns,
-                                int of, S2WorldGradient *g, S2Arena *arena, S2Linear *linear) {
+// What repeated linearisations share, so that they take no memory from the heap.
+struct S2Linearizer {
+  S2Trace *trace;
+  S2WorldGradient g;
+};
+
+S2Linearizer *s2_linearizer_new(void) {
+  S2Linearizer *linearizer = s2_memory_take_zeroed(sizeof *linearizer);
+  linearizer->trace = s2_trace_new();
+  return linearizer;
+}
+
+void s2_linearizer_free(S2Linearizer *linearizer) {
+  if (linearizer != NULL) {
+    s2_world_gradient_free(&linearizer->g);
+    s2_trace_free(linearizer->trace);
+    s2_memory_free(linearizer);
+  }
+}
+
+// One row of A and B: how a sum of the numbers of the state after the step, `sum` times each,
+// depends on the state before it and on the inputs.
+static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
+                                const Column *columns, int inputs, const double *sum,
+                                S2Arena *arena, double *row_a, double *row_b) {
+  S2WorldGradient *g = &linearizer->g;
   unsigned flags = g->flags;
-  // dl/d(state) is the unit vector of that number, ...
+  // dl/d(state) is that sum, ...
   s2_world_gradient_clear(g);
   for (int i = 0, at = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    bool moves = s2_body_yields(&world->bodies.at[slot]);
-    if (moves && of >= at && of < at + 6) {
-      (of - at < 3 ? g->q : g->v)[3 * slot + (of - at) % 3] = 1;
+    if (s2_body_yields(&world->bodies.at[slot])) {
+      memcpy(g->q + 3 * slot, sum + at, 3 * sizeof(double));
+      memcpy(g->v + 3 * slot, sum + at + 3, 3 * sizeof(double));
+      at += 6;
     }
-    at += moves ? 6 : 0;
   }
   // ... and what it becomes is the row.
-  S2_TRY(s2_trace_vjp(trace, g, arena));
-  double *row = linear->a + (size_t)of * (size_t)linear->states;
+  S2_TRY(s2_trace_vjp(linearizer->trace, g, arena));
   for (int i = 0, at = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (s2_body_yields(&world->bodies.at[slot])) {
-      memcpy(row + at, g->q + 3 * slot, 3 * sizeof(double));
-      memcpy(row + at + 3, g->v + 3 * slot, 3 * sizeof(double));
+      memcpy(row_a + at, g->q + 3 * slot, 3 * sizeof(double));
+      memcpy(row_a + at + 3, g->v + 3 * slot, 3 * sizeof(double));
       at += 6;
     }
   }
   // Inputs act as forces of the step, or as fields.
-  for (int k = 0; k < linear->inputs; k++) {
-    linear->b[of * linear->inputs + k] = linearize_along(world, &columns[k], g);
+  for (int k = 0; k < inputs; k++) {
+    row_b[k] = linearize_along(world, &columns[k], g);
   }
   g->flags |= flags;
   return s2_ok();
+}
+
+// A step of the world, and `rows` sums (rows x states) of the state after it as functions of the
+// state before (rows x states) and of the inputs (rows x inputs). `lower` makes the sums: after the
+// step.
+typedef struct Sweeps {
+  const S2Input *inputs;
+  int count, rows, states;
+  double *sum, *a, *b;
+} Sweeps;
+
+static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
+                               const S2Reduction *reduction, S2Arena *arena) {
+  S2_TRY(linearize_check_laws(world));
+  Column *columns = S2_TAKE(arena, Column, sweeps->count + 1);
+  S2_TRY(linearize_columns_of(world, sweeps->inputs, sweeps->count, columns));
+  // One step, and a sweep over it for each row.
+  S2_TRY(s2_world_step_traced(world, linearizer->trace));
+  s2_world_gradient_fit(&linearizer->g, world);
+  linearizer->g.flags = 0;
+  if (reduction != NULL) {
+    s2_reduction_lower(world, reduction, arena, sweeps->sum);
+  }
+  for (int i = 0; i < sweeps->rows; i++) {
+    size_t at = (size_t)i * (size_t)sweeps->states;
+    S2_TRY(linearize_sweep(linearizer, world, columns, sweeps->count, sweeps->sum + at, arena,
+                           sweeps->a + at, sweeps->b + i * sweeps->count));
+  }
+  // A derivative that some system did not give is none.
+  return (linearizer->g.flags & S2_GRADIENT_SINGULAR) == 0
+             ? s2_ok()
+             : s2_error(S2_UNSOLVED, "linearize: a linear system of the derivative was not solved");
 }
 
 S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2Arena *arena,
@@ -154,30 +208,20 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
   int states = s2_world_state_size(world);
   size_t numbers = (size_t)states * (size_t)states;
   S2_TRY(s2_world_idle(world));
-  S2_TRY(linearize_check_laws(world));
   *linear = (S2Linear){.states = states,
                        .inputs = count,
                        .a = S2_TAKE_ZEROED(arena, double, numbers + 1),
                        .b = S2_TAKE_ZEROED(arena, double, states *count + 1)};
-  Column *columns = S2_TAKE(arena, Column, count + 1);
-  S2_TRY(linearize_columns_of(world, inputs, count, columns));
-  // One step, and a sweep over it for each number of the state.
-  S2Trace *trace = s2_trace_new();
-  S2WorldGradient g = {0};
-  S2Status status = s2_world_step_traced(world, trace);
-  if (status.code == S2_OK) {
-    s2_world_gradient_fit(&g, world);
+  // Each number of the state by itself.
+  Sweeps sweeps = {inputs,    count,    states, states, S2_TAKE_ZEROED(arena, double, numbers + 1),
+                   linear->a, linear->b};
+  for (int i = 0; i < states; i++) {
+    sweeps.sum[(size_t)i * (size_t)states + (size_t)i] = 1;
   }
-  for (int i = 0; i < states && status.code == S2_OK; i++) {
-    status = linearize_sweep(world, trace, columns, i, &g, arena, linear);
-  }
-  // A derivative that some system did not give is none.
-  linear->flags = g.flags;
-  if (status.code == S2_OK && (g.flags & S2_GRADIENT_SINGULAR) != 0) {
-    status = s2_error(S2_UNSOLVED, "linearize: a linear system of the derivative was not solved");
-  }
-  s2_world_gradient_free(&g);
-  s2_trace_free(trace);
+  S2Linearizer *linearizer = s2_linearizer_new();
+  S2Status status = linearize_step(linearizer, world, &sweeps, NULL, arena);
+  linear->flags = linearizer->g.flags;
+  s2_linearizer_free(linearizer);
   return status;
 }
 
@@ -195,31 +239,37 @@ static void linearize_multiply(int a, int b, int c, const double *x, const doubl
   }
 }
 
-S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int count,
-                                    const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
-                                    S2Linear *linear) {
-  S2Reduction reduction;
-  S2Linear all;
-  S2_TRY(s2_world_idle(world));
-  // Coordinates, and a state that obeys the joints to the last digit.
-  S2_TRY(s2_reduction_choose(world, wanted, wanted_count, arena, &reduction));
-  S2_TRY(s2_reduction_settle(world, &reduction, arena));
-  int n = 2 * reduction.n, m = 2 * reduction.m;
-  double *lift = S2_TAKE(arena, double, n *m + 1), *lower = S2_TAKE(arena, double, n *m + 1);
-  double *half = S2_TAKE(arena, double, n *m + 1);
-  S2_TRY(s2_reduction_lift(world, &reduction, arena, lift));
-  S2_TRY(s2_world_linearize(world, inputs, count, arena, &all));
-  s2_reduction_lower(world, &reduction, arena, lower);
-  // A = lower A lift, B = lower B
+S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2Input *inputs,
+                            int count, const S2Reduction *reduction, S2Arena *arena,
+                            S2Linear *linear) {
+  // A state that obeys the joints to the last digit.
+  S2_TRY(s2_reduction_settle(world, reduction, arena));
+  int n = 2 * reduction->n, m = 2 * reduction->m;
+  double *lift = S2_TAKE(arena, double, n *m + 1), *half = S2_TAKE(arena, double, n *m + 1);
+  S2_TRY(s2_reduction_lift(world, reduction, arena, lift));
   *linear = (S2Linear){.states = m,
                        .inputs = count,
                        .a = S2_TAKE(arena, double, m *m + 1),
                        .b = S2_TAKE(arena, double, m *count + 1),
-                       .flags = all.flags,
-                       .coordinates = reduction.m,
-                       .coordinate = reduction.coordinate};
-  linearize_multiply(m, n, n, lower, all.a, half);
+                       .coordinates = reduction->m,
+                       .coordinate = reduction->coordinate};
+  // A = lower A' lift and B = lower B', where A' and B' are of all numbers of the state: swept for
+  // the sums that lower makes, of which there are fewer.
+  Sweeps sweeps = {inputs, count, m, n, S2_TAKE(arena, double, n *m + 1), half, linear->b};
+  S2Status status = linearize_step(linearizer, world, &sweeps, reduction, arena);
+  linear->flags = linearizer->g.flags;
   linearize_multiply(m, n, m, half, lift, linear->a);
-  linearize_multiply(m, n, count, lower, all.b, linear->b);
-  return s2_ok();
+  return status;
+}
+
+S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int count,
+                                    const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
+                                    S2Linear *linear) {
+  S2Reduction *reduction = S2_TAKE(arena, S2Reduction, 1);
+  S2_TRY(s2_world_idle(world));
+  S2_TRY(s2_reduction_choose(world, wanted, wanted_count, arena, reduction));
+  S2Linearizer *linearizer = s2_linearizer_new();
+  S2Status status = s2_linearizer_step(linearizer, world, inputs, count, reduction, arena, linear);
+  s2_linearizer_free(linearizer);
+  return status;
 }

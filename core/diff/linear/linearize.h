@@ -52,4 +52,14 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
                                     const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
                                     S2Linear *linear);
 
+// Many steps, one after the other, with the memory of one: what s2_world_linearize_reduced does,
+// with coordinates chosen once (s2_reduction_choose). `linear` is in the arena.
+typedef struct S2Linearizer S2Linearizer;
+struct S2Reduction;
+S2Linearizer *s2_linearizer_new(void);
+void s2_linearizer_free(S2Linearizer *linearizer);
+S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2Input *inputs,
+                            int count, const struct S2Reduction *reduction, S2Arena *arena,
+                            S2Linear *linear);
+
 #endif
