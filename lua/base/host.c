@@ -4,6 +4,7 @@
 #include "lua/diff/solve_tracked.h"
 #include "lua/diff/tracked.h"
 #include "lua/parallel/parallel.h"
+#include "lua/plan/plan.h"
 #include "lua/record/canvas.h"
 #include "lua/record/live.h"
 #include "lua/record/replay.h"
@@ -199,6 +200,8 @@ void s2_host_push(lua_State *L) {
                                        {NULL, NULL}};
   // The library's own Lua gets these functions as a table, scripts do not see them.
   luaL_newlib(L, functions);
+  luaL_setfuncs(L, s2_lua_control_functions, 0);
+  luaL_setfuncs(L, s2_lua_plan_functions, 0);
   s2_lua_push_tracked_solvers(L);
   lua_setfield(L, -2, "tracked_solvers");
   s2_lua_push_replay_host(L);

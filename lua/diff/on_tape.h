@@ -10,6 +10,10 @@
 #include "diff/world/world_tape.h"
 
 // Does a gradient call record?
+// What actuators do at the start of a step of the world at argument 1, by forces that are on the
+// tape.
+void s2_lua_actuate_by_hand(lua_State *L, S2LuaWorld *lw, double t);
+
 static inline bool s2_lua_recording(const S2LuaWorld *lw) {
   return lw->diff->generation != 0;
 }

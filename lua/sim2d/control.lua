@@ -119,9 +119,16 @@ return function(sim, host)
   local Actuator = { __name = "Actuator", __metatable = "Actuator" }
   Actuator.__index = function(self, key)
     if not SHOWN[key] then fail("Actuator has no field '%s'", tostring(key)) end
-    if key == "input" then return as_input(insides[self]) end
-    local value = insides[self][key]
-    return key == "value" and live(value) or value
+    local inside = insides[self]
+    if key == "input" then return as_input(inside) end
+    if key ~= "value" then return inside[key] end
+    -- the last command, as the tape knows it if it does
+    local value = host.actuator_value(inside.world, inside.index)
+    for _, tracked in pairs(inside.tracked or {}) do
+      tracked = live(tracked)
+      if sim.stop_gradient(tracked) == value then return tracked end
+    end
+    return value
   end
   Actuator.__newindex = function(_, key) fail("Actuator.%s is read-only", tostring(key)) end
   Actuator.__tostring = function(self) return ("Actuator '%s'"):format(insides[self].name) end
@@ -131,24 +138,12 @@ return function(sim, host)
     return value < lo and lo or value > hi and hi or value
   end
 
-  -- The command that counts at time t: the last one given `delay` (in whole steps) before. Later
-  -- ones are of a future that was undone.
-  local function command_at(actuator, t, dt)
-    local history = actuator.history
-    t, dt = sim.stop_gradient(t), sim.stop_gradient(dt)
-    while #history > 0 and history[#history][1] > t do history[#history] = nil end
-    local due = t - math.ceil(actuator.delay / dt - 1e-6) * dt + 1e-6 * dt
-    local last
-    for i = #history, 1, -1 do
-      if history[i][1] <= due then
-        last = i
-        break
-      end
-    end
-    if not last then return clip(actuator, 0) end
-    local value = history[last][2]
-    table.move(history, last, #history + last - 1, 1) -- what came before counts no more
-    return live(value)
+  -- The command that counts now, as the tape knows it: what C holds, or the tracked number that this was.
+  local function command_now(world, actuator)
+    local value, time = host.actuator_held(world, actuator.index)
+    if time == -math.huge then return clip(actuator, 0) end
+    local tracked = actuator.tracked and live(actuator.tracked[time])
+    return tracked and sim.stop_gradient(tracked) == value and tracked or value
   end
 
   local function push(body, force, at)
@@ -190,10 +185,10 @@ return function(sim, host)
     end
   end
 
-  local function apply(actuator, t, dt)
+  local function apply(world, actuator)
     local object = actuator.joint or actuator.body
     if not object.alive then fail("actuator '%s': what it acts on is destroyed", actuator.name) end
-    local value = command_at(actuator, t, dt)
+    local value = command_now(world, actuator)
     if actuator.kind == "speed" then
       object.motor_speed = value
     elseif actuator.kind == "position" then
@@ -204,10 +199,10 @@ return function(sim, host)
     end
   end
 
-  local function apply_all(world, t, dt)
-    local system = systems[world]
-    for _, actuator in ipairs(systems[world].actuators) do apply(actuator, t, dt) end
-  end
+  -- In gradient calls; else the engine does the same, with the same bits.
+  host.actuate_by_hand(function(world)
+    for _, actuator in ipairs(systems[world] and systems[world].actuators or {}) do apply(world, actuator) end
+  end)
 
   local TURNING = { hinge = true, wheel = true, weld = true }
   local PUSHED = { slider = true, spring = true, distance = true, rope = true }
@@ -253,13 +248,20 @@ return function(sim, host)
     return { x / length, y / length }
   end
 
-  local function add_actuator(world, system, actuator, hooked)
+  local function add_actuator(system, actuator)
     local shown = setmetatable({}, Actuator)
     insides[shown], actuator.shown = actuator, shown
-    if #system.actuators == 0 and not hooked then world:before_step(apply_all) end
     system.actuators[#system.actuators + 1] = actuator
     system.byname[actuator.name] = actuator
     return shown
+  end
+
+  -- Tells the engine.
+  local function declare(world, actuator)
+    local d, plain = actuator.direction or { 1, 0 }, sim.stop_gradient
+    actuator.index = host.actuator(world, actuator.name, actuator.kind, actuator.joint or actuator.body,
+      plain(d[1]), plain(d[2]), plain(actuator.range[1]), plain(actuator.range[2]), actuator.delay,
+      plain(actuator.kp), plain(actuator.kd))
   end
 
   local KEYS = { [1] = true, name = true, joint = true, body = true, kind = true, range = true, delay = true,
@@ -300,16 +302,20 @@ return function(sim, host)
     end
     local actuator = { name = name, kind = def.kind, joint = def.joint, body = def.body,
       range = check_range(def.range), delay = def.delay or 0, kp = def.kp or KP, kd = def.kd or KD,
-      turns = turns, direction = check_direction(def), history = {} }
-    actuator.value = clip(actuator, 0)
-    return add_actuator(world, system, actuator)
+      turns = turns, direction = check_direction(def), world = world }
+    declare(world, actuator)
+    return add_actuator(system, actuator)
   end
 
   local function command(world, actuator, value)
-    local history, t, clipped = actuator.history, sim.stop_gradient(world.time), clip(actuator, value)
-    while #history > 0 and history[#history][1] >= t do history[#history] = nil end
-    history[#history + 1] = { t, clipped }
-    actuator.value = clipped
+    local clipped = clip(actuator, value)
+    host.actuator_command(world, actuator.index, sim.stop_gradient(clipped))
+    if is_tracked(clipped) then
+      actuator.tracked = actuator.tracked or {}
+      actuator.tracked[sim.stop_gradient(world.time)] = clipped
+    elseif not host.recording_gradient(world) then
+      actuator.tracked = nil
+    end
     return sim.stop_gradient(clipped) ~= sim.stop_gradient(value)
   end
 
@@ -321,7 +327,8 @@ return function(sim, host)
     return near and ("; did you mean '%s'?"):format(near) or #names > 0 and "; known: " .. table.concat(names, ", ") or ""
   end
 
-  function methods.act(world, u)
+  -- For what C does not take: tracked numbers, arrays, and whatever is wrong.
+  local function act(world, u)
     local system = system_of(world)
     local actuators, chosen = system.actuators, {}
     if getmetatable(u) == "Array" then u = u:table() end
@@ -350,23 +357,56 @@ return function(sim, host)
     return clipped
   end
 
+  methods.act = host.act(act)
+
+  -- What the engine reads by itself: all observations, or none of them.
+  local function plan_observation(world, system, name, of, fields, noise)
+    local count = 0
+    for _, field in ipairs(of and noise == 0 and fields or {}) do
+      local numbers = host.observe(world, of, field)
+      count = numbers > 0 and count and count + numbers or nil
+      if not count then break end
+    end
+    if #system.observations == 0 then system.plan = {} end
+    if not system.plan or not count or count == 0 then
+      system.plan = nil
+      return
+    end
+    system.plan[#system.plan + 1] = name
+    system.plan[#system.plan + 1] = count
+  end
+
+  -- After a restore: observations declared since are read as before.
+  local function plan_again(world, system)
+    local known = host.observation_count(world)
+    for i, observation in ipairs(system.observations) do
+      known = known - system.plan[2 * i]
+      if known < 0 then
+        for _, field in ipairs(observation.fields) do host.observe(world, observation.of, field) end
+      end
+    end
+  end
+
   -- ---- Snapshots and clones ---------------------------------------------------------------------
 
-  local kept = setmetatable({}, { __mode = "k" }) -- Snapshot -> commands by actuator's name
+  -- The engine's images have commands; what was tracked of them is kept here.
+  local kept = setmetatable({}, { __mode = "k" }) -- Snapshot -> tracked commands by actuator's place
   local snapshot, restore, clone = methods.snapshot, methods.restore, methods.clone
 
-  local function copy_commands(from, to)
-    to.value = from.value
-    to.history = table.move(from.history, 1, #from.history, 1, {}) -- its entries never change
+  local function copy_tracked(tracked)
+    if not tracked then return nil end
+    local copy = {}
+    for time, value in pairs(tracked) do copy[time] = value end
+    return copy
   end
 
   function methods.snapshot(world)
     local image = snapshot(world)
     local system = systems[world]
-    local commands = {}
-    for _, actuator in ipairs(system and system.actuators or {}) do
-      commands[actuator.name] = {}
-      copy_commands(actuator, commands[actuator.name])
+    local commands
+    for i, actuator in ipairs(system and system.actuators or {}) do
+      commands = commands or {}
+      commands[i] = copy_tracked(actuator.tracked)
     end
     kept[image] = commands
     return image
@@ -375,11 +415,13 @@ return function(sim, host)
   function methods.restore(world, image)
     restore(world, image)
     local system = systems[world]
-    for _, actuator in ipairs(system and system.actuators or {}) do
-      -- Of one declared since: as if it were new.
-      copy_commands(kept[image][actuator.name] or { value = clip(actuator, 0), history = {} },
-        actuator)
+    if not system then return end
+    for i, actuator in ipairs(system.actuators) do
+      actuator.tracked = copy_tracked(kept[image] and kept[image][i])
     end
+    -- Those declared since are as new.
+    for i = host.actuator_count(world) + 1, #system.actuators do declare(world, system.actuators[i]) end
+    if system.plan then plan_again(world, system) end
   end
 
   local function copy_table(from)
@@ -395,15 +437,16 @@ return function(sim, host)
     local other = system_of(copy)
     for _, actuator in ipairs(system.actuators) do
       local twin = copy_table(actuator)
-      copy_commands(actuator, twin)
+      twin.world, twin.tracked = copy, copy_tracked(actuator.tracked)
       twin.joint = twin.joint and host.counterpart(copy, twin.joint)
       twin.body = twin.body and host.counterpart(copy, twin.body)
-      add_actuator(copy, other, twin, options and options.callbacks)
+      add_actuator(other, twin)
     end
     for i, observation in ipairs(system.observations) do
       other.observations[i] = copy_table(observation)
       other.observations[i].of = observation.of and host.counterpart(copy, observation.of)
     end
+    other.plan = system.plan
     other.seed = system.seed
     other.random = system.random -- seeded anew for each observation
     return copy
@@ -445,6 +488,7 @@ return function(sim, host)
       system.seed = system.random:integer(0, math.maxinteger)
     end
     local noise = def.noise or 0
+    plan_observation(world, system, name, def.of, fields, noise)
     system.observations[#system.observations + 1] = { name = name, of = def.of, fields = fields,
       read = def.read, noise = noise > 0 and noise or nil }
   end
@@ -477,9 +521,10 @@ return function(sim, host)
     return list
   end
 
-  function methods.observation(world)
+  local function observation(world, all)
     local system = system_of(world)
-    local all = {}
+    all = all or {}
+    for i = #all, 1, -1 do all[i] = nil end
     if system.random then -- noise is a function of seed and time, so that it comes back with them
       local time = string.unpack("i8", string.pack("d", sim.stop_gradient(world.time)))
       system.random:seed(system.seed ~ time)
@@ -494,4 +539,6 @@ return function(sim, host)
     end
     return all
   end
+
+  methods.observation = host.observation(observation, systems)
 end

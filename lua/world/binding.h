@@ -360,6 +360,7 @@ int s2_lua_plots_wanted(lua_State *L);
 int s2_lua_plot_show(lua_State *L);
 int s2_lua_plot_record(lua_State *L);
 int s2_lua_recording_methods(lua_State *L);
+extern const luaL_Reg s2_lua_control_functions[];        // control.c
 S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL: closed
 
 // record_columns.c

@@ -6,6 +6,8 @@
 #include "lua/diff/on_tape.h"
 #include "lua/record/live.h"
 
+#include "dynamics/control/control.h"
+
 #include <math.h>
 
 // A run ends this part of a step early: sums of dt miss their mark by rounding.
@@ -114,8 +116,9 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
   double before = s2_world_time(lw->world);
   // A mark is needed only where functions of the script run before the engine's step.
   lw->random_before = lw->session->random->rng;
-  lw->marked =
-      lw->hooks[S2_HOOK_BEFORE] > 0 || lw->hooks[S2_HOOK_NOW] > 0 || lw->hooks[S2_HOOK_CONTROL] > 0;
+  bool by_hand = s2_lua_recording(lw) && s2_world_actuator_count(lw->world) > 0;
+  lw->marked = by_hand || lw->hooks[S2_HOOK_BEFORE] > 0 || lw->hooks[S2_HOOK_NOW] > 0 ||
+               lw->hooks[S2_HOOK_CONTROL] > 0;
   if (lw->marked) {
     s2_world_mark(lw->world);
     lw->tape_mark = NULL;
@@ -127,6 +130,9 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
     s2_lua_timers_call(L, lw, S2_HOOK_NOW, before, before);
     s2_lua_hooks_call(L, lw, S2_HOOK_CONTROL, before);
     s2_lua_hooks_call(L, lw, S2_HOOK_BEFORE, before);
+    if (by_hand) { // what actuators do has derivatives
+      s2_lua_actuate_by_hand(L, lw, before);
+    }
   }
   // Inside: from here on the engine undoes what fails.
   lw->phase = S2_INSIDE;
@@ -135,8 +141,10 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
     s2_lua_put_on_tape(lw); // functions may give tracked numbers
   }
   S2WorldTape *tape = s2_lua_on_tape(lw);
+  s2_world_actuate_by_hand(lw->world, by_hand);
   S2Status status = tape == NULL ? s2_world_step(lw->world)
                                  : s2_world_tape_step(tape, lw->world, lw->diff->checkpoint);
+  s2_world_actuate_by_hand(lw->world, false);
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }

@@ -2,6 +2,7 @@
 
 #include "diff/linear/reduce.h"
 #include "diff/step/trace.h"
+#include "dynamics/control/control.h"
 #include "dynamics/joints/joint.h"
 
 #include <string.h>
@@ -97,6 +98,30 @@ static double linearize_along(const S2World *world, const Column *column,
     }
   }
   return sum;
+}
+
+S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
+  S2ActuatorDef def;
+  S2_TRY(s2_actuator_info(world, index, &def));
+  if (def.kind == S2_ACTUATOR_POSITION || def.delay > 0) {
+    return s2_error(S2_INVALID, "actuator '%s': %s is no input of a linear step", def.name,
+                    def.delay > 0 ? "one with a delay" : "a position");
+  }
+  *input = (S2Input){.body = def.body, .joint = def.joint, .amount = {1, 0, 0}};
+  bool joint = def.joint.index != 0;
+  if (def.kind == S2_ACTUATOR_SPEED) {
+    input->kind = S2_INPUT_MOTOR_SPEED;
+  } else if (def.kind == S2_ACTUATOR_TORQUE) {
+    input->kind = joint ? S2_INPUT_JOINT_TORQUE : S2_INPUT_FORCE;
+  } else if (joint) {
+    input->kind = S2_INPUT_JOINT_FORCE;
+  } else {
+    input->kind = S2_INPUT_FORCE;
+    input->amount[0] = 0;
+    input->amount[1] = def.direction.x;
+    input->amount[2] = def.direction.y;
+  }
+  return s2_ok();
 }
 
 // ---- Sweeps -----------------------------------------------------------------------------------

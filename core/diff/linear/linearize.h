@@ -52,6 +52,9 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
                                     const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
                                     S2Linear *linear);
 
+// An actuator of the world as an input: of a force, torque or speed, without delay.
+S2Status s2_actuator_input(const S2World *world, int index, S2Input *input);
+
 // Many steps, one after the other, with the memory of one: what s2_world_linearize_reduced does,
 // with coordinates chosen once (s2_reduction_choose). `linear` is in the arena.
 typedef struct S2Linearizer S2Linearizer;

@@ -1,5 +1,7 @@
 #include "diff/linear/reduce.h"
 
+#include "diff/linear/outputs.h"
+
 #include "dynamics/joints/joint.h"
 #include "linalg/dense.h"
 
@@ -10,9 +12,10 @@
 static const double INDEPENDENT = 1e-7;
 
 typedef struct Line { // a function of the poses
-  double *j;          // n: its gradient
-  double *turn;       // n: how J v changes with q
-  double rest;        // the part of its speed that bodies without a column and moving goals bring
+  double value;
+  double *j;    // n: its gradient
+  double *turn; // n: how J v changes with q
+  double rest;  // the part of its speed that bodies without a column and moving goals bring
 } Line;
 
 typedef struct Lines {
@@ -59,6 +62,7 @@ static void reduction_add_row(const Lines *lines, Line *line, const S2Joint *joi
     reduction_add_slot(lines, line, joint->more[i], angle);
   }
   line->rest += row->rate;
+  line->value = row->value;
   for (int i = 0; i < 6; i++) {
     if (slot[i / 3] == S2_NONE || lines->column[slot[i / 3]] == S2_NONE) {
       continue;
@@ -135,8 +139,10 @@ static Line reduction_coordinate_line(const Lines *lines, const S2Coordinate *co
   }
   Line line = reduction_new_line(lines);
   double j[3] = {0, 0, 0};
+  int32_t slot = (int32_t)coordinate->body.index - 1;
   j[coordinate->part] = 1;
-  reduction_add_slot(lines, &line, (int32_t)coordinate->body.index - 1, j);
+  reduction_add_slot(lines, &line, slot, j);
+  line.value = lines->world->q.at[3 * slot + coordinate->part];
   return line;
 }
 
@@ -427,4 +433,86 @@ void s2_reduction_lower(const S2World *world, const S2Reduction *reduction, S2Ar
     }
   }
   s2_arena_rewind(arena, mark);
+}
+
+// ---- Outputs ----------------------------------------------------------------------------------
+
+// x or y of a point of a body: its place, and how that turns with the body.
+static Line reduction_point_line(const Lines *lines, const S2Output *output) {
+  int32_t slot = (int32_t)output->of.body.index - 1;
+  const double *q = lines->world->q.at + 3 * slot;
+  S2Vec2 r = s2_rotate(s2_rot(q[0]), output->at);
+  bool along_x = output->of.part == 1;
+  double place = along_x ? r.x : r.y;
+  double j[3] = {along_x ? -r.y : r.x, along_x, !along_x};
+  Line line = reduction_new_line(lines);
+  reduction_add_slot(lines, &line, slot, j);
+  line.value = q[output->of.part] + place;
+  // d2(R r)/d(angle)2 = -R r
+  if (lines->column[slot] != S2_NONE) {
+    line.turn[lines->column[slot]] = -place * lines->world->v.at[3 * slot];
+  }
+  return line;
+}
+
+static S2Status reduction_check(const S2World *world, const S2Output *output) {
+  int32_t slot;
+  return output->of.joint.index != 0 ? s2_joint_slot(world, output->of.joint, &slot)
+                                     : s2_body_slot(world, output->of.body, &slot);
+}
+
+static Line reduction_output_line(const Lines *lines, const S2Output *output) {
+  return output->is_point ? reduction_point_line(lines, output)
+                          : reduction_coordinate_line(lines, &output->of);
+}
+
+S2Status s2_outputs_read(const S2World *world, const S2Output *outputs, int count, S2Arena *arena,
+                         double *y) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Lines lines = reduction_lines_of(world, arena);
+  S2Status status = s2_ok();
+  for (int i = 0; i < count && status.code == S2_OK; i++) {
+    status = reduction_check(world, &outputs[i]);
+    if (status.code == S2_OK) {
+      // The value, and the speed that the bodies give it.
+      Line line = reduction_output_line(&lines, &outputs[i]);
+      y[i] = line.value;
+      y[count + i] = line.rest;
+      for (int s = 0; s < world->order.count; s++) {
+        int32_t slot = world->order.at[s], at = lines.column[slot];
+        for (int c = 0; c < 3 && at != S2_NONE; c++) {
+          y[count + i] += line.j[at + c] * world->v.at[3 * slot + c];
+        }
+      }
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return status;
+}
+
+S2Status s2_outputs_slope(const S2World *world, const S2Output *outputs, int count,
+                          const S2Reduction *reduction, const double *lift, S2Arena *arena,
+                          double *dy) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Lines lines = reduction_lines_of(world, arena);
+  int n = reduction->n, m = 2 * reduction->m;
+  S2Status status = s2_ok();
+  memset(dy, 0, sizeof(double) * (size_t)(2 * count * m));
+  for (int i = 0; i < count && status.code == S2_OK; i++) {
+    status = reduction_check(world, &outputs[i]);
+    if (status.code != S2_OK) {
+      break;
+    }
+    // d(value) = j dq and d(speed) = j dv + turn dq, with dq and dv as the reduced state makes them
+    Line line = reduction_output_line(&lines, &outputs[i]);
+    for (int c = 0; c < n; c++) {
+      const double *dq = lift + reduction_place(c) * m, *dv = lift + (reduction_place(c) + 3) * m;
+      for (int k = 0; k < m; k++) {
+        dy[i * m + k] += line.j[c] * dq[k];
+        dy[(count + i) * m + k] += line.j[c] * dv[k] + line.turn[c] * dq[k];
+      }
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return status;
 }

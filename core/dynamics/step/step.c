@@ -12,6 +12,7 @@
 //
 // Assembling is part of each solve. All of that once for each of `substeps`. What a way does of its
 // own is in the file of that name in schemes/.
+#include "dynamics/control/actuate.h"
 #include "dynamics/impact/impact.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
@@ -299,6 +300,7 @@ S2Status s2_world_step(S2World *world) {
   double start = s2_stats_clock(world);
   S2_TRY(s2_world_check_blend(world));
   S2_TRY(check_ground(world));
+  S2_TRY(s2_world_actuate(world));
   int substeps = world->kept.def.substeps;
   world->events.count = 0;
   world->impulses_listed = true; // there are none yet
@@ -306,6 +308,7 @@ S2Status s2_world_step(S2World *world) {
   s2_annotations_begin_step(world);
   S2Status status = step_within_memory(world, substeps);
   s2_annotations_end_step(world);
+  s2_world_actuated(world, status.code != S2_OK);
   world->stats.seconds_total += s2_stats_clock(world) - start;
   return status;
 }

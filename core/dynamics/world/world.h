@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/line.h"
 #include "collide/collide.h"
-#include "dynamics/dynamics.h"
+#include "dynamics/control/actuate.h"
 
 #include <math.h>
 
@@ -350,10 +350,15 @@ struct S2World {
   S2_ARRAY(S2Couple) couples;
   S2_LINE(S2SlotPair) excluded; // sorted by (body, other)
   S2Broadphase *broadphase;
+  S2_ARRAY(S2Actuator) actuators;
+  S2_ARRAY(S2Command) commands; // that wait, in the order they were given
+  S2_ARRAY(S2ObservationDef) observations;
 
   // Not in a snapshot.
-  bool evaluating;                  // constraints are asked; else what they said last counts
-  S2Status refused;                 // what a constraint or motion did wrong
+  bool by_hand;               // actuators are left out: who steps the world has done what they do
+  S2_ARRAY(double) f_by_hand; // of a step under way: f without what actuators add
+  bool evaluating;            // constraints are asked; else what they said last counts
+  S2Status refused;           // what a constraint or motion did wrong
   S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
   S2_ARRAY(S2Drive) drives;         // a joint slot, within a step
   uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing

@@ -1,0 +1,154 @@
+#include "plan/boxqp.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_STEPS = 100 };            // each ends with another set of bounds, or nearer the least
+static const double SETTLED = 1e-12;  // gradient on the free numbers, relative to g's
+static const double ARMIJO = 0.1;     // part of the expected decrease that a step must bring
+static const double SHORTER = 0.6;    // factor of a step that did not
+static const double SHORTEST = 1e-20; // steps below this part of the first are rounding
+
+static bool boxqp_factor(const S2BoxQp *qp, const bool *free, double *factor, int *count) {
+  int n = qp->n, m = 0;
+  // Rows and columns of what is free, in their order.
+  for (int i = 0; i < n; i++) {
+    if (!free[i]) {
+      continue;
+    }
+    int k = 0;
+    for (int j = 0; j <= i; j++) {
+      if (free[j]) {
+        factor[m * n + k++] = qp->h[i * n + j];
+      }
+    }
+    m++;
+  }
+  // L L', row by row.
+  for (int i = 0; i < m; i++) {
+    for (int j = 0; j <= i; j++) {
+      double sum = factor[i * n + j];
+      for (int k = 0; k < j; k++) {
+        sum -= factor[i * n + k] * factor[j * n + k];
+      }
+      if (i == j && !(sum > 0)) {
+        return false;
+      }
+      factor[i * n + j] = i == j ? sqrt(sum) : sum / factor[j * n + j];
+    }
+  }
+  *count = m;
+  return true;
+}
+
+void s2_boxqp_solve(int n, int stride, const double *factor, double *b) {
+  for (int i = 0; i < n; i++) {
+    for (int k = 0; k < i; k++) {
+      b[i] -= factor[i * stride + k] * b[k];
+    }
+    b[i] /= factor[i * stride + i];
+  }
+  for (int i = n - 1; i >= 0; i--) {
+    for (int k = i + 1; k < n; k++) {
+      b[i] -= factor[k * stride + i] * b[k];
+    }
+    b[i] /= factor[i * stride + i];
+  }
+}
+
+static double boxqp_clamp(const S2BoxQp *qp, int i, double x) {
+  return x < qp->lo[i] ? qp->lo[i] : x > qp->hi[i] ? qp->hi[i] : x;
+}
+
+// The value, and the gradient into `slope`.
+static double boxqp_value(const S2BoxQp *qp, const double *x, double *slope) {
+  double value = 0;
+  for (int i = 0; i < qp->n; i++) {
+    double hx = 0;
+    for (int j = 0; j < qp->n; j++) {
+      hx += qp->h[i * qp->n + j] * x[j];
+    }
+    slope[i] = hx + qp->g[i];
+    value += x[i] * (0.5 * hx + qp->g[i]);
+  }
+  return value;
+}
+
+// What no bound holds: either within, or pulled inwards. Returns whether the set is another.
+static bool boxqp_sort(const S2BoxQp *qp, const double *x, const double *slope, bool *free) {
+  bool changed = false;
+  for (int i = 0; i < qp->n; i++) {
+    bool held = (x[i] <= qp->lo[i] && slope[i] > 0) || (x[i] >= qp->hi[i] && slope[i] < 0) ||
+                qp->lo[i] == qp->hi[i];
+    changed |= free[i] == held;
+    free[i] = !held;
+  }
+  return changed;
+}
+
+// The Newton step on the free numbers.
+static void boxqp_step(const S2BoxQp *qp, const bool *free, const double *factor, int count,
+                       const double *slope, double *packed, double *step) {
+  int k = 0;
+  for (int i = 0; i < qp->n; i++) {
+    if (free[i]) {
+      packed[k++] = -slope[i];
+    }
+  }
+  s2_boxqp_solve(count, qp->n, factor, packed);
+  k = 0;
+  for (int i = 0; i < qp->n; i++) {
+    step[i] = free[i] ? packed[k++] : 0;
+  }
+}
+
+bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *factor) {
+  int n = qp->n, count = 0;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *slope = S2_TAKE(arena, double, n + 1), *step = S2_TAKE(arena, double, n + 1);
+  double *next = S2_TAKE(arena, double, n + 1), *packed = S2_TAKE(arena, double, n + 1);
+  double size = 0;
+  for (int i = 0; i < n; i++) {
+    x[i] = boxqp_clamp(qp, i, x[i]);
+    size = fmax(size, fabs(qp->g[i]));
+    free[i] = true;
+  }
+  double value = boxqp_value(qp, x, slope);
+  bool good = boxqp_factor(qp, free, factor, &count), first = true;
+  for (int pass = 0; pass < MOST_STEPS && good; pass++) {
+    // The factor is that of what is free now.
+    if (boxqp_sort(qp, x, slope, free) || first) {
+      good = boxqp_factor(qp, free, factor, &count);
+      first = false;
+    }
+    double left = 0;
+    for (int i = 0; i < n; i++) {
+      left = free[i] ? fmax(left, fabs(slope[i])) : left;
+    }
+    if (!good || left <= SETTLED * size) {
+      break;
+    }
+    // As far along the step, cut off at the bounds, as the value falls.
+    boxqp_step(qp, free, factor, count, slope, packed, step);
+    double length = 1, found = value;
+    do {
+      double expected = 0;
+      for (int i = 0; i < n; i++) {
+        next[i] = boxqp_clamp(qp, i, x[i] + length * step[i]);
+        expected += slope[i] * (next[i] - x[i]);
+      }
+      found = boxqp_value(qp, next, packed);
+      if (found <= value + ARMIJO * expected) {
+        break;
+      }
+      length *= SHORTER;
+    } while (length > SHORTEST);
+    if (length <= SHORTEST) {
+      break; // rounding is all that is left
+    }
+    memcpy(x, next, sizeof(double) * (size_t)n);
+    value = boxqp_value(qp, x, slope);
+  }
+  s2_arena_rewind(arena, mark);
+  return good;
+}

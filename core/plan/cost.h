@@ -1,0 +1,53 @@
+// The cost of a trajectory: norms of residuals r = y - goal, where y is what a world shows, each
+// with a weight in the time before the end and another at the end, and of the controls.
+//
+//   cost = sum over knots k < K of period (sum w rho(r_k) + sum c u_k^2 / 2) + sum W rho(r_K)
+//
+// with norms rho as MuJoCo MPC names them:
+//   quadratic   |r|^2 / 2
+//   l2          sqrt(|r|^2 + p^2) - p
+//   smooth_abs  sum of sqrt(r_i^2 + p^2) - p
+//   huber       sum of r_i^2 / 2 where |r_i| <= p, p (|r_i| - p / 2) beyond
+//   power       sum of |r_i|^p
+#ifndef S2_COST_H
+#define S2_COST_H
+
+typedef enum S2Norm { S2_QUADRATIC, S2_L2, S2_SMOOTH_ABS, S2_HUBER, S2_POWER } S2Norm;
+
+typedef struct S2CostTerm {
+  int first, count;   // of y
+  const double *goal; // count
+  double weight;      // over time, 1/s of what it counts
+  double terminal;    // at the end
+  S2Norm norm;
+  double p; // of the norm: what is small, or the power
+} S2CostTerm;
+
+typedef struct S2Cost {
+  const S2CostTerm *terms;
+  int count;
+  const double *controls; // a weight for each number of u
+  int inputs;
+} S2Cost;
+
+// rho of `count` residuals; slope (count) and curvature (count x count, positive semidefinite: what
+// is not convex is left out, as Gauss and Newton do): NULL or filled.
+double s2_norm(S2Norm norm, double p, int count, const double *r, double *slope, double *curvature);
+
+// Of one term, without its weight.
+double s2_cost_term(const S2CostTerm *term, const double *y);
+// All terms at one time, u NULL at the end.
+double s2_cost_stage(const S2Cost *cost, const double *y, const double *u);
+
+// Adds, times `scale`, what the terms have as derivatives by x: lx (n) += scale dy'g, lxx (n x n)
+// += scale dy'H dy with dy (numbers of y x n). `last`: the weights at the end.
+typedef struct S2CostSlope {
+  int n;
+  double *lx, *lxx;
+  double *work; // n + (the most numbers of a term) (2 + n + that number) numbers
+} S2CostSlope;
+void s2_cost_slope(const S2Cost *cost, const double *y, const double *dy, double scale, int last,
+                   const S2CostSlope *slope);
+int s2_cost_work(const S2Cost *cost, int n); // numbers that `work` has to have
+
+#endif

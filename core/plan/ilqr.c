@@ -1,0 +1,319 @@
+#include "plan/ilqr.h"
+
+#include "base/memory.h"
+#include "plan/backward.h"
+
+#include <math.h>
+#include <string.h>
+
+// Regularisation, as in the code of Tassa (2014): grows and shrinks by factors that grow
+// themselves.
+static const double MU_LEAST = 1e-6, MU_MOST = 1e10, MU_FACTOR = 1.6;
+static const double ENOUGH = 1e-4;      // part of the expected decrease that a step has to bring
+static const double SHORTER = 0.5;      // a step after one that did not
+enum { SEARCHES = 12 };                 // down to 1/4096 of the step
+static const double PENALTY_START = 10; // of goals, in units of cost over theirs squared
+static const double PENALTY_FACTOR = 10, PENALTY_MOST = 1e10;
+static const double SETTLING =
+    1e-4; // relative change of the cost from which multipliers are renewed
+
+typedef struct Path { // a trajectory
+  double *u, *x, *y;
+  double cost, merit; // merit: with what goals add
+} Path;
+
+struct S2Ilqr {
+  S2IlqrDef def;
+  S2Arena arena, scratch;
+  int knots, n, m, p;
+  Path now, next;
+  double *a, *b, *dy, *lx, *lxx, *lu, *luu, *k, *gain, *work;
+  double *lo, *hi;
+  double *multiplier; // of goals
+  double penalty;
+  double mu, mu_factor;
+  bool sloped; // derivatives are those of `now`
+  S2IlqrResult result;
+};
+
+static Path ilqr_path(S2Ilqr *ilqr) {
+  int knots = ilqr->knots;
+  return (Path){.u = S2_TAKE_ZEROED(&ilqr->arena, double, knots * ilqr->m + 1),
+                .x = S2_TAKE_ZEROED(&ilqr->arena, double, (knots + 1) * ilqr->n + 1),
+                .y = S2_TAKE_ZEROED(&ilqr->arena, double, (knots + 1) * ilqr->p + 1)};
+}
+
+static void ilqr_keep_cost(S2Ilqr *ilqr) {
+  S2Cost *cost = &ilqr->def.cost;
+  S2CostTerm *terms = S2_TAKE(&ilqr->arena, S2CostTerm, cost->count + 1);
+  for (int i = 0; i < cost->count; i++) {
+    terms[i] = cost->terms[i];
+    double *goal = S2_TAKE(&ilqr->arena, double, terms[i].count + 1);
+    memcpy(goal, cost->terms[i].goal, sizeof(double) * (size_t)terms[i].count);
+    terms[i].goal = goal;
+  }
+  double *controls = S2_TAKE(&ilqr->arena, double, cost->inputs + 1);
+  memcpy(controls, cost->controls, sizeof(double) * (size_t)cost->inputs);
+  cost->terms = terms;
+  cost->controls = controls;
+  S2IlqrGoal *goals = S2_TAKE(&ilqr->arena, S2IlqrGoal, ilqr->def.goal_count + 1);
+  for (int i = 0; i < ilqr->def.goal_count; i++) {
+    goals[i] = ilqr->def.goals[i];
+  }
+  ilqr->def.goals = goals;
+}
+
+S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **out) {
+  S2Ilqr *ilqr = s2_memory_take_zeroed(sizeof *ilqr);
+  ilqr->def = *def;
+  s2_arena_init(&ilqr->arena);
+  s2_arena_init(&ilqr->scratch);
+  S2Arena *arena = &ilqr->arena;
+  int n = s2_model_states(def->model), m = s2_model_inputs(def->model);
+  int p = s2_model_outputs(def->model);
+  ilqr->knots = knots;
+  ilqr->n = n;
+  ilqr->m = m;
+  ilqr->p = p;
+  ilqr_keep_cost(ilqr);
+  ilqr->now = ilqr_path(ilqr);
+  ilqr->next = ilqr_path(ilqr);
+  ilqr->a = S2_TAKE(arena, double, knots *n *n + 1);
+  ilqr->b = S2_TAKE(arena, double, knots *n *m + 1);
+  ilqr->dy = S2_TAKE(arena, double, (knots + 1) * p * n + 1);
+  ilqr->lx = S2_TAKE(arena, double, (knots + 1) * n + 1);
+  ilqr->lxx = S2_TAKE(arena, double, (knots + 1) * n * n + 1);
+  ilqr->lu = S2_TAKE(arena, double, knots *m + 1);
+  ilqr->luu = S2_TAKE(arena, double, knots *m + 1);
+  ilqr->k = S2_TAKE_ZEROED(arena, double, knots *m + 1);
+  ilqr->gain = S2_TAKE_ZEROED(arena, double, knots *m *n + 1);
+  ilqr->work = S2_TAKE(arena, double, s2_cost_work(&ilqr->def.cost, n));
+  ilqr->lo = S2_TAKE(arena, double, m + 1);
+  ilqr->hi = S2_TAKE(arena, double, m + 1);
+  ilqr->multiplier = S2_TAKE_ZEROED(arena, double, def->goal_count + 1);
+  ilqr->penalty = PENALTY_START;
+  ilqr->mu_factor = 1;
+  s2_model_range(def->model, ilqr->lo, ilqr->hi);
+  *out = ilqr;
+  return s2_ok();
+}
+
+void s2_ilqr_free(S2Ilqr *ilqr) {
+  if (ilqr != NULL) {
+    s2_arena_free(&ilqr->arena);
+    s2_arena_free(&ilqr->scratch);
+    s2_memory_free(ilqr);
+  }
+}
+
+// ---- What a trajectory costs ------------------------------------------------------------------
+
+static double ilqr_goal_gap(const S2Ilqr *ilqr, const Path *path, int i) {
+  const S2IlqrGoal *goal = &ilqr->def.goals[i];
+  return path->y[ilqr->knots * ilqr->p + goal->output] - goal->value;
+}
+
+static void ilqr_judge(const S2Ilqr *ilqr, Path *path) {
+  double period = s2_model_period(ilqr->def.model), sum = 0;
+  for (int i = 0; i < ilqr->knots; i++) {
+    sum += s2_cost_stage(&ilqr->def.cost, path->y + i * ilqr->p, path->u + i * ilqr->m);
+  }
+  path->cost = period * sum + s2_cost_stage(&ilqr->def.cost, path->y + ilqr->knots * ilqr->p, NULL);
+  path->merit = path->cost;
+  for (int i = 0; i < ilqr->def.goal_count; i++) {
+    double gap = ilqr_goal_gap(ilqr, path, i);
+    path->merit += gap * (ilqr->multiplier[i] + 0.5 * ilqr->penalty * gap);
+  }
+}
+
+static double ilqr_violation(const S2Ilqr *ilqr, const Path *path) {
+  double most = 0;
+  for (int i = 0; i < ilqr->def.goal_count; i++) {
+    most = fmax(most, fabs(ilqr_goal_gap(ilqr, path, i)));
+  }
+  return most;
+}
+
+// Derivatives of the cost at all knots.
+static void ilqr_cost_slopes(S2Ilqr *ilqr) {
+  int n = ilqr->n, m = ilqr->m, p = ilqr->p;
+  double period = s2_model_period(ilqr->def.model);
+  memset(ilqr->lx, 0, sizeof(double) * (size_t)((ilqr->knots + 1) * n));
+  memset(ilqr->lxx, 0, sizeof(double) * (size_t)((ilqr->knots + 1) * n * n));
+  for (int i = 0; i <= ilqr->knots; i++) {
+    bool last = i == ilqr->knots;
+    S2CostSlope slope = {n, ilqr->lx + i * n, ilqr->lxx + i * n * n, ilqr->work};
+    s2_cost_slope(&ilqr->def.cost, ilqr->now.y + i * p, ilqr->dy + i * p * n, last ? 1 : period,
+                  last, &slope);
+    for (int j = 0; j < m && !last; j++) {
+      double weight = period * ilqr->def.cost.controls[j];
+      ilqr->lu[i * m + j] = weight * ilqr->now.u[i * m + j];
+      ilqr->luu[i * m + j] = weight;
+    }
+  }
+  // Goals: multiplier and penalty.
+  double *lx = ilqr->lx + ilqr->knots * n, *lxx = ilqr->lxx + ilqr->knots * n * n;
+  for (int g = 0; g < ilqr->def.goal_count; g++) {
+    const double *row = ilqr->dy + (ilqr->knots * p + ilqr->def.goals[g].output) * n;
+    double force = ilqr->multiplier[g] + ilqr->penalty * ilqr_goal_gap(ilqr, &ilqr->now, g);
+    for (int i = 0; i < n; i++) {
+      lx[i] += force * row[i];
+      for (int j = 0; j < n; j++) {
+        lxx[i * n + j] += ilqr->penalty * row[i] * row[j];
+      }
+    }
+  }
+}
+
+// ---- An iteration -----------------------------------------------------------------------------
+
+static void ilqr_more(S2Ilqr *ilqr) {
+  ilqr->mu_factor = fmax(MU_FACTOR, ilqr->mu_factor * MU_FACTOR);
+  ilqr->mu = fmax(MU_LEAST, ilqr->mu * ilqr->mu_factor);
+}
+
+static void ilqr_less(S2Ilqr *ilqr) {
+  ilqr->mu_factor = fmin(1 / MU_FACTOR, ilqr->mu_factor / MU_FACTOR);
+  ilqr->mu = ilqr->mu * ilqr->mu_factor;
+  ilqr->mu = ilqr->mu < MU_LEAST ? 0 : ilqr->mu;
+}
+
+static S2Status ilqr_slopes(S2Ilqr *ilqr) {
+  if (ilqr->sloped) {
+    return s2_ok();
+  }
+  S2ModelSlope slope = {ilqr->a, ilqr->b, ilqr->dy, 0};
+  S2_TRY(s2_model_linearize(ilqr->def.model, ilqr->now.u, ilqr->next.x, ilqr->next.y, &slope));
+  ilqr->result.flags |= slope.flags;
+  ilqr->sloped = true;
+  return s2_ok();
+}
+
+static bool ilqr_backward(S2Ilqr *ilqr, double dv[2]) {
+  int at;
+  s2_arena_reset(&ilqr->scratch);
+  S2Backward problem = {ilqr->knots, ilqr->n,   ilqr->m,  ilqr->a,   ilqr->b,
+                        ilqr->lx,    ilqr->lxx, ilqr->lu, ilqr->luu, ilqr->now.u,
+                        ilqr->lo,    ilqr->hi,  ilqr->mu};
+  return s2_backward(&problem, &ilqr->scratch, ilqr->k, ilqr->gain, dv, &at);
+}
+
+// Gains at all knots, with as much regularisation as that takes.
+static bool ilqr_directions(S2Ilqr *ilqr, double dv[2]) {
+  while (!ilqr_backward(ilqr, dv)) {
+    ilqr_more(ilqr);
+    if (ilqr->mu > MU_MOST) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The first step along the change that lowers the cost enough, into `next`; 0: there is none.
+static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
+  double step = 1;
+  for (int i = 0; i < SEARCHES; i++) {
+    S2Feedback feedback = {ilqr->now.x, ilqr->k, ilqr->gain, step};
+    memcpy(ilqr->next.u, ilqr->now.u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
+    S2Status status =
+        s2_model_run(ilqr->def.model, ilqr->next.u, &feedback, ilqr->next.x, ilqr->next.y);
+    // A trajectory that could not be stepped is no candidate.
+    if (status.code == S2_OK) {
+      ilqr_judge(ilqr, &ilqr->next);
+      double expected = -(step * dv[0] + step * step * dv[1]);
+      if (ilqr->now.merit - ilqr->next.merit >= ENOUGH * expected && expected > 0) {
+        return step;
+      }
+    }
+    step *= SHORTER;
+  }
+  return 0;
+}
+
+// The inner problem has settled: multipliers of goals are renewed, or all is done.
+static S2IlqrState ilqr_settled(S2Ilqr *ilqr, double violation) {
+  if (ilqr->def.goal_count == 0 || violation <= ilqr->def.violation) {
+    return S2_ILQR_CONVERGED;
+  }
+  if (ilqr->penalty >= PENALTY_MOST) {
+    return S2_ILQR_STUCK;
+  }
+  for (int i = 0; i < ilqr->def.goal_count; i++) {
+    ilqr->multiplier[i] += ilqr->penalty * ilqr_goal_gap(ilqr, &ilqr->now, i);
+  }
+  ilqr->penalty = fmin(PENALTY_MOST, ilqr->penalty * PENALTY_FACTOR);
+  ilqr->mu = 0;
+  ilqr->mu_factor = 1;
+  ilqr_judge(ilqr, &ilqr->now);
+  return S2_ILQR_GOING;
+}
+
+S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u) {
+  // Commands are cut to what actuators take.
+  for (int i = 0; i < ilqr->knots * ilqr->m; i++) {
+    int j = i % ilqr->m;
+    ilqr->now.u[i] = u[i] < ilqr->lo[j] ? ilqr->lo[j] : u[i] > ilqr->hi[j] ? ilqr->hi[j] : u[i];
+  }
+  ilqr->sloped = false;
+  ilqr->mu = 0;
+  ilqr->mu_factor = 1;
+  S2_TRY(s2_model_run(ilqr->def.model, ilqr->now.u, NULL, ilqr->now.x, ilqr->now.y));
+  ilqr_judge(ilqr, &ilqr->now);
+  ilqr->result =
+      (S2IlqrResult){.cost = ilqr->now.cost, .violation = ilqr_violation(ilqr, &ilqr->now)};
+  return s2_ok();
+}
+
+S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result) {
+  double dv[2];
+  S2IlqrResult *r = &ilqr->result;
+  S2_TRY(ilqr_slopes(ilqr));
+  ilqr_cost_slopes(ilqr);
+  r->iterations++;
+  r->step = 0;
+  r->state = S2_ILQR_GOING;
+  bool descends = ilqr_directions(ilqr, dv);
+  double expected = descends ? -(dv[0] + dv[1]) : 0;
+  double before = ilqr->now.merit, size = fabs(before) + ilqr->def.tolerance;
+  // Nothing to be won: as good as it gets with these multipliers.
+  bool settled = descends && expected <= ilqr->def.tolerance * size && ilqr->mu == 0;
+  if (descends && !settled) {
+    r->step = ilqr_search(ilqr, dv);
+    if (r->step > 0) {
+      Path found = ilqr->next;
+      ilqr->next = ilqr->now;
+      ilqr->now = found;
+      ilqr->sloped = false;
+      ilqr_less(ilqr);
+      bool goals = ilqr->def.goal_count > 0 && ilqr_violation(ilqr, &found) > ilqr->def.violation;
+      settled = before - found.merit <= (goals ? SETTLING : ilqr->def.tolerance) * size;
+    } else {
+      ilqr_more(ilqr);
+    }
+  }
+  if (!descends || ilqr->mu > MU_MOST) {
+    r->state = S2_ILQR_STUCK;
+  }
+  r->violation = ilqr_violation(ilqr, &ilqr->now);
+  if (settled) {
+    r->state = ilqr_settled(ilqr, r->violation);
+  }
+  r->cost = ilqr->now.cost;
+  r->mu = ilqr->mu;
+  *result = *r;
+  return s2_ok();
+}
+
+S2Status s2_ilqr_gains(S2Ilqr *ilqr) {
+  double dv[2];
+  S2_TRY(ilqr_slopes(ilqr));
+  ilqr_cost_slopes(ilqr);
+  return ilqr_directions(ilqr, dv)
+             ? s2_ok()
+             : s2_error(S2_UNSOLVED, "gains: the cost is not convex in the controls");
+}
+
+S2IlqrPlan s2_ilqr_plan(const S2Ilqr *ilqr) {
+  return (S2IlqrPlan){ilqr->knots, ilqr->n,     ilqr->m,     ilqr->p,
+                      ilqr->now.u, ilqr->now.x, ilqr->now.y, ilqr->gain};
+}

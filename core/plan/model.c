@@ -1,0 +1,242 @@
+#include "plan/model.h"
+
+#include "base/memory.h"
+#include "dynamics/control/control.h"
+
+#include <math.h>
+#include <string.h>
+
+struct S2Model {
+  S2ModelDef def;
+  S2Arena arena, scratch; // what it has for good; what one call needs
+  S2Reduction reduction;
+  S2Linearizer *linearizer;
+  S2Input *inputs;      // of actuators, m
+  S2Output *outputs;    // of the caller
+  S2Output *states;     // the coordinates of the reduced state, as outputs
+  unsigned char *start; // image of the world where trajectories begin
+  size_t room, size;    // of the image
+  int n, m, p;
+};
+
+static S2Status model_read_inputs(S2Model *model) {
+  const S2World *world = model->def.world;
+  model->m = s2_world_actuator_count(world);
+  model->inputs = S2_TAKE_ZEROED(&model->arena, S2Input, model->m + 1);
+  for (int i = 0; i < model->m; i++) {
+    S2_TRY(s2_actuator_input(world, i, &model->inputs[i]));
+  }
+  return s2_ok();
+}
+
+static void model_keep_outputs(S2Model *model) {
+  const S2ModelDef *def = &model->def;
+  model->outputs = S2_TAKE(&model->arena, S2Output, def->output_count + 1);
+  for (int i = 0; i < def->output_count; i++) {
+    model->outputs[i] = def->outputs[i];
+  }
+  model->states = S2_TAKE_ZEROED(&model->arena, S2Output, model->reduction.m + 1);
+  for (int i = 0; i < model->reduction.m; i++) {
+    model->states[i].of = model->reduction.coordinate[i];
+  }
+  model->n = 2 * model->reduction.m;
+  model->p = 2 * def->output_count + def->extra_count;
+}
+
+S2Status s2_model_open(const S2ModelDef *def, S2Model **out) {
+  S2Model *model = s2_memory_take_zeroed(sizeof *model);
+  model->def = *def;
+  s2_arena_init(&model->arena);
+  s2_arena_init(&model->scratch);
+  model->linearizer = s2_linearizer_new();
+  S2Status status = s2_reduction_choose(def->world, def->coordinates, def->coordinate_count,
+                                        &model->arena, &model->reduction);
+  if (status.code == S2_OK) {
+    status = model_read_inputs(model);
+  }
+  if (status.code != S2_OK) {
+    s2_model_close(model);
+    return status;
+  }
+  model_keep_outputs(model);
+  s2_model_start(model);
+  *out = model;
+  return status;
+}
+
+void s2_model_close(S2Model *model) {
+  if (model != NULL) {
+    s2_linearizer_free(model->linearizer);
+    s2_memory_free(model->start);
+    s2_arena_free(&model->arena);
+    s2_arena_free(&model->scratch);
+    s2_memory_free(model);
+  }
+}
+
+int s2_model_states(const S2Model *model) {
+  return model->n;
+}
+
+int s2_model_inputs(const S2Model *model) {
+  return model->m;
+}
+
+int s2_model_outputs(const S2Model *model) {
+  return model->p;
+}
+
+const S2Coordinate *s2_model_coordinates(const S2Model *model) {
+  return model->reduction.coordinate;
+}
+
+double s2_model_period(const S2Model *model) {
+  return model->def.steps * s2_world_settings(model->def.world)->dt;
+}
+
+void s2_model_range(const S2Model *model, double *lo, double *hi) {
+  for (int i = 0; i < model->m; i++) {
+    s2_actuator_range(model->def.world, i, &lo[i], &hi[i]);
+  }
+}
+
+void s2_model_start(S2Model *model) {
+  model->size = s2_world_image_size(model->def.world);
+  if (model->size > model->room) {
+    model->start = s2_memory_grow(model->start, model->size);
+    model->room = model->size;
+  }
+  s2_world_image_write(model->def.world, model->start);
+}
+
+static S2Status model_rewind(S2Model *model) {
+  s2_arena_reset(&model->scratch);
+  return s2_world_image_read(model->def.world, model->start, model->size);
+}
+
+// State and outputs of the world now; dstate (extra x 2 reduction.n): NULL or filled.
+static S2Status model_read(S2Model *model, double *x, double *y, double *dstate) {
+  const S2ModelDef *def = &model->def;
+  S2_TRY(s2_outputs_read(def->world, model->states, model->reduction.m, &model->scratch, x));
+  S2_TRY(s2_outputs_read(def->world, model->outputs, def->output_count, &model->scratch, y));
+  if (def->extra_count > 0 &&
+      !def->extra(def->user, def->world, y + 2 * def->output_count, dstate)) {
+    return s2_error(S2_ABORTED, "a residual of the script has failed");
+  }
+  for (int i = 0; i < model->n + model->p; i++) {
+    if (!isfinite(i < model->n ? x[i] : y[i - model->n])) {
+      return s2_error(S2_INVALID, "a state or residual of the trajectory is not finite");
+    }
+  }
+  return s2_ok();
+}
+
+// u of a knot with what feedback adds, within what actuators take.
+static void model_feed_back(const S2Model *model, const S2Feedback *feedback, int knot,
+                            const double *x, double *u) {
+  int n = model->n, m = model->m;
+  for (int i = 0; i < m; i++) {
+    const double *row = feedback->gain + (knot * m + i) * n;
+    double lo, hi, sum = u[i] + feedback->step * feedback->k[knot * m + i];
+    for (int c = 0; c < n; c++) {
+      sum += row[c] * (x[c] - feedback->x[knot * n + c]);
+    }
+    s2_actuator_range(model->def.world, i, &lo, &hi);
+    u[i] = sum < lo ? lo : sum > hi ? hi : sum;
+  }
+}
+
+S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, double *x, double *y) {
+  S2World *world = model->def.world;
+  int n = model->n, m = model->m, p = model->p;
+  S2_TRY(model_rewind(model));
+  S2_TRY(model_read(model, x, y, NULL));
+  for (int knot = 0; knot < model->def.knots; knot++) {
+    if (feedback != NULL) {
+      model_feed_back(model, feedback, knot, x + knot * n, u + knot * m);
+    }
+    S2_TRY(s2_world_act(world, u + knot * m, m, NULL));
+    for (int step = 0; step < model->def.steps; step++) {
+      S2_TRY(s2_world_step(world));
+    }
+    s2_arena_reset(&model->scratch);
+    S2_TRY(model_read(model, x + (knot + 1) * n, y + (knot + 1) * p, NULL));
+  }
+  return s2_ok();
+}
+
+// ---- With derivatives -------------------------------------------------------------------------
+
+// out (r x c) = x (r x s) y (s x c)
+static void model_product(int r, int s, int c, const double *x, const double *y, double *out) {
+  memset(out, 0, sizeof(double) * (size_t)(r * c));
+  for (int i = 0; i < r; i++) {
+    for (int k = 0; k < s; k++) {
+      for (int j = 0; j < c; j++) {
+        out[i * c + j] += x[i * s + k] * y[k * c + j];
+      }
+    }
+  }
+}
+
+// a and b of a knot, from those of its steps: a = a_s ... a_1, b = a_s ... a_2 b_1 + ... + b_s.
+static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned *flags) {
+  int n = model->n, m = model->m;
+  S2ArenaMark mark = s2_arena_mark(&model->scratch);
+  double *half = S2_TAKE(&model->scratch, double, n *(n + m) + 1);
+  for (int step = 0; step < model->def.steps; step++) {
+    S2Linear linear;
+    S2ArenaMark inner = s2_arena_mark(&model->scratch);
+    S2_TRY(s2_linearizer_step(model->linearizer, model->def.world, model->inputs, m,
+                              &model->reduction, &model->scratch, &linear));
+    *flags |= linear.flags;
+    if (step == 0) {
+      memcpy(a, linear.a, sizeof(double) * (size_t)(n * n));
+      memcpy(b, linear.b, sizeof(double) * (size_t)(n * m));
+    } else {
+      model_product(n, n, n, linear.a, a, half);
+      memcpy(a, half, sizeof(double) * (size_t)(n * n));
+      model_product(n, n, m, linear.a, b, half);
+      for (int i = 0; i < n * m; i++) {
+        b[i] = half[i] + linear.b[i];
+      }
+    }
+    s2_arena_rewind(&model->scratch, inner);
+  }
+  s2_arena_rewind(&model->scratch, mark);
+  return s2_ok();
+}
+
+// x, y and dy of a knot.
+static S2Status model_read_slopes(S2Model *model, double *x, double *y, double *dy) {
+  const S2ModelDef *def = &model->def;
+  int n = model->n, states = 2 * model->reduction.n, extra = def->extra_count;
+  S2ArenaMark mark = s2_arena_mark(&model->scratch);
+  double *lift = S2_TAKE(&model->scratch, double, states *n + 1);
+  double *dstate = S2_TAKE_ZEROED(&model->scratch, double, extra *states + 1);
+  S2_TRY(s2_reduction_settle(def->world, &model->reduction, &model->scratch));
+  S2_TRY(s2_reduction_lift(def->world, &model->reduction, &model->scratch, lift));
+  S2_TRY(model_read(model, x, y, dstate));
+  S2_TRY(s2_outputs_slope(def->world, model->outputs, def->output_count, &model->reduction, lift,
+                          &model->scratch, dy));
+  model_product(extra, states, n, dstate, lift, dy + 2 * def->output_count * n);
+  s2_arena_rewind(&model->scratch, mark);
+  return s2_ok();
+}
+
+S2Status s2_model_linearize(S2Model *model, const double *u, double *x, double *y,
+                            S2ModelSlope *slope) {
+  int n = model->n, m = model->m, p = model->p;
+  slope->flags = 0;
+  S2_TRY(model_rewind(model));
+  S2_TRY(model_read_slopes(model, x, y, slope->dy));
+  for (int knot = 0; knot < model->def.knots; knot++) {
+    S2_TRY(s2_world_act(model->def.world, u + knot * m, m, NULL));
+    S2_TRY(
+        model_step_slopes(model, slope->a + knot * n * n, slope->b + knot * n * m, &slope->flags));
+    s2_arena_reset(&model->scratch);
+    S2_TRY(model_read_slopes(model, x + (knot + 1) * n, y + (knot + 1) * p,
+                             slope->dy + (knot + 1) * p * n));
+  }
+  return s2_ok();
+}

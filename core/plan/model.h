@@ -1,0 +1,62 @@
+// A world as a model of itself: what follows from its present state when it is commanded so and so.
+#ifndef S2_MODEL_H
+#define S2_MODEL_H
+
+#include "diff/linear/outputs.h"
+
+// Numbers the script computes from a world: `extra` of them into y, and where dy is not NULL their
+// derivatives by the numbers of s2_world_state (extra rows). False: it has failed and told why
+// elsewhere.
+typedef bool S2ModelExtra(void *user, S2World *world, double *y, double *dstate);
+
+typedef struct S2ModelDef {
+  S2World *world; // with actuators, one a number of u; stepped, and put back: the caller's,
+                  // outlives the model
+  const S2Coordinate *coordinates; // of the reduced state; NULL: joints, then bodies
+  int coordinate_count;
+  const S2Output *outputs; // copied
+  int output_count;
+  S2ModelExtra *extra; // NULL: none
+  void *user;
+  int extra_count;
+  int knots, steps; // a trajectory is that many times so many steps with the same command
+} S2ModelDef;
+
+typedef struct S2Model S2Model;
+
+S2Status s2_model_open(const S2ModelDef *def, S2Model **model);
+void s2_model_close(S2Model *model);
+
+int s2_model_states(const S2Model *model);  // n: numbers of the reduced state
+int s2_model_inputs(const S2Model *model);  // m: actuators
+int s2_model_outputs(const S2Model *model); // p: values of outputs, then their speeds, then extra
+const S2Coordinate *s2_model_coordinates(const S2Model *model); // n / 2
+double s2_model_period(const S2Model *model);                   // s between knots
+
+// From now on trajectories start here, in the state the world is in.
+void s2_model_start(S2Model *model);
+
+// Feedback about a trajectory: u = clamp(u + step k + gain (x' - x)).
+typedef struct S2Feedback {
+  const double *x, *k, *gain; // (knots + 1) x n, knots x m, knots x m x n
+  double step;
+} S2Feedback;
+
+// u (knots x m): commands, clipped to what actuators take; with feedback it becomes what was given.
+// x ((knots + 1) x n), y ((knots + 1) x p): states and outputs at knots. A step that fails, or
+// numbers that are not finite, end it with a status.
+S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, double *x, double *y);
+
+// The same trajectory (u as it is) with a (knots x n x n), b (knots x n x m): how knots follow from
+// those before, and dy ((knots + 1) x p x n). `flags`: S2GradientFlag of all steps.
+typedef struct S2ModelSlope {
+  double *a, *b, *dy;
+  unsigned flags;
+} S2ModelSlope;
+S2Status s2_model_linearize(S2Model *model, const double *u, double *x, double *y,
+                            S2ModelSlope *slope);
+
+// Of what actuators take: lo, hi (m).
+void s2_model_range(const S2Model *model, double *lo, double *hi);
+
+#endif

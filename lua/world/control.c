@@ -1,0 +1,306 @@
+// world:act and world:observation for plain numbers, and what lua/sim2d/control.lua makes them of.
+// What is tracked, or wrong, goes to the functions of that module, which are their upvalues.
+#include "lua/diff/on_tape.h"
+
+#include "dynamics/control/control.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_ACTUATORS = 64 }; // that a fast command takes
+
+// (world, name, kind, object, {dx, dy}, lo, hi, delay, kp, kd): its place, from 1
+static int control_actuator(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  const S2LuaBody *body = s2_lua_test(L, 4, s2_type_body);
+  const S2LuaJoint *joint = s2_lua_test(L, 4, s2_type_joint);
+  S2ActuatorDef def = s2_actuator_def();
+  def.name = lua_tostring(L, 2);
+  for (int i = 0; s2_actuator_kind_names[i] != NULL; i++) {
+    if (strcmp(s2_actuator_kind_names[i], luaL_checkstring(L, 3)) == 0) {
+      def.kind = (S2ActuatorKind)i;
+    }
+  }
+  def.body = body != NULL ? body->id : (S2BodyId){0, 0};
+  def.joint = joint != NULL ? joint->id : (S2JointId){0, 0};
+  def.direction = s2_vec2(luaL_checknumber(L, 5), luaL_checknumber(L, 6));
+  def.lo = luaL_checknumber(L, 7);
+  def.hi = luaL_checknumber(L, 8);
+  def.delay = luaL_checknumber(L, 9);
+  def.kp = luaL_checknumber(L, 10);
+  def.kd = luaL_checknumber(L, 11);
+  int index;
+  s2_lua_try(L, s2_actuator_create(lw->world, &def, &index));
+  lua_pushinteger(L, index + 1);
+  return 1;
+}
+
+static int control_index(lua_State *L, const S2LuaWorld *lw) {
+  lua_Integer index = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, index >= 1 && index <= s2_world_actuator_count(lw->world), 2, "no actuator");
+  return (int)index - 1;
+}
+
+static int control_count(lua_State *L) {
+  lua_pushinteger(L, s2_world_actuator_count(s2_lua_world(L, 1)->world));
+  return 1;
+}
+
+static int control_observed(lua_State *L) {
+  lua_pushinteger(L, s2_world_observation_size(s2_lua_world(L, 1)->world));
+  return 1;
+}
+
+// (world, index): the last command
+static int control_value(lua_State *L) {
+  const S2LuaWorld *lw = s2_lua_world(L, 1);
+  lua_pushnumber(L, s2_actuator_value(lw->world, control_index(L, lw)));
+  return 1;
+}
+
+// (world, index): the command that counts now, and when it was given
+static int control_held(lua_State *L) {
+  const S2LuaWorld *lw = s2_lua_world(L, 1);
+  double time;
+  lua_pushnumber(L, s2_actuator_held(lw->world, control_index(L, lw), &time));
+  lua_pushnumber(L, time);
+  return 2;
+}
+
+// (world, index, value)
+static int control_command(lua_State *L) {
+  const S2LuaWorld *lw = s2_lua_world(L, 1);
+  s2_lua_try(L, s2_actuator_command(lw->world, control_index(L, lw), luaL_checknumber(L, 3), NULL));
+  return 0;
+}
+
+// ---- act --------------------------------------------------------------------------------------
+
+static bool control_number(lua_State *L, double *value) {
+  bool good = lua_type(L, -1) == LUA_TNUMBER;
+  *value = good ? lua_tonumber(L, -1) : NAN;
+  lua_pop(L, 1);
+  return good && isfinite(*value);
+}
+
+// A list as long as there are actuators.
+static bool control_read_list(lua_State *L, int count, double *u) {
+  for (int i = 0; i < count; i++) {
+    lua_rawgeti(L, 2, i + 1);
+    if (!control_number(L, &u[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Numbers by name; the others stay as they are (NAN).
+static bool control_read_names(lua_State *L, const S2World *world, int count, double *u) {
+  S2ActuatorDef def;
+  for (int i = 0; i < count; i++) {
+    u[i] = NAN;
+  }
+  for (lua_pushnil(L); lua_next(L, 2) != 0;) {
+    double value;
+    if (!control_number(L, &value) || lua_type(L, -1) != LUA_TSTRING) {
+      lua_pop(L, 1);
+      return false;
+    }
+    const char *name = lua_tostring(L, -1);
+    int found = -1;
+    for (int i = 0; i < count && found < 0; i++) {
+      (void)s2_actuator_info(world, i, &def);
+      found = strcmp(def.name, name) == 0 ? i : -1;
+    }
+    if (found < 0) {
+      lua_pop(L, 1);
+      return false;
+    }
+    u[found] = value;
+  }
+  return true;
+}
+
+// Upvalue: what does the same for all that is not plain, or says what is wrong.
+static int control_act(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  int count = s2_world_actuator_count(lw->world);
+  double u[MOST_ACTUATORS];
+  lua_settop(L, 2);
+  bool plain =
+      lua_type(L, 2) == LUA_TTABLE && count > 0 && count <= MOST_ACTUATORS && !s2_lua_recording(lw);
+  if (plain) {
+    int given = (int)lua_rawlen(L, 2);
+    plain = given == count ? control_read_list(L, count, u)
+                           : given == 0 && control_read_names(L, lw->world, count, u);
+  }
+  if (!plain) {
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, 2, 1);
+    return 1;
+  }
+  int cuts = 0;
+  for (int i = 0; i < count; i++) {
+    bool cut = false;
+    if (!isnan(u[i])) {
+      s2_lua_try(L, s2_actuator_command(lw->world, i, u[i], &cut));
+    }
+    cuts += cut;
+  }
+  lua_pushinteger(L, cuts);
+  return 1;
+}
+
+// (function): world:act, which falls back on it
+static int control_make_act(lua_State *L) {
+  lua_settop(L, 1);
+  lua_pushcclosure(L, control_act, 1);
+  return 1;
+}
+
+// ---- observation ------------------------------------------------------------------------------
+
+// (world, object, field): how many numbers of it are observed from now on; 0: this is none for C
+static int control_observe(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
+  const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
+  const char *name = luaL_checkstring(L, 3);
+  static const struct {
+    const char *name;
+    int count, fields[3];
+  } groups[] = {{"position", 2, {S2_BODY_X, S2_BODY_Y}},
+                {"velocity", 2, {S2_BODY_VX, S2_BODY_VY}},
+                {"q", 3, {S2_BODY_ANGLE, S2_BODY_X, S2_BODY_Y}},
+                {"v", 3, {S2_BODY_OMEGA, S2_BODY_VX, S2_BODY_VY}},
+                {"x", 1, {S2_BODY_X}},
+                {"y", 1, {S2_BODY_Y}},
+                {"vx", 1, {S2_BODY_VX}},
+                {"vy", 1, {S2_BODY_VY}},
+                {"angle", 1, {S2_BODY_ANGLE}},
+                {"omega", 1, {S2_BODY_OMEGA}},
+                {"angular_velocity", 1, {S2_BODY_OMEGA}}};
+  static const struct {
+    const char *name;
+    S2JointField field;
+  } numbers[] = {{"angle", S2_JOINT_ANGLE},   {"translation", S2_JOINT_TRANSLATION},
+                 {"length", S2_JOINT_LENGTH}, {"speed", S2_JOINT_SPEED},
+                 {"force", S2_JOINT_FORCE},   {"torque", S2_JOINT_TORQUE}};
+  int count = 0, index;
+  for (size_t i = 0; body != NULL && i < sizeof groups / sizeof *groups; i++) {
+    if (strcmp(name, groups[i].name) == 0) {
+      count = groups[i].count;
+      for (int k = 0; k < count; k++) {
+        S2ObservationDef def = {.body = body->id, .field = groups[i].fields[k]};
+        s2_lua_try(L, s2_observation_create(lw->world, &def, &index));
+      }
+    }
+  }
+  for (size_t i = 0; joint != NULL && i < sizeof numbers / sizeof *numbers; i++) {
+    if (strcmp(name, numbers[i].name) == 0) {
+      S2ObservationDef def = {.joint = joint->id, .field = (int)numbers[i].field};
+      count = s2_observation_create(lw->world, &def, &index).code == S2_OK;
+    }
+  }
+  lua_pushinteger(L, count);
+  return 1;
+}
+
+// Upvalues: what does the same for all others; worlds -> {plan = {name, count, name, count, ...}},
+// where all is for C.
+static int control_observation(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  lua_settop(L, 2);
+  int size = s2_world_observation_size(lw->world), type = LUA_TNIL;
+  if (!s2_lua_recording(lw)) {
+    lua_pushvalue(L, 1);
+    if (lua_rawget(L, lua_upvalueindex(2)) == LUA_TTABLE) {
+      lua_pushliteral(L, "plan");
+      type = lua_rawget(L, 3);
+    }
+  }
+  if (type != LUA_TTABLE || s2_lua_on_tape(lw) != NULL) {
+    lua_settop(L, 2);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, 2, 1);
+    return 1;
+  }
+  // The numbers, in the world's scratch memory.
+  s2_arena_reset(&lw->scratch);
+  double *numbers = S2_TAKE(&lw->scratch, double, size + 1);
+  s2_lua_try(L, s2_world_observe(lw->world, numbers));
+  int names = (int)lua_rawlen(L, 4) / 2, at = 0;
+  if (lua_type(L, 2) == LUA_TTABLE) {
+    lua_pushvalue(L, 2); // filled once more
+  } else {
+    lua_createtable(L, size, names);
+  }
+  // As a list, and by name: a number, or a list of its own.
+  for (int i = 0; i < names; i++) {
+    lua_rawgeti(L, 4, 2 * i + 1);
+    lua_rawgeti(L, 4, 2 * i + 2);
+    int count = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    if (count == 1) {
+      lua_pushnumber(L, numbers[at]);
+    } else {
+      lua_createtable(L, count, 0);
+    }
+    for (int k = 0; k < count; k++, at++) {
+      lua_pushnumber(L, numbers[at]);
+      lua_rawseti(L, 5, at + 1);
+      if (count > 1) {
+        lua_pushnumber(L, numbers[at]);
+        lua_rawseti(L, 7, k + 1);
+      }
+    }
+    lua_rawset(L, 5);
+  }
+  return 1;
+}
+
+// (function, systems): world:observation, which falls back on it
+static int control_make_observation(lua_State *L) {
+  lua_settop(L, 2);
+  lua_pushcclosure(L, control_observation, 2);
+  return 1;
+}
+
+// ---- On a tape --------------------------------------------------------------------------------
+
+static int control_recording(lua_State *L) {
+  lua_pushboolean(L, s2_lua_recording(s2_lua_world(L, 1)));
+  return 1;
+}
+
+static const char BY_HAND[] = "sim2d.actuate_by_hand"; // in the registry
+
+// (function): f(world, t, dt) does what actuators do by forces that are on the tape.
+static int control_by_hand(lua_State *L) {
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, BY_HAND);
+  return 0;
+}
+
+void s2_lua_actuate_by_hand(lua_State *L, S2LuaWorld *lw, double t) {
+  lua_getfield(L, LUA_REGISTRYINDEX, BY_HAND);
+  lua_pushvalue(L, 1);
+  s2_lua_push_time(L, lw, t);
+  s2_lua_push_dt(L, lw, s2_world_settings(lw->world)->dt);
+  lua_call(L, 3, 0);
+}
+
+const luaL_Reg s2_lua_control_functions[] = {{"actuator", control_actuator},
+                                             {"actuator_count", control_count},
+                                             {"observation_count", control_observed},
+                                             {"actuator_value", control_value},
+                                             {"actuator_held", control_held},
+                                             {"actuator_command", control_command},
+                                             {"act", control_make_act},
+                                             {"observe", control_observe},
+                                             {"observation", control_make_observation},
+                                             {"recording_gradient", control_recording},
+                                             {"actuate_by_hand", control_by_hand},
+                                             {NULL, NULL}};
