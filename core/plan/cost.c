@@ -95,7 +95,7 @@ int s2_cost_work(const S2Cost *cost, int n) {
   return n + most * (2 + n + most) + 1;
 }
 
-void s2_cost_slope(const S2Cost *cost, const double *y, const double *dy, double scale, int last,
+void s2_cost_slope(const S2Cost *cost, const double *y, const double *dy, double scale, bool last,
                    const S2CostSlope *slope) {
   int n = slope->n;
   for (int t = 0; t < cost->count; t++) {

@@ -1,7 +1,8 @@
 // The cost of a trajectory: norms of residuals r = y - goal, where y is what a world shows, each
 // with a weight in the time before the end and another at the end, and of the controls.
 //
-//   cost = sum over knots k < K of period (sum w rho(r_k) + sum c u_k^2 / 2) + sum W rho(r_K)
+//   cost = sum over knots k = 1 .. K of period (sum w rho(r_k) + sum c u_{k-1}^2 / 2) + sum W
+//   rho(r_K)
 //
 // with norms rho as MuJoCo MPC names them:
 //   quadratic   |r|^2 / 2
@@ -11,6 +12,8 @@
 //   power       sum of |r_i|^p
 #ifndef S2_COST_H
 #define S2_COST_H
+
+#include <stdbool.h>
 
 typedef enum S2Norm { S2_QUADRATIC, S2_L2, S2_SMOOTH_ABS, S2_HUBER, S2_POWER } S2Norm;
 
@@ -46,7 +49,7 @@ typedef struct S2CostSlope {
   double *lx, *lxx;
   double *work; // n + (the most numbers of a term) (2 + n + that number) numbers
 } S2CostSlope;
-void s2_cost_slope(const S2Cost *cost, const double *y, const double *dy, double scale, int last,
+void s2_cost_slope(const S2Cost *cost, const double *y, const double *dy, double scale, bool last,
                    const S2CostSlope *slope);
 int s2_cost_work(const S2Cost *cost, int n); // numbers that `work` has to have
 

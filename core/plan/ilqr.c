@@ -116,7 +116,7 @@ static double ilqr_goal_gap(const S2Ilqr *ilqr, const Path *path, int i) {
 static void ilqr_judge(const S2Ilqr *ilqr, Path *path) {
   double period = s2_model_period(ilqr->def.model), sum = 0;
   for (int i = 0; i < ilqr->knots; i++) {
-    sum += s2_cost_stage(&ilqr->def.cost, path->y + i * ilqr->p, path->u + i * ilqr->m);
+    sum += s2_cost_stage(&ilqr->def.cost, path->y + (i + 1) * ilqr->p, path->u + i * ilqr->m);
   }
   path->cost = period * sum + s2_cost_stage(&ilqr->def.cost, path->y + ilqr->knots * ilqr->p, NULL);
   path->merit = path->cost;
@@ -142,9 +142,15 @@ static void ilqr_cost_slopes(S2Ilqr *ilqr) {
   memset(ilqr->lxx, 0, sizeof(double) * (size_t)((ilqr->knots + 1) * n * n));
   for (int i = 0; i <= ilqr->knots; i++) {
     bool last = i == ilqr->knots;
+    // The state at a knot ends the period before it; the first is given.
     S2CostSlope slope = {n, ilqr->lx + i * n, ilqr->lxx + i * n * n, ilqr->work};
-    s2_cost_slope(&ilqr->def.cost, ilqr->now.y + i * p, ilqr->dy + i * p * n, last ? 1 : period,
-                  last, &slope);
+    const double *y = ilqr->now.y + i * p, *dy = ilqr->dy + i * p * n;
+    if (i > 0) {
+      s2_cost_slope(&ilqr->def.cost, y, dy, period, false, &slope);
+    }
+    if (last) {
+      s2_cost_slope(&ilqr->def.cost, y, dy, 1, true, &slope);
+    }
     for (int j = 0; j < m && !last; j++) {
       double weight = period * ilqr->def.cost.controls[j];
       ilqr->lu[i * m + j] = weight * ilqr->now.u[i * m + j];
@@ -248,7 +254,12 @@ static S2IlqrState ilqr_settled(S2Ilqr *ilqr, double violation) {
   return S2_ILQR_GOING;
 }
 
-S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u) {
+void s2_ilqr_forget(S2Ilqr *ilqr) {
+  memset(ilqr->multiplier, 0, sizeof(double) * (size_t)ilqr->def.goal_count);
+  ilqr->penalty = PENALTY_START;
+}
+
+S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result) {
   // Commands are cut to what actuators take.
   for (int i = 0; i < ilqr->knots * ilqr->m; i++) {
     int j = i % ilqr->m;
@@ -261,6 +272,36 @@ S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u) {
   ilqr_judge(ilqr, &ilqr->now);
   ilqr->result =
       (S2IlqrResult){.cost = ilqr->now.cost, .violation = ilqr_violation(ilqr, &ilqr->now)};
+  *result = ilqr->result;
+  return s2_ok();
+}
+
+S2Status s2_ilqr_gradient(S2Ilqr *ilqr, double *gradient) {
+  int n = ilqr->n, m = ilqr->m;
+  S2_TRY(ilqr_slopes(ilqr));
+  ilqr_cost_slopes(ilqr);
+  s2_arena_reset(&ilqr->scratch);
+  double *way = S2_TAKE(&ilqr->scratch, double, n + 1);
+  double *before = S2_TAKE(&ilqr->scratch, double, n + 1);
+  // The cost to go by the state, from the end to the start.
+  memcpy(way, ilqr->lx + ilqr->knots * n, sizeof(double) * (size_t)n);
+  for (int knot = ilqr->knots - 1; knot >= 0; knot--) {
+    const double *a = ilqr->a + knot * n * n, *b = ilqr->b + knot * n * m;
+    for (int j = 0; j < m; j++) {
+      double sum = ilqr->lu[knot * m + j];
+      for (int i = 0; i < n; i++) {
+        sum += b[i * m + j] * way[i];
+      }
+      gradient[knot * m + j] = sum;
+    }
+    for (int i = 0; i < n; i++) {
+      before[i] = ilqr->lx[knot * n + i];
+      for (int k = 0; k < n; k++) {
+        before[i] += a[k * n + i] * way[k];
+      }
+    }
+    memcpy(way, before, sizeof(double) * (size_t)n);
+  }
   return s2_ok();
 }
 

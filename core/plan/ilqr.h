@@ -43,7 +43,11 @@ S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **ilqr);
 void s2_ilqr_free(S2Ilqr *ilqr);
 
 // The trajectory of these controls (knots x m), to begin with. Multipliers of goals stay.
-S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u);
+S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result);
+// d(cost)/du of the present trajectory (knots x m), goals left out.
+S2Status s2_ilqr_gradient(S2Ilqr *ilqr, double *gradient);
+// The starting state or the cost has changed: multipliers of goals are forgotten.
+void s2_ilqr_forget(S2Ilqr *ilqr);
 // One iteration: derivatives, backward pass, search along the change.
 S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result);
 

@@ -203,6 +203,22 @@ static int model_start(lua_State *L) {
   return 0;
 }
 
+// model:follow(world): the state of a world that the model's is a clone of, from which trajectories
+// then begin
+static int model_follow(lua_State *L) {
+  Model *model = plan_check(L, 1);
+  const S2LuaWorld *from = s2_lua_world(L, 2);
+  S2LuaWorld *lw = model->lw;
+  size_t size = s2_world_image_size(from->world);
+  s2_arena_reset(&lw->scratch);
+  unsigned char *image = S2_TAKE(&lw->scratch, unsigned char, size);
+  s2_world_image_write(from->world, image);
+  s2_lua_try(L, s2_world_image_read(lw->world, image, size));
+  s2_lua_world_changed(lw);
+  s2_model_start(model->model);
+  return 0;
+}
+
 static void plan_push_numbers(lua_State *L, const double *numbers, int rows, int columns) {
   S2LuaArray *array = s2_lua_array_push(L, (S2Size){2, rows, columns});
   memcpy(array->data, numbers, sizeof(double) * (size_t)(rows * columns));
@@ -374,39 +390,61 @@ static Ilqr *plan_check_ilqr(lua_State *L, int arguments) {
   return ilqr;
 }
 
-// ilqr:set(u)
-static int ilqr_set(lua_State *L) {
-  Ilqr *ilqr = plan_check_ilqr(L, 2);
-  const S2LuaArray *u = plan_array(L, 2, ilqr->knots, s2_model_inputs(ilqr->model->model));
-  plan_open(L, ilqr->model, 3);
-  plan_done(L, ilqr->model, s2_ilqr_set(ilqr->ilqr, u->data));
-  return 0;
-}
-
 static void plan_set(lua_State *L, const char *key, double number) {
   lua_pushnumber(L, number);
   lua_setfield(L, -2, key);
 }
 
-// ilqr:iterate(): {state =, iterations =, cost =, violation =, step =, mu =, flags =}
-static int ilqr_iterate(lua_State *L) {
+// {state =, iterations =, cost =, violation =, step =, mu =, flags =}
+static int plan_push_result(lua_State *L, const S2IlqrResult *result) {
   static const char *const states[] = {"going", "converged", "stuck"};
+  lua_createtable(L, 0, 7);
+  lua_pushstring(L, states[result->state]);
+  lua_setfield(L, -2, "state");
+  lua_pushinteger(L, result->iterations);
+  lua_setfield(L, -2, "iterations");
+  lua_pushinteger(L, (lua_Integer)result->flags);
+  lua_setfield(L, -2, "flags");
+  plan_set(L, "cost", result->cost);
+  plan_set(L, "violation", result->violation);
+  plan_set(L, "step", result->step);
+  plan_set(L, "mu", result->mu);
+  return 1;
+}
+
+// ilqr:set(u): the result of this trajectory, before any iteration
+static int ilqr_set(lua_State *L) {
+  Ilqr *ilqr = plan_check_ilqr(L, 2);
+  const S2LuaArray *u = plan_array(L, 2, ilqr->knots, s2_model_inputs(ilqr->model->model));
+  S2IlqrResult result;
+  plan_open(L, ilqr->model, 3);
+  plan_done(L, ilqr->model, s2_ilqr_set(ilqr->ilqr, u->data, &result));
+  return plan_push_result(L, &result);
+}
+
+// ilqr:iterate(): the result
+static int ilqr_iterate(lua_State *L) {
   Ilqr *ilqr = plan_check_ilqr(L, 1);
   S2IlqrResult result;
   plan_open(L, ilqr->model, 2);
   plan_done(L, ilqr->model, s2_ilqr_iterate(ilqr->ilqr, &result));
-  lua_createtable(L, 0, 7);
-  lua_pushstring(L, states[result.state]);
-  lua_setfield(L, -2, "state");
-  lua_pushinteger(L, result.iterations);
-  lua_setfield(L, -2, "iterations");
-  lua_pushinteger(L, (lua_Integer)result.flags);
-  lua_setfield(L, -2, "flags");
-  plan_set(L, "cost", result.cost);
-  plan_set(L, "violation", result.violation);
-  plan_set(L, "step", result.step);
-  plan_set(L, "mu", result.mu);
+  return plan_push_result(L, &result);
+}
+
+// ilqr:gradient(): d(cost)/du, knots x m
+static int ilqr_gradient(lua_State *L) {
+  Ilqr *ilqr = plan_check_ilqr(L, 1);
+  int m = s2_model_inputs(ilqr->model->model);
+  S2LuaArray *gradient = s2_lua_array_push(L, (S2Size){2, ilqr->knots, m});
+  plan_open(L, ilqr->model, 2);
+  plan_done(L, ilqr->model, s2_ilqr_gradient(ilqr->ilqr, gradient->data));
+  lua_pushvalue(L, 4);
   return 1;
+}
+
+static int ilqr_forget(lua_State *L) {
+  s2_ilqr_forget(((Ilqr *)luaL_checkudata(L, 1, ILQR))->ilqr);
+  return 0;
 }
 
 static int ilqr_gains(lua_State *L) {
@@ -438,11 +476,17 @@ static void plan_class(lua_State *L, const char *name, const luaL_Reg *methods, 
 }
 
 void s2_lua_open_plan(lua_State *L) {
-  static const luaL_Reg models[] = {
-      {"start", model_start}, {"sizes", model_sizes},         {"coordinates", model_coordinates},
-      {"run", model_run},     {"linearize", model_linearize}, {NULL, NULL}};
+  static const luaL_Reg models[] = {{"start", model_start},
+                                    {"follow", model_follow},
+                                    {"sizes", model_sizes},
+                                    {"coordinates", model_coordinates},
+                                    {"run", model_run},
+                                    {"linearize", model_linearize},
+                                    {NULL, NULL}};
   static const luaL_Reg solvers[] = {{"set", ilqr_set},
                                      {"iterate", ilqr_iterate},
+                                     {"gradient", ilqr_gradient},
+                                     {"forget", ilqr_forget},
                                      {"gains", ilqr_gains},
                                      {"plan", ilqr_plan},
                                      {NULL, NULL}};

@@ -1,0 +1,584 @@
+-- sim.control.trajectory and sim.control.planner: controls that make a cost small, by the world as its own model.
+
+local EARLY = 1e-6 -- of a period: sums of dt round
+local ITERATIONS = { ilqr = 200, gradient = 100, sampling = 50, cem = 30, mppi = 30, cmaes = 200, mixed = 30 }
+local TOLERANCE = 1e-7   -- relative change of the cost that ends iterations
+local VIOLATION = 1e-6   -- of goals at the end
+local METHODS = { "ilqr", "gradient", "sampling", "cem", "mppi", "cmaes", "mixed" }
+
+return function(sim, host)
+  local control = sim.control
+  local fail, describe = host.fail, host.describe
+
+  local KEYS = { cost = true, method = true, horizon = true, period = true, knots = true, spline = true, samples = true,
+    noise = true, iterations = true, budget = true, gradient = true, smoothing = true, seed = true, goal = true,
+    u0 = true, x0 = true, tolerance = true, violation = true, coordinates = true, model = true, elites = true,
+    temperature = true, log = true }
+
+  -- ---- Reading ----------------------------------------------------------------------------------
+
+  local function read_number(what, def, key, default, least, above)
+    local value = def[key]
+    if value == nil then value = default end
+    if value == nil then return nil end
+    if not host.finite(value) or value < least or (above and value <= least) then
+      host.bad_law_key(what, key, ("a number %s %g"):format(above and "above" or "of at least", least), value)
+    end
+    return value
+  end
+
+  local function read_integer(what, def, key, default)
+    local value = def[key]
+    if value == nil then value = default end
+    if math.type(value) ~= "integer" or value < 1 then
+      host.bad_law_key(what, key, "a whole number of at least 1", value)
+    end
+    return value
+  end
+
+  -- Periods of whole steps, horizons of whole periods.
+  local function read_times(what, world, def)
+    local dt = world.dt
+    local period = read_number(what, def, "period", dt, 0, true)
+    local steps = math.floor(period / dt + 0.5)
+    if steps < 1 or math.abs(steps * dt - period) > EARLY * dt * math.max(1, steps) then
+      host.bad_law_key(what, "period", ("a multiple of the world's dt, %g s"):format(dt), def.period)
+    end
+    if def.horizon == nil then fail("bad argument #2 to '%s' (key 'horizon': seconds to look ahead, expected)", what) end
+    local horizon = read_number(what, def, "horizon", nil, 0, true)
+    local periods = math.floor(horizon / period + 0.5)
+    if periods < 1 then
+      host.bad_law_key(what, "horizon", ("at least one period, %g s"):format(period), def.horizon)
+    end
+    return periods, steps, period
+  end
+
+  -- {of =, field =, value =}, ... as outputs behind those of the cost.
+  local function read_goals(what, goal)
+    if goal == nil then return nil end
+    if type(goal) ~= "table" then
+      host.bad_law_key(what, "goal", "a list of { of =, field =, value = }", goal)
+    end
+    if goal.of then goal = { goal } end
+    local terms = {}
+    for i, entry in ipairs(goal) do
+      if type(entry) ~= "table" then
+        host.bad_law_key(what, ("goal[%d]"):format(i), "{ of =, field =, value = }", entry)
+      end
+      terms[i] = { "goal " .. i, of = entry.of, field = entry.field, at = entry.at, goal = entry.value, weight = 0 }
+    end
+    return control.cost(terms)
+  end
+
+  local function read_cost(what, cost)
+    if getmetatable(cost) == nil and type(cost) == "table" then cost = control.cost(cost) end
+    if type(cost) ~= "table" or rawget(cost, "terms") == nil then
+      host.bad_law_key(what, "cost", "what sim.control.cost gives", cost)
+    end
+    return cost
+  end
+
+  -- ---- The problem: model, cost, goals ----------------------------------------------------------
+
+  local function counterparts(world, list)
+    if type(list) ~= "table" then return nil end
+    local found = {}
+    for i, object in ipairs(list) do found[i] = host.counterpart(world, object) end
+    return found
+  end
+
+  -- The terms of the cost and then those of goals, for one list of outputs.
+  local function join(cost, goals)
+    if not goals then return cost end
+    local all = { terms = {}, controls = cost.controls }
+    for _, list in ipairs { cost.terms, goals.terms } do
+      for _, term in ipairs(list) do all.terms[#all.terms + 1] = term end
+    end
+    return all
+  end
+
+  local function open(what, world, def)
+    world = host.world(world)
+    host.check_law_keys(what, def, KEYS)
+    local cost = read_cost(what, def.cost)
+    local periods, steps, period = read_times(what, world, def)
+    if #host.actuators(world) == 0 then
+      fail("%s: the world has no actuators: declare one: world:actuator { ... }", what)
+    end
+    local goals = read_goals(what, def.goal)
+    local clone = def.model and host.world(def.model) or world:clone()
+    local parts = host.cost_for(join(cost, goals), clone)
+    -- those of goals are the last terms
+    local wanted, terms = {}, {}
+    for _, term in ipairs(parts.terms) do
+      if term.of > #cost.terms then
+        for k = 1, term.count do wanted[#wanted + 1] = { term.first + k - 1, term.goal[k] } end
+      else
+        terms[#terms + 1] = term
+      end
+    end
+    local model = host.model(clone, { coordinates = counterparts(clone, def.coordinates), outputs = parts.outputs,
+      knots = periods, steps = steps, extra = parts.extra, extra_count = parts.extra_count })
+    local n, m, p = model:sizes()
+    local problem = { world = world, clone = clone, model = model, cost = cost, terms = terms, goals = wanted,
+      periods = periods, steps = steps, period = period, n = n, m = m, p = p, own_model = def.model ~= nil,
+      actuators = host.actuators(clone) }
+    problem.solver = host.ilqr(model, { terms = terms, controls = host.cost_controls(cost, m), goals = wanted,
+      tolerance = read_number(what, def, "tolerance", TOLERANCE, 0),
+      violation = read_number(what, def, "violation", VIOLATION, 0, true) })
+    return problem
+  end
+
+  -- The state of the world, which may be another than the model is of.
+  local function follow(problem)
+    if problem.own_model then
+      problem.clone:set_state(problem.world:state())
+      problem.model:start()
+    else
+      problem.model:follow(problem.world)
+    end
+  end
+
+  -- Controls to begin with, periods x m: a number, a list of m, periods lists of m, an array.
+  local function read_start(what, problem, u0)
+    local periods, m = problem.periods, problem.m
+    if u0 == nil then u0 = 0 end
+    if getmetatable(u0) == "Array" and u0.size == periods * m then return u0:reshape(periods, m) end
+    local rows = {}
+    for k = 1, periods do
+      rows[k] = {}
+      for i = 1, m do
+        local value = u0
+        if type(value) ~= "number" and m >= 1 then
+          if type(u0[1]) == "number" and #u0 == m then value = u0[i]
+          elseif type(u0[1]) == "number" and m == 1 and #u0 == periods then value = u0[k]
+          else value = u0[k] and u0[k][i] end
+        end
+        if not host.finite(value) then
+          host.bad_law_key(what, "u0", ("a number, %d numbers, or %d x %d"):format(m, periods, m), u0)
+        end
+        rows[k][i] = value
+      end
+    end
+    return sim.array(rows)
+  end
+
+  -- ---- Splines: few numbers for many periods ----------------------------------------------------
+
+  local SPLINES = { zero = true, linear = true, cubic = true }
+
+  -- The matrix that makes controls of all periods out of `knots` values: periods x knots.
+  local function spline_matrix(periods, knots, kind)
+    local rows = {}
+    for k = 1, periods do
+      local row = {}
+      for i = 1, knots do row[i] = 0 end
+      local s = knots == 1 and 0 or (k - 1) / math.max(1, periods - 1) * (knots - 1)
+      if kind == "zero" then s = math.min(knots - 1, (k - 1) * knots // periods) end
+      local i = math.min(math.floor(s), math.max(0, knots - 2))
+      local r = s - i
+      if knots == 1 then
+        row[1] = 1
+      elseif kind == "cubic" then
+        -- Catmull and Rom, with the end points once more beyond the ends
+        local w = { -r / 2 + r * r - r ^ 3 / 2, 1 - 2.5 * r * r + 1.5 * r ^ 3, r / 2 + 2 * r * r - 1.5 * r ^ 3,
+          -r * r / 2 + r ^ 3 / 2 }
+        for j = -1, 2 do
+          local at = math.max(0, math.min(knots - 1, i + j)) + 1
+          row[at] = row[at] + w[j + 2]
+        end
+      else
+        row[i + 1], row[i + 2] = 1 - r, r
+      end
+      rows[k] = row
+    end
+    return sim.array(rows)
+  end
+
+  local function read_spline(what, problem, def, default)
+    local kind = def.spline or "linear"
+    if not SPLINES[kind] then host.bad_law_key(what, "spline", "'zero', 'linear' or 'cubic'", def.spline) end
+    local knots = read_integer(what, def, "knots", math.min(default, problem.periods))
+    if knots > problem.periods then
+      host.bad_law_key(what, "knots", ("at most one a period, %d"):format(problem.periods), knots)
+    end
+    problem.matrix = spline_matrix(problem.periods, knots, kind)
+    problem.knots = knots
+    -- values at knots of given controls: the least squares fit
+    problem.fit = function(u) return sim.linalg.lstsq(problem.matrix, u) end
+  end
+
+  -- ---- Methods: each improves problem.u for some iterations -------------------------------------
+
+  local methods = {}
+
+  local function evaluate(problem, u)
+    problem.evaluations = (problem.evaluations or 0) + 1
+    local good, result = pcall(problem.solver.set, problem.solver, u)
+    if good then return result.cost end
+    if type(result) == "string" and result:find "interrupted" then error(result, 0) end
+    problem.failure = result
+    return math.huge -- a trajectory that cannot be stepped
+  end
+
+  function methods.ilqr(problem, going)
+    local solver = problem.solver
+    problem.result = solver:set(problem.u)
+    while going(problem.result) do problem.result = solver:iterate() end
+    solver:gains()
+    problem.u = (solver:plan())
+    return problem.result
+  end
+
+  -- L-BFGS on the values at knots, with derivatives through the engine.
+  function methods.gradient(problem, going)
+    local solver, last = problem.solver, nil
+    local theta = problem.fit(problem.u)
+    local M, Mt = problem.matrix, problem.matrix:t()
+    local knots, m = problem.knots, problem.m
+    local function value_and_slope(x)
+      local u = M:mm(sim.array(x):reshape(knots, m))
+      last = solver:set(u)
+      return last.cost, Mt:mm(solver:gradient()):reshape(knots * m):table()
+    end
+    local x, iterations = host.lbfgs(value_and_slope, theta:reshape(knots * m):table(), function(value, iteration)
+      return going { state = "going", iterations = iteration, cost = value }
+    end)
+    problem.u = M:mm(sim.array(x):reshape(knots, m))
+    problem.result = solver:set(problem.u)
+    problem.result.iterations = iterations
+    solver:gains()
+    return problem.result
+  end
+
+  -- Values at knots around a mean: list of arrays, made in order so that runs repeat.
+  local function perturbed(problem, theta, deviation)
+    local list = {}
+    for k = 1, problem.knots do
+      list[k] = {}
+      for i = 1, problem.m do
+        list[k][i] = theta[k][i] + problem.random:normal() * (type(deviation) == "number" and deviation or deviation[k][i])
+      end
+    end
+    return sim.array(list)
+  end
+
+  local function noise_of(problem, i) return problem.noise[i] or problem.noise[1] end
+
+  local function deviations(problem)
+    local rows = {}
+    for k = 1, problem.knots do
+      rows[k] = {}
+      for i = 1, problem.m do rows[k][i] = noise_of(problem, i) end
+    end
+    return sim.array(rows)
+  end
+
+  -- Costs of candidates, in their order; those of many at once where the engine can.
+  local function judge(problem, candidates)
+    local costs = {}
+    for i, theta in ipairs(candidates) do costs[i] = evaluate(problem, problem.matrix:mm(theta)) end
+    return costs
+  end
+
+  local function ranked(costs)
+    local order = {}
+    for i = 1, #costs do order[i] = i end
+    table.sort(order, function(a, b)
+      if costs[a] ~= costs[b] then return costs[a] < costs[b] end
+      return a < b
+    end)
+    return order
+  end
+
+  local function finish(problem, theta, iterations)
+    problem.u = problem.matrix:mm(theta)
+    problem.theta = theta
+    problem.result = problem.solver:set(problem.u)
+    problem.result.iterations = iterations
+    return problem.result
+  end
+
+  -- Predictive sampling (Howell and others 2022): the best of the present plan and of changes of it.
+  function methods.sampling(problem, going)
+    local theta, iteration, best = problem.fit(problem.u), 0, math.huge
+    repeat
+      local candidates = { theta }
+      local deviation = deviations(problem)
+      for i = 2, problem.samples do candidates[i] = perturbed(problem, theta, deviation) end
+      local costs = judge(problem, candidates)
+      local first = ranked(costs)[1]
+      theta, best, iteration = candidates[first], costs[first], iteration + 1
+    until not going { state = "going", iterations = iteration, cost = best }
+    return finish(problem, theta, iteration)
+  end
+
+  -- Cross-entropy: mean and deviation of the best few.
+  function methods.cem(problem, going)
+    local theta, deviation, iteration = problem.fit(problem.u), deviations(problem), 0
+    local best, best_cost = theta, math.huge
+    local floor = deviation * 0.02
+    repeat
+      local candidates = { theta }
+      for i = 2, problem.samples do candidates[i] = perturbed(problem, theta, deviation) end
+      local costs = judge(problem, candidates)
+      local order = ranked(costs)
+      if costs[order[1]] < best_cost then best, best_cost = candidates[order[1]], costs[order[1]] end
+      local mean, square = sim.zeros(problem.knots, problem.m), sim.zeros(problem.knots, problem.m)
+      for k = 1, problem.elites do mean = mean + candidates[order[k]] / problem.elites end
+      for k = 1, problem.elites do square = square + (candidates[order[k]] - mean) ^ 2 / problem.elites end
+      theta, deviation, iteration = mean, sim.max(sim.sqrt(square), floor), iteration + 1
+    until not going { state = "going", iterations = iteration, cost = best_cost }
+    return finish(problem, best, iteration)
+  end
+
+  -- Path integral (Williams and others 2017): the mean weighted by exp(-cost / temperature).
+  function methods.mppi(problem, going)
+    local theta, iteration = problem.fit(problem.u), 0
+    local best, best_cost = theta, math.huge
+    repeat
+      local candidates, deviation = { theta }, deviations(problem)
+      for i = 2, problem.samples do candidates[i] = perturbed(problem, theta, deviation) end
+      local costs = judge(problem, candidates)
+      local order = ranked(costs)
+      local least = costs[order[1]]
+      if least < best_cost then best, best_cost = candidates[order[1]], least end
+      -- relative to how costs spread, so that it has no unit
+      local spread = costs[order[math.max(2, #order // 2)]] - least
+      local scale = problem.temperature * (spread > 0 and spread < math.huge and spread or 1)
+      local sum, weights = 0, {}
+      for i, cost in ipairs(costs) do
+        weights[i] = math.exp(-(cost - least) / scale)
+        sum = sum + weights[i]
+      end
+      local mean = sim.zeros(problem.knots, problem.m)
+      for i, candidate in ipairs(candidates) do mean = mean + candidate * (weights[i] / sum) end
+      theta, iteration = mean, iteration + 1
+    until not going { state = "going", iterations = iteration, cost = best_cost }
+    if evaluate(problem, problem.matrix:mm(theta)) < best_cost then best = theta end
+    return finish(problem, best, iteration)
+  end
+
+  -- CMA-ES on the values at knots.
+  function methods.cmaes(problem, going)
+    local theta = problem.fit(problem.u)
+    local knots, m = problem.knots, problem.m
+    local scales = deviations(problem):reshape(knots * m):table()
+    local x, _, iteration = host.cmaes(function(x)
+      return evaluate(problem, problem.matrix:mm(sim.array(x):reshape(knots, m)))
+    end, theta:reshape(knots * m):table(), { scales = scales, samples = problem.samples, random = problem.random,
+      going = function(value, k) return going { state = "going", iterations = k, cost = value } end })
+    return finish(problem, sim.array(x):reshape(knots, m), iteration)
+  end
+
+  -- Sampling finds the valley, iLQR its bottom.
+  function methods.mixed(problem, going)
+    local limit = problem.iterations
+    methods.cem(problem, function(result) return result.iterations < math.max(1, limit // 3) and going(result) end)
+    local begun = problem.result.iterations
+    local result = methods.ilqr(problem, function(r)
+      r.iterations = r.iterations + begun
+      local on = going(r)
+      return on
+    end)
+    return result
+  end
+
+  -- ---- Plans ------------------------------------------------------------------------------------
+
+  local Plan = { __name = "Plan" }
+  Plan.__index = Plan
+  Plan.__tostring = function(plan)
+    return ("Plan (%s: %s after %d iterations, cost %.6g)"):format(plan.method, plan.status, plan.iterations, plan.cost)
+  end
+
+  local function read_method(what, problem, def)
+    local method = def.method or "ilqr"
+    if not methods[method] then
+      host.bad_law_key(what, "method", "one of " .. table.concat(METHODS, ", "), def.method)
+    end
+    problem.method = method
+    problem.iterations = read_integer(what, def, "iterations", ITERATIONS[method])
+    problem.budget = read_number(what, def, "budget", nil, 0, true)
+    problem.samples = read_integer(what, def, "samples", 40)
+    problem.elites = read_integer(what, def, "elites", math.max(2, problem.samples // 5))
+    problem.temperature = read_number(what, def, "temperature", 0.1, 0, true)
+    if problem.elites > problem.samples then
+      host.bad_law_key(what, "elites", "at most as many as samples", def.elites)
+    end
+    local noise = def.noise
+    if noise == nil then
+      -- a quarter of what actuators take
+      noise = {}
+      for i, actuator in ipairs(problem.actuators) do
+        local width = sim.stop_gradient(actuator.range[2]) - sim.stop_gradient(actuator.range[1])
+        noise[i] = width < math.huge and width / 4 or 1
+      end
+    end
+    problem.noise = type(noise) == "number" and { noise } or noise
+    for i = 1, #problem.noise do
+      if not host.finite(problem.noise[i]) or problem.noise[i] <= 0 then
+        host.bad_law_key(what, "noise", "a deviation above 0, or one an actuator", def.noise)
+      end
+    end
+    if method ~= "ilqr" then
+      read_spline(what, problem, def, 10)
+      problem.random = sim.random.split()
+      if def.seed ~= nil then
+        if math.type(def.seed) ~= "integer" then host.bad_law_key(what, "seed", "a whole number", def.seed) end
+        problem.random:seed(def.seed)
+      end
+    end
+    if def.gradient ~= nil and def.gradient ~= "exact" and def.gradient ~= "smooth" then
+      host.bad_law_key(what, "gradient", "'exact' or 'smooth'", def.gradient)
+    end
+    if def.gradient == "smooth" then
+      problem.clone.smoothing = read_number(what, def, "smoothing", 1e-3, 0, true)
+    end
+  end
+
+  -- Goes on until done, out of iterations, or out of time (which is looked at between iterations).
+  local function limit(problem, iterations, budget)
+    local start = os.clock()
+    problem.missed = false
+    return function(result)
+      if result.state ~= "going" or result.iterations >= iterations then return false end
+      if budget and os.clock() - start >= budget then
+        problem.missed = true
+        return false
+      end
+      return true
+    end
+  end
+
+  local function gains_of(problem, gains)
+    local list = {}
+    for k = 1, problem.periods do list[k] = gains:slice({ (k - 1) * problem.m + 1, k * problem.m }, nil) end
+    return list
+  end
+
+  local function plan_of(problem)
+    local u, x, _, gains = problem.solver:plan()
+    local coordinates = {}
+    for i, entry in ipairs(problem.model:coordinates()) do
+      local object = host.counterpart(problem.world, entry[1])
+      local joint = getmetatable(object) == "Joint"
+      local field
+      if not joint then
+        field = ({ [0] = "angle", "x", "y" })[entry[2]]
+      elseif object.type == "hinge" or entry[2] == 1 then
+        field = "angle"
+      else
+        field = (object.type == "slider" or object.type == "wheel") and "translation" or "length"
+      end
+      coordinates[i] = { [joint and "joint" or "body"] = object, field = field }
+    end
+    local result = problem.result
+    local status = result.state == "converged" and "converged" or result.state == "stuck" and "stuck"
+      or problem.missed and "out of time" or "out of iterations"
+    local with_gains = problem.method == "ilqr" or problem.method == "mixed" or problem.method == "gradient"
+    return setmetatable({ method = problem.method, u = u, x = x, K = with_gains and gains_of(problem, gains) or nil,
+      cost = result.cost, violation = result.violation, iterations = result.iterations, status = status,
+      flags = result.flags, period = problem.period, coordinates = coordinates, evaluations = problem.evaluations,
+      world = problem.world }, Plan)
+  end
+
+  -- sim.control.trajectory(world, { cost =, horizon =, ... })
+  function control.trajectory(world, def)
+    local problem = open("trajectory", world, def)
+    read_method("trajectory", problem, def)
+    if def.x0 ~= nil then
+      problem.clone:set_state(def.x0)
+      problem.model:start()
+    elseif problem.own_model then
+      follow(problem)
+    end
+    problem.u = read_start("trajectory", problem, def.u0)
+    methods[problem.method](problem, limit(problem, problem.iterations, problem.budget))
+    return plan_of(problem)
+  end
+
+  -- ---- Following a plan -------------------------------------------------------------------------
+
+  local Track = setmetatable({ kind = "plan", memory = { "began" } }, control.Law)
+  Track.__index, Track.__call, Track.__tostring, Track.__name =
+    Track, control.Law.__call, control.Law.__tostring, "Law"
+
+  -- The law u = u_k - K_k (x - x_k) about the plan; u_k alone without gains. Holds the last u at the end.
+  function Plan:law(options)
+    local gains = self.K
+    if options and options.gains then gains = options.gains end
+    if options and options.open_loop then gains = nil end
+    return setmetatable({ plan = self, u = self.u:table(), x = self.x:table(), gains = gains,
+      measure = host.coordinate_reader(self.coordinates), period = self.period }, Track)
+  end
+
+  function Track:command(world, t)
+    self.began = self.began or t
+    local k = math.floor((t - self.began) / self.period + EARLY) + 1
+    k = math.max(1, math.min(k, #self.u))
+    local u = {}
+    for i, value in ipairs(self.u[k]) do u[i] = value end
+    if self.gains then
+      local K, x, nominal = self.gains[k], self.measure(world), self.x[k]
+      for i = 1, #u do
+        local row = K[i]
+        for j = 1, #nominal do u[i] = u[i] + row[j] * (x[j] - nominal[j]) end
+      end
+    end
+    return u
+  end
+
+  -- ---- Receding horizon -------------------------------------------------------------------------
+
+  local Planner = setmetatable({ kind = "planner", memory = { "u", "at" } }, control.Law)
+  Planner.__index, Planner.__call, Planner.__tostring, Planner.__name =
+    Planner, control.Law.__call, control.Law.__tostring, "Law"
+
+  -- sim.control.planner(world, { cost =, horizon =, period =, iterations =, ... }): a law that plans anew at each call, from the
+  -- plan before, shifted by the time that has passed.
+  function control.planner(world, def)
+    local problem = open("planner", world, def)
+    local given = def.iterations
+    read_method("planner", problem, def)
+    problem.iterations = given or (problem.method == "ilqr" and 5 or 1)
+    local law = setmetatable({ problem = problem, period = problem.period, misses = 0, decisions = 0 }, Planner)
+    law.u = read_start("planner", problem, def.u0)
+    return law
+  end
+
+  -- The plan `periods` later: the end is held.
+  local function shifted(u, periods, rows, m)
+    if periods <= 0 then return u end
+    local list, shiftedlist = u:table(), {}
+    for k = 1, rows do shiftedlist[k] = list[math.min(rows, k + periods)] end
+    return sim.array(shiftedlist):reshape(rows, m)
+  end
+
+  function Planner:command(world, t)
+    local problem = self.problem
+    problem.world = world
+    local passed = self.at and math.floor((t - self.at) / problem.period + 0.5) or 0
+    problem.u = shifted(self.u, passed, problem.periods, problem.m)
+    follow(problem)
+    problem.solver:forget()
+    methods[problem.method](problem, limit(problem, problem.iterations, problem.budget))
+    self.u, self.at = problem.u, t
+    self.cost, self.result = problem.result.cost, problem.result
+    self.decisions = self.decisions + 1
+    if problem.missed then self.misses = self.misses + 1 end
+    local first = {}
+    for i = 1, problem.m do first[i] = self.u[1][i] end
+    return first
+  end
+
+  -- The present plan, as sim.control.trajectory gives it.
+  function Planner:plan() return plan_of(self.problem) end
+
+  -- u is an array, which nothing changes: shared.
+  function Planner:state() return { u = self.u, at = self.at } end
+  function Planner:set_state(state) self.u, self.at = state.u, state.at end
+  function Planner:copy()
+    fail("a planner has one model: make another for a clone, sim.control.planner(clone, { ... })")
+  end
+end
