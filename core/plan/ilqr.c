@@ -26,7 +26,7 @@ struct S2Ilqr {
   S2IlqrDef def;
   S2Arena arena, scratch;
   int knots, n, m, p;
-  Path now, next;
+  Path now, next, seen; // seen: what linearisation went along, the same but for rounding
   double *a, *b, *dy, *lx, *lxx, *lu, *luu, *k, *gain, *work;
   double *lo, *hi;
   double *multiplier; // of goals
@@ -78,6 +78,7 @@ S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **out) {
   ilqr_keep_cost(ilqr);
   ilqr->now = ilqr_path(ilqr);
   ilqr->next = ilqr_path(ilqr);
+  ilqr->seen = ilqr_path(ilqr);
   ilqr->a = S2_TAKE(arena, double, knots *n *n + 1);
   ilqr->b = S2_TAKE(arena, double, knots *n *m + 1);
   ilqr->dy = S2_TAKE(arena, double, (knots + 1) * p * n + 1);
@@ -189,7 +190,7 @@ static S2Status ilqr_slopes(S2Ilqr *ilqr) {
     return s2_ok();
   }
   S2ModelSlope slope = {ilqr->a, ilqr->b, ilqr->dy, 0};
-  S2_TRY(s2_model_linearize(ilqr->def.model, ilqr->now.u, ilqr->next.x, ilqr->next.y, &slope));
+  S2_TRY(s2_model_linearize(ilqr->def.model, ilqr->now.u, ilqr->seen.x, ilqr->seen.y, &slope));
   ilqr->result.flags |= slope.flags;
   ilqr->sloped = true;
   return s2_ok();
@@ -215,7 +216,21 @@ static bool ilqr_directions(S2Ilqr *ilqr, double dv[2]) {
   return true;
 }
 
-// The first step along the change that lowers the cost enough, into `next`; 0: there is none.
+// `next` becomes `now`, if it has derivatives: a step in which bodies turn too far has none.
+static bool ilqr_take(S2Ilqr *ilqr) {
+  Path before = ilqr->now;
+  ilqr->now = ilqr->next;
+  ilqr->next = before;
+  ilqr->sloped = false;
+  if (ilqr_slopes(ilqr).code == S2_OK) {
+    return true;
+  }
+  ilqr->next = ilqr->now;
+  ilqr->now = before;
+  return false;
+}
+
+// The first step along the change that lowers the cost enough, is taken; 0: there is none.
 static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
   double step = 1;
   for (int i = 0; i < SEARCHES; i++) {
@@ -227,7 +242,8 @@ static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
     if (status.code == S2_OK) {
       ilqr_judge(ilqr, &ilqr->next);
       double expected = -(step * dv[0] + step * step * dv[1]);
-      if (ilqr->now.merit - ilqr->next.merit >= ENOUGH * expected && expected > 0) {
+      bool falls = ilqr->now.merit - ilqr->next.merit >= ENOUGH * expected && expected > 0;
+      if (falls && ilqr_take(ilqr)) {
         return step;
       }
     }
@@ -321,14 +337,12 @@ S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result) {
   if (descends && !settled) {
     r->step = ilqr_search(ilqr, dv);
     if (r->step > 0) {
-      Path found = ilqr->next;
-      ilqr->next = ilqr->now;
-      ilqr->now = found;
-      ilqr->sloped = false;
       ilqr_less(ilqr);
-      bool goals = ilqr->def.goal_count > 0 && ilqr_violation(ilqr, &found) > ilqr->def.violation;
-      settled = before - found.merit <= (goals ? SETTLING : ilqr->def.tolerance) * size;
+      bool goals =
+          ilqr->def.goal_count > 0 && ilqr_violation(ilqr, &ilqr->now) > ilqr->def.violation;
+      settled = before - ilqr->now.merit <= (goals ? SETTLING : ilqr->def.tolerance) * size;
     } else {
+      ilqr->sloped = false; // derivatives may be those of a candidate
       ilqr_more(ilqr);
     }
   }

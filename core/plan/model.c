@@ -117,6 +117,7 @@ static S2Status model_rewind(S2Model *model) {
 // State and outputs of the world now; dstate (extra x 2 reduction.n): NULL or filled.
 static S2Status model_read(S2Model *model, double *x, double *y, double *dstate) {
   const S2ModelDef *def = &model->def;
+  S2_TRY(s2_reduction_settle(def->world, &model->reduction, &model->scratch));
   S2_TRY(s2_outputs_read(def->world, model->states, model->reduction.m, &model->scratch, x));
   S2_TRY(s2_outputs_read(def->world, model->outputs, def->output_count, &model->scratch, y));
   if (def->extra_count > 0 &&

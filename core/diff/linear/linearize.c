@@ -215,7 +215,7 @@ static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const S
   s2_world_gradient_fit(&linearizer->g, world);
   linearizer->g.flags = 0;
   if (reduction != NULL) {
-    s2_reduction_lower(world, reduction, arena, sweeps->sum);
+    S2_TRY(s2_reduction_lower(world, reduction, arena, sweeps->sum));
   }
   for (int i = 0; i < sweeps->rows; i++) {
     size_t at = (size_t)i * (size_t)sweeps->states;

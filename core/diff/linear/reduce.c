@@ -13,9 +13,11 @@ static const double INDEPENDENT = 1e-7;
 
 typedef struct Line { // a function of the poses
   double value;
-  double *j;    // n: its gradient
-  double *turn; // n: how J v changes with q
-  double rest;  // the part of its speed that bodies without a column and moving goals bring
+  double *j;       // n: its gradient
+  double *turn;    // n: how J v changes with q
+  double rest;     // the part of its speed that bodies without a column and moving goals bring
+  int32_t slot[2]; // of the bodies it bends with; S2_NONE: none
+  S2JointHessian bend;
 } Line;
 
 typedef struct Lines {
@@ -38,7 +40,20 @@ static Lines reduction_lines_of(const S2World *world, S2Arena *arena) {
 
 static Line reduction_new_line(const Lines *lines) {
   return (Line){.j = S2_TAKE_ZEROED(lines->arena, double, lines->n + 1),
-                .turn = S2_TAKE_ZEROED(lines->arena, double, lines->n + 1)};
+                .turn = S2_TAKE_ZEROED(lines->arena, double, lines->n + 1),
+                .slot = {S2_NONE, S2_NONE}};
+}
+
+// out += factor Hess w, w over the columns
+static void reduction_bend(const Lines *lines, const Line *line, double factor, const double *w,
+                           double *out) {
+  for (int i = 0; i < 6; i++) {
+    int32_t to = line->slot[i / 3] == S2_NONE ? S2_NONE : lines->column[line->slot[i / 3]];
+    for (int k = 0; k < 6 && to != S2_NONE; k++) {
+      int32_t from = line->slot[k / 3] == S2_NONE ? S2_NONE : lines->column[line->slot[k / 3]];
+      out[to + i % 3] += from == S2_NONE ? 0 : factor * line->bend.at[k][i] * w[from + k % 3];
+    }
+  }
 }
 
 static void reduction_add_slot(const Lines *lines, Line *line, int32_t slot, const double j[3]) {
@@ -63,6 +78,9 @@ static void reduction_add_row(const Lines *lines, Line *line, const S2Joint *joi
   }
   line->rest += row->rate;
   line->value = row->value;
+  line->slot[0] = slot[0];
+  line->slot[1] = slot[1];
+  line->bend = *hessian;
   for (int i = 0; i < 6; i++) {
     if (slot[i / 3] == S2_NONE || lines->column[slot[i / 3]] == S2_NONE) {
       continue;
@@ -358,24 +376,83 @@ static int reduction_place(int k) {
   return 6 * (k / 3) + k % 3;
 }
 
+// What rigid rows alone make of velocities, as the step does whatever else acts: u = v - M^-1 J' mu
+// with J M^-1 J' mu = J v + rest.
+typedef struct Settled {
+  int rigid;
+  double *mass;   // n
+  double *mu;     // rigid
+  S2Dense factor; // of J M^-1 J'
+} Settled;
+
+static S2Status reduction_rigid_factor(const System *system, S2Arena *arena, Settled *settled) {
+  const Lines *lines = &system->lines;
+  const S2World *world = lines->world;
+  int n = lines->n, rigid = system->rigid;
+  *settled = (Settled){.rigid = rigid,
+                       .mass = S2_TAKE(arena, double, n + 1),
+                       .mu = S2_TAKE_ZEROED(arena, double, rigid + 1),
+                       .factor = {.size = rigid,
+                                  .a = S2_TAKE(arena, double, rigid *rigid + 1),
+                                  .nonsymmetric = true,
+                                  .pivot = S2_TAKE(arena, int32_t, rigid + 1)}};
+  for (int s = 0; s < world->order.count; s++) {
+    int32_t slot = world->order.at[s], at = lines->column[slot];
+    for (int c = 0; c < 3 && at != S2_NONE; c++) {
+      settled->mass[at + c] = c == 0 ? world->bodies.at[slot].inertia : world->bodies.at[slot].mass;
+    }
+  }
+  for (int i = 0; i < rigid; i++) {
+    for (int k = 0; k < rigid; k++) {
+      double sum = 0;
+      for (int c = 0; c < n; c++) {
+        sum += system->line[i].j[c] * system->line[k].j[c] / settled->mass[c];
+      }
+      settled->factor.a[k * rigid + i] = sum;
+    }
+  }
+  return rigid == 0 || s2_dense_factor(&settled->factor)
+             ? s2_ok()
+             : s2_error(S2_INVALID, "coordinates: joints repeat each other");
+}
+
+// Velocities over the columns, and the multipliers that take out what is against the joints.
+static void reduction_speeds(const System *system, Settled *settled, double *v) {
+  const Lines *lines = &system->lines;
+  const S2World *world = lines->world;
+  for (int s = 0; s < world->order.count; s++) {
+    int32_t slot = world->order.at[s], at = lines->column[slot];
+    if (at != S2_NONE) {
+      memcpy(v + at, world->v.at + 3 * slot, 3 * sizeof(double));
+    }
+  }
+  for (int i = 0; i < settled->rigid; i++) {
+    settled->mu[i] = system->line[i].rest;
+    for (int c = 0; c < lines->n; c++) {
+      settled->mu[i] += system->line[i].j[c] * v[c];
+    }
+  }
+  if (settled->rigid > 0) {
+    s2_dense_solve(&settled->factor, settled->mu);
+  }
+  for (int i = 0; i < settled->rigid; i++) {
+    for (int c = 0; c < lines->n; c++) {
+      v[c] -= system->line[i].j[c] * settled->mu[i] / settled->mass[c];
+    }
+  }
+}
+
 S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   System system;
+  Settled settled;
   S2Status status = reduction_new_system(world, reduction, arena, &system);
   if (status.code == S2_OK) {
-    // Speeds: rigid rows as they are to move, coordinates as they do.
+    status = reduction_rigid_factor(&system, arena, &settled);
+  }
+  if (status.code == S2_OK) {
     double *v = S2_TAKE(arena, double, reduction->n + 1);
-    for (int i = 0; i < reduction->n; i++) {
-      v[i] = i < system.rigid ? -system.line[i].rest : 0;
-      for (int s = 0; s < world->order.count && i >= system.rigid; s++) {
-        int32_t slot = world->order.at[s], at = system.lines.column[slot];
-        for (int c = 0; c < 3 && at != S2_NONE; c++) {
-          v[i] += system.line[i].j[at + c] * world->v.at[3 * slot + c];
-        }
-      }
-    }
-    // Velocities of all bodies from these.
-    s2_dense_solve(&system.factor, v);
+    reduction_speeds(&system, &settled, v);
     for (int s = 0; s < world->order.count; s++) {
       int32_t slot = world->order.at[s], at = system.lines.column[slot];
       if (at != S2_NONE) {
@@ -418,21 +495,68 @@ S2Status s2_reduction_lift(const S2World *world, const S2Reduction *reduction, S
   return status;
 }
 
-void s2_reduction_lower(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
-                        double *lower) {
+// The speed of a coordinate, C u with u as above, by q and v: with y = G^-1 J M^-1 C' and a = M^-1
+// (C' - J'y)
+//   d/dv = C - y'J,   d/dq = Hess(c) u - sum y_r Hess(g_r) u - sum mu_r Hess(g_r) a
+static void reduction_lower_speed(const System *system, const Settled *settled, const double *u,
+                                  const Line *line, S2Arena *arena, double *by_q, double *by_v) {
+  const Lines *lines = &system->lines;
+  int n = lines->n, rigid = settled->rigid;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *y = S2_TAKE_ZEROED(arena, double, rigid + 1), *a = S2_TAKE(arena, double, n + 1);
+  for (int r = 0; r < rigid; r++) {
+    for (int c = 0; c < n; c++) {
+      y[r] += system->line[r].j[c] * line->j[c] / settled->mass[c];
+    }
+  }
+  if (rigid > 0) {
+    s2_dense_solve(&settled->factor, y);
+  }
+  memcpy(by_v, line->j, sizeof(double) * (size_t)n);
+  for (int r = 0; r < rigid; r++) {
+    for (int c = 0; c < n; c++) {
+      by_v[c] -= y[r] * system->line[r].j[c];
+    }
+  }
+  for (int c = 0; c < n; c++) {
+    a[c] = by_v[c] / settled->mass[c];
+    by_q[c] = 0;
+  }
+  reduction_bend(lines, line, 1, u, by_q);
+  for (int r = 0; r < rigid; r++) {
+    reduction_bend(lines, &system->line[r], -y[r], u, by_q);
+    reduction_bend(lines, &system->line[r], -settled->mu[r], a, by_q);
+  }
+  s2_arena_rewind(arena, mark);
+}
+
+S2Status s2_reduction_lower(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
+                            double *lower) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = reduction->n, m = reduction->m;
-  Lines lines = reduction_lines_of(world, arena);
+  System system;
+  Settled settled;
+  S2Status status = reduction_new_system(world, reduction, arena, &system);
+  if (status.code == S2_OK) {
+    status = reduction_rigid_factor(&system, arena, &settled);
+  }
   memset(lower, 0, sizeof(double) * (size_t)(4 * n * m));
-  for (int k = 0; k < m; k++) {
-    Line line = reduction_coordinate_line(&lines, &reduction->coordinate[k]);
+  double *u = S2_TAKE(arena, double, n + 1);
+  double *by_q = S2_TAKE(arena, double, n + 1), *by_v = S2_TAKE(arena, double, n + 1);
+  if (status.code == S2_OK) {
+    reduction_speeds(&system, &settled, u);
+  }
+  for (int k = 0; k < m && status.code == S2_OK; k++) {
+    const Line *line = &system.line[system.rigid + k];
+    reduction_lower_speed(&system, &settled, u, line, arena, by_q, by_v);
     for (int i = 0; i < n; i++) {
-      lower[k * 2 * n + reduction_place(i)] = lower[(m + k) * 2 * n + reduction_place(i) + 3] =
-          line.j[i];
-      lower[(m + k) * 2 * n + reduction_place(i)] = line.turn[i];
+      lower[k * 2 * n + reduction_place(i)] = line->j[i];
+      lower[(m + k) * 2 * n + reduction_place(i)] = by_q[i];
+      lower[(m + k) * 2 * n + reduction_place(i) + 3] = by_v[i];
     }
   }
   s2_arena_rewind(arena, mark);
+  return status;
 }
 
 // ---- Outputs ----------------------------------------------------------------------------------

@@ -16,13 +16,15 @@ typedef struct S2Reduction {
 
 S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, int wanted_count,
                              S2Arena *arena, S2Reduction *reduction);
-// Velocities become those that have the speeds of the coordinates and obey the joints.
+// Velocities lose what is against the joints, as the next step would take it from them: with M^-1
+// J' mu, which changes nothing in what follows. Speeds of coordinates are those of velocities
+// without it.
 S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Arena *arena);
 // d(state)/d(reduced state), 2n x 2m, and d(reduced state)/d(state), 2m x 2n; row-major, the state
 // as s2_world_state has it.
 S2Status s2_reduction_lift(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
                            double *lift);
-void s2_reduction_lower(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
-                        double *lower);
+S2Status s2_reduction_lower(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
+                            double *lower);
 
 #endif

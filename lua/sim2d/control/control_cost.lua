@@ -9,6 +9,7 @@ local OF_BODY_SPEED = { omega = { 0 }, angular_velocity = { 0 }, vx = { 1 }, vy 
 local OF_JOINT = { angle = true, translation = true, length = true }
 
 return function(sim, host)
+  sim.control = sim.control or {}
   local control = sim.control
   local fail, describe = host.fail, host.describe
 

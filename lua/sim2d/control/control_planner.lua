@@ -224,7 +224,8 @@ return function(sim, host)
   function methods.ilqr(problem, going)
     local solver = problem.solver
     problem.result = solver:set(problem.u)
-    while going(problem.result) do problem.result = solver:iterate() end
+    while going(problem.result) do problem.result = solver:iterate()
+ if os.getenv'TRACE' then local r=problem.result print(r.iterations,r.cost,r.violation,r.step,r.mu,r.state) end end
     solver:gains()
     problem.u = (solver:plan())
     return problem.result
