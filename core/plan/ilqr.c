@@ -11,6 +11,7 @@
 static const double MU_LEAST = 1e-6, MU_MOST = 1e10, MU_FACTOR = 1.6;
 static const double ENOUGH = 1e-4;      // part of the expected decrease that a step has to bring
 static const double SHORTER = 0.5;      // a step after one that did not
+static const double LONG_STEP = 0.5, SHORT_STEP = 0.25; // from which less, below which more of it
 enum { SEARCHES = 12 };                 // down to 1/4096 of the step
 static const double PENALTY_START = 10; // of goals, in units of cost over theirs squared
 static const double PENALTY_FACTOR = 10, PENALTY_MOST = 1e10;
@@ -337,7 +338,11 @@ S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result) {
   if (descends && !settled) {
     r->step = ilqr_search(ilqr, dv);
     if (r->step > 0) {
-      ilqr_less(ilqr);
+      if (r->step >= LONG_STEP) {
+        ilqr_less(ilqr);
+      } else if (r->step < SHORT_STEP) {
+        ilqr_more(ilqr);
+      }
       bool goals =
           ilqr->def.goal_count > 0 && ilqr_violation(ilqr, &ilqr->now) > ilqr->def.violation;
       settled = before - ilqr->now.merit <= (goals ? SETTLING : ilqr->def.tolerance) * size;

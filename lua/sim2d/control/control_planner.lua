@@ -2,7 +2,7 @@
 
 local EARLY = 1e-6 -- of a period: sums of dt round
 local ITERATIONS = { ilqr = 200, gradient = 100, sampling = 50, cem = 30, mppi = 30, cmaes = 200, mixed = 30 }
-local TOLERANCE = 1e-7   -- relative change of the cost that ends iterations
+local TOLERANCE = 1e-5   -- relative change of the cost that ends iterations
 local VIOLATION = 1e-6   -- of goals at the end
 local METHODS = { "ilqr", "gradient", "sampling", "cem", "mppi", "cmaes", "mixed" }
 
@@ -224,8 +224,7 @@ return function(sim, host)
   function methods.ilqr(problem, going)
     local solver = problem.solver
     problem.result = solver:set(problem.u)
-    while going(problem.result) do problem.result = solver:iterate()
- if os.getenv'TRACE' then local r=problem.result print(r.iterations,r.cost,r.violation,r.step,r.mu,r.state) end end
+    while going(problem.result) do problem.result = solver:iterate() end
     solver:gains()
     problem.u = (solver:plan())
     return problem.result
