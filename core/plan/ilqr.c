@@ -9,10 +9,10 @@
 // Regularisation, as in the code of Tassa (2014): grows and shrinks by factors that grow
 // themselves.
 static const double MU_LEAST = 1e-6, MU_MOST = 1e10, MU_FACTOR = 1.6;
-static const double ENOUGH = 1e-4;      // part of the expected decrease that a step has to bring
-static const double SHORTER = 0.5;      // a step after one that did not
+static const double ENOUGH = 1e-4; // part of the expected decrease that a step has to bring
+static const double SHORTER = 0.5; // a step after one that did not
 static const double LONG_STEP = 0.5, SHORT_STEP = 0.25; // from which less, below which more of it
-enum { SEARCHES = 12 };                 // down to 1/4096 of the step
+enum { SEARCHES = 12 };                                 // down to 1/4096 of the step
 static const double PENALTY_START = 10; // of goals, in units of cost over theirs squared
 static const double PENALTY_FACTOR = 10, PENALTY_MOST = 1e10;
 static const double SETTLING =
@@ -238,7 +238,7 @@ static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
     S2Feedback feedback = {ilqr->now.x, ilqr->k, ilqr->gain, step};
     memcpy(ilqr->next.u, ilqr->now.u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
     S2Status status =
-        s2_model_run(ilqr->def.model, ilqr->next.u, &feedback, ilqr->next.x, ilqr->next.y);
+        s2_model_run(ilqr->def.model, ilqr->next.u, &feedback, false, ilqr->next.x, ilqr->next.y);
     // A trajectory that could not be stepped is no candidate.
     if (status.code == S2_OK) {
       ilqr_judge(ilqr, &ilqr->next);
@@ -285,7 +285,7 @@ S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result) {
   ilqr->sloped = false;
   ilqr->mu = 0;
   ilqr->mu_factor = 1;
-  S2_TRY(s2_model_run(ilqr->def.model, ilqr->now.u, NULL, ilqr->now.x, ilqr->now.y));
+  S2_TRY(s2_model_run(ilqr->def.model, ilqr->now.u, NULL, false, ilqr->now.x, ilqr->now.y));
   ilqr_judge(ilqr, &ilqr->now);
   ilqr->result =
       (S2IlqrResult){.cost = ilqr->now.cost, .violation = ilqr_violation(ilqr, &ilqr->now)};

@@ -115,9 +115,11 @@ static S2Status model_rewind(S2Model *model) {
 }
 
 // State and outputs of the world now; dstate (extra x 2 reduction.n): NULL or filled.
-static S2Status model_read(S2Model *model, double *x, double *y, double *dstate) {
+static S2Status model_read(S2Model *model, bool raw, double *x, double *y, double *dstate) {
   const S2ModelDef *def = &model->def;
-  S2_TRY(s2_reduction_settle(def->world, &model->reduction, &model->scratch));
+  if (!raw) {
+    S2_TRY(s2_reduction_settle(def->world, &model->reduction, &model->scratch));
+  }
   S2_TRY(s2_outputs_read(def->world, model->states, model->reduction.m, &model->scratch, x));
   S2_TRY(s2_outputs_read(def->world, model->outputs, def->output_count, &model->scratch, y));
   if (def->extra_count > 0 &&
@@ -147,11 +149,12 @@ static void model_feed_back(const S2Model *model, const S2Feedback *feedback, in
   }
 }
 
-S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, double *x, double *y) {
+S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
+                      double *y) {
   S2World *world = model->def.world;
   int n = model->n, m = model->m, p = model->p;
   S2_TRY(model_rewind(model));
-  S2_TRY(model_read(model, x, y, NULL));
+  S2_TRY(model_read(model, raw, x, y, NULL));
   for (int knot = 0; knot < model->def.knots; knot++) {
     if (feedback != NULL) {
       model_feed_back(model, feedback, knot, x + knot * n, u + knot * m);
@@ -161,7 +164,7 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, dou
       S2_TRY(s2_world_step(world));
     }
     s2_arena_reset(&model->scratch);
-    S2_TRY(model_read(model, x + (knot + 1) * n, y + (knot + 1) * p, NULL));
+    S2_TRY(model_read(model, raw, x + (knot + 1) * n, y + (knot + 1) * p, NULL));
   }
   return s2_ok();
 }
@@ -217,7 +220,7 @@ static S2Status model_read_slopes(S2Model *model, double *x, double *y, double *
   double *dstate = S2_TAKE_ZEROED(&model->scratch, double, extra *states + 1);
   S2_TRY(s2_reduction_settle(def->world, &model->reduction, &model->scratch));
   S2_TRY(s2_reduction_lift(def->world, &model->reduction, &model->scratch, lift));
-  S2_TRY(model_read(model, x, y, dstate));
+  S2_TRY(model_read(model, false, x, y, dstate));
   S2_TRY(s2_outputs_slope(def->world, model->outputs, def->output_count, &model->reduction, lift,
                           &model->scratch, dy));
   model_product(extra, states, n, dstate, lift, dy + 2 * def->output_count * n);

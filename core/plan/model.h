@@ -45,7 +45,10 @@ typedef struct S2Feedback {
 // u (knots x m): commands, clipped to what actuators take; with feedback it becomes what was given.
 // x ((knots + 1) x n), y ((knots + 1) x p): states and outputs at knots. A step that fails, or
 // numbers that are not finite, end it with a status.
-S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, double *x, double *y);
+// x is of velocities as they are, with what the next step takes from them (s2_reduction_settle),
+// when `raw`: what a script reads.
+S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
+                      double *y);
 
 // The same trajectory (u as it is) with a (knots x n x n), b (knots x n x m): how knots follow from
 // those before, and dy ((knots + 1) x p x n). `flags`: S2GradientFlag of all steps.

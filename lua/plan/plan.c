@@ -276,7 +276,7 @@ static int model_run(lua_State *L) {
   S2LuaArray *x = s2_lua_array_push(L, (S2Size){2, knots + 1, n});
   S2LuaArray *y = s2_lua_array_push(L, (S2Size){2, knots + 1, p > 0 ? p : 1});
   plan_open(L, model, 1);
-  plan_done(L, model, s2_model_run(model->model, u->data, NULL, x->data, y->data));
+  plan_done(L, model, s2_model_run(model->model, u->data, NULL, true, x->data, y->data));
   lua_pushvalue(L, 4);
   lua_pushvalue(L, 5);
   return 2;

@@ -458,7 +458,8 @@ return function(sim, host)
   end
 
   local function plan_of(problem)
-    local u, x, _, gains = problem.solver:plan()
+    local u, _, _, gains = problem.solver:plan()
+    local x = problem.model:run(u) -- as the world's own fields tell it
     local coordinates = {}
     for i, entry in ipairs(problem.model:coordinates()) do
       local object = host.counterpart(problem.world, entry[1])
@@ -500,7 +501,7 @@ return function(sim, host)
 
   -- ---- Following a plan -------------------------------------------------------------------------
 
-  local Track = setmetatable({ kind = "plan", memory = { "began" } }, control.Law)
+  local Track = setmetatable({ kind = "plan", memory = { "began", "knot", "held" } }, control.Law)
   Track.__index, Track.__call, Track.__tostring, Track.__name =
     Track, control.Law.__call, control.Law.__tostring, "Law"
 
@@ -517,6 +518,8 @@ return function(sim, host)
     self.began = self.began or t
     local k = math.floor((t - self.began) / self.period + EARLY) + 1
     k = math.max(1, math.min(k, #self.u))
+    -- as in the plan, a command is made at the beginning of a period and held
+    if self.knot == k then return self.held end
     local u = {}
     for i, value in ipairs(self.u[k]) do u[i] = value end
     if self.gains then
@@ -526,6 +529,7 @@ return function(sim, host)
         for j = 1, #nominal do u[i] = u[i] + row[j] * (x[j] - nominal[j]) end
       end
     end
+    self.knot, self.held = k, u
     return u
   end
 
