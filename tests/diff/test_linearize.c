@@ -1,7 +1,7 @@
 // A step as a linear map: against differences of steps, maximal and in reduced coordinates.
 #include "worlds.h"
 
-#include "diff/linear/linearize.h"
+#include "diff/linear/reduce.h"
 #include "diff/world/world_gradient.h"
 #include "dynamics/world/world.h"
 
@@ -185,13 +185,19 @@ static void place(const Cart *c, S2World *world, const double r[6]) {
   }
 }
 
-// The coordinates of the state after a step, and their speeds.
+// The coordinates of the state after a step, and their speeds, without what the next step takes from velocities.
 static void reduced_after(const Cart *c, const double r[6], double force, double out[6]) {
   S2World *world;
   must(s2_world_clone(c->world, &world));
   place(c, world, r);
   must(s2_body_apply_force(world, c->cart, s2_vec2(force, 0), NULL));
   must(s2_world_step(world));
+  S2Arena arena;
+  S2Reduction reduction;
+  s2_arena_init(&arena);
+  must(s2_reduction_choose(world, NULL, 0, &arena, &reduction));
+  must(s2_reduction_settle(world, &reduction, &arena));
+  s2_arena_free(&arena);
   must(s2_joint_get(world, c->rail, S2_JOINT_TRANSLATION, &out[0]));
   must(s2_joint_get(world, c->rail, S2_JOINT_SPEED, &out[3]));
   for (int k = 0; k < 2; k++) {

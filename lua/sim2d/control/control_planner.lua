@@ -152,7 +152,8 @@ return function(sim, host)
         if type(value) ~= "number" and m >= 1 then
           if type(u0[1]) == "number" and #u0 == m then value = u0[i]
           elseif type(u0[1]) == "number" and m == 1 and #u0 == periods then value = u0[k]
-          else value = u0[k] and u0[k][i] end
+          elseif type(u0[k]) ~= "number" then value = u0[k] and u0[k][i]
+          else value = nil end
         end
         if not host.finite(value) then
           host.bad_law_key(what, "u0", ("a number, %d numbers, or %d x %d"):format(m, periods, m), u0)
@@ -241,12 +242,16 @@ return function(sim, host)
       last = solver:set(u)
       return last.cost, Mt:mm(solver:gradient()):reshape(knots * m):table()
     end
-    local x, iterations = host.lbfgs(value_and_slope, theta:reshape(knots * m):table(), function(value, iteration)
-      return going { state = "going", iterations = iteration, cost = value }
-    end)
+    local start = theta:reshape(knots * m):table()
+    going { state = "going", iterations = 0, cost = math.huge }
+    local x, _, info = sim.optimize.minimize(value_and_slope, start, { gradient = true,
+      max_iterations = problem.iterations, tolerance = 1e-6, callback = function(_, value, entry)
+        return not going { state = "going", iterations = entry.iteration, cost = value }
+      end })
     problem.u = M:mm(sim.array(x):reshape(knots, m))
     problem.result = solver:set(problem.u)
-    problem.result.iterations = iterations
+    problem.result.iterations = info.iterations
+    problem.result.state = info.status == "converged" and "converged" or "going"
     solver:gains()
     return problem.result
   end

@@ -45,9 +45,14 @@ local OWN = { -- of each method, groups of options
   ["nelder-mead"] = { { max_iterations = DEPENDS, initial_step = { "number or table of the parameters' shape", any },
     restarts = { "integer, 0 or more",
       function(v) return math.type(v) == "integer" and v >= 0 end, 2 } } },
+  cmaes = { { max_iterations = DEPENDS, sigma = { "positive number or table of the parameters' shape", any },
+    population = { "integer of at least 4", function(v) return math.type(v) == "integer" and v >= 4 end },
+    restarts = { "integer, 0 or more", function(v) return math.type(v) == "integer" and v >= 0 end, 0 },
+    seed = { "integer", function(v) return math.type(v) == "integer" end },
+    target = { "number", function(v) return type(v) == "number" and v == v end } } },
   least_squares = { { max_iterations = DEPENDS } },
 }
-local METHODS = { "adam", "lbfgs", "nelder-mead", "rmsprop", "sgd" }
+local METHODS = { "adam", "cmaes", "lbfgs", "nelder-mead", "rmsprop", "sgd" }
 
 local function known_options(method)
   local known, names = {}, {}

@@ -1,0 +1,308 @@
+-- Laws: pid, lqr, place, kalman, references, filters; world:control.
+local sim = require "sim2d"
+local control = sim.control
+
+local function mass(dt)
+  local world = sim.world { gravity = { 0, 0 }, dt = dt or 0.01 }
+  local cart = world:box { size = { 1, 1 }, mass = 2, name = "cart" }
+  world:actuator { "push", body = cart, kind = "force", direction = { 1, 0 }, range = { -8, 8 } }
+  world:observe { "x", of = cart, field = "x" }
+  return world, cart
+end
+
+local function cart_pole()
+  local world = sim.world { dt = 0.01 }
+  local cart = world:box { size = { 0.4, 0.2 }, mass = 1, mask = 0 }
+  local pole = world:box { size = { 0.05, 0.5 }, mass = 0.2, position = { 0, 0.25 }, mask = 0 }
+  local rail = world:slider { a = cart, anchor = { 0, 0 }, axis = { 1, 0 }, name = "rail" }
+  local hinge = world:hinge { a = pole, b = cart, anchor = { 0, 0 }, name = "hinge" }
+  world:actuator { "push", body = cart, kind = "force", direction = { 1, 0 } }
+  return world, rail, hinge, pole
+end
+
+-- The pole of largest modulus of A - B K.
+local function slowest(A, B, K)
+  local re, _, im = sim.linalg.eig(A - B:mm(K))
+  local most = 0
+  for i = 1, A.shape[1] do most = math.max(most, math.sqrt(re[i] ^ 2 + (im and im[i] or 0) ^ 2)) end
+  return most
+end
+
+-- ---- PID -----------------------------------------------------------------------------------------
+
+test("a pid without integral and derivative is a gain", function()
+  local pid = control.pid { kp = 3, setpoint = 2, measure = function() return 0.5 end }
+  eq(pid(nil, 0), { 4.5 })
+  eq(pid(nil, 0.1), { 4.5 })
+end)
+
+test("the integral adds up the error, the derivative is that of what is measured", function()
+  local y = 0
+  local pid = control.pid { kp = 0, ki = 2, setpoint = 1, measure = function() return y end }
+  eq(pid(nil, 0)[1], 0) -- no time has passed
+  near(pid(nil, 0.5)[1], 1, 1e-15)
+  near(pid(nil, 1)[1], 2, 1e-15)
+  pid = control.pid { kd = 2, setpoint = 7, measure = function() return y end }
+  eq(pid(nil, 0)[1], 0) -- no kick by the setpoint
+  y = 0.3
+  near(pid(nil, 0.1)[1], -6, 1e-12)
+  -- of a setpoint that moves: of the error
+  pid = control.pid { kd = 1, setpoint = function(t) return 5 * t end, measure = function() return 0 end }
+  pid(nil, 0)
+  near(pid(nil, 0.1)[1], 5, 1e-12)
+end)
+
+test("a filter smooths the derivative as a low pass does", function()
+  local y = 0
+  local pid = control.pid { kd = 1, filter = 0.3, measure = function() return y end }
+  pid(nil, 0)
+  local slope = 0
+  for i = 1, 20 do
+    y = 0.1 * i
+    slope = slope + 0.1 / (0.3 + 0.1) * (1 - slope)
+    near(pid(nil, 0.1 * i)[1], -slope, 1e-9)
+  end
+end)
+
+test("integrals do not wind up, in two ways", function()
+  local wound_up -- how far it goes beyond where nothing is done about it
+  for _, way in ipairs { "none", "clamp", "back" } do
+    local world, cart = mass()
+    local pid = control.pid { kp = 8, ki = 4, kd = 8, setpoint = 30, measure = "x",
+      range = way ~= "none" and { -8, 8 } or nil, anti_windup = way ~= "none" and way or nil }
+    world:control(pid)
+    local most = 0
+    for _ = 1, 6000 do
+      world:step()
+      most = math.max(most, cart.x)
+    end
+    wound_up = wound_up or most - 30
+    if way == "none" then goto done end
+    near(cart.x, 30, 1e-3)
+    ok(most - 30 < 0.5 * wound_up, way .. ": overshoots to " .. most)
+    ::done::
+  end
+end)
+
+test("gains have derivatives", function()
+  local function cost(p)
+    local world, cart = mass()
+    world:control(control.pid { kp = p[1], ki = p[2], kd = p[3], setpoint = 0.2,
+      measure = function() return cart.x end })
+    world:step(40)
+    return (cart.x - 0.2) ^ 2
+  end
+  ok(sim.check_grad(cost, { 4, 1, 3 }))
+end)
+
+-- ---- Linear --------------------------------------------------------------------------------------
+
+test("lqr of a scalar system is its closed form", function()
+  -- p = q + a^2 p - (a p b)^2 / (r + b^2 p)
+  local a, b, q, r = 1.2, 0.5, 2, 3
+  local B2 = b * b
+  local c1, c0 = r - a * a * r - B2 * q, -q * r
+  local p = (-c1 + math.sqrt(c1 * c1 - 4 * B2 * c0)) / (2 * B2)
+  local law = control.lqr({ { a } }, { b }, q, r)
+  near(law.P[1][1], p, 1e-12)
+  near(law.K[1][1], a * b * p / (r + B2 * p), 1e-12)
+end)
+
+test("a horizon ends in its weight and tends to the infinite one", function()
+  local A, B = sim.array { { 1, 0.1 }, { 0, 1 } }, sim.array { { 0.005 }, { 0.1 } }
+  local one = control.lqr(A, B, 1, 2, { horizon = 1, Qf = { { 3, 1 }, { 1, 4 } } })
+  -- one step: K = (R + B'P B)^-1 B'P A
+  local P = sim.array { { 3, 1 }, { 1, 4 } }
+  local K = B:t():mm(P):mm(A) / (2 + B:t():mm(P):mm(B)[1][1])
+  near((one.K - K):norm(), 0, 1e-15)
+  local long, never = control.lqr(A, B, 1, 2, { horizon = 2000 }), control.lqr(A, B, 1, 2)
+  near((long.K - never.K):norm(), 0, 1e-9)
+end)
+
+test("a cross term is a change of the input", function()
+  local A, B = sim.array { { 1.1, 0.2 }, { 0, 0.9 } }, sim.array { { 0 }, { 1 } }
+  local Q, R, N = sim.array { { 2, 0 }, { 0, 1 } }, sim.array { { 1 } }, sim.array { { 0.3 }, { -0.2 } }
+  local law = control.lqr(A, B, Q, R, N)
+  -- the Riccati equation with it
+  local M = B:t():mm(law.P):mm(A) + N:t()
+  local rest = Q + A:t():mm(law.P):mm(A) - M:t():mm(law.K) - law.P
+  near(rest:norm(), 0, 1e-12)
+  near((R + B:t():mm(law.P):mm(B)):mm(law.K)[1][1], M[1][1], 1e-12)
+end)
+
+test("a world's regulator brings it back", function()
+  local world, rail, hinge, pole = cart_pole()
+  local law = control.lqr(world, { coordinates = { rail, hinge }, Q = 1, R = 0.01 })
+  eq(#law.poles, 4)
+  ok(slowest(law.A, law.B, law.K) < 1)
+  world:control(law)
+  pole:apply_impulse { 0.1, 0 }
+  world:run { duration = 15 }
+  near(hinge.angle, 0, 1e-6)
+  near(rail.translation, 0, 1e-3)
+end)
+
+test("place gives the poles that are asked for", function()
+  local A, B = sim.array { { 1, 0.1 }, { 0, 1 } }, sim.array { { 0.005 }, { 0.1 } }
+  local K = control.place(A, B, { 0.8, 0.7 })
+  -- one input: by the coefficients of the polynomial
+  near(K[1][1], 0.2 * 0.3 / 0.01, 1e-9)
+  local equal = control.place(A, B, { 0.8, 0.8 })
+  near(equal[1][1], 4, 1e-9)
+  near(equal[1][2], 3.8, 1e-9)
+  -- three states, two inputs, a pair
+  A = sim.array { { 1, 0.2, 0 }, { 0, 1.1, 0.3 }, { 0.1, 0, 0.9 } }
+  B = sim.array { { 1, 0 }, { 0, 1 }, { 1, 1 } }
+  local re, _, im = sim.linalg.eig(A - B:mm(control.place(A, B, { { 0.5, 0.2 }, { 0.5, -0.2 }, 0.3 })))
+  local seen = {}
+  for i = 1, 3 do seen[i] = ("%.9f %.9f"):format(re[i], math.abs(im[i])) end
+  table.sort(seen)
+  eq(seen, { "0.300000000 0.000000000", "0.500000000 0.200000000", "0.500000000 0.200000000" })
+end)
+
+test("a kalman filter of a constant is the mean, and steady it obeys its equation", function()
+  local A, C = sim.array { { 1, 0.1 }, { 0, 1 } }, sim.array { { 1, 0 } }
+  local W, V = sim.array { { 1e-4, 0 }, { 0, 1e-3 } }, 0.01
+  local filter = control.kalman(A, C, W, V, { 0.005, 0.1 })
+  local P = filter.P
+  local S = C:mm(P):mm(C:t())[1][1] + V
+  local L = P:mm(C:t()) / S
+  near((L - filter.L):norm(), 0, 1e-12)
+  near((A:mm(P - L:mm(C):mm(P)):mm(A:t()) + W - P):norm(), 0, 1e-12)
+  -- predict, correct
+  filter.x = { 1, 2 }
+  eq(filter:predict { 3 }, { 1 + 0.2 + 0.015, 2 + 0.3 })
+  local x = filter.x[1]
+  near(filter:correct(2)[1], x + L[1][1] * (2 - x), 1e-14)
+end)
+
+test("what cannot be is said by its mode", function()
+  raises("mode 2, mostly number 2 of x, does not die out and is not reached", control.lqr,
+    sim.array { { 1, 0 }, { 0, 2 } }, { 1, 0 }, 1, 1)
+  raises("mode 2, mostly number 2 of x, is not reached by the inputs and stays", control.place,
+    sim.array { { 1, 0 }, { 0, 2 } }, { 1, 0 }, { 0.5, 0.5 })
+  raises("is not seen by the measurements", control.kalman, sim.array { { 1, 1 }, { 0, 1 } }, { 0, 1 }, 1, 1)
+  raises("R is not positive definite: its least eigenvalue is 0", control.lqr, { { 1 } }, { 1 }, 1, 0)
+  raises("Q has a negative eigenvalue, %-1", control.lqr, { { 1 } }, { 1 }, -1, 1)
+  raises("A: square matrix expected, got 1 x 2", control.lqr, { { 1, 2 } }, { 1 }, 1, 1)
+  raises("B: 2 rows expected", control.lqr, sim.eye(2), { 1, 2, 3 }, 1, 1)
+  raises("A: number 2 is not finite", control.lqr, sim.array { { 1, 0 }, { 0, 1 } } / sim.array { { 1, 0 }, { 1, 1 } },
+    { 1, 0 }, 1, 1)
+  raises("key 'horizon': a number of steps, at least 1", control.lqr, { { 1 } }, { 1 }, 1, 1, { horizon = 0 })
+  raises("2 poles expected, got 1", control.place, sim.array { { 1, 1 }, { 0, 1 } }, { 0, 1 }, { 0.5 })
+  raises("has no conjugate", control.place, sim.array { { 1, 1 }, { 0, 1 } }, { 0, 1 }, { { 0.5, 0.1 }, 0.5 })
+  raises("the filter has no B", function() control.kalman({ { 1 } }, { 1 }, 1, 1):predict { 1 } end)
+  raises("the world has no actuators", control.lqr, sim.world {}, { Q = 1, R = 1 })
+end)
+
+-- ---- Around laws ---------------------------------------------------------------------------------
+
+test("a low pass and a rate limit around a law", function()
+  local slow = control.low_pass(function() return { 1 } end, 0.5)
+  slow.own, slow.time = { 0 }, 0
+  near(slow(nil, 0.5)[1], 1 - math.exp(-1), 1e-15)
+  local held = control.rate_limit(function() return { a = 5 } end, 2)
+  held.own, held.time = { a = 0 }, 0
+  near(held(nil, 0.25).a, 0.5, 1e-15)
+  near(held(nil, 10).a, 5, 1e-15)
+  local copy = held:copy()
+  copy(nil, 11)
+  eq(held:state().time, 10)
+  held:set_state { own = { a = 1 }, time = 3 }
+  eq(held:state(), { own = { a = 1 }, time = 3 })
+end)
+
+test("references of three kinds", function()
+  local function at(kind, t) return control.reference { points = { 0, 2, 1 }, times = { 0, 1, 3 }, kind = kind }:at(t) end
+  eq({ at("linear", 0.5) }, { 1, 2, 0 })
+  eq({ at("linear", 4) }, { 1, 0, 0 })
+  local p, v, a = at("minimum_jerk", 0.5)
+  near(p, 1, 1e-15)
+  near(v, 2 * 1.875, 1e-12)
+  near(a, 0, 1e-12)
+  -- a natural cubic spline has one slope and one bend at its points, and none at the ends
+  for _, t in ipairs { 0, 1, 3 } do
+    local spline = control.reference { points = { 0, 2, 1 }, times = { 0, 1, 3 }, kind = "cubic" }
+    near((spline:at(t)), t == 0 and 0 or t == 1 and 2 or 1, 1e-14)
+  end
+  local _, before, bend = at("cubic", 1 - 1e-9)
+  local _, behind, bend2 = at("cubic", 1 + 1e-9)
+  near(before, behind, 1e-7)
+  near(bend, bend2, 1e-7)
+  near(select(3, at("cubic", 0)), 0, 1e-14)
+  local path = control.reference { points = { { 0, 0 }, { 1, 2 } }, times = { 0, 2 } }
+  eq(path(1), { 0.5, 1 })
+end)
+
+-- ---- world:control -------------------------------------------------------------------------------
+
+test("a law runs at its own rate and acts in the step it is asked in", function()
+  local world, cart = mass()
+  local times = {}
+  local handle = world:control(function(_, t)
+    times[#times + 1] = t
+    return { 2 }
+  end, { period = 0.03 })
+  world:step()
+  near(cart.vx, 2 / 2 * 0.01, 1e-15)
+  world:step(9)
+  eq(#times, 4)
+  near(times[4], 0.09, 1e-12)
+  handle:remove()
+  world:step(10)
+  eq(#times, 4)
+end)
+
+test("a delay holds commands back", function()
+  local world, cart = mass()
+  world:control(function() return { 2 } end, { delay = 0.05 })
+  world:step(5)
+  eq(cart.vx, 0.0)
+  world:step()
+  near(cart.vx, 0.01, 1e-15)
+end)
+
+test("memory of laws is part of snapshots, and of clones with callbacks", function()
+  local world, cart = mass()
+  world:control(control.pid { kp = 3, ki = 2, kd = 1, setpoint = 1, measure = "x" }, { period = 0.02, delay = 0.03 })
+  world:step(35)
+  local image, copy = world:snapshot(), nil
+  world:step(40)
+  local x = cart.x
+  world:restore(image)
+  world:step(40)
+  eq(cart.x, x)
+  world:restore(image)
+  copy = world:clone { callbacks = true }
+  world:step(10)
+  copy:step(40)
+  eq(copy.bodies.cart.x, x)
+  world:step(30)
+  eq(cart.x, x)
+end)
+
+test("bad laws and options", function()
+  local world = mass()
+  raises("a law, law%(world, t%) %-> u, expected, got 3", world.control, world, 3)
+  raises("unknown key 'perod'; did you mean 'period'", world.control, world, function() end, { perod = 1 })
+  raises("key 'delay': a number of seconds not below 0", world.control, world, function() end, { delay = -1 })
+  local handle = world:control(function() end)
+  raises("the law returned nothing", world.step, world)
+  handle:remove()
+  handle = world:control(function() return { 1, 2 } end)
+  raises("1 values expected, one an actuator, got 2", world.step, world)
+  handle:remove()
+  world:control(function() error "no idea" end)
+  raises("no idea", world.step, world)
+  eq(world.time, 0.0)
+  for message, keys in pairs {
+    ["key 'kp': a finite number expected, got 'x'"] = { kp = "x" },
+    ["unknown key 'kq'; did you mean 'k"] = { kq = 1 },
+    ["key 'range': {lo, hi} with lo <= hi"] = { range = { 2, 1 } },
+    ["key 'anti_windup': 'clamp' or 'back'"] = { anti_windup = "no" },
+    ["key 'measure': the name of an observation"] = { measure = 3 },
+    ["key 'filter': a number of at least 0"] = { filter = -1 },
+  } do raises(message, control.pid, keys) end
+  raises("key 'times': 2 times expected", control.reference, { points = { 1, 2 }, times = { 1 } })
+  raises("key 'times%[2%]': a time after", control.reference, { points = { 1, 2 }, times = { 1, 1 } })
+end)

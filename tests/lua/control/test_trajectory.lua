@@ -1,0 +1,188 @@
+-- Costs, trajectories and planners.
+local sim = require "sim2d"
+local control = sim.control
+
+local function mass()
+  local world = sim.world { gravity = { 0, 0 }, dt = 0.05 }
+  local cart = world:box { size = { 1, 1 }, mass = 2, mask = 0, name = "cart" }
+  world:lock { cart, y = true, angle = true }
+  world:actuator { "push", body = cart, kind = "force", direction = { 1, 0 } }
+  return world, cart
+end
+
+local function pendulum(range)
+  local world = sim.world { dt = 0.02 }
+  local bob = world:circle { radius = 0.05, mass = 1, position = { 0, -0.5 }, mask = 0, name = "bob" }
+  local hinge = world:hinge { bob, anchor = { 0, 0 }, name = "hinge" }
+  world:actuator { "motor", joint = hinge, kind = "torque", range = { -range, range } }
+  return world, hinge, bob
+end
+
+test("matrices of steps chain to the derivative of all of them", function()
+  local world = sim.world { dt = 0.05 }
+  local cart = world:box { size = { 0.4, 0.2 }, mass = 1, mask = 0 }
+  local pole = world:box { size = { 0.05, 1 }, mass = 0.2, position = { 0, -0.5 }, mask = 0 }
+  local rail = world:slider { a = cart, axis = { 1, 0 }, anchor = { 0, 0 } }
+  local hinge = world:hinge { a = pole, b = cart, anchor = { 0, 0 } }
+  local push = world:actuator { "push", joint = rail, kind = "force" }
+  local start, u = world:snapshot(), {}
+  for k = 1, 20 do u[k] = 2 * math.sin(0.7 * k) + (k < 8 and 1 or -1) end
+  local _, exact = sim.value_and_grad(function(v)
+    world:restore(start)
+    for k = 1, 20 do
+      world:act { v[k] }
+      world:step()
+    end
+    return hinge.angle
+  end, u)
+  world:restore(start)
+  local A, B = {}, {}
+  for k = 1, 20 do
+    world:act { u[k] }
+    A[k], B[k] = world:linearize { inputs = { push }, coordinates = { rail, hinge } }
+    world:step()
+  end
+  local way = sim.array { 0, 1, 0, 0 }
+  for k = 20, 1, -1 do
+    near(B[k]:t():mm(way)[1], exact[k], 1e-12)
+    way = A[k]:t():mm(way)
+  end
+end)
+
+test("a linear system takes one iteration and lqr's gains", function()
+  local world, cart = mass()
+  local A, B = world:linearize { inputs = { { body = cart, force = { 1, 0 } } }, coordinates = { cart } }
+  local cost = control.cost { { "x", of = cart, field = { "x", "vx" }, weight = 2 }, controls = 0.5,
+    terminal = { x = 30 } }
+  cart.position = { 1, 0 }
+  local plan = control.trajectory(world, { cost = cost, horizon = 1.5, tolerance = 1e-12 })
+  eq(plan.status, "converged")
+  ok(plan.iterations <= 2) -- the second finds nothing to do
+  -- sums over states behind each step: the first state counts for nothing, the last for both
+  local n, h = 30, 0.05
+  local law = control.lqr(A, B, 2 * h, 0.5 * h, { horizon = n, Qf = 30 + 2 * h })
+  for k = 1, n do near((plan.K[k] + law.gains[k]):norm(), 0, 1e-9) end
+  -- and the law of the plan does what the plan says, to the bit
+  world:control(plan:law())
+  world:step(n)
+  eq(cart.x, plan.x[n + 1][1])
+end)
+
+test("a pendulum swings up within its limits, to the goal", function()
+  local world, hinge = pendulum(3)
+  local cost = control.cost { { "angle", of = hinge, field = "angle", goal = math.pi, weight = 1e-3 },
+    { "speed", of = hinge, field = "speed", weight = 1e-3 }, controls = 1e-3, terminal = { angle = 1, speed = 1 } }
+  local plan = control.trajectory(world, { cost = cost, horizon = 3, period = 0.06,
+    goal = { { of = hinge, field = "angle", value = math.pi }, { of = hinge, field = "speed", value = 0 } } })
+  eq(plan.status, "converged")
+  ok(plan.violation <= 1e-6)
+  for k = 1, 50 do ok(math.abs(plan.u[k][1]) <= 3) end
+  world:control(plan:law())
+  world:run { duration = 3 }
+  near(hinge.angle, math.pi, 1e-5)
+  eq(hinge.angle, plan.x[51][1])
+end)
+
+test("all methods lower one cost, and repeat to the bit", function()
+  for _, method in ipairs { "ilqr", "gradient", "sampling", "cem", "mppi", "mixed" } do
+    local costs = {}
+    for run = 1, 2 do
+      local world, hinge = pendulum(3)
+      local cost = { { "angle", of = hinge, field = "angle", goal = 1, weight = 1 }, controls = 1e-3,
+        terminal = { angle = 5 } }
+      local before = control.trajectory(world, { cost = cost, horizon = 0.8, method = method, iterations = 1,
+        samples = 2, elites = 1, seed = 3, noise = 1e-6, tolerance = 1e9 }).cost
+      local plan = control.trajectory(world, { cost = cost, horizon = 0.8, method = method, iterations = 12, samples = 20,
+        seed = 3, knots = 8 })
+      costs[run] = plan.cost
+      if method ~= "ilqr" then ok(plan.cost < 0.7 * before, method .. ": " .. plan.cost .. " of " .. before) end
+      ok(plan.cost < 1.2, method .. ": " .. plan.cost)
+    end
+    eq(costs[1], costs[2])
+  end
+end)
+
+test("residuals by functions are as those that are declared", function()
+  local world, hinge, bob = pendulum(3)
+  local declared = control.trajectory(world, { horizon = 0.4, iterations = 5,
+    cost = { { "tip", of = bob, field = { "x", "y" }, at = { 0, -0.1 }, goal = { 0.3, -0.4 }, weight = 3 },
+      { "spin", of = hinge, field = "speed", weight = 0.1, norm = "huber", p = 0.5 }, controls = 1e-2 } })
+  local function tip(w)
+    local p = w.bodies.bob:world_point { 0, -0.1 }
+    return { p.x, p.y }
+  end
+  local computed = control.trajectory(world, { horizon = 0.4, iterations = 5,
+    cost = { { "tip", residual = tip, goal = { 0.3, -0.4 }, weight = 3 },
+      { "spin", of = hinge, field = "speed", weight = 0.1, norm = "huber", p = 0.5 }, controls = 1e-2 } })
+  near(computed.cost, declared.cost, 1e-9)
+  near((computed.u - declared.u):norm(), 0, 1e-6)
+end)
+
+test("a planner as a law holds a pendulum up against a push", function()
+  local world, hinge, bob = pendulum(6)
+  hinge.angle = math.pi - 0.3
+  local cost = control.cost { { "angle", of = hinge, field = "angle", goal = math.pi, weight = 10 },
+    { "speed", of = hinge, field = "speed", weight = 0.1 }, controls = 1e-2, terminal = { angle = 20, speed = 1 } }
+  local law = control.planner(world, { cost = cost, horizon = 0.5, period = 0.04, iterations = 3 })
+  world:control(law, { period = 0.04 })
+  world:run { duration = 2 }
+  near(hinge.angle, math.pi, 0.01)
+  bob:apply_impulse { 0.3, 0 }
+  world:run { duration = 2 }
+  near(hinge.angle, math.pi, 0.01)
+  eq(law.decisions, 100)
+  -- again from a snapshot, the same bits
+  local image = world:snapshot()
+  bob:apply_impulse { 0.2, 0 }
+  world:run { duration = 0.4 }
+  local angle = hinge.angle
+  world:restore(image)
+  bob:apply_impulse { 0.2, 0 }
+  world:run { duration = 0.4 }
+  eq(hinge.angle, angle)
+end)
+
+test("the model may be another world", function()
+  local world, hinge = pendulum(6)
+  local other, hinge2, bob2 = pendulum(6)
+  bob2.mass = 1.3
+  hinge.angle = math.pi - 0.2
+  local cost = control.cost { { "angle", of = hinge2, field = "angle", goal = math.pi, weight = 10 },
+    { "speed", of = hinge2, field = "speed", weight = 0.1 }, controls = 1e-2, terminal = { angle = 20, speed = 1 } }
+  world:control(control.planner(world, { model = other, cost = cost, horizon = 0.5, period = 0.04 }), { period = 0.04 })
+  world:run { duration = 2 }
+  near(hinge.angle, math.pi, 0.05)
+end)
+
+test("bad costs and plans name the key", function()
+  local world, hinge, bob = pendulum(3)
+  local good = { { "angle", of = hinge, field = "angle" } }
+  local function plan(keys)
+    keys.cost = keys.cost or good
+    keys.horizon = keys.horizon or 0.2
+    return control.trajectory(world, keys)
+  end
+  raises("'angle': key 'of': a body or joint expected", control.cost, { { "angle", of = 3, field = "angle" } })
+  raises("key 'field': one of angle, position, x, y, angular_velocity", control.cost, { { "a", of = bob, field = "mass" } })
+  raises("either 'of' and 'field' or 'residual'", control.cost, { { "a" } })
+  raises("key 'norm': one of quadratic", control.cost, { { "a", of = bob, field = "x", norm = "max" } })
+  raises("there is a term 'a' already", control.cost, { { "a", of = bob, field = "x" }, { "a", of = bob, field = "y" } })
+  raises("terminal': there is no term 'b'", control.cost, { { "a", of = bob, field = "x" }, terminal = { b = 1 } })
+  raises("key 'weight': a number of at least 0 expected, got %-1", control.cost, { { "a", of = bob, field = "x", weight = -1 } })
+  raises("key 'horizon'", control.trajectory, world, { cost = good })
+  raises("key 'horizon': a number above 0 expected, got 0", plan, { horizon = 0 })
+  raises("key 'period': a multiple of the world's dt", plan, { period = 0.03 })
+  raises("key 'method': one of ilqr", plan, { method = "magic" })
+  raises("unknown key 'horizn'; did you mean 'horizon'", plan, { horizn = 1 })
+  raises("key 'u0': a number, 1 numbers, or 10 x 1", plan, { u0 = { 1, 2, 3 } })
+  raises("the world has no actuators", control.trajectory, sim.world {}, { cost = good, horizon = 1 })
+  raises("'bad': its residual should be a number or a list of numbers, got 'x'", plan,
+    { cost = { { "bad", residual = function() return "x" end } } })
+  raises("not finite", plan, { cost = { { "nan", residual = function() return 0 / 0 end } } })
+  raises("no idea", plan, { cost = { { "raises", residual = function() error "no idea" end } } })
+  local other = sim.world {}
+  other:actuator { "push", body = other:box { size = { 1, 1 } }, kind = "torque" }
+  raises("the world has no such joint as it was declared for", control.trajectory, other, { cost = good, horizon = 1 })
+  world:actuator { "goal", joint = hinge, kind = "position" }
+  raises("actuator 'goal': a position is no input of a linear step", plan, {})
+end)
