@@ -92,6 +92,7 @@ static bool backward_gains(const S2Backward *problem, int knot, Work *work, S2Ar
   if (!s2_boxqp(&qp, arena, k, work->free, work->factor)) {
     return false;
   }
+  // Gains column by column, with the factor of what no limit holds.
   memset(gain, 0, sizeof(double) * (size_t)(m * n));
   for (int c = 0; c < n; c++) {
     int count = 0;

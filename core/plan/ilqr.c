@@ -77,6 +77,7 @@ S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **out) {
   ilqr->m = m;
   ilqr->p = p;
   ilqr_keep_cost(ilqr);
+  // Trajectories, and what belongs to the knots of one.
   ilqr->now = ilqr_path(ilqr);
   ilqr->next = ilqr_path(ilqr);
   ilqr->seen = ilqr_path(ilqr);

@@ -114,24 +114,56 @@ static S2Status model_rewind(S2Model *model) {
   return s2_world_image_read(model->def.world, model->start, model->size);
 }
 
-// State and outputs of the world now; dstate (extra x 2 reduction.n): NULL or filled.
-static S2Status model_read(S2Model *model, bool raw, double *x, double *y, double *dstate) {
-  const S2ModelDef *def = &model->def;
-  if (!raw) {
-    S2_TRY(s2_reduction_settle(def->world, &model->reduction, &model->scratch));
+// out (r x c) = x (r x s) y (s x c)
+static void model_product(int r, int s, int c, const double *x, const double *y, double *out) {
+  memset(out, 0, sizeof(double) * (size_t)(r * c));
+  for (int i = 0; i < r; i++) {
+    for (int k = 0; k < s; k++) {
+      for (int j = 0; j < c; j++) {
+        out[i * c + j] += x[i * s + k] * y[k * c + j];
+      }
+    }
   }
-  S2_TRY(s2_outputs_read(def->world, model->states, model->reduction.m, &model->scratch, x));
-  S2_TRY(s2_outputs_read(def->world, model->outputs, def->output_count, &model->scratch, y));
-  if (def->extra_count > 0 &&
-      !def->extra(def->user, def->world, y + 2 * def->output_count, dstate)) {
+}
+
+// State and outputs of the world now, of velocities without what is against the joints, or as they
+// are when `raw`; dy and dstate (extra x 2 reduction.n): NULL or filled. The world stays as it is.
+static S2Status model_look(S2Model *model, bool raw, double *x, double *y, double *dy) {
+  const S2ModelDef *def = &model->def;
+  S2Arena *arena = &model->scratch;
+  int n = model->n, states = 2 * model->reduction.n, extra = def->extra_count;
+  double *dstate = dy == NULL ? NULL : S2_TAKE_ZEROED(arena, double, extra *states + 1);
+  if (!raw) {
+    S2_TRY(s2_reduction_settle(def->world, &model->reduction, arena));
+  }
+  S2_TRY(s2_outputs_read(def->world, model->states, model->reduction.m, arena, x));
+  S2_TRY(s2_outputs_read(def->world, model->outputs, def->output_count, arena, y));
+  if (extra > 0 && !def->extra(def->user, def->world, y + 2 * def->output_count, dstate)) {
     return s2_error(S2_ABORTED, "a residual of the script has failed");
   }
-  for (int i = 0; i < model->n + model->p; i++) {
-    if (!isfinite(i < model->n ? x[i] : y[i - model->n])) {
+  // How outputs follow the state.
+  if (dy != NULL) {
+    double *lift = S2_TAKE(arena, double, states *n + 1);
+    S2_TRY(s2_reduction_lift(def->world, &model->reduction, arena, lift));
+    S2_TRY(s2_outputs_slope(def->world, model->outputs, def->output_count, &model->reduction, lift,
+                            arena, dy));
+    model_product(extra, states, n, dstate, lift, dy + 2 * def->output_count * n);
+  }
+  for (int i = 0; i < n + model->p; i++) {
+    if (!isfinite(i < n ? x[i] : y[i - n])) {
       return s2_error(S2_INVALID, "a state or residual of the trajectory is not finite");
     }
   }
   return s2_ok();
+}
+
+static S2Status model_read(S2Model *model, bool raw, double *x, double *y, double *dy) {
+  S2ArenaMark mark = s2_arena_mark(&model->scratch);
+  double *v = s2_reduction_keep(model->def.world, &model->scratch);
+  S2Status status = model_look(model, raw, x, y, dy);
+  s2_reduction_restore(model->def.world, v);
+  s2_arena_rewind(&model->scratch, mark);
+  return status;
 }
 
 // u of a knot with what feedback adds, within what actuators take.
@@ -171,18 +203,6 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, boo
 
 // ---- With derivatives -------------------------------------------------------------------------
 
-// out (r x c) = x (r x s) y (s x c)
-static void model_product(int r, int s, int c, const double *x, const double *y, double *out) {
-  memset(out, 0, sizeof(double) * (size_t)(r * c));
-  for (int i = 0; i < r; i++) {
-    for (int k = 0; k < s; k++) {
-      for (int j = 0; j < c; j++) {
-        out[i * c + j] += x[i * s + k] * y[k * c + j];
-      }
-    }
-  }
-}
-
 // a and b of a knot, from those of its steps: a = a_s ... a_1, b = a_s ... a_2 b_1 + ... + b_s.
 static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned *flags) {
   int n = model->n, m = model->m;
@@ -194,6 +214,7 @@ static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned
     S2_TRY(s2_linearizer_step(model->linearizer, model->def.world, model->inputs, m,
                               &model->reduction, &model->scratch, &linear));
     *flags |= linear.flags;
+    // The first step begins the product, the others go on with it.
     if (step == 0) {
       memcpy(a, linear.a, sizeof(double) * (size_t)(n * n));
       memcpy(b, linear.b, sizeof(double) * (size_t)(n * m));
@@ -211,36 +232,19 @@ static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned
   return s2_ok();
 }
 
-// x, y and dy of a knot.
-static S2Status model_read_slopes(S2Model *model, double *x, double *y, double *dy) {
-  const S2ModelDef *def = &model->def;
-  int n = model->n, states = 2 * model->reduction.n, extra = def->extra_count;
-  S2ArenaMark mark = s2_arena_mark(&model->scratch);
-  double *lift = S2_TAKE(&model->scratch, double, states *n + 1);
-  double *dstate = S2_TAKE_ZEROED(&model->scratch, double, extra *states + 1);
-  S2_TRY(s2_reduction_settle(def->world, &model->reduction, &model->scratch));
-  S2_TRY(s2_reduction_lift(def->world, &model->reduction, &model->scratch, lift));
-  S2_TRY(model_read(model, false, x, y, dstate));
-  S2_TRY(s2_outputs_slope(def->world, model->outputs, def->output_count, &model->reduction, lift,
-                          &model->scratch, dy));
-  model_product(extra, states, n, dstate, lift, dy + 2 * def->output_count * n);
-  s2_arena_rewind(&model->scratch, mark);
-  return s2_ok();
-}
-
 S2Status s2_model_linearize(S2Model *model, const double *u, double *x, double *y,
                             S2ModelSlope *slope) {
   int n = model->n, m = model->m, p = model->p;
   slope->flags = 0;
   S2_TRY(model_rewind(model));
-  S2_TRY(model_read_slopes(model, x, y, slope->dy));
+  S2_TRY(model_read(model, false, x, y, slope->dy));
   for (int knot = 0; knot < model->def.knots; knot++) {
     S2_TRY(s2_world_act(model->def.world, u + knot * m, m, NULL));
     S2_TRY(
         model_step_slopes(model, slope->a + knot * n * n, slope->b + knot * n * m, &slope->flags));
     s2_arena_reset(&model->scratch);
-    S2_TRY(model_read_slopes(model, x + (knot + 1) * n, y + (knot + 1) * p,
-                             slope->dy + (knot + 1) * p * n));
+    S2_TRY(model_read(model, false, x + (knot + 1) * n, y + (knot + 1) * p,
+                      slope->dy + (knot + 1) * p * n));
   }
   return s2_ok();
 }

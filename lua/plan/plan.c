@@ -372,6 +372,7 @@ static int plan_ilqr(lua_State *L) {
     lua_pop(L, 1);
   }
   def.goals = goals;
+  // The solver keeps the model's userdata alive.
   Ilqr *ilqr = lua_newuserdatauv(L, sizeof *ilqr, 1);
   *ilqr = (Ilqr){.model = model, .knots = model->knots};
   luaL_setmetatable(L, ILQR);

@@ -134,6 +134,7 @@ static int control_act(lua_State *L) {
     plain = given == count ? control_read_list(L, count, u)
                            : given == 0 && control_read_names(L, lw->world, count, u);
   }
+  // All else is for the script's side, which also says what is wrong.
   if (!plain) {
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
@@ -187,6 +188,7 @@ static int control_observe(lua_State *L) {
   } numbers[] = {{"angle", S2_JOINT_ANGLE},   {"translation", S2_JOINT_TRANSLATION},
                  {"length", S2_JOINT_LENGTH}, {"speed", S2_JOINT_SPEED},
                  {"force", S2_JOINT_FORCE},   {"torque", S2_JOINT_TORQUE}};
+  // Of bodies several numbers a name, of joints one.
   int count = 0, index;
   for (size_t i = 0; body != NULL && i < sizeof groups / sizeof *groups; i++) {
     if (strcmp(name, groups[i].name) == 0) {

@@ -12,7 +12,7 @@ enum { FIELD_TIME = 100, FIELD_BODIES, FIELD_JOINTS };
 static const char WORLDS = 'w'; // registry key, by address: objects by number, weak
 
 // Parts of the contract that are not built yet.
-static const char *const later_names[] = {"inverse_dynamics", NULL};
+static const char *const later_names[] = {NULL};
 
 // ---- Life -------------------------------------------------------------------------------------
 

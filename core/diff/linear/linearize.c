@@ -267,9 +267,9 @@ static void linearize_multiply(int a, int b, int c, const double *x, const doubl
 S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2Input *inputs,
                             int count, const S2Reduction *reduction, S2Arena *arena,
                             S2Linear *linear) {
-  // A state that obeys the joints to the last digit.
-  S2_TRY(s2_reduction_settle(world, reduction, arena));
   int n = 2 * reduction->n, m = 2 * reduction->m;
+  // From velocities without what is against the joints, which the step takes from them anyway.
+  S2_TRY(s2_reduction_settle(world, reduction, arena));
   double *lift = S2_TAKE(arena, double, n *m + 1), *half = S2_TAKE(arena, double, n *m + 1);
   S2_TRY(s2_reduction_lift(world, reduction, arena, lift));
   *linear = (S2Linear){.states = m,

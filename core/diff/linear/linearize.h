@@ -47,7 +47,7 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
 // The same for coordinates along which the rigid rows of joints let bodies move, as many as there
 // are ways to: those of `wanted` (in this order; each body and each joint brings those of its
 // coordinates that the earlier ones leave free), or of joints and then bodies (wanted: NULL).
-// Velocities against the joints are dropped before the step.
+// Speeds are those of velocities without what is against the joints.
 S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int count,
                                     const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
                                     S2Linear *linear);

@@ -81,6 +81,7 @@ static void reduction_add_row(const Lines *lines, Line *line, const S2Joint *joi
   line->slot[0] = slot[0];
   line->slot[1] = slot[1];
   line->bend = *hessian;
+  // How the row turns with the velocities there are.
   for (int i = 0; i < 6; i++) {
     if (slot[i / 3] == S2_NONE || lines->column[slot[i / 3]] == S2_NONE) {
       continue;
@@ -396,6 +397,7 @@ static S2Status reduction_rigid_factor(const System *system, S2Arena *arena, Set
                                   .a = S2_TAKE(arena, double, rigid *rigid + 1),
                                   .nonsymmetric = true,
                                   .pivot = S2_TAKE(arena, int32_t, rigid + 1)}};
+  // Masses over the columns, then the matrix of the rigid rows.
   for (int s = 0; s < world->order.count; s++) {
     int32_t slot = world->order.at[s], at = lines->column[slot];
     for (int c = 0; c < 3 && at != S2_NONE; c++) {
@@ -464,6 +466,14 @@ S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Are
   return status;
 }
 
+double *s2_reduction_keep(const S2World *world, S2Arena *arena) {
+  return s2_arena_copy(arena, world->v.at, world->v.count);
+}
+
+void s2_reduction_restore(S2World *world, const double *v) {
+  memcpy(world->v.at, v, sizeof(double) * (size_t)world->v.count);
+}
+
 S2Status s2_reduction_lift(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
                            double *lift) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -512,6 +522,7 @@ static void reduction_lower_speed(const System *system, const Settled *settled, 
   if (rigid > 0) {
     s2_dense_solve(&settled->factor, y);
   }
+  // by_v, and by_q with it
   memcpy(by_v, line->j, sizeof(double) * (size_t)n);
   for (int r = 0; r < rigid; r++) {
     for (int c = 0; c < n; c++) {
@@ -540,6 +551,7 @@ S2Status s2_reduction_lower(const S2World *world, const S2Reduction *reduction, 
   if (status.code == S2_OK) {
     status = reduction_rigid_factor(&system, arena, &settled);
   }
+  // A row for the value of each coordinate, and one for its speed.
   memset(lower, 0, sizeof(double) * (size_t)(4 * n * m));
   double *u = S2_TAKE(arena, double, n + 1);
   double *by_q = S2_TAKE(arena, double, n + 1), *by_v = S2_TAKE(arena, double, n + 1);

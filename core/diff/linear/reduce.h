@@ -20,6 +20,9 @@ S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, i
 // J' mu, which changes nothing in what follows. Speeds of coordinates are those of velocities
 // without it.
 S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Arena *arena);
+// A copy of all velocities in the arena, and back: for who settles them to look at them only.
+double *s2_reduction_keep(const S2World *world, S2Arena *arena);
+void s2_reduction_restore(S2World *world, const double *v);
 // d(state)/d(reduced state), 2n x 2m, and d(reduced state)/d(state), 2m x 2n; row-major, the state
 // as s2_world_state has it.
 S2Status s2_reduction_lift(const S2World *world, const S2Reduction *reduction, S2Arena *arena,

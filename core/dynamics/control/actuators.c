@@ -56,6 +56,7 @@ static S2Status actuator_check(const S2World *world, const S2ActuatorDef *def,
                       numbers[i]);
     }
   }
+  // On a joint: whether it turns or pushes follows from its type. On a body: a force or a torque.
   if (def->joint.index != 0) {
     return actuator_check_joint(world, def, actuator);
   }

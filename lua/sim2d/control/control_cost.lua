@@ -115,6 +115,7 @@ return function(sim, host)
       fail("bad argument #1 to 'cost' (%skey 'name': a text expected, got %s)", where, describe(name))
     end
     where = ("'%s': "):format(name)
+    -- what it looks at, by fields or by a function
     if names[name] then fail("bad argument #1 to 'cost' (there is a term '%s' already)", name) end
     names[name] = true
     if (def.of == nil) == (def.residual == nil) then
@@ -144,6 +145,7 @@ return function(sim, host)
     local cost = setmetatable({ terms = {}, controls = def.controls == nil and 0 or def.controls }, Cost)
     local names = {}
     for i, term in ipairs(def) do cost.terms[i] = read_term(term, i, names) end
+    -- all else are keys of the cost itself
     for _, key in ipairs(host.sorted_keys(def)) do
       if type(key) ~= "number" and key ~= "controls" and key ~= "terminal" then
         fail("bad argument #1 to 'cost' (unknown key '%s'; known: controls, terminal, and terms as a list)", tostring(key))
@@ -201,7 +203,7 @@ return function(sim, host)
     for _, term in ipairs(cost.terms) do
       for _, number in ipairs(term.numbers or {}) do
         local good, object = pcall(host.counterpart, world, term.of)
-        if not good or not object then
+        if not good or not object or not object.alive then
           fail("cost: '%s': the world has no such %s as it was declared for", term.name,
             getmetatable(term.of) == "Joint" and "joint" or "body")
         end

@@ -13,7 +13,7 @@ return function(sim, host)
   -- ---- What all laws share ----------------------------------------------------------------------
 
   local Law = {}
-  control.Law = Law
+  host.Law = Law
   Law.__index = Law
   Law.__name = "Law"
   Law.__tostring = function(law) return "Law (" .. law.kind .. ")" end

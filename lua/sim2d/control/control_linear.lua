@@ -7,7 +7,7 @@ local NEAR = 1e-7          -- poles that are nearer to each other count as one, 
 return function(sim, host)
   local control, linalg = sim.control, sim.linalg
   local bad_key, read_measure = host.bad_law_key, host.law_measure
-  local Law = control.Law
+  local Law = host.Law
 
   local function is_number(value) return type(value) == "number" or getmetatable(value) == "Tracked" end
 

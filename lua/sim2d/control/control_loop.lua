@@ -93,6 +93,7 @@ return function(sim, host)
           near and ("; did you mean '%s'?"):format(near) or "; known: delay, log, period")
       end
     end
+    -- seconds, both
     for _, key in ipairs { "period", "delay" } do
       local value = options[key]
       if value ~= nil and not (host.finite(value) and value >= 0) then

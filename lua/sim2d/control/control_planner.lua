@@ -506,9 +506,9 @@ return function(sim, host)
 
   -- ---- Following a plan -------------------------------------------------------------------------
 
-  local Track = setmetatable({ kind = "plan", memory = { "began", "knot", "held" } }, control.Law)
+  local Track = setmetatable({ kind = "plan", memory = { "began", "knot", "held" } }, host.Law)
   Track.__index, Track.__call, Track.__tostring, Track.__name =
-    Track, control.Law.__call, control.Law.__tostring, "Law"
+    Track, host.Law.__call, host.Law.__tostring, "Law"
 
   -- The law u = u_k - K_k (x - x_k) about the plan; u_k alone without gains. Holds the last u at the end.
   function Plan:law(options)
@@ -540,9 +540,9 @@ return function(sim, host)
 
   -- ---- Receding horizon -------------------------------------------------------------------------
 
-  local Planner = setmetatable({ kind = "planner", memory = { "u", "at" } }, control.Law)
+  local Planner = setmetatable({ kind = "planner", memory = { "u", "at" } }, host.Law)
   Planner.__index, Planner.__call, Planner.__tostring, Planner.__name =
-    Planner, control.Law.__call, control.Law.__tostring, "Law"
+    Planner, host.Law.__call, host.Law.__tostring, "Law"
 
   -- sim.control.planner(world, { cost =, horizon =, period =, iterations =, ... }): a law that plans anew at each call, from the
   -- plan before, shifted by the time that has passed.

@@ -13,7 +13,7 @@ local Optimize = {}
 ---@field history? boolean fills info.history
 
 ---@class sim2d.MinimizeOptions: sim2d.FitOptions
----@field method? "lbfgs"|"adam"|"sgd"|"rmsprop"|"nelder-mead"
+---@field method? "lbfgs"|"adam"|"sgd"|"rmsprop"|"nelder-mead"|"cmaes"
 ---@field gradient? boolean f returns its gradient second, in the shape of p
 ---@field memory? integer of lbfgs: steps remembered; 30
 ---@field learning_rate? number|fun(iteration: integer): number of adam, sgd, rmsprop; 0.01
@@ -26,7 +26,11 @@ local Optimize = {}
 ---@field nesterov? boolean of sgd
 ---@field decay? number of rmsprop: 0.99
 ---@field initial_step? number|table of nelder-mead: edge of the first simplex
----@field restarts? integer of nelder-mead: fresh simplexes where it ended; 2
+---@field restarts? integer of nelder-mead: fresh simplexes where it ended, 2; of cmaes: runs with twice the population, 0
+---@field sigma? number|table of cmaes: first deviation; 0.3
+---@field population? integer of cmaes
+---@field seed? integer of cmaes
+---@field target? number of cmaes: a value that is enough
 
 ---@class sim2d.OptimizeEntry
 ---@field iteration integer

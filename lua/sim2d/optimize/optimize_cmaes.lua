@@ -225,6 +225,7 @@ return function(sim, host)
     if run.first == math.huge then
       host.fail("minimize: the value at the start is not finite; it has to be finite there")
     end
+    -- generations until one of the limits, the callback or the target ends them
     local random = sim.random.split()
     if options.seed then random:seed(options.seed) end
     local most = options.max_iterations or math.ceil(MOST_GENERATIONS * math.sqrt(n))

@@ -22,7 +22,7 @@ local function declared()
       classes[class] = classes[class] or {}
     end
     local field = line:match "^%-%-%-@field ([%w_]+)"
-    if field then
+    if field and class then
       classes[class][field] = true
     end
     local owner, method = line:match "^function (%w+)[.:]([%w_]+)"

@@ -187,8 +187,6 @@ end)
 
 test("what is not built yet says so", function()
   local world = sim.world {}
-  raises("test_world.lua:%d+: world:inverse_dynamics: not available yet",
-    function() world:inverse_dynamics {} end)
   raises("test_world.lua:%d+: sim.batch: not available yet", function() sim.batch(print) end)
 end)
 

@@ -1,0 +1,120 @@
+-- world:dynamics and world:inverse_dynamics: what efforts of actuators do to coordinates in the next step.
+
+return function(sim, host)
+  local methods = host.world_methods()
+  local fail, describe = host.fail, host.describe
+
+  local KEYS = { coordinates = true, acceleration = true }
+
+  -- The step from here with the present commands: speeds before and after it (columns), B of speeds, commands.
+  local function step_of(what, world, def)
+    world = host.world(world)
+    host.check_law_keys(what, def, KEYS)
+    local actuators = host.actuators(world)
+    if #actuators == 0 then
+      fail("%s: the world has no actuators: declare one: world:actuator { ... }", what)
+    end
+    local clone, coordinates, now = world:clone(), nil, {}
+    if def.coordinates ~= nil then
+      if type(def.coordinates) ~= "table" then
+        host.bad_law_key(what, "coordinates", "a list of joints and bodies", def.coordinates)
+      end
+      coordinates = {}
+      for i, object in ipairs(def.coordinates) do coordinates[i] = host.counterpart(clone, object) end
+    end
+    -- ranges would cut what is only looked at
+    local model = host.model(clone, { coordinates = coordinates, outputs = {}, knots = 1, steps = 1, extra_count = 0 })
+    for i, actuator in ipairs(actuators) do now[i] = sim.stop_gradient(actuator.value) end
+    local n = model:sizes()
+    local x, _, _, b = model:linearize(sim.array { now })
+    local r = n // 2
+    local function speeds(k) return sim.array(table.move(x[k]:table(), r + 1, n, 1, {})) end
+    return speeds(1), speeds(2), b:slice({ r + 1, n }, nil), sim.array(now), r
+  end
+
+  local function square(what, r, m)
+    if r ~= m then
+      fail("%s: %d coordinates, but %d actuators: as many are needed, each acting in a way of its own", what, r, m)
+    end
+  end
+
+  -- M and bias with M a + bias = u for the next step: a, accelerations of coordinates (its change of speed over dt);
+  -- u, what actuators exert. Contacts, limits and springs count as they act in that step.
+  function methods.dynamics(world, def)
+    local before, after, B, now, r = step_of("dynamics", world, def or {})
+    square("dynamics", r, now.size)
+    local h = sim.stop_gradient(world.dt)
+    local M, why = sim.linalg.inv(B)
+    if not M then fail("dynamics: actuators that act in one way (%s)", why) end
+    M = M * h
+    return M, now - M:mm((after - before) / h)
+  end
+
+  -- The efforts, one an actuator, with which coordinates have these accelerations over the next step.
+  function methods.inverse_dynamics(world, def)
+    if type(def) ~= "table" then
+      fail("bad argument #1 to 'inverse_dynamics' ({ acceleration = {...} } expected, got %s)", describe(def))
+    end
+    local before, after, B, now, r = step_of("inverse_dynamics", world, def)
+    local good, wanted = pcall(sim.array, type(def.acceleration) == "number" and { def.acceleration } or def.acceleration)
+    if def.acceleration == nil or not good or wanted.size ~= r then
+      host.bad_law_key("inverse_dynamics", "acceleration", ("%d numbers, one a coordinate"):format(r), def.acceleration)
+    end
+    local missing = wanted:reshape(r) * sim.stop_gradient(world.dt) - (after - before)
+    local more
+    if r == now.size then
+      local why
+      more, why = sim.linalg.solve(B, missing)
+      if not more then fail("inverse_dynamics: actuators that act in one way (%s)", why) end
+    else
+      more = sim.linalg.lstsq(B, missing) -- the shortest, or the nearest
+    end
+    return (now + more):table()
+  end
+
+  -- ---- Computed torque --------------------------------------------------------------------------
+
+  local control = sim.control
+  local Torque = setmetatable({ kind = "computed torque", memory = {} }, host.Law)
+  Torque.__index, Torque.__call, Torque.__tostring, Torque.__name =
+    Torque, host.Law.__call, host.Law.__tostring, "Law"
+
+  local TORQUE = { coordinates = true, reference = true, kp = true, kd = true }
+  local SPEEDS = { angle = "omega", x = "vx", y = "vy" }
+
+  -- sim.control.computed_torque { coordinates = {joints}, reference = sim.control.reference {...}, kp =, kd = }: inverse dynamics of
+  -- the reference's acceleration + kp error + kd error of speed.
+  function control.computed_torque(def)
+    host.check_law_keys("computed_torque", def, TORQUE)
+    local reference = def.reference
+    if getmetatable(reference) == nil or not reference.at then
+      host.bad_law_key("computed_torque", "reference", "what sim.control.reference gives", reference)
+    end
+    if type(def.coordinates) ~= "table" or #def.coordinates == 0 then
+      host.bad_law_key("computed_torque", "coordinates", "a list of joints", def.coordinates)
+    end
+    local kp = host.law_number("computed_torque", def, "kp", 100, 0)
+    return setmetatable({ coordinates = def.coordinates, reference = reference, kp = kp,
+      kd = host.law_number("computed_torque", def, "kd", 2 * math.sqrt(sim.stop_gradient(kp)), 0) }, Torque)
+  end
+
+  local function value_of(object)
+    if getmetatable(object) == "Body" then return object.angle, object[SPEEDS.angle] end
+    local kind = object.type
+    local value = kind == "hinge" and object.angle or (kind == "slider" or kind == "wheel") and object.translation
+      or object.length
+    return value, object.speed
+  end
+
+  function Torque:command(world, t)
+    local q, v, a = self.reference:at(t)
+    local wanted = {}
+    for i, object in ipairs(self.coordinates) do
+      local value, speed = value_of(object)
+      local goal, rate, acceleration = q, v, a
+      if type(q) == "table" then goal, rate, acceleration = q[i], v[i], a[i] end
+      wanted[i] = acceleration + self.kp * (goal - value) + self.kd * (rate - speed)
+    end
+    return world:inverse_dynamics { coordinates = self.coordinates, acceleration = wanted }
+  end
+end

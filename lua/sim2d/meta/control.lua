@@ -1,0 +1,148 @@
+---@meta
+-- sim.control: laws, costs, planners; world:control, world:dynamics.
+
+---A law: called with the world and the time it gives u, as world:act takes it. Functions are laws, too.
+---@class sim2d.Law
+---@overload fun(world: sim2d.World, t: number): table
+---@field state fun(self: sim2d.Law): table its memory
+---@field set_state fun(self: sim2d.Law, state: table)
+---@field reset fun(self: sim2d.Law)
+---@field copy fun(self: sim2d.Law): sim2d.Law with a memory of its own
+
+---@class sim2d.PidDef
+---@field kp? number
+---@field ki? number
+---@field kd? number
+---@field setpoint? number|fun(t: number): number
+---@field measure? string|fun(world: sim2d.World): number the name of an observation, or a function
+---@field filter? number s, time constant of the derivative
+---@field range? number[] {lo, hi}
+---@field anti_windup? "clamp"|"back"
+---@field actuator? string|sim2d.Actuator
+
+---@class sim2d.CostTerm
+---@field name? string may stand first
+---@field of? sim2d.Body|sim2d.Joint
+---@field field? string|string[]
+---@field at? number[] a point of the body, in its frame
+---@field residual? fun(world: sim2d.World): number|number[] in place of `of` and `field`
+---@field goal? number|number[]
+---@field weight? number 1/s; 1
+---@field norm? "quadratic"|"l2"|"smooth_abs"|"huber"|"power"
+---@field p? number of the norm
+
+---@class sim2d.PlanDef
+---@field cost sim2d.Cost|table
+---@field horizon number s
+---@field period? number s between commands; the world's dt
+---@field method? "ilqr"|"gradient"|"sampling"|"cem"|"mppi"|"cmaes"|"mixed"
+---@field goal? table[] { of =, field =, value = } that hold at the end
+---@field u0? any commands to begin with
+---@field x0? number[] a state to begin in, as world:state()
+---@field iterations? integer
+---@field budget? number s of processor time
+---@field tolerance? number
+---@field violation? number
+---@field coordinates? table[] joints and bodies of the reduced state
+---@field model? sim2d.World another world in place of a clone
+---@field knots? integer of the spline that sampling methods choose
+---@field spline? "zero"|"linear"|"cubic"
+---@field samples? integer
+---@field elites? integer of cem
+---@field noise? number|number[] first deviations
+---@field temperature? number of mppi
+---@field seed? integer
+---@field gradient? "exact"|"smooth"
+---@field smoothing? number
+
+---@class sim2d.Plan
+---@field u sim2d.Array periods x actuators
+---@field x sim2d.Array (periods + 1) x states
+---@field K? sim2d.Array[] gains, one a period
+---@field cost number
+---@field violation number of goals
+---@field iterations integer
+---@field status "converged"|"stuck"|"out of iterations"|"out of time"
+---@field law fun(self: sim2d.Plan, options?: table): sim2d.Law
+local Plan = {}
+
+---@class sim2d.Cost
+
+---@class sim2d.ControlLibrary
+local ControlLibrary = {}
+
+---@param def sim2d.PidDef
+---@return sim2d.Law
+function ControlLibrary.pid(def) end
+
+---u = u0 - K (x - x0) of matrices, or of a world about its present state.
+---@param A any or a world
+---@param B any or { coordinates =, inputs =, Q =, R =, N =, horizon =, Qf = }
+---@return sim2d.Law law with K, P, poles, x0, u0
+function ControlLibrary.lqr(A, B, Q, R, N, options) end
+
+---K with which A - B K has these poles.
+---@return sim2d.Array
+function ControlLibrary.place(A, B, poles) end
+
+---The steady filter of x+ = A x + B u + w, y = C x + v: predict(u), correct(y), update(y, u); L, P, x.
+function ControlLibrary.kalman(A, C, W, V, B) end
+
+---@param law sim2d.Law
+---@param time_constant number s
+---@return sim2d.Law
+function ControlLibrary.low_pass(law, time_constant) end
+
+---@param law sim2d.Law
+---@param rate number a second
+---@return sim2d.Law
+function ControlLibrary.rate_limit(law, rate) end
+
+---@param def { points: any[], times: number[], kind?: "linear"|"cubic"|"minimum_jerk" }
+function ControlLibrary.reference(def) end
+
+---@param def { coordinates: table[], reference: table, kp?: number, kd?: number }
+---@return sim2d.Law
+function ControlLibrary.computed_torque(def) end
+
+---@param def table terms, controls =, terminal =
+---@return sim2d.Cost
+function ControlLibrary.cost(def) end
+
+---@param world sim2d.World
+---@param def sim2d.PlanDef
+---@return sim2d.Plan
+function ControlLibrary.trajectory(world, def) end
+
+---A law that plans anew at each call.
+---@param world sim2d.World
+---@param def sim2d.PlanDef
+---@return sim2d.Law
+function ControlLibrary.planner(world, def) end
+
+---@class sim2d
+---@field control sim2d.ControlLibrary
+
+---@class sim2d.ControlHandle
+---@field law sim2d.Law
+---@field u table the last command
+---@field remove fun(self: sim2d.ControlHandle)
+
+---@class sim2d.World
+local World = {}
+
+---Runs a law before each step, or at its own period.
+---@param law sim2d.Law|fun(world: sim2d.World, t: number): table
+---@param options? { period?: number, delay?: number, log?: boolean }
+---@return sim2d.ControlHandle
+function World:control(law, options) end
+
+---M and bias of M a + bias = u for the next step.
+---@param def? { coordinates?: table[] }
+---@return sim2d.Array M, sim2d.Array bias
+function World:dynamics(def) end
+
+---The efforts, one an actuator, with which coordinates have these accelerations over the next step.
+---@param def { acceleration: any, coordinates?: table[] }
+---@return number[]
+function World:inverse_dynamics(def) end
