@@ -246,10 +246,40 @@ return function(sim, host)
     return { x / length, y / length }
   end
 
+  -- Steps without Lua (sim.batch, sim.rollout) know what is plain, too.
+  local C = host.control
+
+  function C.count(world) return #system_of(world).actuators end
+
+  local function tell_actuator(world, actuator, def)
+    local range, d = actuator.range, def.direction
+    for _, value in ipairs { range[1], range[2], actuator.kp, actuator.kd } do
+      if is_tracked(value) then return C.in_lua(world) end
+    end
+    local x, y
+    if actuator.direction then x, y = d[1] == nil and d.x or d[1], d[2] == nil and d.y or d[2] end
+    if is_tracked(x) or is_tracked(y) or not C.actuator(world, actuator.name, actuator.kind,
+      actuator.joint or actuator.body, range[1], range[2], actuator.delay, actuator.kp, actuator.kd, x, y) then
+      C.in_lua(world)
+    end
+  end
+
+  local function tell_observation(world, def, name, fields)
+    if def.read then return C.in_lua(world) end
+    local names = {}
+    for _, field in ipairs(fields) do
+      local numbers, known = host.batch.fields(def.of, field)
+      if not numbers then return C.in_lua(world) end
+      table.move(known, 1, #known, #names + 1, names)
+    end
+    if not C.observation(world, name, def.of, names, def.noise or 0) then C.in_lua(world) end
+  end
+
   local function add_actuator(world, system, actuator, hooked)
     local shown = setmetatable({}, Actuator)
     insides[shown] = actuator
     if #system.actuators == 0 and not hooked then world:before_step(apply_all) end
+    C.hooked(world)
     system.actuators[#system.actuators + 1] = actuator
     system.byname[actuator.name] = actuator
     return shown
@@ -295,6 +325,8 @@ return function(sim, host)
       range = check_range(def.range), delay = def.delay or 0, kp = def.kp or KP, kd = def.kd or KD,
       turns = turns, direction = check_direction(def), history = {} }
     actuator.value = clip(actuator, 0)
+    actuator.number = #system.actuators + 1
+    tell_actuator(world, actuator, def)
     return add_actuator(world, system, actuator)
   end
 
@@ -303,6 +335,9 @@ return function(sim, host)
     while #history > 0 and history[#history][1] >= t do history[#history] = nil end
     history[#history + 1] = { t, clipped }
     actuator.value = clipped
+    if actuator.number <= host.batch.controls(world) then
+      C.command(world, actuator.number, sim.stop_gradient(clipped))
+    end
     return sim.stop_gradient(clipped) ~= sim.stop_gradient(value)
   end
 
@@ -436,7 +471,9 @@ return function(sim, host)
     if def.noise and not system.random then
       system.random = sim.random.split()
       system.seed = system.random:integer(0, math.maxinteger)
+      C.noise(world, system.seed)
     end
+    tell_observation(world, def, name, fields)
     local noise = def.noise or 0
     system.observations[#system.observations + 1] = { name = name, of = def.of, fields = fields,
       read = def.read, noise = noise > 0 and noise or nil }

@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#define IMAGE_MAGIC UINT64_C(0x32643270616e733a) // changes with the layout
+#define IMAGE_MAGIC UINT64_C(0x32643270616e733b) // changes with the layout
 
 typedef struct ImageHeader {
   uint64_t magic;
   uint64_t size;
   uint32_t next_serial;
   int32_t slots, order, pieces, vertices, joints, joint_order, touches, acted, corrected, couples,
-      excluded;
-  uint64_t broadphase;
+      excluded, actuators, commands, observations;
+  uint64_t noise_seed, broadphase;
 } ImageHeader;
 
 static ImageHeader image_header(const S2World *world) {
@@ -31,6 +31,10 @@ static ImageHeader image_header(const S2World *world) {
   header.corrected = world->corrected.count;
   header.couples = world->couples.count;
   header.excluded = world->excluded.count;
+  header.actuators = world->actuators.count;
+  header.commands = world->commands.count;
+  header.observations = world->observations.count;
+  header.noise_seed = world->noise_seed;
   header.broadphase = s2_broadphase_image_size(world->broadphase);
   // All arrays one after the other, in the order in which they are written.
   header.size = sizeof(ImageHeader) + sizeof(S2Kept) +
@@ -41,7 +45,10 @@ static ImageHeader image_header(const S2World *world) {
                 (size_t)header.touches * sizeof(S2Touch) + (size_t)header.acted * sizeof(S2Acted) +
                 (size_t)header.corrected * sizeof(double) +
                 (size_t)header.couples * sizeof(S2Couple) +
-                (size_t)header.excluded * sizeof(S2SlotPair) + header.broadphase;
+                (size_t)header.excluded * sizeof(S2SlotPair) +
+                (size_t)header.actuators * sizeof(S2Actuator) +
+                (size_t)header.commands * sizeof(S2Command) +
+                (size_t)header.observations * sizeof(S2Observation) + header.broadphase;
   return header;
 }
 
@@ -89,6 +96,9 @@ void s2_world_image_write(const S2World *world, void *image) {
   to = PUT(to, world->corrected);
   to = PUT(to, world->couples);
   to = PUT(to, world->excluded);
+  to = PUT(to, world->actuators);
+  to = PUT(to, world->commands);
+  to = PUT(to, world->observations);
   s2_broadphase_image_write(world->broadphase, to);
 }
 
@@ -120,6 +130,10 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   from = GET(from, world->corrected, header.corrected);
   from = GET(from, world->couples, header.couples);
   from = GET_LINE(from, world->excluded, header.excluded);
+  from = GET(from, world->actuators, header.actuators);
+  from = GET(from, world->commands, header.commands);
+  from = GET(from, world->observations, header.observations);
+  world->noise_seed = header.noise_seed;
   s2_broadphase_image_read(world->broadphase, from, header.broadphase);
   // Serials never come again, not even those given after the snapshot.
   if (header.next_serial > world->next_serial) {

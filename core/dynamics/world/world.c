@@ -102,6 +102,10 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->acted);
   s2_array_free(world->corrected);
   s2_array_free(world->couples);
+  s2_array_free(world->actuators);
+  s2_array_free(world->pushed);
+  s2_array_free(world->commands);
+  s2_array_free(world->observations);
   s2_array_free(world->acting);
   s2_array_free(world->log);
   s2_array_free(world->merged);

@@ -1,0 +1,267 @@
+#include "dynamics/control/apply.h"
+#include "dynamics/control/control.h"
+
+#include <math.h>
+#include <string.h>
+
+// Parts of a step by which times that are sums of dt may miss each other.
+static const double ROUNDING = 1e-6;
+// N/m, N s/m (or about an angle): gains that are not given.
+static const double STIFF = 100, DAMPED = 10;
+
+// ---- Making -----------------------------------------------------------------------------------
+
+S2ActuatorDef s2_actuator_def(void) {
+  return (S2ActuatorDef){.lo = -INFINITY, .hi = INFINITY, .kp = STIFF, .kd = DAMPED};
+}
+
+static double actuator_clip(const S2Actuator *actuator, double u) {
+  return u < actuator->lo ? actuator->lo : u > actuator->hi ? actuator->hi : u;
+}
+
+static S2Status actuator_on_joint(const S2World *world, const S2ActuatorDef *def, bool *turns) {
+  S2JointInfo info;
+  S2_TRY(s2_joint_info(world, def->joint, &info));
+  S2JointType type = info.type;
+  bool turning = type == S2_HINGE || type == S2_WHEEL || type == S2_WELD;
+  bool pushed = type == S2_SLIDER || type == S2_SPRING || type == S2_DISTANCE || type == S2_ROPE;
+  bool driven = type == S2_HINGE || type == S2_SLIDER || type == S2_WHEEL || type == S2_SPRING;
+  bool placed = type == S2_HINGE || type == S2_SLIDER || type == S2_SPRING;
+  bool good = def->kind == S2_ACTUATOR_TORQUE   ? turning
+              : def->kind == S2_ACTUATOR_FORCE  ? pushed || type == S2_WHEEL
+              : def->kind == S2_ACTUATOR_SPEED  ? driven
+                                                : placed;
+  if (!good) {
+    return s2_error(S2_INVALID, "actuator '%s': its kind cannot act on a %s", def->name,
+                    s2_joint_type_name(type));
+  }
+  *turns = def->kind == S2_ACTUATOR_TORQUE ||
+           (def->kind == S2_ACTUATOR_POSITION && type == S2_HINGE);
+  return s2_ok();
+}
+
+S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index) {
+  S2_TRY(s2_world_idle(world));
+  S2Actuator actuator;
+  memset(&actuator, 0, sizeof actuator); // its padding goes into images
+  actuator.kind = def->kind;
+  actuator.joint = def->joint;
+  actuator.body = def->body;
+  actuator.lo = def->lo;
+  actuator.hi = def->hi;
+  actuator.delay = def->delay;
+  actuator.kp = def->kp;
+  actuator.kd = def->kd;
+  if (def->name == NULL || def->name[0] == 0 || strlen(def->name) >= S2_NAME_SIZE) {
+    return s2_error(S2_INVALID, "an actuator's name: 1 to %d bytes expected", S2_NAME_SIZE - 1);
+  }
+  strcpy(actuator.name, def->name);
+  if (!(def->lo <= def->hi) || !(def->delay >= 0) || !isfinite(def->delay) ||
+      !isfinite(def->kp) || !isfinite(def->kd)) {
+    return s2_error(S2_INVALID, "actuator '%s': lo <= hi and finite numbers expected", def->name);
+  }
+  // On one thing, which it can move.
+  actuator.on_joint = def->joint.index != 0;
+  if (actuator.on_joint == (def->body.index != 0)) {
+    return s2_error(S2_INVALID, "actuator '%s': either a joint or a body expected", def->name);
+  }
+  if (actuator.on_joint) {
+    S2_TRY(actuator_on_joint(world, def, &actuator.turns));
+  } else {
+    int32_t slot;
+    S2_TRY(s2_body_slot(world, def->body, &slot));
+    actuator.turns = def->kind == S2_ACTUATOR_TORQUE;
+    double length = sqrt(def->direction.x * def->direction.x + def->direction.y * def->direction.y);
+    if (def->kind > S2_ACTUATOR_TORQUE || (!actuator.turns && !(length > 0 && isfinite(length)))) {
+      return s2_error(S2_INVALID, "actuator '%s': %s", def->name,
+                      def->kind > S2_ACTUATOR_TORQUE ? "its kind acts on joints only"
+                                                     : "a direction expected");
+    }
+    actuator.direction = actuator.turns
+                             ? s2_vec2(0, 0)
+                             : s2_vec2(def->direction.x / length, def->direction.y / length);
+  }
+  *index = world->actuators.count;
+  *s2_array_append(world->actuators) = actuator;
+  return s2_ok();
+}
+
+int s2_world_actuator_count(const S2World *world) {
+  return world->actuators.count;
+}
+
+const char *s2_actuator_name(const S2World *world, int index) {
+  return world->actuators.at[index].name;
+}
+
+void s2_world_set_actuated(S2World *world, bool actuated) {
+  world->actuated = actuated;
+}
+
+// ---- Commands ---------------------------------------------------------------------------------
+
+// Commands of one actuator from a time on (later ones are of a future that was undone) go.
+static void commands_cut(S2World *world, int index, double from) {
+  int kept = 0;
+  for (int i = 0; i < world->commands.count; i++) {
+    const S2Command *command = &world->commands.at[i];
+    if (command->actuator != index || command->t < from) {
+      world->commands.at[kept++] = *command;
+    }
+  }
+  world->commands.count = kept;
+}
+
+S2Status s2_actuator_command(S2World *world, int index, double u, bool *clipped) {
+  if (index < 0 || index >= world->actuators.count) {
+    return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
+  }
+  if (!isfinite(u)) {
+    return s2_error(S2_INVALID, "actuator '%s': a finite number expected, got %g",
+                    world->actuators.at[index].name, u);
+  }
+  double value = actuator_clip(&world->actuators.at[index], u);
+  if (clipped != NULL) {
+    *clipped = value != u;
+  }
+  commands_cut(world, index, s2_world_time(world));
+  S2Command command;
+  memset(&command, 0, sizeof command);
+  command.actuator = index;
+  command.t = s2_world_time(world);
+  command.value = value;
+  *s2_array_append(world->commands) = command;
+  return s2_ok();
+}
+
+S2Status s2_world_act(S2World *world, const double *u, int count, int *clipped) {
+  S2_TRY(s2_world_idle(world));
+  if (count != world->actuators.count) {
+    return s2_error(S2_INVALID, "%d values expected, one an actuator, got %d",
+                    world->actuators.count, count);
+  }
+  for (int i = 0; i < count; i++) { // all or none
+    if (!isfinite(u[i])) {
+      return s2_error(S2_INVALID, "'%s': finite number expected, got %g",
+                      world->actuators.at[i].name, u[i]);
+    }
+  }
+  int beyond = 0;
+  for (int i = 0; i < count; i++) {
+    bool was_clipped;
+    S2_TRY(s2_actuator_command(world, i, u[i], &was_clipped));
+    beyond += was_clipped;
+  }
+  if (clipped != NULL) {
+    *clipped = beyond;
+  }
+  return s2_ok();
+}
+
+double s2_actuator_due(S2World *world, int index, int *command) {
+  const S2Actuator *actuator = &world->actuators.at[index];
+  double t = s2_world_time(world), dt = world->kept.def.dt;
+  double due = t - ceil(actuator->delay / dt - ROUNDING) * dt + ROUNDING * dt;
+  *command = S2_NONE;
+  for (int i = 0; i < world->commands.count; i++) {
+    const S2Command *at = &world->commands.at[i];
+    if (at->actuator == index && at->t <= t && at->t <= due) {
+      *command = i;
+    }
+  }
+  return *command == S2_NONE ? actuator_clip(actuator, 0) : world->commands.at[*command].value;
+}
+
+// What came before the command that counts does so no more.
+static double command_now(S2World *world, int index) {
+  int last;
+  double value = s2_actuator_due(world, index, &last);
+  int kept = 0;
+  for (int i = 0; i < world->commands.count; i++) {
+    if (i >= last || world->commands.at[i].actuator != index) {
+      world->commands.at[kept++] = world->commands.at[i];
+    }
+  }
+  world->commands.count = kept;
+  return value;
+}
+
+// ---- Forces -----------------------------------------------------------------------------------
+
+static bool pushes(const S2World *world, S2BodyId body) {
+  return body.index != 0 && world->bodies.at[body.index - 1].type == S2_DYNAMIC;
+}
+
+static S2Status push(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at) {
+  return pushes(world, body) ? s2_body_apply_force(world, body, force, at) : s2_ok();
+}
+
+static S2Status turn(S2World *world, S2BodyId body, double torque) {
+  return pushes(world, body) ? s2_body_apply_torque(world, body, torque) : s2_ok();
+}
+
+bool s2_joint_push_line(const S2JointInfo *info, S2Vec2 *n) {
+  if (info->type == S2_SLIDER || info->type == S2_WHEEL) {
+    *n = info->axis;
+    return true;
+  }
+  double dx = info->anchor_a.x - info->anchor_b.x, dy = info->anchor_a.y - info->anchor_b.y;
+  double length = sqrt(dx * dx + dy * dy);
+  *n = s2_vec2(dx / length, dy / length);
+  return length > 0;
+}
+
+static S2Status actuator_effort(S2World *world, const S2Actuator *actuator, double value) {
+  if (!actuator->on_joint) {
+    S2Vec2 force = s2_vec2(value * actuator->direction.x, value * actuator->direction.y);
+    return actuator->turns ? turn(world, actuator->body, value)
+                           : push(world, actuator->body, force, NULL);
+  }
+  // Equal and opposite on both bodies, along what the joint measures.
+  S2JointInfo info;
+  S2_TRY(s2_joint_info(world, actuator->joint, &info));
+  if (actuator->turns) {
+    S2_TRY(turn(world, info.a, value));
+    return turn(world, info.b, -value);
+  }
+  S2Vec2 n;
+  if (!s2_joint_push_line(&info, &n)) {
+    return s2_ok();
+  }
+  S2_TRY(push(world, info.a, s2_vec2(value * n.x, value * n.y), &info.anchor_a));
+  return push(world, info.b, s2_vec2(-value * n.x, -value * n.y), &info.anchor_a);
+}
+
+S2JointField s2_actuator_coordinate(const S2World *world, const S2Actuator *actuator) {
+  const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
+  return actuator->turns               ? S2_JOINT_ANGLE
+         : joint->type == S2_SLIDER ? S2_JOINT_TRANSLATION
+                                    : S2_JOINT_LENGTH;
+}
+
+static S2Status actuator_apply(S2World *world, int index) {
+  const S2Actuator *actuator = &world->actuators.at[index];
+  if (actuator->on_joint ? !s2_joint_alive(world, actuator->joint)
+                         : !s2_body_alive(world, actuator->body)) {
+    return s2_error(S2_STALE, "actuator '%s': what it acts on is destroyed", actuator->name);
+  }
+  double value = command_now(world, index);
+  if (actuator->kind == S2_ACTUATOR_SPEED) {
+    return s2_joint_set(world, actuator->joint, S2_JOINT_MOTOR_SPEED, value);
+  }
+  if (actuator->kind == S2_ACTUATOR_POSITION) {
+    double at, speed;
+    S2_TRY(s2_joint_get(world, actuator->joint, s2_actuator_coordinate(world, actuator), &at));
+    S2_TRY(s2_joint_get(world, actuator->joint, S2_JOINT_SPEED, &speed));
+    value = actuator->kp * (value - at) - actuator->kd * speed;
+  }
+  return actuator_effort(world, actuator, value);
+}
+
+S2Status s2_world_apply_actuators(S2World *world) {
+  S2Status status = s2_ok();
+  for (int i = 0; i < world->actuators.count && status.code == S2_OK; i++) {
+    status = actuator_apply(world, i);
+  }
+  return status;
+}
