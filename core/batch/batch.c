@@ -142,7 +142,7 @@ static void row_of_nan(const S2Batch *batch, double *row) {
 
 static S2Status batch_see(const S2Batch *batch, int i, double *row) {
   const BatchWorld *at = &batch->world[i];
-  if (at->own && batch->def.program.observe != NULL) {
+  if (at->own) {
     return batch->def.program.observe(batch->def.program.user, i, row);
   }
   return s2_world_observe(at->world, row);
@@ -185,7 +185,8 @@ static bool batch_begin(S2Batch *batch, int i) {
   }
   S2Status status = s2_ok();
   if (batch->commanded && batch->controls > 0) {
-    status = s2_world_act(at->world, commands_of(batch, i), batch->controls, NULL);
+    status = at->own ? batch->def.program.act(batch->def.program.user, i, commands_of(batch, i))
+                     : s2_world_act(at->world, commands_of(batch, i), batch->controls, NULL);
   }
   if (status.code != S2_OK) {
     batch_note(at, status);
@@ -200,8 +201,14 @@ static bool batch_advance(S2Batch *batch, int i) {
     return false;
   }
   double before = s2_world_time(at->world);
-  S2Status status = at->own ? batch->def.program.step(batch->def.program.user, i)
-                            : s2_world_step(at->world);
+  S2Status status;
+  if (at->own) {
+    status = batch->def.program.step(batch->def.program.user, i);
+  } else {
+    s2_world_set_actuated(at->world, true);
+    status = s2_world_step(at->world);
+    s2_world_set_actuated(at->world, false);
+  }
   double cost = 0;
   bool ended = false;
   if (status.code == S2_OK) {
@@ -421,8 +428,8 @@ S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int coun
   batch->def = *def;
   batch->workers = workers;
   batch->count = count;
-  batch->controls = s2_world_actuator_count(worlds[0]);
-  batch->observed = s2_world_observation_size(worlds[0]);
+  batch->controls = def->controls > 0 ? def->controls : s2_world_actuator_count(worlds[0]);
+  batch->observed = def->observed > 0 ? def->observed : s2_world_observation_size(worlds[0]);
   S2Draw *draw = s2_memory_take(sizeof *draw * (size_t)(def->draws + 1));
   if (def->draws > 0) {
     memcpy(draw, def->draw, sizeof *draw * (size_t)def->draws);

@@ -43,8 +43,9 @@ typedef struct S2BatchProgram {
   void *user;
   bool (*own)(void *user, int world);      // is it such a world? asked before each step
   S2Status (*step)(void *user, int world); // one step of the world
+  S2Status (*act)(void *user, int world, const double *commands);
   S2Status (*reset)(void *user, int world); // back to its beginning
-  S2Status (*observe)(void *user, int world, double *numbers); // NULL: as others
+  S2Status (*observe)(void *user, int world, double *numbers);
 } S2BatchProgram;
 
 typedef struct S2BatchDef {
@@ -55,6 +56,8 @@ typedef struct S2BatchDef {
   int draws;
   const S2Draw *draw; // copied
   S2BatchProgram program; // zero: threads do everything
+  // How many commands and numbers, where the program acts and observes; 0: as the worlds have.
+  int controls, observed;
 } S2BatchDef;
 
 typedef struct S2Batch S2Batch;

@@ -101,7 +101,9 @@ S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *r
   run.scratch = s2_memory_take_zeroed(sizeof *run.scratch * (size_t)count);
   while (made < count && status.code == S2_OK) {
     status = s2_world_clone(world, &run.scratch[made]);
-    made += status.code == S2_OK;
+    if (status.code == S2_OK) {
+      s2_world_set_actuated(run.scratch[made++], true);
+    }
   }
   unsigned char *image = s2_memory_take(run.size);
   s2_world_image_write(world, image);

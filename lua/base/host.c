@@ -8,6 +8,7 @@
 #include "lua/record/canvas.h"
 #include "lua/record/live.h"
 #include "lua/record/replay.h"
+#include "lua/world/control.h"
 #include "lua/world/binding.h"
 #include "record/s2d/output.h"
 
@@ -197,6 +198,8 @@ void s2_host_push(lua_State *L) {
   lua_setfield(L, -2, "replay");
   s2_lua_push_live_host(L);
   lua_setfield(L, -2, "live");
+  s2_lua_control_push(L);
+  lua_setfield(L, -2, "control");
   s2_lua_batch_push(L);
   lua_setfield(L, -2, "batch");
   s2_parallel_push(L);

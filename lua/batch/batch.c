@@ -59,9 +59,9 @@ static int batch_workers(lua_State *L) {
 bool s2_lua_batch_alone(const S2LuaWorld *lw) {
   bool alone = lw->recorders.count > 0 || s2_world_settings(lw->world)->solver == S2_SOLVER_PROGRAM;
   for (int hook = 0; hook < S2_HOOK_COUNT; hook++) {
-    alone = alone || lw->hooks[hook] > 0;
+    alone = alone || lw->hooks[hook] > (hook == S2_HOOK_BEFORE ? lw->control_hooks : 0);
   }
-  return alone || s2_world_asks(lw->world);
+  return alone || lw->control_in_lua || s2_world_asks(lw->world);
 }
 
 static bool program_own(void *user, int world) {
@@ -91,6 +91,38 @@ static S2Status program_step(void *user, int world) {
   const BatchObject *object = user;
   push_call(object, "step", world);
   return call_protected(object->L, 1, 0);
+}
+
+static S2Status program_act(void *user, int world, const double *commands) {
+  const BatchObject *object = user;
+  lua_State *L = object->L;
+  push_call(object, "act", world);
+  int count = s2_batch_controls(object->batch);
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    lua_pushnumber(L, commands[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return call_protected(L, 2, 0);
+}
+
+static S2Status program_observe(void *user, int world, double *numbers) {
+  const BatchObject *object = user;
+  lua_State *L = object->L;
+  push_call(object, "observe", world);
+  S2Status status = call_protected(L, 1, 1);
+  if (status.code != S2_OK) {
+    return status;
+  }
+  int count = (int)lua_rawlen(L, -1), expected = s2_batch_observed(object->batch);
+  for (int i = 0; i < count && i < expected; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    numbers[i] = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return count == expected ? s2_ok()
+                           : s2_error(S2_INVALID, "it observes %d numbers, not %d", count, expected);
 }
 
 static S2Status program_reset(void *user, int world) {
@@ -159,14 +191,19 @@ static double *array_at(lua_State *L, int index, S2Size shape) {
 }
 
 // batch:step(commands or nil, steps, observations, rewards, terminated, truncated, final): the last
-// five are arrays to fill, or nil for new ones (final: for none). Returns the first four of them.
+// five are arrays to fill, or nil for new ones (final: for none). Returns the first four of them
+// and how many worlds failed.
 static int object_step(lua_State *L) {
   BatchObject *object = check_batch(L);
   lua_settop(L, 8);
   int count = object->count, observed = s2_batch_observed(object->batch);
   const double *commands = NULL;
   if (!lua_isnil(L, 2)) {
-    commands = s2_lua_array_check(L, 2)->data; // its shape was looked at
+    S2Array given = s2_lua_array_view(L, s2_lua_array_check(L, 2)); // its shape was looked at
+    if (given.var != 0) {
+      return s2_lua_fail(L, "batch:step() has no derivative; sim.rollout has (x:value() is plain)");
+    }
+    commands = given.data;
   }
   S2Size list = s2_size_list(count), matrix = s2_size_matrix(count, observed);
   S2BatchResult result = {.observations = array_at(L, 4, matrix),
@@ -182,7 +219,8 @@ static int object_step(lua_State *L) {
   end_call(L, object);
   s2_lua_try(L, status);
   lua_settop(L, 7);
-  return 4;
+  lua_pushinteger(L, s2_batch_failures(object->batch));
+  return 5;
 }
 
 // batch:reset(seed or nil, mask or nil, observations or nil)
@@ -427,7 +465,11 @@ static int batch_batch(lua_State *L) {
                     .program = {.user = object,
                                 .own = program_own,
                                 .step = program_step,
-                                .reset = program_reset}};
+                                .reset = program_reset,
+                                .act = program_act,
+                                .observe = program_observe},
+                    .controls = (int)integer_of(L, 3, "controls"),
+                    .observed = (int)integer_of(L, 3, "observed")};
   def.draw = push_draws(L, 3, &def.draws);
   S2Status status = s2_batch_create(&def, worlds, count, workers, &object->batch);
   if (status.code != S2_OK) {
@@ -454,10 +496,21 @@ static int batch_observed(lua_State *L) {
   return 1;
 }
 
+static int batch_tracked(lua_State *L) {
+  lua_pushboolean(L, s2_lua_array_view(L, s2_lua_array_check(L, 1)).var != 0);
+  return 1;
+}
+
+static int batch_on_tape(lua_State *L) {
+  lua_pushboolean(L, s2_lua_on_tape(s2_lua_world(L, 1)) != NULL);
+  return 1;
+}
+
 void s2_lua_batch_push(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"workers", batch_workers},   {"batch", batch_batch},     {"alone", batch_alone},
       {"controls", batch_controls}, {"observed", batch_observed}, {"rollout", s2_lua_rollout},
+      {"tracked", batch_tracked},   {"on_tape", batch_on_tape},
       {NULL, NULL}};
   luaL_newlib(L, functions);
   s2_lua_judge_functions(L);

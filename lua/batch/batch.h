@@ -10,9 +10,11 @@
 // Pushes a table of functions. A `reading` is a list {object, field, object, field ...}: a Body, a
 // Joint or nil (false) for controls, and a number as `fields` gives it.
 //   workers(threads) -> workers
-//   fields(object, name) -> list of numbers; nil and a list of the names there are
+//   fields(object, name) -> list of numbers and list of their names; nil and a list of the names
+//     there are
 //   controls(world) -> how many actuators; observed(world) -> how many numbers are observed
 //   alone(world) -> true: functions of the script run in its steps, so that no thread can step it
+//   tracked(array), on_tape(world) -> true: depends on what a gradient is taken by
 //   judge(world, controls, terms, bounds) -> judge, or nil and a message
 //     terms   list of { reading =, goals =, wrap =, weight =, terminal =, norm =, p = }
 //     bounds  list of { reading =, lo =, hi = }

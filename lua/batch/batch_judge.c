@@ -27,26 +27,29 @@ static const struct {
 };
 enum { MORE_FIELDS = sizeof more_fields / sizeof *more_fields };
 
-static void push_number_list(lua_State *L, int count, const S2BodyField *field) {
+// Pushes their numbers and their names.
+static int push_body_fields(lua_State *L, int count, const S2BodyField *field) {
+  lua_createtable(L, count, 0);
   lua_createtable(L, count, 0);
   for (int i = 0; i < count; i++) {
     lua_pushinteger(L, (lua_Integer)field[i]);
+    lua_rawseti(L, -3, i + 1);
+    lua_pushstring(L, s2_body_field(field[i])->name);
     lua_rawseti(L, -2, i + 1);
   }
+  return 2;
 }
 
 static int body_fields(lua_State *L, const char *name) {
   for (int i = 0; i < MORE_FIELDS; i++) {
     if (strcmp(name, more_fields[i].name) == 0) {
-      push_number_list(L, more_fields[i].count, more_fields[i].field);
-      return 1;
+      return push_body_fields(L, more_fields[i].count, more_fields[i].field);
     }
   }
   for (int i = 0; i < S2_BODY_FIELD_COUNT; i++) {
     S2BodyField field = (S2BodyField)i;
     if (strcmp(name, s2_body_field(field)->name) == 0) {
-      push_number_list(L, 1, &field);
-      return 1;
+      return push_body_fields(L, 1, &field);
     }
   }
   // What there is.
@@ -69,7 +72,10 @@ static int joint_fields(lua_State *L, const S2LuaJoint *joint, const char *name)
       lua_createtable(L, 1, 0);
       lua_pushinteger(L, i);
       lua_rawseti(L, -2, 1);
-      return 1;
+      lua_createtable(L, 1, 0);
+      lua_pushstring(L, name);
+      lua_rawseti(L, -2, 1);
+      return 2;
     }
   }
   lua_pushnil(L);
