@@ -5,12 +5,19 @@
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 // Chunks a worker gets of a run, on average: enough that all end at nearly the same time, few
 // enough that taking one does not count.
 static const int CHUNKS = 16;
+// s that a thread which has nothing to do looks for the next run before it sleeps: runs often follow
+// each other at once, and waking takes as long as a small one.
+static const double AWAKE = 1e-4;
+// Looks between two at the clock
+enum { LOOKS = 64 };
 // Bytes: that of the main thread, whatever `ulimit -s` says; only what is used costs memory.
 static const size_t STACK_SIZE = (size_t)8 << 20;
 
@@ -20,15 +27,15 @@ typedef struct Worker {
   int number;
 } Worker;
 
-// All by the mutex.
+// All by the mutex, but for what is atomic, which is written by it.
 struct S2Workers {
   pthread_mutex_t mutex;
   pthread_cond_t begin, end; // a run has begun; the last worker has left it
   int count;                 // the calling thread among them
   Worker *worker;            // [count], 0 is not used
-  uint64_t run;              // number of the run
-  int busy;                  // threads that have not left it
-  bool closing;
+  atomic_ullong run;         // number of the run
+  atomic_int busy;           // threads that have not left it
+  atomic_bool closing;
   // of the run
   S2Work *work;
   void *user;
@@ -52,6 +59,24 @@ static void workers_take_part(S2Workers *workers, int number) {
   }
 }
 
+static double workers_clock(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+// Without the mutex: looks for another run than this for a while.
+static void workers_look(S2Workers *workers, uint64_t seen) {
+  double end = workers_clock() + AWAKE;
+  do {
+    for (int i = 0; i < LOOKS; i++) {
+      if (atomic_load(&workers->run) != seen || atomic_load(&workers->closing)) {
+        return;
+      }
+    }
+  } while (workers_clock() < end);
+}
+
 static void *workers_main(void *argument) {
   const Worker *worker = argument;
   S2Workers *workers = worker->workers;
@@ -64,9 +89,12 @@ static void *workers_main(void *argument) {
     }
     seen = workers->run;
     workers_take_part(workers, worker->number);
-    if (--workers->busy == 0) {
+    if (atomic_fetch_sub(&workers->busy, 1) == 1) {
       pthread_cond_signal(&workers->end);
     }
+    pthread_mutex_unlock(&workers->mutex);
+    workers_look(workers, seen);
+    pthread_mutex_lock(&workers->mutex);
   }
   pthread_mutex_unlock(&workers->mutex);
   return NULL;

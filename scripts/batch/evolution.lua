@@ -9,7 +9,7 @@
 local sim = require "sim2d"
 
 local e = sim.experiment("Swing-up by evolution strategies", {
-  generations = { 80, "" }, population = { 64, "controllers of a generation" }, seconds = { 6, "of an episode" } })
+  generations = { 80, "" }, population = { 48, "controllers of a generation" }, seconds = { 6, "of an episode" } })
 local PARAMETERS, RATE, SPREAD, TRIALS = 7, 0.15, 0.3, 24
 local DT, HOLD = 0.01, 2 -- s; steps that a command holds
 local G, LENGTH = 9.81, 1
