@@ -189,7 +189,6 @@ test("what is not built yet says so", function()
   local world = sim.world {}
   raises("test_world.lua:%d+: world:inverse_dynamics: not available yet",
     function() world:inverse_dynamics {} end)
-  raises("test_world.lua:%d+: sim.batch: not available yet", function() sim.batch(print) end)
 end)
 
 test("what there never was is an unknown name", function()
