@@ -11,7 +11,7 @@ typedef struct BatchWorld {
   unsigned char *image; // as it began
   size_t size;
   S2BatchPlace place;
-  bool own;     // of the program, in this call
+  bool own; // of the program, in this call
   S2Status failure;
 } BatchWorld;
 
@@ -32,7 +32,7 @@ const char *const s2_auto_reset_names[] = {"next_step", "same_step", "disabled",
 
 // ---- The same things --------------------------------------------------------------------------
 
-static S2Status same_bodies(const S2World *a, const S2World *b) {
+static S2Status batch_same_bodies(const S2World *a, const S2World *b) {
   int count = s2_world_bodies(a, NULL, 0), other = s2_world_bodies(b, NULL, 0);
   if (count != other) {
     return s2_error(S2_INVALID, "it has %d bodies, not %d", other, count);
@@ -57,7 +57,7 @@ static S2Status same_bodies(const S2World *a, const S2World *b) {
   return s2_ok();
 }
 
-static S2Status same_joints(const S2World *a, const S2World *b) {
+static S2Status batch_same_joints(const S2World *a, const S2World *b) {
   int count = s2_world_joints(a, NULL, 0), other = s2_world_joints(b, NULL, 0);
   if (count != other) {
     return s2_error(S2_INVALID, "it has %d joints, not %d", other, count);
@@ -82,8 +82,8 @@ static S2Status same_joints(const S2World *a, const S2World *b) {
 }
 
 S2Status s2_batch_same(const S2World *a, const S2World *b) {
-  S2_TRY(same_bodies(a, b));
-  S2_TRY(same_joints(a, b));
+  S2_TRY(batch_same_bodies(a, b));
+  S2_TRY(batch_same_joints(a, b));
   if (s2_world_actuator_count(a) != s2_world_actuator_count(b)) {
     return s2_error(S2_INVALID, "it has %d actuators, not %d", s2_world_actuator_count(b),
                     s2_world_actuator_count(a));
@@ -130,11 +130,11 @@ static void batch_forget_commands(S2Batch *batch, int i) {
   }
 }
 
-static double *row_of(const S2Batch *batch, double *observations, int i) {
+static double *batch_row(const S2Batch *batch, double *observations, int i) {
   return observations + (size_t)i * (size_t)batch->observed;
 }
 
-static void row_of_nan(const S2Batch *batch, double *row) {
+static void batch_row_nan(const S2Batch *batch, double *row) {
   for (int k = 0; k < batch->observed; k++) {
     row[k] = NAN;
   }
@@ -159,7 +159,7 @@ static void batch_see_or_note(S2Batch *batch, int i, double *row) {
   S2Status status = batch_see(batch, i, row);
   if (status.code != S2_OK) {
     batch_note(&batch->world[i], status);
-    row_of_nan(batch, row);
+    batch_row_nan(batch, row);
   }
 }
 
@@ -200,6 +200,7 @@ static bool batch_advance(S2Batch *batch, int i) {
   if (at->failure.code != S2_OK) {
     return false;
   }
+  // The step, by the program or by us.
   double before = s2_world_time(at->world);
   S2Status status;
   if (at->own) {
@@ -209,6 +210,7 @@ static bool batch_advance(S2Batch *batch, int i) {
     status = s2_world_step(at->world);
     s2_world_set_actuated(at->world, false);
   }
+  // What it costs, and whether it went too far.
   double cost = 0;
   bool ended = false;
   if (status.code == S2_OK) {
@@ -230,7 +232,7 @@ static bool batch_advance(S2Batch *batch, int i) {
 static void batch_end(S2Batch *batch, int i) {
   BatchWorld *at = &batch->world[i];
   S2BatchResult *result = batch->result;
-  double *row = row_of(batch, result->observations, i);
+  double *row = batch_row(batch, result->observations, i);
   bool failed = at->failure.code != S2_OK;
   at->place.steps++;
   bool over = batch->def.max_steps > 0 && at->place.steps >= batch->def.max_steps;
@@ -239,8 +241,7 @@ static void batch_end(S2Batch *batch, int i) {
   // The end has a cost of its own.
   double cost = 0;
   if (ended && !failed) {
-    S2Status status =
-        s2_judge_terminal(batch->def.judge, at->world, commands_of(batch, i), &cost);
+    S2Status status = s2_judge_terminal(batch->def.judge, at->world, commands_of(batch, i), &cost);
     if (status.code != S2_OK) {
       batch_note(at, status);
     }
@@ -251,7 +252,7 @@ static void batch_end(S2Batch *batch, int i) {
     return;
   }
   if (result->final != NULL) {
-    memcpy(row_of(batch, result->final, i), row, sizeof *row * (size_t)batch->observed);
+    memcpy(batch_row(batch, result->final, i), row, sizeof *row * (size_t)batch->observed);
   }
   if (batch->def.autoreset == S2_RESET_SAME_STEP) {
     batch_forget_commands(batch, i);
@@ -273,7 +274,7 @@ static void batch_step_world(void *user, int worker, int i) {
     }
     batch_end(batch, i);
   } else {
-    batch_see_or_note(batch, i, row_of(batch, batch->result->observations, i));
+    batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
   }
 }
 
@@ -288,13 +289,13 @@ static void batch_reset_world(void *user, int worker, int i) {
       batch_note(at, status);
     }
   }
-  batch_see_or_note(batch, i, row_of(batch, batch->result->observations, i));
+  batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
 }
 
 static void batch_observe_world(void *user, int worker, int i) {
   S2Batch *batch = user;
   (void)worker;
-  batch_see_or_note(batch, i, row_of(batch, batch->result->observations, i));
+  batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
 }
 
 // ---- All of them ------------------------------------------------------------------------------
@@ -389,7 +390,8 @@ static S2Status check_draw(const S2World *world, const S2Draw *draw) {
   if (draw->of.kind == S2_READ_CONTROL) {
     return s2_error(S2_INVALID, "controls are not drawn");
   }
-  if (!isfinite(draw->a) || !isfinite(draw->b) || (draw->normal ? draw->b < 0 : draw->b < draw->a)) {
+  if (!isfinite(draw->a) || !isfinite(draw->b) ||
+      (draw->normal ? draw->b < 0 : draw->b < draw->a)) {
     return s2_error(S2_INVALID,
                     draw->normal ? "a deviation not below 0 expected, got %g and %g"
                                  : "lo <= hi expected, got %g and %g",

@@ -1,5 +1,5 @@
-// Many worlds stepped at once, by threads that know no program's language: commands in, observations,
-// rewards and what has ended out.
+// Many worlds stepped at once, by threads that know no program's language: commands in,
+// observations, rewards and what has ended out.
 //
 // The worlds are made of the same things (s2_batch_same), so that a handle of one is good for all.
 // They remain the caller's, who may look at them and change them between steps. What comes out of a
@@ -22,18 +22,14 @@
 #include "batch/judge.h"
 #include "batch/workers.h"
 
-typedef enum S2AutoReset {
-  S2_RESET_NEXT_STEP,
-  S2_RESET_SAME_STEP,
-  S2_RESET_DISABLED
-} S2AutoReset;
+typedef enum S2AutoReset { S2_RESET_NEXT_STEP, S2_RESET_SAME_STEP, S2_RESET_DISABLED } S2AutoReset;
 
 extern const char *const s2_auto_reset_names[]; // "next_step", "same_step", "disabled", NULL
 
 // A number that is drawn anew whenever a world is reset, after it is as it was in the beginning.
 typedef struct S2Draw {
-  S2Reading of; // of a body or joint, one that can be set; angle and translation of a hinge or slider
-                // by s2_world_set_coordinates
+  S2Reading of; // of a body or joint, one that can be set; angle and translation of a hinge or
+                // slider by s2_world_set_coordinates
   bool normal;  // else uniform
   double a, b;  // mean and deviation; or lo and hi
 } S2Draw;
@@ -54,7 +50,7 @@ typedef struct S2BatchDef {
   uint64_t seed;
   const S2Judge *judge; // NULL: no rewards, no bounds; must live as long as the batch
   int draws;
-  const S2Draw *draw; // copied
+  const S2Draw *draw;     // copied
   S2BatchProgram program; // zero: threads do everything
   // How many commands and numbers, where the program acts and observes; 0: as the worlds have.
   int controls, observed;
@@ -77,16 +73,15 @@ int s2_batch_observed(const S2Batch *batch); // numbers a world is observed by
 
 // Arrays over the worlds, row by row. Where a world failed its numbers are NAN.
 typedef struct S2BatchResult {
-  double *observations; // [count][observed]
-  double *rewards;      // [count]: minus the cost
+  double *observations;           // [count][observed]
+  double *rewards;                // [count]: minus the cost
   double *terminated, *truncated; // [count]: 1 or 0
   double *final; // [count][observed] or NULL: what was observed last where the episode has ended
 } S2BatchResult;
 
 // Resets worlds to their beginning (mask: NULL, or 1 for those) and draws. `seed`: NULL, or what
 // their draws begin from anew. Writes observations of all.
-void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask,
-                    double *observations);
+void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask, double *observations);
 // Commands (NULL: those that were, or [count][controls], finite) hold for `steps` steps of each
 // world (>= 1), fewer where its episode ends. S2_INVALID: a command that is not finite; nothing has
 // happened then.

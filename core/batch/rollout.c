@@ -79,10 +79,10 @@ static S2Status rollout_check(const S2Rollout *rollout, int controls) {
   for (size_t i = 0; i < row * (size_t)rollout->samples; i++) {
     if (!isfinite(rollout->controls[i])) {
       size_t at = i % row;
-      return s2_error(
-          S2_INVALID, "sequence %d, knot %d, control %d: a finite number expected, got %g",
-          (int)(i / row) + 1, (int)(at / (size_t)controls) + 1, (int)(at % (size_t)controls) + 1,
-          rollout->controls[i]);
+      return s2_error(S2_INVALID,
+                      "sequence %d, knot %d, control %d: a finite number expected, got %g",
+                      (int)(i / row) + 1, (int)(at / (size_t)controls) + 1,
+                      (int)(at % (size_t)controls) + 1, rollout->controls[i]);
     }
   }
   return s2_ok();

@@ -9,13 +9,13 @@
 #include "batch/workers.h"
 
 typedef struct S2Rollout {
-  int samples, knots; // sequences, and controls one after the other in each
-  int hold;           // steps that each of these holds, >= 1
+  int samples, knots;     // sequences, and controls one after the other in each
+  int hold;               // steps that each of these holds, >= 1
   const double *controls; // [samples][knots][actuators of the world], finite
   const S2Judge *judge;   // of this world
   double *costs;          // [samples]; INFINITY where a step failed
   double *states;         // NULL, or [samples][knots][s2_world_state_size]: after each of the knots
-  double *gradient;       // NULL, or as controls: how the cost changes with them; NAN where it failed
+  double *gradient; // NULL, or as controls: how the cost changes with them; NAN where it failed
 } S2Rollout;
 
 // S2_INVALID: a control that is not finite, no steps; nothing is computed then. *failed (or NULL)

@@ -13,8 +13,8 @@
 // Chunks a worker gets of a run, on average: enough that all end at nearly the same time, few
 // enough that taking one does not count.
 static const int CHUNKS = 16;
-// s that a thread which has nothing to do looks for the next run before it sleeps: runs often follow
-// each other at once, and waking takes as long as a small one.
+// s that a thread which has nothing to do looks for the next run before it sleeps: runs often
+// follow each other at once, and waking takes as long as a small one.
 static const double AWAKE = 1e-4;
 // Looks between two at the clock
 enum { LOOKS = 64 };

@@ -8,8 +8,8 @@
 #include "lua/record/canvas.h"
 #include "lua/record/live.h"
 #include "lua/record/replay.h"
-#include "lua/world/control.h"
 #include "lua/world/binding.h"
+#include "lua/world/control.h"
 #include "record/s2d/output.h"
 
 #include <math.h>

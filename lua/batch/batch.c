@@ -5,11 +5,10 @@
 
 #include "batch/batch.h"
 #include "dynamics/control/control.h"
-#include "linalg/dense.h"
 
 #include <string.h>
 
-static const char WORKERS[] = "sim2d.workers", BATCH[] = "sim2d.batch";
+static const char BATCH[] = "sim2d.batch";
 
 // User values of a batch.
 enum { BATCH_WORLDS = 1, BATCH_JUDGE, BATCH_WORKERS, BATCH_PROGRAM, BATCH_STORES = BATCH_PROGRAM };
@@ -17,42 +16,11 @@ enum { BATCH_WORLDS = 1, BATCH_JUDGE, BATCH_WORKERS, BATCH_PROGRAM, BATCH_STORES
 typedef struct BatchObject {
   S2Batch *batch; // NULL: closed
   int count;
-  bool busy;      // in a call
-  lua_State *L;   // of the call; the batch is its argument 1
+  bool busy;                 // in a call
+  lua_State *L;              // of the call; the batch is its argument 1
   int at_worlds, at_program; // stack indices in it
   S2LuaWorld **world;
 } BatchObject;
-
-// ---- Workers ----------------------------------------------------------------------------------
-
-typedef struct WorkersObject {
-  S2Workers *workers;
-} WorkersObject;
-
-static int workers_collect(lua_State *L) {
-  WorkersObject *object = lua_touserdata(L, 1);
-  s2_workers_free(object->workers);
-  object->workers = NULL;
-  return 0;
-}
-
-S2Workers *s2_lua_workers(lua_State *L, int index) {
-  return ((const WorkersObject *)luaL_checkudata(L, index, WORKERS))->workers;
-}
-
-static int batch_workers(lua_State *L) {
-  lua_Integer threads = luaL_checkinteger(L, 1);
-  WorkersObject *object = lua_newuserdatauv(L, sizeof *object, 0);
-  object->workers = NULL;
-  if (luaL_newmetatable(L, WORKERS)) {
-    lua_pushcfunction(L, workers_collect);
-    lua_setfield(L, -2, "__gc");
-  }
-  lua_setmetatable(L, -2);
-  s2_dense_single_threaded(); // before there are several of us
-  object->workers = s2_workers_new((int)threads);
-  return 1;
-}
 
 // ---- Worlds of the script ---------------------------------------------------------------------
 
@@ -121,8 +89,9 @@ static S2Status program_observe(void *user, int world, double *numbers) {
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
-  return count == expected ? s2_ok()
-                           : s2_error(S2_INVALID, "it observes %d numbers, not %d", count, expected);
+  return count == expected
+             ? s2_ok()
+             : s2_error(S2_INVALID, "it observes %d numbers, not %d", count, expected);
 }
 
 static S2Status program_reset(void *user, int world) {
@@ -300,13 +269,12 @@ static int object_get(lua_State *L) {
   S2Reading reading[READINGS];
   int count = reading_count(L, 2);
   s2_lua_readings(L, 2, count, reading);
-  S2LuaArray *array =
-      s2_lua_array_push(L, count == 1 ? s2_size_list(object->count)
-                                      : s2_size_matrix(object->count, count));
+  S2LuaArray *array = s2_lua_array_push(L, count == 1 ? s2_size_list(object->count)
+                                                      : s2_size_matrix(object->count, count));
   for (int i = 0; i < object->count; i++) {
     for (int k = 0; k < count; k++) {
-      S2Status status = s2_reading_get(object->world[i]->world, &reading[k], NULL,
-                                       &array->data[i * count + k]);
+      S2Status status =
+          s2_reading_get(object->world[i]->world, &reading[k], NULL, &array->data[i * count + k]);
       if (status.code != S2_OK) {
         return s2_lua_fail(L, "world %d: %s", i + 1, status.message);
       }
@@ -417,10 +385,10 @@ static const S2Draw *push_draws(lua_State *L, int options, int *count) {
 static void push_metatable(lua_State *L) {
   if (luaL_newmetatable(L, BATCH)) {
     static const luaL_Reg methods[] = {
-        {"step", object_step},   {"reset", object_reset},       {"observe", object_observe},
-        {"time", object_time},   {"failures", object_failures}, {"unsolved", object_unsolved},
-        {"get", object_get},     {"set", object_set},           {"place", object_place},
-        {"rewind", object_rewind}, {"close", object_close},     {NULL, NULL}};
+        {"step", object_step},     {"reset", object_reset},       {"observe", object_observe},
+        {"time", object_time},     {"failures", object_failures}, {"unsolved", object_unsolved},
+        {"get", object_get},       {"set", object_set},           {"place", object_place},
+        {"rewind", object_rewind}, {"close", object_close},       {NULL, NULL}};
     lua_pushcfunction(L, object_collect);
     lua_setfield(L, -2, "__gc");
     luaL_newlib(L, methods);
@@ -508,10 +476,9 @@ static int batch_on_tape(lua_State *L) {
 
 void s2_lua_batch_push(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"workers", batch_workers},   {"batch", batch_batch},     {"alone", batch_alone},
-      {"controls", batch_controls}, {"observed", batch_observed}, {"rollout", s2_lua_rollout},
-      {"tracked", batch_tracked},   {"on_tape", batch_on_tape},
-      {NULL, NULL}};
+      {"workers", s2_lua_new_workers}, {"batch", batch_batch},       {"alone", batch_alone},
+      {"controls", batch_controls},    {"observed", batch_observed}, {"rollout", s2_lua_rollout},
+      {"tracked", batch_tracked},      {"on_tape", batch_on_tape},   {NULL, NULL}};
   luaL_newlib(L, functions);
   s2_lua_judge_functions(L);
 }

@@ -34,8 +34,10 @@ void s2_lua_judge_functions(lua_State *L);      // into the table on top
 // Reads the list at `index`; raises what is wrong with it.
 void s2_lua_readings(lua_State *L, int index, int count, S2Reading *readings);
 
-// batch_rollout.c
-int s2_lua_rollout(lua_State *L);
+int s2_lua_rollout(lua_State *L); // batch_rollout.c
+
+// batch_workers.c
+int s2_lua_new_workers(lua_State *L);
 S2Workers *s2_lua_workers(lua_State *L, int index);
 
 #endif

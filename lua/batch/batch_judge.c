@@ -135,18 +135,18 @@ S2Judge *s2_lua_judge(lua_State *L, int index) {
   return ((const JudgeObject *)luaL_checkudata(L, index, JUDGE))->judge;
 }
 
-static double number_of(lua_State *L, int table, const char *key) {
+static double judge_number(lua_State *L, int table, const char *key) {
   lua_getfield(L, table, key);
   double value = luaL_checknumber(L, -1);
   lua_pop(L, 1);
   return value;
 }
 
-static void read_term(lua_State *L, int table, S2CostTerm *term) {
-  *term = (S2CostTerm){.weight = number_of(L, table, "weight"),
-                       .terminal = number_of(L, table, "terminal"),
-                       .norm = (S2Norm)number_of(L, table, "norm"),
-                       .p = number_of(L, table, "p")};
+static void judge_read_term(lua_State *L, int table, S2CostTerm *term) {
+  *term = (S2CostTerm){.weight = judge_number(L, table, "weight"),
+                       .terminal = judge_number(L, table, "terminal"),
+                       .norm = (S2Norm)judge_number(L, table, "norm"),
+                       .p = judge_number(L, table, "p")};
   lua_getfield(L, table, "wrap");
   term->wrap = lua_toboolean(L, -1) != 0;
   lua_pop(L, 1);
@@ -164,8 +164,8 @@ static void read_term(lua_State *L, int table, S2CostTerm *term) {
   lua_pop(L, 2);
 }
 
-static void read_bound(lua_State *L, int table, S2Bound *bound) {
-  *bound = (S2Bound){.lo = number_of(L, table, "lo"), .hi = number_of(L, table, "hi")};
+static void judge_read_bound(lua_State *L, int table, S2Bound *bound) {
+  *bound = (S2Bound){.lo = judge_number(L, table, "lo"), .hi = judge_number(L, table, "hi")};
   lua_getfield(L, table, "reading");
   s2_lua_readings(L, -1, 1, &bound->of);
   lua_pop(L, 1);
@@ -182,12 +182,12 @@ static int batch_judge(lua_State *L) {
   S2Bound *bound = lua_newuserdatauv(L, sizeof *bound * (size_t)(bounds + 1), 0);
   for (int i = 0; i < terms; i++) {
     lua_rawgeti(L, 3, i + 1);
-    read_term(L, lua_gettop(L), &term[i]);
+    judge_read_term(L, lua_gettop(L), &term[i]);
     lua_pop(L, 1);
   }
   for (int i = 0; i < bounds; i++) {
     lua_rawgeti(L, 4, i + 1);
-    read_bound(L, lua_gettop(L), &bound[i]);
+    judge_read_bound(L, lua_gettop(L), &bound[i]);
     lua_pop(L, 1);
   }
   JudgeObject *object = lua_newuserdatauv(L, sizeof *object, 0);
@@ -255,8 +255,8 @@ static int batch_terminal(lua_State *L) {
 }
 
 void s2_lua_judge_functions(lua_State *L) {
-  static const luaL_Reg functions[] = {{"fields", batch_fields},   {"judge", batch_judge},
-                                       {"norm", batch_norm},       {"running", batch_running},
+  static const luaL_Reg functions[] = {{"fields", batch_fields},     {"judge", batch_judge},
+                                       {"norm", batch_norm},         {"running", batch_running},
                                        {"terminal", batch_terminal}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

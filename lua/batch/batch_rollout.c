@@ -29,7 +29,8 @@ int s2_lua_rollout(lua_State *L) {
                        .controls = controls->data,
                        .judge = judge};
   if (lw->phase == S2_INSIDE) {
-    return s2_lua_fail(L, "sim.rollout() cannot be called while the engine is in the middle of a step");
+    return s2_lua_fail(
+        L, "sim.rollout() cannot be called while the engine is in the middle of a step");
   }
   // Where the results go, Lua's from the beginning.
   int state = s2_world_state_size(lw->world);

@@ -132,6 +132,7 @@ struct S2LuaWorld {
   int constraints;     // in S2_STORE_CONSTRAINTS
   bool marked, failed; // s2_world_mark was called; a callback inside the engine raised
   bool stepped;        // at least once
+  bool held;           // a batch steps it and others: not to be closed
   int control_hooks;   // of S2_HOOK_BEFORE, what applies actuators (control.lua)
   bool control_in_lua; // of which some are known in Lua alone
   S2Rng random_before;

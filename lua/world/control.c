@@ -83,9 +83,12 @@ static int control_in_lua(lua_State *L) {
 }
 
 void s2_lua_control_push(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"actuator", control_actuator}, {"command", control_command},
-      {"observation", control_observation}, {"noise", control_noise},
-      {"hooked", control_hooked},     {"in_lua", control_in_lua}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"actuator", control_actuator},
+                                       {"command", control_command},
+                                       {"observation", control_observation},
+                                       {"noise", control_noise},
+                                       {"hooked", control_hooked},
+                                       {"in_lua", control_in_lua},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
 }

@@ -23,9 +23,9 @@ static S2World *build(uint64_t seed) {
   add_box(world, rough(fixed_at(0, -1), range(&rng, 0, 1), range(&rng, 0, 0.9)), 20, 2);
   S2BodyId cart = add_box(world, at(0, 2), 0.4, 0.2);
   S2BodyId pole = add_box(world, at(0, 2.5), 0.05, range(&rng, 0.8, 1.2));
-  S2BodyId disc = add_disc(world, rough(at(range(&rng, -2, -1), range(&rng, 0.3, 1.5)), 0.5,
-                                        range(&rng, 0, 0.9)),
-                           range(&rng, 0.1, 0.3));
+  S2BodyId disc = add_disc(
+      world, rough(at(range(&rng, -2, -1), range(&rng, 0.3, 1.5)), 0.5, range(&rng, 0, 0.9)),
+      range(&rng, 0.1, 0.3));
   S2JointDef rail = joint_def(S2_SLIDER, cart, no_body), hinge = hinge_def(pole, cart, 0, 2);
   rail.anchor_a = s2_vec2(0, 2);
   rail.axis = s2_vec2(1, 0);
@@ -92,7 +92,9 @@ static S2Judge *judge_of(const S2World *world) {
        .goal = {0.5},
        .weight = 0.5,
        .norm = S2_NORM_QUADRATIC},
-      {.count = 1, .of = {{.kind = S2_READ_CONTROL, .field = 0}}, .weight = 0.01,
+      {.count = 1,
+       .of = {{.kind = S2_READ_CONTROL, .field = 0}},
+       .weight = 0.01,
        .norm = S2_NORM_QUADRATIC}};
   S2Bound bound = {body_reading(disc_of(world), S2_BODY_X), -2.5, 0.5};
   S2Judge *judge;
@@ -122,10 +124,9 @@ static void run_batch(int threads, S2AutoReset autoreset, Out *out) {
   }
   S2Workers *workers = s2_workers_new(threads);
   S2Judge *judge = judge_of(worlds[0]);
-  S2Draw draws[2] = {{.of = joint_reading(s2_world_joint(worlds[0], 1), S2_JOINT_ANGLE),
-                      .a = -0.3,
-                      .b = 0.3},
-                     {.of = body_reading(disc_of(worlds[0]), S2_BODY_VX), .normal = true, .b = 1}};
+  S2Draw draws[2] = {
+      {.of = joint_reading(s2_world_joint(worlds[0], 1), S2_JOINT_ANGLE), .a = -0.3, .b = 0.3},
+      {.of = body_reading(disc_of(worlds[0]), S2_BODY_VX), .normal = true, .b = 1}};
   S2BatchDef def = {.autoreset = autoreset,
                     .max_steps = 40,
                     .seed = 7,
@@ -226,8 +227,8 @@ static void small_open(Small *small, S2AutoReset autoreset, int64_t max_steps) {
   small->judge = judge_of(small->worlds[0]);
   S2BatchDef def = {.autoreset = autoreset, .max_steps = max_steps, .judge = small->judge};
   must(s2_batch_create(&def, small->worlds, 2, small->workers, &small->batch));
-  small->result = (S2BatchResult){small->seen, small->rewards, small->terminated,
-                                  small->truncated, small->final};
+  small->result = (S2BatchResult){small->seen, small->rewards, small->terminated, small->truncated,
+                                  small->final};
 }
 
 static void small_close(Small *small) {
@@ -433,7 +434,8 @@ static void test_rollouts_are_the_world_stepped_by_hand(void **state) {
   (void)state;
   S2World *world = build(9);
   s2_world_set_actuated(world, true);
-  must(s2_world_act(world, (const double[CONTROLS]){2, 1, 0.5}, CONTROLS, NULL)); // one is under way
+  must(
+      s2_world_act(world, (const double[CONTROLS]){2, 1, 0.5}, CONTROLS, NULL)); // one is under way
   steps(world, 1);
   S2Judge *judge = judge_of(world);
   S2Rng rng = s2_rng_seeded(2);

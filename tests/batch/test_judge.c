@@ -108,8 +108,7 @@ static void test_terms_that_cannot_be(void **state) {
   S2Judge *judge;
   S2CostTerm term = term_of(body, S2_BODY_X);
   term.weight = NAN;
-  expect(s2_judge_create(world, 0, 1, &term, 0, NULL, &judge),
-         "cost 1: weights have to be finite");
+  expect(s2_judge_create(world, 0, 1, &term, 0, NULL, &judge), "cost 1: weights have to be finite");
   term = term_of(body, S2_BODY_X);
   term.norm = S2_NORM_HUBER;
   expect(s2_judge_create(world, 0, 1, &term, 0, NULL, &judge),

@@ -6,8 +6,8 @@
 #include <assert.h>
 
 enum {
-  MOVED = 12,  // places that two bodies are at and move with
-  FORCES = 6   // torque, x, y on each of two bodies
+  MOVED = 12, // places that two bodies are at and move with
+  FORCES = 6  // torque, x, y on each of two bodies
 };
 
 // ---- What joints measure ----------------------------------------------------------------------
@@ -154,8 +154,8 @@ static void measure_push(const void *user, const S2World *world, double *numbers
   }
 }
 
-static void push_joint(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
-                       const Effort *effort) {
+static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
+                               const Effort *effort) {
   S2Tape *of = s2_world_tape_of(tape);
   const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
   // Along which line and how far from the centres depends on the poses.
@@ -181,8 +181,8 @@ static void push_joint(S2WorldTape *tape, S2World *world, const S2Actuator *actu
   }
 }
 
-static void exert(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
-                  const Effort *effort) {
+static void control_exert(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
+                          const Effort *effort) {
   static const double turn[3] = {1, 0, 0}, back[3] = {-1, 0, 0};
   if (!actuator->on_joint) {
     const double along[3] = {0, actuator->direction.x, actuator->direction.y};
@@ -192,7 +192,7 @@ static void exert(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
     add_force(tape, world, s2_body_id(world, joint->a), effort->var, turn);
     add_force(tape, world, s2_body_id(world, joint->b), effort->var, back);
   } else {
-    push_joint(tape, world, actuator, effort);
+    control_push_joint(tape, world, actuator, effort);
   }
 }
 
@@ -217,8 +217,8 @@ static Effort position_effort(S2WorldTape *tape, S2World *world, const S2Actuato
   return (Effort){value, s2_tape_scalar2(of, value, sum, 1, speed_var, -actuator->kd)};
 }
 
-static void actuate(S2WorldTape *tape, S2World *world, int index, int count,
-                    const S2TapeCommand *command) {
+static void control_actuate(S2WorldTape *tape, S2World *world, int index, int count,
+                            const S2TapeCommand *command) {
   const S2Actuator *actuator = &world->actuators.at[index];
   // Which command counts, and whether it was clipped.
   int due;
@@ -238,7 +238,7 @@ static void actuate(S2WorldTape *tape, S2World *world, int index, int count,
   if (actuator->kind == S2_ACTUATOR_POSITION) {
     effort = position_effort(tape, world, actuator, &effort);
   }
-  exert(tape, world, actuator, &effort);
+  control_exert(tape, world, actuator, &effort);
 }
 
 void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int count,
@@ -248,7 +248,7 @@ void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int coun
     bool alive = actuator->on_joint ? s2_joint_alive(world, actuator->joint)
                                     : s2_body_alive(world, actuator->body);
     if (alive) { // else the step fails
-      actuate(tape, world, i, count, command + (size_t)i * (size_t)room);
+      control_actuate(tape, world, i, count, command + (size_t)i * (size_t)room);
     }
   }
 }

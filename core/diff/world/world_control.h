@@ -12,9 +12,9 @@ typedef struct S2TapeCommand {
   S2Var var;
 } S2TapeCommand;
 
-// Notes what the actuators do in the step that comes next, which s2_world_tape_step is to make while
-// they are on (s2_world_set_actuated). `command` has a row of `room` for each
-// actuator, of which `count` were given so far, by time.
+// Notes what the actuators do in the step that comes next, which s2_world_tape_step is to make
+// while they are on (s2_world_set_actuated). `command` has a row of `room` for each actuator, of
+// which `count` were given so far, by time.
 void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int count,
                            const S2TapeCommand *command);
 

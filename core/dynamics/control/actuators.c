@@ -27,16 +27,16 @@ static S2Status actuator_on_joint(const S2World *world, const S2ActuatorDef *def
   bool pushed = type == S2_SLIDER || type == S2_SPRING || type == S2_DISTANCE || type == S2_ROPE;
   bool driven = type == S2_HINGE || type == S2_SLIDER || type == S2_WHEEL || type == S2_SPRING;
   bool placed = type == S2_HINGE || type == S2_SLIDER || type == S2_SPRING;
-  bool good = def->kind == S2_ACTUATOR_TORQUE   ? turning
-              : def->kind == S2_ACTUATOR_FORCE  ? pushed || type == S2_WHEEL
-              : def->kind == S2_ACTUATOR_SPEED  ? driven
-                                                : placed;
+  bool good = def->kind == S2_ACTUATOR_TORQUE  ? turning
+              : def->kind == S2_ACTUATOR_FORCE ? pushed || type == S2_WHEEL
+              : def->kind == S2_ACTUATOR_SPEED ? driven
+                                               : placed;
   if (!good) {
     return s2_error(S2_INVALID, "actuator '%s': its kind cannot act on a %s", def->name,
                     s2_joint_type_name(type));
   }
-  *turns = def->kind == S2_ACTUATOR_TORQUE ||
-           (def->kind == S2_ACTUATOR_POSITION && type == S2_HINGE);
+  *turns =
+      def->kind == S2_ACTUATOR_TORQUE || (def->kind == S2_ACTUATOR_POSITION && type == S2_HINGE);
   return s2_ok();
 }
 
@@ -56,8 +56,8 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
     return s2_error(S2_INVALID, "an actuator's name: 1 to %d bytes expected", S2_NAME_SIZE - 1);
   }
   strcpy(actuator.name, def->name);
-  if (!(def->lo <= def->hi) || !(def->delay >= 0) || !isfinite(def->delay) ||
-      !isfinite(def->kp) || !isfinite(def->kd)) {
+  if (!(def->lo <= def->hi) || !(def->delay >= 0) || !isfinite(def->delay) || !isfinite(def->kp) ||
+      !isfinite(def->kd)) {
     return s2_error(S2_INVALID, "actuator '%s': lo <= hi and finite numbers expected", def->name);
   }
   // On one thing, which it can move.
@@ -188,16 +188,16 @@ static double command_now(S2World *world, int index) {
 
 // ---- Forces -----------------------------------------------------------------------------------
 
-static bool pushes(const S2World *world, S2BodyId body) {
+static bool actuator_moves(const S2World *world, S2BodyId body) {
   return body.index != 0 && world->bodies.at[body.index - 1].type == S2_DYNAMIC;
 }
 
-static S2Status push(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at) {
-  return pushes(world, body) ? s2_body_apply_force(world, body, force, at) : s2_ok();
+static S2Status actuator_push(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at) {
+  return actuator_moves(world, body) ? s2_body_apply_force(world, body, force, at) : s2_ok();
 }
 
-static S2Status turn(S2World *world, S2BodyId body, double torque) {
-  return pushes(world, body) ? s2_body_apply_torque(world, body, torque) : s2_ok();
+static S2Status actuator_turn(S2World *world, S2BodyId body, double torque) {
+  return actuator_moves(world, body) ? s2_body_apply_torque(world, body, torque) : s2_ok();
 }
 
 bool s2_joint_push_line(const S2JointInfo *info, S2Vec2 *n) {
@@ -214,27 +214,27 @@ bool s2_joint_push_line(const S2JointInfo *info, S2Vec2 *n) {
 static S2Status actuator_effort(S2World *world, const S2Actuator *actuator, double value) {
   if (!actuator->on_joint) {
     S2Vec2 force = s2_vec2(value * actuator->direction.x, value * actuator->direction.y);
-    return actuator->turns ? turn(world, actuator->body, value)
-                           : push(world, actuator->body, force, NULL);
+    return actuator->turns ? actuator_turn(world, actuator->body, value)
+                           : actuator_push(world, actuator->body, force, NULL);
   }
   // Equal and opposite on both bodies, along what the joint measures.
   S2JointInfo info;
   S2_TRY(s2_joint_info(world, actuator->joint, &info));
   if (actuator->turns) {
-    S2_TRY(turn(world, info.a, value));
-    return turn(world, info.b, -value);
+    S2_TRY(actuator_turn(world, info.a, value));
+    return actuator_turn(world, info.b, -value);
   }
   S2Vec2 n;
   if (!s2_joint_push_line(&info, &n)) {
     return s2_ok();
   }
-  S2_TRY(push(world, info.a, s2_vec2(value * n.x, value * n.y), &info.anchor_a));
-  return push(world, info.b, s2_vec2(-value * n.x, -value * n.y), &info.anchor_a);
+  S2_TRY(actuator_push(world, info.a, s2_vec2(value * n.x, value * n.y), &info.anchor_a));
+  return actuator_push(world, info.b, s2_vec2(-value * n.x, -value * n.y), &info.anchor_a);
 }
 
 S2JointField s2_actuator_coordinate(const S2World *world, const S2Actuator *actuator) {
   const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
-  return actuator->turns               ? S2_JOINT_ANGLE
+  return actuator->turns            ? S2_JOINT_ANGLE
          : joint->type == S2_SLIDER ? S2_JOINT_TRANSLATION
                                     : S2_JOINT_LENGTH;
 }

@@ -1,4 +1,5 @@
-// Named inputs and outputs of a world: actuators, which turn commands into forces, and observations.
+// Named inputs and outputs of a world: actuators, which turn commands into forces, and
+// observations.
 //
 // They are part of the world: images and clones carry them, with commands that are under way.
 #ifndef S2_CONTROL_H
@@ -30,7 +31,8 @@ int s2_world_actuator_count(const S2World *world);
 const char *s2_actuator_name(const S2World *world, int index);
 
 // Commands in the order of the actuators, which hold until the next. All or none: S2_INVALID where
-// one is not finite or `count` is not theirs. *clipped (or NULL) is how many were beyond their range.
+// one is not finite or `count` is not theirs. *clipped (or NULL) is how many were beyond their
+// range.
 S2Status s2_world_act(S2World *world, const double *u, int count, int *clipped);
 S2Status s2_actuator_command(S2World *world, int index, double u, bool *clipped);
 // Do steps apply them? Not at first. Images do not know.

@@ -32,8 +32,8 @@ S2Status s2_observation_create(S2World *world, const S2ObservationDef *def, int 
   observation.body = def->body;
   observation.joint = def->joint;
   observation.noise = def->noise;
-  bool alive = def->joint.index != 0 ? s2_joint_alive(world, def->joint)
-                                     : s2_body_alive(world, def->body);
+  bool alive =
+      def->joint.index != 0 ? s2_joint_alive(world, def->joint) : s2_body_alive(world, def->body);
   if (!alive) {
     return s2_error(S2_STALE, "observation '%s': what it is of is destroyed", def->name);
   }

@@ -387,9 +387,9 @@ struct S2World {
   uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
   bool stepping;
   S2_ARRAY(double) pushed; // f before actuators pushed, in a step
-  bool actuated; // steps apply actuators
-  bool missed;      // a solve of the step under way missed its tolerance
-  bool boxes_stale; // positions changed since the broad phase saw them
+  bool actuated;           // steps apply actuators
+  bool missed;             // a solve of the step under way missed its tolerance
+  bool boxes_stale;        // positions changed since the broad phase saw them
   S2Callbacks callbacks;
   S2Arena arena; // of one step
   S2WorldStats stats;

@@ -115,6 +115,7 @@ return function(sim, host)
   local function read_term(what, worlds, term, controls)
     costs.check_keys(what, term, TERM)
     local reading, count, names = costs.read(what, worlds, term.of, term.field, controls)
+    -- one goal for all, or one for each number
     local goals = {}
     if type(term.goal) == "table" or type(term.goal) == "userdata" then
       if #term.goal ~= count then
@@ -126,6 +127,7 @@ return function(sim, host)
       if goal ~= nil and type(goal) ~= "number" then goal = goal[i] end
       goals[i] = number(what .. ": goal", goal, 0)
     end
+    -- the norm and its number
     local norm, p = C.norm(term.norm == nil and "quadratic" or tostring(term.norm))
     if not norm then
       host.fail("%s: norm: one of %s expected, got %s", what, table.concat(p, ", "), host.describe(term.norm))

@@ -11,6 +11,7 @@ return function(sim, host)
   -- array or list of knots.
   local function read_controls(controls, count)
     local what = "sim.rollout: controls"
+    -- a list becomes a matrix with a row a sequence
     if type(controls) == "table" and getmetatable(controls) == nil then
       local rows = {}
       for i, sequence in ipairs(controls) do
@@ -85,6 +86,7 @@ return function(sim, host)
   end
 
   local function serial(world, controls, at, o, judge, terms)
+    -- what it costs: the script's function, the judge, or the same on the tape
     local tracked = C.tracked(controls) or C.on_tape(world)
     local cost, final = o.cost, function() return 0 end
     if type(cost) ~= "function" and tracked then
@@ -96,6 +98,7 @@ return function(sim, host)
     end
     local alone, list, rows = C.alone(world), {}, o.states and {} or nil
     local failed, message = 0, nil
+    -- one sequence after the other
     for i = 1, at.samples do
       local sequence, row = {}, controls[i]
       for k = 1, at.knots do
@@ -148,6 +151,7 @@ return function(sim, host)
     end
     local at = { controls = count, hold = hold, states = #world:state() }
     controls, at.samples, at.knots = read_controls(controls, count)
+    -- by threads, unless something of the script is to be called
     local by_hand = type(o.cost) == "function" or C.alone(world) or C.on_tape(world)
     local judge, terms
     if type(o.cost) ~= "function" then

@@ -199,7 +199,6 @@ test("what there never was is an unknown name", function()
   raises("unknown key 'sleeping'", function() sim.world { sleeping = false } end)
   raises("World has no field 'save'", function() return world.save end)
   raises("Body has no field 'awake'", function() return world:circle({ radius = 1 }).awake end)
-  raises("sim has no field 'rollout'", function() return sim.rollout end)
 end)
 
 test("time is steps times dt", function()
