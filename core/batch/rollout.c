@@ -63,8 +63,9 @@ static void rollout_sample(void *user, int worker, int sample) {
     for (size_t i = 0; rollout->gradient != NULL && i < numbers; i++) {
       rollout->gradient[first + i] = NAN;
     }
-    for (size_t i = 0; rollout->states != NULL && i < (size_t)(rollout->knots * run->state); i++) {
-      rollout->states[(size_t)sample * (size_t)(rollout->knots * run->state) + i] = NAN;
+    size_t states = (size_t)rollout->knots * (size_t)run->state;
+    for (size_t i = 0; rollout->states != NULL && i < states; i++) {
+      rollout->states[(size_t)sample * states + i] = NAN;
     }
   }
   run->status[sample] = status;

@@ -129,6 +129,9 @@ static void begin_call(lua_State *L, BatchObject *object, const char *what) {
       s2_lua_fail(L, "%s has no derivative; sim.rollout has", what);
     }
   }
+  for (int i = 0; i < object->count; i++) {
+    object->world[i]->held = true;
+  }
   lua_getiuservalue(L, 1, BATCH_WORLDS);
   object->at_worlds = lua_gettop(L);
   lua_getiuservalue(L, 1, BATCH_PROGRAM);
@@ -140,6 +143,7 @@ static void begin_call(lua_State *L, BatchObject *object, const char *what) {
 static void end_call(lua_State *L, BatchObject *object) {
   object->busy = false;
   for (int i = 0; i < object->count; i++) {
+    object->world[i]->held = false;
     s2_lua_world_changed(object->world[i]);
   }
   if (object->count > 0 && s2_lua_interrupted(object->world[0]->session)) {
@@ -263,6 +267,14 @@ static int reading_count(lua_State *L, int index) {
   return count;
 }
 
+// The engine's world i, or an error.
+static S2World *open_world(lua_State *L, const BatchObject *object, int i) {
+  if (object->world[i]->world == NULL) {
+    s2_lua_fail(L, "batch: world %d is closed", i + 1);
+  }
+  return object->world[i]->world;
+}
+
 // batch:get(readings) -> array
 static int object_get(lua_State *L) {
   const BatchObject *object = check_batch(L);
@@ -274,7 +286,7 @@ static int object_get(lua_State *L) {
   for (int i = 0; i < object->count; i++) {
     for (int k = 0; k < count; k++) {
       S2Status status =
-          s2_reading_get(object->world[i]->world, &reading[k], NULL, &array->data[i * count + k]);
+          s2_reading_get(open_world(L, object, i), &reading[k], NULL, &array->data[i * count + k]);
       if (status.code != S2_OK) {
         return s2_lua_fail(L, "world %d: %s", i + 1, status.message);
       }
@@ -292,8 +304,8 @@ static int object_set(lua_State *L) {
   const S2LuaArray *array = s2_lua_array_check(L, 3);
   for (int i = 0; i < object->count; i++) {
     for (int k = 0; k < count; k++) {
-      S2World *world = object->world[i]->world;
-      S2Status status = s2_reading_set(world, &reading[k], array->data[i * count + k]);
+      S2Status status =
+          s2_reading_set(open_world(L, object, i), &reading[k], array->data[i * count + k]);
       if (status.code != S2_OK) {
         return s2_lua_fail(L, "world %d: %s", i + 1, status.message);
       }

@@ -34,6 +34,10 @@ int s2_lua_rollout(lua_State *L) {
   }
   // Where the results go, Lua's from the beginning.
   int state = s2_world_state_size(lw->world);
+  if (state > 0 && rollout.knots > INT32_MAX / state) {
+    return s2_lua_fail(L, "sim.rollout: states of %d knots are more than an array can hold",
+                       rollout.knots);
+  }
   bool states = lua_toboolean(L, 7) && state > 0, gradient = lua_toboolean(L, 8) != 0;
   lua_settop(L, 8);
   rollout.costs = s2_lua_array_push(L, s2_size_list(rollout.samples))->data;

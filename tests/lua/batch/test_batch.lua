@@ -295,9 +295,19 @@ test("a batch that is closed, or in the middle of its step", function()
     return world
   end, 2)
   raises("world 1: .*cannot be called from inside its step", function() again:step { 1, 1 } end)
+  local third
+  third = sim.batch(function(i)
+    local world = build(1)
+    world:after_step(function() if i == 1 then third[3]:close() end end)
+    return world
+  end, 3)
+  raises("world 1: .*world:close%(%) cannot be called from inside a step of its batch",
+    function() third:step { 1, 1, 1 } end)
   local holed = sim.batch(build(1), 2)
   holed[2]:close()
   raises("world 2 is closed", function() holed:step { 1, 1 } end)
+  raises("world 2 is closed", function() holed:get("cart", "x") end)
+  raises("world 2 is closed", function() holed:set("cart", "x", 1) end)
 end)
 
 test("what depends on a gradient is refused", function()
