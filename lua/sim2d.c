@@ -8,7 +8,7 @@
 #include <string.h>
 
 // Parts of the contract that are not built yet.
-static const char *const later_names[] = {"batch", NULL};
+static const char *const later_names[] = {NULL};
 
 static int sim_solvers(lua_State *L) {
   lua_createtable(L, S2_SOLVER_COUNT, 0);

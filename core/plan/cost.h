@@ -4,41 +4,37 @@
 //   cost = sum over knots k = 1 .. K of period (sum w rho(r_k) + sum c u_{k-1}^2 / 2) + sum W
 //   rho(r_K)
 //
-// with norms rho as MuJoCo MPC names them:
-//   quadratic   |r|^2 / 2
-//   l2          sqrt(|r|^2 + p^2) - p
-//   smooth_abs  sum of sqrt(r_i^2 + p^2) - p
-//   huber       sum of r_i^2 / 2 where |r_i| <= p, p (|r_i| - p / 2) beyond
-//   power       sum of |r_i|^p
+// with norms rho as in batch/judge.h.
 #ifndef S2_COST_H
 #define S2_COST_H
 
+#include "batch/judge.h"
+
 #include <stdbool.h>
 
-typedef enum S2Norm { S2_QUADRATIC, S2_L2, S2_SMOOTH_ABS, S2_HUBER, S2_POWER } S2Norm;
-
-typedef struct S2CostTerm {
+typedef struct S2PlanTerm {
   int first, count;   // of y
   const double *goal; // count
   double weight;      // over time, 1/s of what it counts
   double terminal;    // at the end
   S2Norm norm;
   double p; // of the norm: what is small, or the power
-} S2CostTerm;
+} S2PlanTerm;
 
 typedef struct S2Cost {
-  const S2CostTerm *terms;
+  const S2PlanTerm *terms;
   int count;
   const double *controls; // a weight for each number of u
   int inputs;
 } S2Cost;
 
-// rho of `count` residuals; slope (count) and curvature (count x count, positive semidefinite: what
-// is not convex is left out, as Gauss and Newton do): NULL or filled.
-double s2_norm(S2Norm norm, double p, int count, const double *r, double *slope, double *curvature);
+// rho of `count` residuals, slope (count) and curvature (count x count, positive semidefinite: what
+// is not convex is left out, as Gauss and Newton do).
+double s2_plan_norm(S2Norm norm, double p, int count, const double *r, double *slope,
+                    double *curvature);
 
 // Of one term, without its weight.
-double s2_cost_term(const S2CostTerm *term, const double *y);
+double s2_cost_term(const S2PlanTerm *term, const double *y);
 // All terms at one time, u NULL at the end.
 double s2_cost_stage(const S2Cost *cost, const double *y, const double *u);
 

@@ -46,7 +46,7 @@ static Path ilqr_path(S2Ilqr *ilqr) {
 
 static void ilqr_keep_cost(S2Ilqr *ilqr) {
   S2Cost *cost = &ilqr->def.cost;
-  S2CostTerm *terms = S2_TAKE(&ilqr->arena, S2CostTerm, cost->count + 1);
+  S2PlanTerm *terms = S2_TAKE(&ilqr->arena, S2PlanTerm, cost->count + 1);
   for (int i = 0; i < cost->count; i++) {
     terms[i] = cost->terms[i];
     double *goal = S2_TAKE(&ilqr->arena, double, terms[i].count + 1);

@@ -1,6 +1,7 @@
 #include "lua/base/host.h"
 
 #include "lua/base/traceback.h"
+#include "lua/batch/batch.h"
 #include "lua/diff/solve_tracked.h"
 #include "lua/diff/tracked.h"
 #include "lua/parallel/parallel.h"
@@ -208,6 +209,8 @@ void s2_host_push(lua_State *L) {
   lua_setfield(L, -2, "replay");
   s2_lua_push_live_host(L);
   lua_setfield(L, -2, "live");
+  s2_lua_batch_push(L);
+  lua_setfield(L, -2, "batch");
   s2_parallel_push(L);
   lua_setfield(L, -2, "parallel");
 }

@@ -13,6 +13,8 @@
 //   plot_record(recording, name, svg), recording_methods(): table of methods, to add to
 //   fan_options, fan     -> the two halves of world:raycast_fan
 //   tracked_solvers      -> table to fill: library -> solve of problems with tracked numbers
+//   control              -> see lua/world/control.c
+//   batch                -> see lua/batch/batch.h
 //   parallel             -> see lua/parallel/parallel.h
 //   value_and_grad(f, p) -> as sim.value_and_grad; what is not finite does not raise (a loss that
 //   is

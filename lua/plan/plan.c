@@ -323,11 +323,11 @@ static double plan_field(lua_State *L, int table, const char *key) {
 // {first=, count=, goal={...}, weight=, terminal=, norm=number, p=}, ...
 static void plan_read_terms(lua_State *L, int list, S2Arena *arena, S2Cost *cost) {
   cost->count = (int)lua_rawlen(L, list);
-  S2CostTerm *terms = S2_TAKE_ZEROED(arena, S2CostTerm, cost->count + 1);
+  S2PlanTerm *terms = S2_TAKE_ZEROED(arena, S2PlanTerm, cost->count + 1);
   for (int i = 0; i < cost->count; i++) {
     lua_rawgeti(L, list, i + 1);
     int entry = lua_gettop(L);
-    S2CostTerm *term = &terms[i];
+    S2PlanTerm *term = &terms[i];
     term->first = plan_integer(L, entry, "first");
     term->count = plan_integer(L, entry, "count");
     term->weight = plan_field(L, entry, "weight");

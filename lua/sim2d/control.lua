@@ -55,6 +55,8 @@ return function(sim, host)
     return system
   end
 
+  host.control = { count = function(world) return #system_of(world).actuators end }
+
   -- The actuators of a world, as their objects, in the order declared.
   function host.actuators(world)
     local list = {}
@@ -258,6 +260,9 @@ return function(sim, host)
 
   -- Tells the engine.
   local function declare(world, actuator)
+    for _, value in ipairs { actuator.range[1], actuator.range[2], actuator.kp, actuator.kd, (actuator.direction or {})[1], (actuator.direction or {})[2] } do
+      if is_tracked(value) then host.control_in_lua(world) end
+    end
     local d, plain = actuator.direction or { 1, 0 }, sim.stop_gradient
     actuator.index = host.actuator(world, actuator.name, actuator.kind, actuator.joint or actuator.body,
       plain(d[1]), plain(d[2]), plain(actuator.range[1]), plain(actuator.range[2]), actuator.delay,
@@ -362,14 +367,14 @@ return function(sim, host)
   -- What the engine reads by itself: all observations, or none of them.
   local function plan_observation(world, system, name, of, fields, noise)
     local count = 0
-    for _, field in ipairs(of and noise == 0 and fields or {}) do
-      local numbers = host.observe(world, of, field)
-      count = numbers > 0 and count and count + numbers or nil
-      if not count then break end
+    for _, field in ipairs(of and fields or {}) do -- one that is no number of the engine's is for Lua
+      if type(field) ~= "string" then of = nil end
     end
+    if of then count = host.observe(world, of, fields, noise) end
     if #system.observations == 0 then system.plan = {} end
-    if not system.plan or not count or count == 0 then
+    if not system.plan or count == 0 then
       system.plan = nil
+      host.control_in_lua(world)
       return
     end
     system.plan[#system.plan + 1] = name
@@ -382,7 +387,7 @@ return function(sim, host)
     for i, observation in ipairs(system.observations) do
       known = known - system.plan[2 * i]
       if known < 0 then
-        for _, field in ipairs(observation.fields) do host.observe(world, observation.of, field) end
+        host.observe(world, observation.of, observation.fields, observation.noise or 0)
       end
     end
   end
@@ -486,6 +491,7 @@ return function(sim, host)
     if def.noise and not system.random then
       system.random = sim.random.split()
       system.seed = system.random:integer(0, math.maxinteger)
+      host.observation_noise(world, system.seed)
     end
     local noise = def.noise or 0
     plan_observation(world, system, name, def.of, fields, noise)

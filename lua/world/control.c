@@ -162,50 +162,46 @@ static int control_make_act(lua_State *L) {
 
 // ---- observation ------------------------------------------------------------------------------
 
-// (world, object, field): how many numbers of it are observed from now on; 0: this is none for C
+// (world, object, list of fields, noise): how many numbers are observed of it from now on; 0: this
+// is none for C
 static int control_observe(lua_State *L) {
+  static const struct {
+    const char *name;
+    const char *fields[3];
+  } groups[] = {{"position", {"x", "y"}},
+                {"velocity", {"vx", "vy"}},
+                {"q", {"angle", "x", "y"}},
+                {"v", {"angular_velocity", "vx", "vy"}},
+                {"omega", {"angular_velocity"}}};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
   const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
-  const char *name = luaL_checkstring(L, 3);
-  static const struct {
-    const char *name;
-    int count, fields[3];
-  } groups[] = {{"position", 2, {S2_BODY_X, S2_BODY_Y}},
-                {"velocity", 2, {S2_BODY_VX, S2_BODY_VY}},
-                {"q", 3, {S2_BODY_ANGLE, S2_BODY_X, S2_BODY_Y}},
-                {"v", 3, {S2_BODY_OMEGA, S2_BODY_VX, S2_BODY_VY}},
-                {"x", 1, {S2_BODY_X}},
-                {"y", 1, {S2_BODY_Y}},
-                {"vx", 1, {S2_BODY_VX}},
-                {"vy", 1, {S2_BODY_VY}},
-                {"angle", 1, {S2_BODY_ANGLE}},
-                {"omega", 1, {S2_BODY_OMEGA}},
-                {"angular_velocity", 1, {S2_BODY_OMEGA}}};
-  static const struct {
-    const char *name;
-    S2JointField field;
-  } numbers[] = {{"angle", S2_JOINT_ANGLE},   {"translation", S2_JOINT_TRANSLATION},
-                 {"length", S2_JOINT_LENGTH}, {"speed", S2_JOINT_SPEED},
-                 {"force", S2_JOINT_FORCE},   {"torque", S2_JOINT_TORQUE}};
-  // Of bodies several numbers a name, of joints one.
-  int count = 0, index;
-  for (size_t i = 0; body != NULL && i < sizeof groups / sizeof *groups; i++) {
-    if (strcmp(name, groups[i].name) == 0) {
-      count = groups[i].count;
-      for (int k = 0; k < count; k++) {
-        S2ObservationDef def = {.body = body->id, .field = groups[i].fields[k]};
-        s2_lua_try(L, s2_observation_create(lw->world, &def, &index));
+  const char *fields[S2_OBSERVED_FIELDS];
+  S2ObservationDef def = {.name = "", .fields = fields, .noise = luaL_checknumber(L, 4)};
+  def.body = body != NULL ? body->id : (S2BodyId){0, 0};
+  def.joint = joint != NULL ? joint->id : (S2JointId){0, 0};
+  // Vectors of bodies are their numbers.
+  int given = (int)lua_rawlen(L, 3), count = 0;
+  bool fits = true;
+  for (int i = 0; i < given && fits; i++) {
+    lua_rawgeti(L, 3, i + 1);
+    const char *name = luaL_checkstring(L, -1); // the list keeps it
+    const char *const one[3] = {name, NULL, NULL}, *const *names = one;
+    for (size_t k = 0; body != NULL && k < sizeof groups / sizeof *groups; k++) {
+      names = strcmp(name, groups[k].name) == 0 ? groups[k].fields : names;
+    }
+    for (int k = 0; k < 3 && names[k] != NULL && fits; k++) {
+      fits = count < S2_OBSERVED_FIELDS;
+      if (fits) {
+        fields[count++] = names[k];
       }
     }
+    lua_pop(L, 1);
   }
-  for (size_t i = 0; joint != NULL && i < sizeof numbers / sizeof *numbers; i++) {
-    if (strcmp(name, numbers[i].name) == 0) {
-      S2ObservationDef def = {.joint = joint->id, .field = (int)numbers[i].field};
-      count = s2_observation_create(lw->world, &def, &index).code == S2_OK;
-    }
-  }
-  lua_pushinteger(L, count);
+  def.field_count = count;
+  int index;
+  fits = fits && s2_observation_create(lw->world, &def, &index).code == S2_OK;
+  lua_pushinteger(L, fits ? count : 0);
   return 1;
 }
 
@@ -272,6 +268,18 @@ static int control_make_observation(lua_State *L) {
 
 // ---- On a tape --------------------------------------------------------------------------------
 
+// Something of its actuators or observations is known in Lua alone.
+static int control_in_lua(lua_State *L) {
+  s2_lua_world(L, 1)->control_in_lua = true;
+  return 0;
+}
+
+// (world, seed)
+static int control_noise(lua_State *L) {
+  s2_world_set_noise_seed(s2_lua_world(L, 1)->world, (uint64_t)luaL_checkinteger(L, 2));
+  return 0;
+}
+
 static int control_recording(lua_State *L) {
   lua_pushboolean(L, s2_lua_recording(s2_lua_world(L, 1)));
   return 1;
@@ -301,6 +309,8 @@ const luaL_Reg s2_lua_control_functions[] = {{"actuator", control_actuator},
                                              {"actuator_held", control_held},
                                              {"actuator_command", control_command},
                                              {"act", control_make_act},
+                                             {"control_in_lua", control_in_lua},
+                                             {"observation_noise", control_noise},
                                              {"observe", control_observe},
                                              {"observation", control_make_observation},
                                              {"recording_gradient", control_recording},

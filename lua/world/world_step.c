@@ -141,10 +141,10 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
     s2_lua_put_on_tape(lw); // functions may give tracked numbers
   }
   S2WorldTape *tape = s2_lua_on_tape(lw);
-  s2_world_actuate_by_hand(lw->world, by_hand);
+  s2_world_set_actuated(lw->world, !by_hand);
   S2Status status = tape == NULL ? s2_world_step(lw->world)
                                  : s2_world_tape_step(tape, lw->world, lw->diff->checkpoint);
-  s2_world_actuate_by_hand(lw->world, false);
+  s2_world_set_actuated(lw->world, true);
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }

@@ -1,29 +1,30 @@
-#include "dynamics/control/actuate.h"
-#include "dynamics/joints/joint.h"
-#include "dynamics/world/world.h"
+#include "dynamics/control/apply.h"
+#include "dynamics/control/control.h"
 
+#include <math.h>
 #include <string.h>
-
-static const double KP = 100, KD = 10; // N m/rad and N m s/rad (N/m and N s/m), where nobody says
-static const double EARLY = 1e-6;      // of a step: sums of dt miss their mark by rounding
 
 const char *const s2_actuator_kind_names[] = {"force", "torque", "speed", "position", NULL};
 
+// Parts of a step by which times that are sums of dt may miss each other.
+static const double ROUNDING = 1e-6;
+// N/m, N s/m (or about an angle): gains that are not given.
+static const double STIFF = 100, DAMPED = 10;
+
+// ---- Making -----------------------------------------------------------------------------------
+
 S2ActuatorDef s2_actuator_def(void) {
-  return (S2ActuatorDef){.direction = {1, 0}, .lo = -INFINITY, .hi = INFINITY, .kp = KP, .kd = KD};
+  return (S2ActuatorDef){.lo = -INFINITY, .hi = INFINITY, .kp = STIFF, .kd = DAMPED};
 }
 
-static double actuator_cut(const S2Actuator *actuator, double value) {
-  return value < actuator->lo ? actuator->lo : value > actuator->hi ? actuator->hi : value;
+static double actuator_clip(const S2Actuator *actuator, double u) {
+  return u < actuator->lo ? actuator->lo : u > actuator->hi ? actuator->hi : u;
 }
 
-// ---- Declaring --------------------------------------------------------------------------------
-
-static S2Status actuator_check_joint(const S2World *world, const S2ActuatorDef *def,
-                                     S2Actuator *actuator) {
-  int32_t slot;
-  S2_TRY(s2_joint_slot(world, def->joint, &slot));
-  S2JointType type = world->joints.at[slot].type;
+static S2Status actuator_on_joint(const S2World *world, const S2ActuatorDef *def, bool *turns) {
+  S2JointInfo info;
+  S2_TRY(s2_joint_info(world, def->joint, &info));
+  S2JointType type = info.type;
   bool turning = type == S2_HINGE || type == S2_WHEEL || type == S2_WELD;
   bool pushed = type == S2_SLIDER || type == S2_SPRING || type == S2_DISTANCE || type == S2_ROPE;
   bool driven = type == S2_HINGE || type == S2_SLIDER || type == S2_WHEEL || type == S2_SPRING;
@@ -32,69 +33,56 @@ static S2Status actuator_check_joint(const S2World *world, const S2ActuatorDef *
               : def->kind == S2_ACTUATOR_FORCE ? pushed || type == S2_WHEEL
               : def->kind == S2_ACTUATOR_SPEED ? driven
                                                : placed;
-  actuator->turns =
+  if (!good) {
+    return s2_error(S2_INVALID, "actuator '%s': its kind cannot act on a %s", def->name,
+                    s2_joint_type_name(type));
+  }
+  *turns =
       def->kind == S2_ACTUATOR_TORQUE || (def->kind == S2_ACTUATOR_POSITION && type == S2_HINGE);
-  return good ? s2_ok()
-              : s2_error(S2_INVALID, "actuator: '%s' cannot act on a %s",
-                         s2_actuator_kind_names[def->kind], s2_joint_type_name(type));
-}
-
-static S2Status actuator_check(const S2World *world, const S2ActuatorDef *def,
-                               S2Actuator *actuator) {
-  if ((def->joint.index == 0) == (def->body.index == 0)) {
-    return s2_error(S2_INVALID, "actuator: either a joint or a body expected");
-  }
-  if (!(def->lo <= def->hi)) {
-    return s2_error(S2_INVALID, "actuator: a range lo <= hi expected, got %g, %g", def->lo,
-                    def->hi);
-  }
-  const double numbers[3] = {def->delay, def->kp, def->kd};
-  static const char *const names[3] = {"delay", "kp", "kd"};
-  for (int i = 0; i < 3; i++) {
-    if (!isfinite(numbers[i]) || numbers[i] < 0) {
-      return s2_error(S2_INVALID, "actuator: %s: a number not below 0 expected, got %g", names[i],
-                      numbers[i]);
-    }
-  }
-  // On a joint: whether it turns or pushes follows from its type. On a body: a force or a torque.
-  if (def->joint.index != 0) {
-    return actuator_check_joint(world, def, actuator);
-  }
-  int32_t slot;
-  S2_TRY(s2_body_slot(world, def->body, &slot));
-  actuator->turns = def->kind == S2_ACTUATOR_TORQUE;
-  if (def->kind != S2_ACTUATOR_FORCE && def->kind != S2_ACTUATOR_TORQUE) {
-    return s2_error(S2_INVALID, "actuator: '%s' acts on joints only",
-                    s2_actuator_kind_names[def->kind]);
-  }
-  double length = hypot(def->direction.x, def->direction.y);
-  if (def->kind == S2_ACTUATOR_FORCE && !(length > 0 && isfinite(length))) {
-    return s2_error(S2_INVALID, "actuator: a direction expected");
-  }
   return s2_ok();
 }
 
 S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index) {
+  S2_TRY(s2_world_idle(world));
   S2Actuator actuator;
   memset(&actuator, 0, sizeof actuator); // its padding goes into images
-  S2_TRY(s2_world_idle(world));
-  S2_TRY(actuator_check(world, def, &actuator));
-  if (def->name != NULL) {
-    size_t size = strnlen(def->name, S2_NAME_SIZE - 1);
-    memcpy(actuator.name, def->name, size);
-  }
   actuator.kind = def->kind;
   actuator.joint = def->joint;
   actuator.body = def->body;
-  double x = def->direction.x, y = def->direction.y, length = sqrt(x * x + y * y);
-  actuator.direction = length > 0 ? s2_vec2(x / length, y / length) : s2_vec2(0, 0);
   actuator.lo = def->lo;
   actuator.hi = def->hi;
   actuator.delay = def->delay;
   actuator.kp = def->kp;
   actuator.kd = def->kd;
-  actuator.value = actuator.held = actuator_cut(&actuator, 0);
-  actuator.held_time = -INFINITY; // nobody gave it
+  if (def->name == NULL || def->name[0] == 0 || strlen(def->name) >= S2_NAME_SIZE) {
+    return s2_error(S2_INVALID, "an actuator's name: 1 to %d bytes expected", S2_NAME_SIZE - 1);
+  }
+  strcpy(actuator.name, def->name);
+  if (!(def->lo <= def->hi) || !(def->delay >= 0) || !isfinite(def->delay) || !isfinite(def->kp) ||
+      !isfinite(def->kd)) {
+    return s2_error(S2_INVALID, "actuator '%s': lo <= hi and finite numbers expected", def->name);
+  }
+  // On one thing, which it can move.
+  actuator.on_joint = def->joint.index != 0;
+  if (actuator.on_joint == (def->body.index != 0)) {
+    return s2_error(S2_INVALID, "actuator '%s': either a joint or a body expected", def->name);
+  }
+  if (actuator.on_joint) {
+    S2_TRY(actuator_on_joint(world, def, &actuator.turns));
+  } else {
+    int32_t slot;
+    S2_TRY(s2_body_slot(world, def->body, &slot));
+    actuator.turns = def->kind == S2_ACTUATOR_TORQUE;
+    double length = sqrt(def->direction.x * def->direction.x + def->direction.y * def->direction.y);
+    if (def->kind > S2_ACTUATOR_TORQUE || (!actuator.turns && !(length > 0 && isfinite(length)))) {
+      return s2_error(S2_INVALID, "actuator '%s': %s", def->name,
+                      def->kind > S2_ACTUATOR_TORQUE ? "its kind acts on joints only"
+                                                     : "a direction expected");
+    }
+    actuator.direction = actuator.turns
+                             ? s2_vec2(0, 0)
+                             : s2_vec2(def->direction.x / length, def->direction.y / length);
+  }
   *index = world->actuators.count;
   *s2_array_append(world->actuators) = actuator;
   return s2_ok();
@@ -104,17 +92,15 @@ int s2_world_actuator_count(const S2World *world) {
   return world->actuators.count;
 }
 
-static S2Status actuator_find(const S2World *world, int index, S2Actuator **actuator) {
-  if (index < 0 || index >= world->actuators.count) {
-    return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
-  }
-  *actuator = &world->actuators.at[index];
-  return s2_ok();
+const char *s2_actuator_name(const S2World *world, int index) {
+  return world->actuators.at[index].name;
 }
 
 S2Status s2_actuator_info(const S2World *world, int index, S2ActuatorDef *def) {
-  S2Actuator *a = NULL;
-  S2_TRY(actuator_find(world, index, &a));
+  if (index < 0 || index >= world->actuators.count) {
+    return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
+  }
+  const S2Actuator *a = &world->actuators.at[index];
   *def = (S2ActuatorDef){a->name, a->kind, a->joint, a->body, a->direction,
                          a->lo,   a->hi,   a->delay, a->kp,   a->kd};
   return s2_ok();
@@ -125,196 +111,190 @@ void s2_actuator_range(const S2World *world, int index, double *lo, double *hi) 
   *hi = world->actuators.at[index].hi;
 }
 
-double s2_actuator_held(S2World *world, int index, double *time) {
-  s2_world_take_due(world);
-  *time = world->actuators.at[index].held_time;
-  return world->actuators.at[index].held;
-}
-
-void s2_world_actuate_by_hand(S2World *world, bool by_hand) {
-  world->by_hand = by_hand;
-}
-
 double s2_actuator_value(const S2World *world, int index) {
-  return world->actuators.at[index].value;
+  for (int i = world->commands.count - 1; i >= 0; i--) {
+    if (world->commands.at[i].actuator == index) {
+      return world->commands.at[i].value;
+    }
+  }
+  return actuator_clip(&world->actuators.at[index], 0);
+}
+
+double s2_actuator_held(S2World *world, int index, double *time) {
+  int command;
+  double value = s2_actuator_due(world, index, &command);
+  *time = command == S2_NONE ? -INFINITY : world->commands.at[command].t;
+  return value;
+}
+
+void s2_world_set_actuated(S2World *world, bool actuated) {
+  world->actuated = actuated;
 }
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-static void actuator_tell(S2World *world, int index, double value) {
-  S2Actuator *actuator = &world->actuators.at[index];
-  double now = world->kept.time;
-  actuator->value = value;
-  if (actuator->delay == 0) {
-    actuator->held = value;
-    actuator->held_time = now;
-    return;
-  }
-  // A second command at the same time takes the place of the first.
-  for (int i = world->commands.count - 1; i >= 0; i--) {
-    S2Command *command = &world->commands.at[i];
-    if (command->actuator == index && command->time >= now) {
-      command->value = value;
-      return;
+// Commands of one actuator from a time on (later ones are of a future that was undone) go.
+static void commands_cut(S2World *world, int index, double from) {
+  int kept = 0;
+  for (int i = 0; i < world->commands.count; i++) {
+    const S2Command *command = &world->commands.at[i];
+    if (command->actuator != index || command->t < from) {
+      world->commands.at[kept++] = *command;
     }
   }
-  *s2_array_append(world->commands) = (S2Command){index, now, value};
+  world->commands.count = kept;
 }
 
-S2Status s2_actuator_command(S2World *world, int index, double value, bool *clipped) {
-  S2Actuator *actuator = NULL;
-  S2_TRY(actuator_find(world, index, &actuator));
-  if (!isfinite(value)) {
-    return s2_error(S2_INVALID, "'%s': finite number expected, got %g", actuator->name, value);
+S2Status s2_actuator_command(S2World *world, int index, double u, bool *clipped) {
+  if (index < 0 || index >= world->actuators.count) {
+    return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
   }
-  double cut = actuator_cut(actuator, value);
-  actuator_tell(world, index, cut);
+  if (!isfinite(u)) {
+    return s2_error(S2_INVALID, "actuator '%s': a finite number expected, got %g",
+                    world->actuators.at[index].name, u);
+  }
+  double value = actuator_clip(&world->actuators.at[index], u);
   if (clipped != NULL) {
-    *clipped = cut != value;
+    *clipped = value != u;
   }
+  commands_cut(world, index, s2_world_time(world));
+  S2Command command;
+  memset(&command, 0, sizeof command);
+  command.actuator = index;
+  command.t = s2_world_time(world);
+  command.value = value;
+  *s2_array_append(world->commands) = command;
   return s2_ok();
 }
 
 S2Status s2_world_act(S2World *world, const double *u, int count, int *clipped) {
+  S2_TRY(s2_world_idle(world));
   if (count != world->actuators.count) {
-    return s2_error(S2_INVALID, "%d commands expected, one an actuator, got %d",
+    return s2_error(S2_INVALID, "%d values expected, one an actuator, got %d",
                     world->actuators.count, count);
   }
-  // All are looked at before any counts.
-  int cuts = 0;
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < count; i++) { // all or none
     if (!isfinite(u[i])) {
       return s2_error(S2_INVALID, "'%s': finite number expected, got %g",
                       world->actuators.at[i].name, u[i]);
     }
   }
+  int beyond = 0;
   for (int i = 0; i < count; i++) {
-    double cut = actuator_cut(&world->actuators.at[i], u[i]);
-    cuts += cut != u[i];
-    actuator_tell(world, i, cut);
+    bool was_clipped;
+    S2_TRY(s2_actuator_command(world, i, u[i], &was_clipped));
+    beyond += was_clipped;
   }
   if (clipped != NULL) {
-    *clipped = cuts;
+    *clipped = beyond;
   }
   return s2_ok();
 }
 
-// ---- In the step ------------------------------------------------------------------------------
-
-void s2_world_take_due(S2World *world) {
-  double now = world->kept.time, dt = world->kept.def.dt;
-  int left = 0;
+double s2_actuator_due(S2World *world, int index, int *command) {
+  const S2Actuator *actuator = &world->actuators.at[index];
+  double t = s2_world_time(world), dt = world->kept.def.dt;
+  double due = t - ceil(actuator->delay / dt - ROUNDING) * dt + ROUNDING * dt;
+  *command = S2_NONE;
   for (int i = 0; i < world->commands.count; i++) {
-    S2Command command = world->commands.at[i];
-    S2Actuator *actuator = &world->actuators.at[command.actuator];
-    double due = now - ceil(actuator->delay / dt - EARLY) * dt + EARLY * dt;
-    if (command.time <= due) {
-      actuator->held = command.value;
-      actuator->held_time = command.time;
-    } else {
-      world->commands.at[left++] = command;
+    const S2Command *at = &world->commands.at[i];
+    if (at->actuator == index && at->t <= t && at->t <= due) {
+      *command = i;
     }
   }
-  world->commands.count = left;
+  return *command == S2_NONE ? actuator_clip(actuator, 0) : world->commands.at[*command].value;
 }
 
-static void actuator_push(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at) {
-  if (body.index != 0 && world->bodies.at[body.index - 1].type == S2_DYNAMIC) {
-    (void)s2_body_apply_force(world, body, force, at);
+// What came before the command that counts does so no more.
+static double command_now(S2World *world, int index) {
+  int last;
+  double value = s2_actuator_due(world, index, &last);
+  int kept = 0;
+  for (int i = 0; i < world->commands.count; i++) {
+    if (i >= last || world->commands.at[i].actuator != index) {
+      world->commands.at[kept++] = world->commands.at[i];
+    }
   }
+  world->commands.count = kept;
+  return value;
 }
 
-static void actuator_turn(S2World *world, S2BodyId body, double torque) {
-  if (body.index != 0 && world->bodies.at[body.index - 1].type == S2_DYNAMIC) {
-    (void)s2_body_apply_torque(world, body, torque);
+// ---- Forces -----------------------------------------------------------------------------------
+
+static bool actuator_moves(const S2World *world, S2BodyId body) {
+  return body.index != 0 && world->bodies.at[body.index - 1].type == S2_DYNAMIC;
+}
+
+static S2Status actuator_push(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at) {
+  return actuator_moves(world, body) ? s2_body_apply_force(world, body, force, at) : s2_ok();
+}
+
+static S2Status actuator_turn(S2World *world, S2BodyId body, double torque) {
+  return actuator_moves(world, body) ? s2_body_apply_torque(world, body, torque) : s2_ok();
+}
+
+bool s2_joint_push_line(const S2JointInfo *info, S2Vec2 *n) {
+  if (info->type == S2_SLIDER || info->type == S2_WHEEL) {
+    *n = info->axis;
+    return true;
   }
+  double dx = info->anchor_a.x - info->anchor_b.x, dy = info->anchor_a.y - info->anchor_b.y;
+  double length = sqrt(dx * dx + dy * dy);
+  *n = s2_vec2(dx / length, dy / length);
+  return length > 0;
 }
 
-// Along what a joint measures: its translation, or the line between its anchors.
-static S2Status actuator_push_joint(S2World *world, const S2Actuator *actuator, double force) {
+static S2Status actuator_effort(S2World *world, const S2Actuator *actuator, double value) {
+  if (!actuator->on_joint) {
+    S2Vec2 force = s2_vec2(value * actuator->direction.x, value * actuator->direction.y);
+    return actuator->turns ? actuator_turn(world, actuator->body, value)
+                           : actuator_push(world, actuator->body, force, NULL);
+  }
+  // Equal and opposite on both bodies, along what the joint measures.
   S2JointInfo info;
   S2_TRY(s2_joint_info(world, actuator->joint, &info));
-  S2Vec2 n = info.axis;
-  if (info.type != S2_SLIDER && info.type != S2_WHEEL) {
-    S2Vec2 d = s2_sub(info.anchor_a, info.anchor_b);
-    double length = sqrt(d.x * d.x + d.y * d.y);
-    if (!(length > 0)) {
-      return s2_ok();
-    }
-    n = s2_vec2(d.x / length, d.y / length);
+  if (actuator->turns) {
+    S2_TRY(actuator_turn(world, info.a, value));
+    return actuator_turn(world, info.b, -value);
   }
-  actuator_push(world, info.a, s2_vec2(force * n.x, force * n.y), &info.anchor_a);
-  actuator_push(world, info.b, s2_vec2(-force * n.x, -force * n.y), &info.anchor_a);
-  return s2_ok();
-}
-
-static S2Status actuator_exert(S2World *world, const S2Actuator *actuator, double effort) {
-  if (actuator->joint.index == 0) {
-    S2Vec2 d = actuator->direction;
-    if (actuator->turns) {
-      actuator_turn(world, actuator->body, effort);
-    } else {
-      actuator_push(world, actuator->body, s2_vec2(effort * d.x, effort * d.y), NULL);
-    }
+  S2Vec2 n;
+  if (!s2_joint_push_line(&info, &n)) {
     return s2_ok();
   }
-  if (!actuator->turns) {
-    return actuator_push_joint(world, actuator, effort);
-  }
+  S2_TRY(actuator_push(world, info.a, s2_vec2(value * n.x, value * n.y), &info.anchor_a));
+  return actuator_push(world, info.b, s2_vec2(-value * n.x, -value * n.y), &info.anchor_a);
+}
+
+S2JointField s2_actuator_coordinate(const S2World *world, const S2Actuator *actuator) {
   const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
-  actuator_turn(world, s2_body_id(world, joint->a), effort);
-  actuator_turn(world, s2_body_id(world, joint->b), -effort);
-  return s2_ok();
+  return actuator->turns            ? S2_JOINT_ANGLE
+         : joint->type == S2_SLIDER ? S2_JOINT_TRANSLATION
+                                    : S2_JOINT_LENGTH;
 }
 
-static S2Status actuator_act(S2World *world, const S2Actuator *actuator) {
-  int32_t slot;
-  S2Status alive = actuator->joint.index != 0 ? s2_joint_slot(world, actuator->joint, &slot)
-                                              : s2_body_slot(world, actuator->body, &slot);
-  if (alive.code != S2_OK) {
-    return s2_error(alive.code, "actuator '%s': what it acts on is destroyed", actuator->name);
+static S2Status actuator_apply(S2World *world, int index) {
+  const S2Actuator *actuator = &world->actuators.at[index];
+  if (actuator->on_joint ? !s2_joint_alive(world, actuator->joint)
+                         : !s2_body_alive(world, actuator->body)) {
+    return s2_error(S2_STALE, "actuator '%s': what it acts on is destroyed", actuator->name);
   }
+  double value = command_now(world, index);
   if (actuator->kind == S2_ACTUATOR_SPEED) {
-    world->joints.at[slot].motor_speed = actuator->held;
-    return s2_ok();
+    return s2_joint_set(world, actuator->joint, S2_JOINT_MOTOR_SPEED, value);
   }
-  double effort = actuator->held;
   if (actuator->kind == S2_ACTUATOR_POSITION) {
-    S2JointType type = world->joints.at[slot].type;
-    double at = 0, speed = 0;
-    S2_TRY(s2_joint_get(world, actuator->joint,
-                        type == S2_HINGE    ? S2_JOINT_ANGLE
-                        : type == S2_SLIDER ? S2_JOINT_TRANSLATION
-                                            : S2_JOINT_LENGTH,
-                        &at));
+    double at, speed;
+    S2_TRY(s2_joint_get(world, actuator->joint, s2_actuator_coordinate(world, actuator), &at));
     S2_TRY(s2_joint_get(world, actuator->joint, S2_JOINT_SPEED, &speed));
-    effort = actuator->kp * (actuator->held - at) - actuator->kd * speed;
+    value = actuator->kp * (value - at) - actuator->kd * speed;
   }
-  return actuator_exert(world, actuator, effort);
+  return actuator_effort(world, actuator, value);
 }
 
-S2Status s2_world_actuate(S2World *world) {
-  if (world->actuators.count == 0 || world->by_hand) {
-    return s2_ok();
+S2Status s2_world_apply_actuators(S2World *world) {
+  S2Status status = s2_ok();
+  for (int i = 0; i < world->actuators.count && status.code == S2_OK; i++) {
+    status = actuator_apply(world, i);
   }
-  // Forces by hand are kept beside: a step that fails leaves them as they were.
-  int count = world->f.count;
-  s2_array_reserve(world->f_by_hand, count);
-  world->f_by_hand.count = count;
-  memcpy(world->f_by_hand.at, world->f.at, sizeof(double) * (size_t)count);
-  s2_world_take_due(world);
-  for (int i = 0; i < world->actuators.count; i++) {
-    S2Status status = actuator_act(world, &world->actuators.at[i]);
-    if (status.code != S2_OK) {
-      s2_world_actuated(world, true);
-      return status;
-    }
-  }
-  return s2_ok();
-}
-
-void s2_world_actuated(S2World *world, bool failed) {
-  if (failed && world->actuators.count > 0 && !world->by_hand) {
-    memcpy(world->f.at, world->f_by_hand.at, sizeof(double) * (size_t)world->f_by_hand.count);
-  }
+  return status;
 }

@@ -1,37 +1,89 @@
 #include "dynamics/control/control.h"
+
+#include "base/rng.h"
 #include "dynamics/world/world.h"
 
 #include <string.h>
 
-static S2Status observation_read(const S2World *world, const S2ObservationDef *of, double *value) {
-  return of->joint.index != 0 ? s2_joint_get(world, of->joint, (S2JointField)of->field, value)
-                              : s2_body_get(world, of->body, (S2BodyField)of->field, value);
+// The number of a field by its name; -1: there is none.
+static int observed_field(const S2World *world, const S2ObservationDef *def, const char *name) {
+  if (def->joint.index == 0) {
+    for (int i = 0; i < S2_BODY_FIELD_COUNT; i++) {
+      if (strcmp(s2_body_field((S2BodyField)i)->name, name) == 0) {
+        return i;
+      }
+    }
+    return -1;
+  }
+  S2JointType type = world->joints.at[def->joint.index - 1].type;
+  for (int i = 0; i < S2_JOINT_FIELD_COUNT; i++) {
+    S2JointField field = (S2JointField)i;
+    if (s2_joint_type_has(type, field) && strcmp(s2_joint_field_name(field), name) == 0) {
+      return i;
+    }
+  }
+  return -1;
 }
 
 S2Status s2_observation_create(S2World *world, const S2ObservationDef *def, int *index) {
-  double value;
   S2_TRY(s2_world_idle(world));
-  if ((def->joint.index == 0) == (def->body.index == 0)) {
-    return s2_error(S2_INVALID, "observation: either a joint or a body expected");
+  S2Observation observation;
+  memset(&observation, 0, sizeof observation); // its padding goes into images
+  observation.body = def->body;
+  observation.joint = def->joint;
+  observation.noise = def->noise;
+  bool alive =
+      def->joint.index != 0 ? s2_joint_alive(world, def->joint) : s2_body_alive(world, def->body);
+  if (!alive) {
+    return s2_error(S2_STALE, "observation '%s': what it is of is destroyed", def->name);
   }
-  S2_TRY(observation_read(world, def, &value));
-  S2ObservationDef kept;
-  memset(&kept, 0, sizeof kept); // its padding goes into images
-  kept.joint = def->joint;
-  kept.body = def->body;
-  kept.field = def->field;
+  if (def->field_count < 1 || def->field_count > S2_OBSERVED_FIELDS || !(def->noise >= 0)) {
+    return s2_error(S2_INVALID, "observation '%s': 1 to %d fields and noise >= 0 expected",
+                    def->name, S2_OBSERVED_FIELDS);
+  }
+  for (int i = 0; i < def->field_count; i++) {
+    int field = observed_field(world, def, def->fields[i]);
+    if (field < 0) {
+      return s2_error(S2_INVALID, "observation '%s': there is no field '%s'", def->name,
+                      def->fields[i]);
+    }
+    observation.field[observation.count++] = field;
+  }
   *index = world->observations.count;
-  *s2_array_append(world->observations) = kept;
+  *s2_array_append(world->observations) = observation;
   return s2_ok();
 }
 
 int s2_world_observation_size(const S2World *world) {
-  return world->observations.count;
+  int size = 0;
+  for (int i = 0; i < world->observations.count; i++) {
+    size += world->observations.at[i].count;
+  }
+  return size;
 }
 
-S2Status s2_world_observe(const S2World *world, double *numbers) {
+void s2_world_set_noise_seed(S2World *world, uint64_t seed) {
+  world->noise_seed = seed;
+}
+
+S2Status s2_world_observe(S2World *world, double *numbers) {
+  // Of seed and time, so that noise comes back with them.
+  double t = s2_world_time(world);
+  uint64_t bits;
+  memcpy(&bits, &t, sizeof bits);
+  S2Rng rng = s2_rng_seeded(world->noise_seed ^ bits);
   for (int i = 0; i < world->observations.count; i++) {
-    S2_TRY(observation_read(world, &world->observations.at[i], &numbers[i]));
+    const S2Observation *observation = &world->observations.at[i];
+    for (int k = 0; k < observation->count; k++) {
+      int field = observation->field[k];
+      double *value = numbers++;
+      S2_TRY(observation->joint.index != 0
+                 ? s2_joint_get(world, observation->joint, (S2JointField)field, value)
+                 : s2_body_get(world, observation->body, (S2BodyField)field, value));
+      if (observation->noise > 0) {
+        *value += observation->noise * s2_rng_normal(&rng);
+      }
+    }
   }
   return s2_ok();
 }

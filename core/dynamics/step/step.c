@@ -12,7 +12,7 @@
 //
 // Assembling is part of each solve. All of that once for each of `substeps`. What a way does of its
 // own is in the file of that name in schemes/.
-#include "dynamics/control/actuate.h"
+#include "dynamics/control/apply.h"
 #include "dynamics/impact/impact.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
@@ -295,20 +295,37 @@ static S2Status step_within_memory(S2World *world, int substeps) {
                   (unsigned long long)world->kept.steps + 1, world->order.count);
 }
 
+// What actuators push is of this step alone: what fails leaves `f` as it was.
+static S2Status step_actuated(S2World *world, int substeps) {
+  size_t bytes = sizeof *world->f.at * (size_t)world->f.count;
+  s2_array_reserve(world->pushed, world->f.count);
+  if (bytes > 0) {
+    memcpy(world->pushed.at, world->f.at, bytes);
+  }
+  S2Status status = s2_world_apply_actuators(world);
+  if (status.code == S2_OK) {
+    status = step_within_memory(world, substeps);
+  }
+  if (status.code != S2_OK && bytes > 0) {
+    memcpy(world->f.at, world->pushed.at, bytes);
+  }
+  return status;
+}
+
 S2Status s2_world_step(S2World *world) {
   S2_TRY(s2_world_idle(world));
   double start = s2_stats_clock(world);
   S2_TRY(s2_world_check_blend(world));
   S2_TRY(check_ground(world));
-  S2_TRY(s2_world_actuate(world));
   int substeps = world->kept.def.substeps;
   world->events.count = 0;
   world->impulses_listed = true; // there are none yet
   world->warning[0] = 0;
   s2_annotations_begin_step(world);
-  S2Status status = step_within_memory(world, substeps);
+  S2Status status = world->actuated && world->actuators.count > 0
+                        ? step_actuated(world, substeps)
+                        : step_within_memory(world, substeps);
   s2_annotations_end_step(world);
-  s2_world_actuated(world, status.code != S2_OK);
   world->stats.seconds_total += s2_stats_clock(world) - start;
   return status;
 }

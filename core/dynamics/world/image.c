@@ -11,7 +11,7 @@ typedef struct ImageHeader {
   uint32_t next_serial;
   int32_t slots, order, pieces, vertices, joints, joint_order, touches, acted, corrected, couples,
       excluded, actuators, commands, observations;
-  uint64_t broadphase;
+  uint64_t noise_seed, broadphase;
 } ImageHeader;
 
 static ImageHeader image_header(const S2World *world) {
@@ -34,18 +34,21 @@ static ImageHeader image_header(const S2World *world) {
   header.actuators = world->actuators.count;
   header.commands = world->commands.count;
   header.observations = world->observations.count;
+  header.noise_seed = world->noise_seed;
   header.broadphase = s2_broadphase_image_size(world->broadphase);
   // All arrays one after the other, in the order in which they are written.
-  header.size =
-      sizeof(ImageHeader) + sizeof(S2Kept) +
-      (size_t)header.slots * (9 * sizeof(double) + sizeof(S2Body)) +
-      (size_t)header.order * sizeof(int32_t) + (size_t)header.pieces * sizeof(S2Piece) +
-      (size_t)header.vertices * sizeof(S2Vec2) + (size_t)header.joints * sizeof(S2Joint) +
-      (size_t)header.joint_order * sizeof(int32_t) + (size_t)header.touches * sizeof(S2Touch) +
-      (size_t)header.acted * sizeof(S2Acted) + (size_t)header.corrected * sizeof(double) +
-      (size_t)header.couples * sizeof(S2Couple) + (size_t)header.excluded * sizeof(S2SlotPair) +
-      (size_t)header.actuators * sizeof(S2Actuator) + (size_t)header.commands * sizeof(S2Command) +
-      (size_t)header.observations * sizeof(S2ObservationDef) + header.broadphase;
+  header.size = sizeof(ImageHeader) + sizeof(S2Kept) +
+                (size_t)header.slots * (9 * sizeof(double) + sizeof(S2Body)) +
+                (size_t)header.order * sizeof(int32_t) + (size_t)header.pieces * sizeof(S2Piece) +
+                (size_t)header.vertices * sizeof(S2Vec2) + (size_t)header.joints * sizeof(S2Joint) +
+                (size_t)header.joint_order * sizeof(int32_t) +
+                (size_t)header.touches * sizeof(S2Touch) + (size_t)header.acted * sizeof(S2Acted) +
+                (size_t)header.corrected * sizeof(double) +
+                (size_t)header.couples * sizeof(S2Couple) +
+                (size_t)header.excluded * sizeof(S2SlotPair) +
+                (size_t)header.actuators * sizeof(S2Actuator) +
+                (size_t)header.commands * sizeof(S2Command) +
+                (size_t)header.observations * sizeof(S2Observation) + header.broadphase;
   return header;
 }
 
@@ -130,6 +133,7 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   from = GET(from, world->actuators, header.actuators);
   from = GET(from, world->commands, header.commands);
   from = GET(from, world->observations, header.observations);
+  world->noise_seed = header.noise_seed;
   s2_broadphase_image_read(world->broadphase, from, header.broadphase);
   // Serials never come again, not even those given after the snapshot.
   if (header.next_serial > world->next_serial) {

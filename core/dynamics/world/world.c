@@ -78,6 +78,7 @@ S2Status s2_world_create(const S2WorldDef *def, S2World **out) {
     world->kept.free_vertices[i] = S2_NONE;
   }
   world->next_serial = 1;
+  world->actuated = true;
   world->broadphase = s2_broadphase_new();
   s2_arena_init(&world->arena);
   *out = world;
@@ -103,9 +104,9 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->corrected);
   s2_array_free(world->couples);
   s2_array_free(world->actuators);
+  s2_array_free(world->pushed);
   s2_array_free(world->commands);
   s2_array_free(world->observations);
-  s2_array_free(world->f_by_hand);
   s2_array_free(world->acting);
   s2_array_free(world->log);
   s2_array_free(world->merged);

@@ -9,7 +9,8 @@
 #include "base/array.h"
 #include "base/line.h"
 #include "collide/collide.h"
-#include "dynamics/control/actuate.h"
+#include "dynamics/control/control.h"
+#include "dynamics/dynamics.h"
 
 #include <math.h>
 
@@ -311,6 +312,29 @@ typedef struct S2Couple {
   double normal_impulse; // the same, along the normals
 } S2Couple;
 
+typedef struct S2Actuator { // dynamics/control
+  char name[S2_NAME_SIZE];
+  S2ActuatorKind kind;
+  bool on_joint, turns;
+  S2JointId joint;
+  S2BodyId body;
+  S2Vec2 direction; // unit
+  double lo, hi, delay, kp, kd;
+} S2Actuator;
+
+typedef struct S2Command { // of an actuator, by time
+  int32_t actuator;
+  double t, value;
+} S2Command;
+
+typedef struct S2Observation {
+  S2BodyId body;
+  S2JointId joint; // null: of the body
+  int32_t count;
+  int32_t field[S2_OBSERVED_FIELDS];
+  double noise;
+} S2Observation;
+
 typedef struct S2SlotPair { // each pair is there twice, so that those of a body lie together
   int32_t body, other;
   bool by_user; // no_contact; else because of a joint
@@ -349,22 +373,23 @@ struct S2World {
   S2_ARRAY(double) corrected; // 3 a slot, of the last step: S2Step.corrected
   S2_ARRAY(S2Couple) couples;
   S2_LINE(S2SlotPair) excluded; // sorted by (body, other)
-  S2Broadphase *broadphase;
   S2_ARRAY(S2Actuator) actuators;
-  S2_ARRAY(S2Command) commands; // that wait, in the order they were given
-  S2_ARRAY(S2ObservationDef) observations;
+  S2_ARRAY(S2Command) commands;
+  S2_ARRAY(S2Observation) observations;
+  uint64_t noise_seed;
+  S2Broadphase *broadphase;
 
   // Not in a snapshot.
-  bool by_hand;               // actuators are left out: who steps the world has done what they do
-  S2_ARRAY(double) f_by_hand; // of a step under way: f without what actuators add
-  bool evaluating;            // constraints are asked; else what they said last counts
-  S2Status refused;           // what a constraint or motion did wrong
+  bool evaluating;                  // constraints are asked; else what they said last counts
+  S2Status refused;                 // what a constraint or motion did wrong
   S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
   S2_ARRAY(S2Drive) drives;         // a joint slot, within a step
   uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
   bool stepping;
-  bool missed;      // a solve of the step under way missed its tolerance
-  bool boxes_stale; // positions changed since the broad phase saw them
+  S2_ARRAY(double) pushed; // f before actuators pushed, in a step
+  bool actuated;           // steps apply actuators
+  bool missed;             // a solve of the step under way missed its tolerance
+  bool boxes_stale;        // positions changed since the broad phase saw them
   S2Callbacks callbacks;
   S2Arena arena; // of one step
   S2WorldStats stats;

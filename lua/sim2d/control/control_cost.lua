@@ -1,7 +1,8 @@
 -- sim.control.cost: what a trajectory costs, declared once, for planners of all methods.
 
-local NORMS = { quadratic = 0, l2 = 1, smooth_abs = 2, huber = 3, power = 4 } -- S2Norm
-local DEFAULT_P = { quadratic = 0, l2 = 0.1, smooth_abs = 0.1, huber = 1, power = 2 }
+local NORMS = { linear = 0, quadratic = 1, smooth_abs = 2, huber = 3, l2 = 4, power = 5 } -- S2Norm
+local MOST = 16 -- numbers of a term, S2_TERM_MOST
+local DEFAULT_P = { linear = 0, quadratic = 0, l2 = 0.1, smooth_abs = 0.1, huber = 1, power = 2 }
 -- Numbers of bodies and joints: which coordinate, and is it its speed? A coordinate of a body is 0 (angle), 1 (x)
 -- or 2 (y); of a joint 0, what its limits act on (1: the angle of a wheel).
 local OF_BODY = { angle = { 0 }, x = { 1 }, y = { 2 }, position = { 1, 2 } }
@@ -123,7 +124,7 @@ return function(sim, host)
     end
     local norm = def.norm or "quadratic"
     if not NORMS[norm] then
-      fail("bad argument #1 to 'cost' (%skey 'norm': one of quadratic, l2, smooth_abs, huber, power expected, got %s)",
+      fail("bad argument #1 to 'cost' (%skey 'norm': one of quadratic, l2, smooth_abs, huber, power, linear expected, got %s)",
         where, describe(norm))
     end
     local term = { name = name, norm = norm, weight = read_number(where, def, "weight", 1, 0), terminal = 0,
@@ -133,6 +134,7 @@ return function(sim, host)
       term.residual, term.goal_given = def.residual, def.goal
     else
       term.of, term.at, term.numbers = def.of, def.at, read_fields(where, def)
+      if #term.numbers > MOST then fail("bad argument #1 to 'cost' (%sat most %d numbers a term)", where, MOST) end
       term.goal = read_goal(where, def.goal, #term.numbers)
     end
     return term
@@ -190,9 +192,9 @@ return function(sim, host)
     if getmetatable(value) == "Array" or type(value) == "table" or getmetatable(value) == "Vector" then
       local list = {}
       for i = 1, #value do list[i] = value[i] end
-      if #list > 0 then return list end
+      if #list > 0 and #list <= MOST then return list end
     end
-    fail("cost: '%s': its residual should be a number or a list of numbers, got %s", name, describe(value))
+    fail("cost: '%s': its residual should be a number or a list of numbers (at most %d), got %s", name, MOST, describe(value))
   end
 
   -- The terms for a world, which may be a clone of the one they were declared for: outputs and terms as the model in C takes

@@ -55,6 +55,22 @@ function Vector:dot(other) end
 ---@field parallel sim2d.Parallel
 local sim = {}
 
+---Many worlds at once, stepped by threads without Lua.
+---@param builder sim2d.World|fun(i: integer, random: sim2d.Random): sim2d.World makes world i; or one to be cloned
+---@param n integer
+---@param options? sim2d.BatchOptions
+---@return sim2d.Batch
+function sim.batch(builder, n, options) end
+
+---What each of many sequences of controls costs from the world's present state on.
+---@param world sim2d.World it stays as it is
+---@param controls sim2d.Array|sim2d.Array[] sequences x (knots * actuators), or a list of knots x actuators
+---@param options? sim2d.RolloutOptions
+---@return sim2d.Array costs
+---@return sim2d.Array? states sequences x (knots * numbers of a state), after each knot
+---@return integer failed how many sequences did
+function sim.rollout(world, controls, options) end
+
 ---Creates a world.
 ---@param def? sim2d.WorldDef
 ---@return sim2d.World

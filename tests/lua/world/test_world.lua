@@ -185,11 +185,6 @@ test("which derivative a world has is a setting", function()
   raises("key 'smoothing'", function() sim.world { smoothing = 0 } end)
 end)
 
-test("what is not built yet says so", function()
-  local world = sim.world {}
-  raises("test_world.lua:%d+: sim.batch: not available yet", function() sim.batch(print) end)
-end)
-
 test("what there never was is an unknown name", function()
   local world = sim.world {}
   raises("key 'contact': one of 'coulomb', 'frictionless' expected, got 'convex'",
@@ -198,7 +193,6 @@ test("what there never was is an unknown name", function()
   raises("unknown key 'sleeping'", function() sim.world { sleeping = false } end)
   raises("World has no field 'save'", function() return world.save end)
   raises("Body has no field 'awake'", function() return world:circle({ radius = 1 }).awake end)
-  raises("sim has no field 'rollout'", function() return sim.rollout end)
 end)
 
 test("time is steps times dt", function()

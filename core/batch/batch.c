@@ -1,0 +1,501 @@
+#include "batch/batch.h"
+
+#include "base/memory.h"
+#include "dynamics/control/control.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct BatchWorld {
+  S2World *world;
+  unsigned char *image; // as it began
+  size_t size;
+  S2BatchPlace place;
+  bool own; // of the program, in this call
+  S2Status failure;
+} BatchWorld;
+
+struct S2Batch {
+  S2BatchDef def; // its draws are ours
+  S2Workers *workers;
+  int count, controls, observed, failures;
+  BatchWorld *world;
+  double *last; // [count][controls]: commands that hold
+  // of the call under way
+  const double *mask;
+  bool commanded;
+  int steps;
+  S2BatchResult *result;
+};
+
+const char *const s2_auto_reset_names[] = {"next_step", "same_step", "disabled", NULL};
+
+// ---- The same things --------------------------------------------------------------------------
+
+static S2Status batch_same_bodies(const S2World *a, const S2World *b) {
+  int count = s2_world_bodies(a, NULL, 0), other = s2_world_bodies(b, NULL, 0);
+  if (count != other) {
+    return s2_error(S2_INVALID, "it has %d bodies, not %d", other, count);
+  }
+  for (int i = 0; i < count; i++) {
+    S2BodyId p = s2_world_body(a, i), q = s2_world_body(b, i);
+    S2BodyInfo first, second;
+    S2_TRY(s2_body_info(a, p, &first));
+    S2_TRY(s2_body_info(b, q, &second));
+    if (p.index != q.index || p.serial != q.serial) {
+      return s2_error(S2_INVALID, "its body %d was made in another order", i + 1);
+    }
+    if (first.type != second.type || strcmp(first.name, second.name) != 0) {
+      return s2_error(S2_INVALID, "its body %d ('%s') has another %s ('%s')", i + 1, second.name,
+                      first.type != second.type ? "type" : "name", first.name);
+    }
+    if (first.shape_count != second.shape_count) {
+      return s2_error(S2_INVALID, "its body %d ('%s') has %d shapes, not %d", i + 1, second.name,
+                      second.shape_count, first.shape_count);
+    }
+  }
+  return s2_ok();
+}
+
+static S2Status batch_same_joints(const S2World *a, const S2World *b) {
+  int count = s2_world_joints(a, NULL, 0), other = s2_world_joints(b, NULL, 0);
+  if (count != other) {
+    return s2_error(S2_INVALID, "it has %d joints, not %d", other, count);
+  }
+  for (int i = 0; i < count; i++) {
+    S2JointId p = s2_world_joint(a, i), q = s2_world_joint(b, i);
+    S2JointInfo first, second;
+    S2_TRY(s2_joint_info(a, p, &first));
+    S2_TRY(s2_joint_info(b, q, &second));
+    if (p.index != q.index || p.serial != q.serial) {
+      return s2_error(S2_INVALID, "its joint %d was made in another order", i + 1);
+    }
+    if (first.type != second.type) {
+      return s2_error(S2_INVALID, "its joint %d is a %s, not a %s", i + 1,
+                      s2_joint_type_name(second.type), s2_joint_type_name(first.type));
+    }
+    if (first.a.index != second.a.index || first.b.index != second.b.index) {
+      return s2_error(S2_INVALID, "its joint %d is between other bodies", i + 1);
+    }
+  }
+  return s2_ok();
+}
+
+S2Status s2_batch_same(const S2World *a, const S2World *b) {
+  S2_TRY(batch_same_bodies(a, b));
+  S2_TRY(batch_same_joints(a, b));
+  if (s2_world_actuator_count(a) != s2_world_actuator_count(b)) {
+    return s2_error(S2_INVALID, "it has %d actuators, not %d", s2_world_actuator_count(b),
+                    s2_world_actuator_count(a));
+  }
+  if (s2_world_observation_size(a) != s2_world_observation_size(b)) {
+    return s2_error(S2_INVALID, "its observations are %d numbers, not %d",
+                    s2_world_observation_size(b), s2_world_observation_size(a));
+  }
+  return s2_ok();
+}
+
+// ---- Resets -----------------------------------------------------------------------------------
+
+static S2Status batch_draw(const S2Draw *draw, S2World *world, S2Rng *rng) {
+  double value = draw->normal ? draw->a + draw->b * s2_rng_normal(rng)
+                              : draw->a + (draw->b - draw->a) * s2_rng_uniform(rng);
+  return s2_reading_set(world, &draw->of, value);
+}
+
+S2Status s2_batch_rewind(S2Batch *batch, int world) {
+  BatchWorld *at = &batch->world[world];
+  return s2_world_image_read(at->world, at->image, at->size);
+}
+
+static S2Status batch_restart(S2Batch *batch, int i) {
+  BatchWorld *at = &batch->world[i];
+  at->place.steps = 0;
+  at->place.ended = false;
+  if (at->own) {
+    S2_TRY(batch->def.program.reset(batch->def.program.user, i));
+  } else {
+    S2_TRY(s2_batch_rewind(batch, i));
+  }
+  for (int d = 0; d < batch->def.draws; d++) {
+    S2_TRY(batch_draw(&batch->def.draw[d], at->world, &at->place.rng));
+  }
+  return s2_ok();
+}
+
+// Commands that hold begin as none: 0.
+static void batch_forget_commands(S2Batch *batch, int i) {
+  for (int c = 0; c < batch->controls; c++) {
+    batch->last[(size_t)i * (size_t)batch->controls + (size_t)c] = 0;
+  }
+}
+
+static double *batch_row(const S2Batch *batch, double *observations, int i) {
+  return observations + (size_t)i * (size_t)batch->observed;
+}
+
+static void batch_row_nan(const S2Batch *batch, double *row) {
+  for (int k = 0; k < batch->observed; k++) {
+    row[k] = NAN;
+  }
+}
+
+static S2Status batch_see(const S2Batch *batch, int i, double *row) {
+  const BatchWorld *at = &batch->world[i];
+  if (at->own) {
+    return batch->def.program.observe(batch->def.program.user, i, row);
+  }
+  return s2_world_observe(at->world, row);
+}
+
+// Keeps what went wrong; the row is NAN then.
+static void batch_note(BatchWorld *at, S2Status status) {
+  if (at->failure.code == S2_OK) {
+    at->failure = status;
+  }
+}
+
+static void batch_see_or_note(S2Batch *batch, int i, double *row) {
+  S2Status status = batch_see(batch, i, row);
+  if (status.code != S2_OK) {
+    batch_note(&batch->world[i], status);
+    batch_row_nan(batch, row);
+  }
+}
+
+// ---- One world's part of a step ----------------------------------------------------------------
+
+static double *commands_of(const S2Batch *batch, int i) {
+  return batch->last + (size_t)i * (size_t)batch->controls;
+}
+
+// Commands, or a reset that was due. True: it is to be stepped.
+static bool batch_begin(S2Batch *batch, int i) {
+  BatchWorld *at = &batch->world[i];
+  batch->result->rewards[i] = 0;
+  batch->result->terminated[i] = batch->result->truncated[i] = 0;
+  if (batch->def.autoreset == S2_RESET_NEXT_STEP && at->place.ended) {
+    batch_forget_commands(batch, i);
+    S2Status status = batch_restart(batch, i);
+    if (status.code != S2_OK) {
+      batch_note(at, status);
+      at->place.ended = true; // tried again
+    }
+    return false;
+  }
+  S2Status status = s2_ok();
+  if (batch->commanded && batch->controls > 0) {
+    status = at->own ? batch->def.program.act(batch->def.program.user, i, commands_of(batch, i))
+                     : s2_world_act(at->world, commands_of(batch, i), batch->controls, NULL);
+  }
+  if (status.code != S2_OK) {
+    batch_note(at, status);
+  }
+  return true;
+}
+
+// One step and what it costs. True: the episode goes on.
+static bool batch_advance(S2Batch *batch, int i) {
+  BatchWorld *at = &batch->world[i];
+  if (at->failure.code != S2_OK) {
+    return false;
+  }
+  // The step, by the program or by us.
+  double before = s2_world_time(at->world);
+  S2Status status;
+  if (at->own) {
+    status = batch->def.program.step(batch->def.program.user, i);
+  } else {
+    status = s2_world_step(at->world);
+  }
+  // What it costs, and whether it went too far.
+  double cost = 0;
+  bool ended = false;
+  if (status.code == S2_OK) {
+    status = s2_judge_running(batch->def.judge, at->world, commands_of(batch, i), &cost);
+  }
+  if (status.code == S2_OK) {
+    status = s2_judge_ended(batch->def.judge, at->world, commands_of(batch, i), &ended);
+  }
+  if (status.code != S2_OK) {
+    batch_note(at, status);
+    return false;
+  }
+  batch->result->rewards[i] -= (s2_world_time(at->world) - before) * cost;
+  batch->result->terminated[i] = ended ? 1 : 0;
+  return !ended;
+}
+
+// Has the episode ended, what is seen, and the reset that is due.
+static void batch_end(S2Batch *batch, int i) {
+  BatchWorld *at = &batch->world[i];
+  S2BatchResult *result = batch->result;
+  double *row = batch_row(batch, result->observations, i);
+  bool failed = at->failure.code != S2_OK;
+  at->place.steps++;
+  bool over = batch->def.max_steps > 0 && at->place.steps >= batch->def.max_steps;
+  result->truncated[i] = failed || over ? 1 : 0;
+  bool ended = failed || over || result->terminated[i] != 0;
+  // The end has a cost of its own.
+  double cost = 0;
+  if (ended && !failed) {
+    S2Status status = s2_judge_terminal(batch->def.judge, at->world, commands_of(batch, i), &cost);
+    if (status.code != S2_OK) {
+      batch_note(at, status);
+    }
+  }
+  result->rewards[i] = at->failure.code != S2_OK ? (double)NAN : result->rewards[i] - cost;
+  batch_see_or_note(batch, i, row);
+  if (!ended) {
+    return;
+  }
+  if (result->final != NULL) {
+    memcpy(batch_row(batch, result->final, i), row, sizeof *row * (size_t)batch->observed);
+  }
+  if (batch->def.autoreset == S2_RESET_SAME_STEP) {
+    batch_forget_commands(batch, i);
+    S2Status status = batch_restart(batch, i);
+    if (status.code != S2_OK) {
+      batch_note(at, status);
+    }
+    batch_see_or_note(batch, i, row);
+  } else {
+    at->place.ended = batch->def.autoreset == S2_RESET_NEXT_STEP;
+  }
+}
+
+static void batch_step_world(void *user, int worker, int i) {
+  S2Batch *batch = user;
+  (void)worker;
+  if (batch_begin(batch, i)) {
+    for (int k = 0; k < batch->steps && batch_advance(batch, i); k++) {
+    }
+    batch_end(batch, i);
+  } else {
+    batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
+  }
+}
+
+static void batch_reset_world(void *user, int worker, int i) {
+  S2Batch *batch = user;
+  BatchWorld *at = &batch->world[i];
+  (void)worker;
+  if (batch->mask == NULL || batch->mask[i] != 0) {
+    batch_forget_commands(batch, i);
+    S2Status status = batch_restart(batch, i);
+    if (status.code != S2_OK) {
+      batch_note(at, status);
+    }
+  }
+  batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
+}
+
+static void batch_observe_world(void *user, int worker, int i) {
+  S2Batch *batch = user;
+  (void)worker;
+  batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
+}
+
+// ---- All of them ------------------------------------------------------------------------------
+
+typedef struct BatchRun {
+  S2Batch *batch;
+  S2Work *work;
+} BatchRun;
+
+static void batch_run_item(void *user, int worker, int i) {
+  const BatchRun *run = user;
+  if (!run->batch->world[i].own) {
+    run->work(run->batch, worker, i);
+  }
+}
+
+// Threads, then those of the program, in their order.
+static void batch_run(S2Batch *batch, S2Work *work) {
+  BatchRun run = {batch, work};
+  const S2BatchProgram *program = &batch->def.program;
+  for (int i = 0; i < batch->count; i++) {
+    batch->world[i].own = program->own != NULL && program->own(program->user, i);
+    batch->world[i].failure.code = S2_OK;
+  }
+  s2_workers_run(batch->workers, batch->count, batch_run_item, &run);
+  batch->failures = 0;
+  for (int i = 0; i < batch->count; i++) {
+    if (batch->world[i].own) {
+      work(batch, 0, i);
+    }
+    batch->failures += batch->world[i].failure.code != S2_OK;
+  }
+}
+
+S2Status s2_batch_step(S2Batch *batch, const double *commands, int steps, S2BatchResult *result) {
+  if (steps < 1) {
+    return s2_error(S2_INVALID, "1 step or more expected, got %d", steps);
+  }
+  size_t numbers = (size_t)batch->count * (size_t)batch->controls;
+  for (size_t i = 0; commands != NULL && i < numbers; i++) {
+    if (!isfinite(commands[i])) {
+      return s2_error(S2_INVALID, "world %d, command %d: a finite number expected, got %g",
+                      (int)(i / (size_t)batch->controls) + 1,
+                      (int)(i % (size_t)batch->controls) + 1, commands[i]);
+    }
+  }
+  batch->commanded = commands != NULL;
+  if (commands != NULL && numbers > 0) {
+    memcpy(batch->last, commands, sizeof *commands * numbers);
+  }
+  batch->steps = steps;
+  batch->result = result;
+  batch_run(batch, batch_step_world);
+  batch->result = NULL;
+  return s2_ok();
+}
+
+// Each world has a stream of its own, which is the same whatever the mask.
+static void batch_seed(S2Batch *batch, uint64_t seed, const double *mask) {
+  S2Rng parent = s2_rng_seeded(seed);
+  for (int i = 0; i < batch->count; i++) {
+    S2Rng child = s2_rng_split(&parent);
+    if (mask == NULL || mask[i] != 0) {
+      batch->world[i].place.rng = child;
+    }
+  }
+}
+
+void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask,
+                    double *observations) {
+  S2BatchResult result = {.observations = observations};
+  if (seed != NULL) {
+    batch_seed(batch, *seed, mask);
+  }
+  batch->mask = mask;
+  batch->result = &result;
+  batch_run(batch, batch_reset_world);
+  batch->mask = NULL;
+  batch->result = NULL;
+}
+
+void s2_batch_observe(S2Batch *batch, double *observations) {
+  S2BatchResult result = {.observations = observations};
+  batch->result = &result;
+  batch_run(batch, batch_observe_world);
+  batch->result = NULL;
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+static S2Status check_draw(const S2World *world, const S2Draw *draw) {
+  if (draw->of.kind == S2_READ_CONTROL) {
+    return s2_error(S2_INVALID, "controls are not drawn");
+  }
+  if (!isfinite(draw->a) || !isfinite(draw->b) ||
+      (draw->normal ? draw->b < 0 : draw->b < draw->a)) {
+    return s2_error(S2_INVALID,
+                    draw->normal ? "a deviation not below 0 expected, got %g and %g"
+                                 : "lo <= hi expected, got %g and %g",
+                    draw->a, draw->b);
+  }
+  // Tried in a copy: setting it checks field and domain.
+  S2World *copy;
+  S2_TRY(s2_world_clone(world, &copy));
+  S2Draw middle = *draw;
+  middle.normal = false;
+  middle.b = draw->normal ? draw->a : draw->b;
+  S2Rng rng = s2_rng_seeded(0);
+  S2Status status = batch_draw(&middle, copy, &rng);
+  s2_world_destroy(copy);
+  return status;
+}
+
+S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int count,
+                         S2Workers *workers, S2Batch **out) {
+  if (count < 1) {
+    return s2_error(S2_INVALID, "1 world or more expected, got %d", count);
+  }
+  for (int i = 1; i < count; i++) {
+    S2Status status = s2_batch_same(worlds[0], worlds[i]);
+    if (status.code != S2_OK) {
+      return s2_error(status.code, "world %d differs from world 1: %s", i + 1, status.message);
+    }
+  }
+  for (int d = 0; d < def->draws; d++) {
+    S2Status status = check_draw(worlds[0], &def->draw[d]);
+    if (status.code != S2_OK) {
+      return s2_error(status.code, "draw %d: %s", d + 1, status.message);
+    }
+  }
+  S2Batch *batch = s2_memory_take_zeroed(sizeof *batch);
+  batch->def = *def;
+  batch->workers = workers;
+  batch->count = count;
+  batch->controls = def->controls > 0 ? def->controls : s2_world_actuator_count(worlds[0]);
+  batch->observed = def->observed > 0 ? def->observed : s2_world_observation_size(worlds[0]);
+  S2Draw *draw = s2_memory_take(sizeof *draw * (size_t)(def->draws + 1));
+  if (def->draws > 0) {
+    memcpy(draw, def->draw, sizeof *draw * (size_t)def->draws);
+  }
+  batch->def.draw = draw;
+  size_t commands = (size_t)count * (size_t)batch->controls + 1;
+  batch->last = s2_memory_take_zeroed(sizeof *batch->last * commands);
+  // Where each began.
+  batch->world = s2_memory_take_zeroed(sizeof *batch->world * (size_t)count);
+  for (int i = 0; i < count; i++) {
+    BatchWorld *at = &batch->world[i];
+    at->world = worlds[i];
+    at->size = s2_world_image_size(worlds[i]);
+    at->image = s2_memory_take(at->size);
+    s2_world_image_write(worlds[i], at->image);
+  }
+  batch_seed(batch, def->seed, NULL);
+  *out = batch;
+  return s2_ok();
+}
+
+void s2_batch_free(S2Batch *batch) {
+  if (batch == NULL) {
+    return;
+  }
+  for (int i = 0; i < batch->count; i++) {
+    s2_memory_free(batch->world[i].image);
+  }
+  s2_memory_free(batch->world);
+  s2_memory_free(batch->last);
+  s2_memory_free((void *)(uintptr_t)batch->def.draw);
+  s2_memory_free(batch);
+}
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+int s2_batch_count(const S2Batch *batch) {
+  return batch->count;
+}
+
+int s2_batch_controls(const S2Batch *batch) {
+  return batch->controls;
+}
+
+int s2_batch_observed(const S2Batch *batch) {
+  return batch->observed;
+}
+
+int s2_batch_failures(const S2Batch *batch) {
+  return batch->failures;
+}
+
+int s2_batch_failed(const S2Batch *batch, int from, S2Status *why) {
+  for (int i = from; i < batch->count; i++) {
+    if (batch->world[i].failure.code != S2_OK) {
+      *why = batch->world[i].failure;
+      return i;
+    }
+  }
+  return -1;
+}
+
+S2BatchPlace s2_batch_place(const S2Batch *batch, int world) {
+  return batch->world[world].place;
+}
+
+void s2_batch_set_place(S2Batch *batch, int world, const S2BatchPlace *place) {
+  batch->world[world].place = *place;
+}

@@ -1,0 +1,254 @@
+#include "batch/judge.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double TURN = 6.283185307179586476925; // rad
+
+struct S2Judge {
+  int terms, bounds;
+  S2CostTerm *term;
+  S2Bound *bound;
+};
+
+// ---- Norms ------------------------------------------------------------------------------------
+
+const char *const s2_norm_names[] = {"linear", "quadratic", "smooth_abs", "huber",
+                                     "l2",     "power",     NULL};
+
+double s2_norm_default(S2Norm norm) {
+  static const double given[S2_NORM_COUNT] = {
+      [S2_NORM_SMOOTH_ABS] = 0.1, [S2_NORM_HUBER] = 1, [S2_NORM_L2] = 0.1, [S2_NORM_POWER] = 2};
+  return given[norm];
+}
+
+// One summand and its slope.
+static double norm_of(S2Norm norm, double p, double r, double *slope) {
+  double size = fabs(r);
+  double root;
+  switch (norm) {
+  case S2_NORM_QUADRATIC:
+    *slope = r;
+    return r * r / 2;
+  case S2_NORM_SMOOTH_ABS:
+    root = sqrt(r * r + p * p);
+    *slope = r / root;
+    return root - p;
+  case S2_NORM_HUBER:
+    *slope = size <= p ? r : copysign(p, r);
+    return size <= p ? r * r / 2 : p * (size - p / 2);
+  case S2_NORM_POWER: // the kink of p = 1 has the mean of both slopes
+    *slope = size > 0 ? copysign(p * pow(size, p - 1), r) : 0;
+    return pow(size, p);
+  default:
+    *slope = 1;
+    return r;
+  }
+}
+
+double s2_norm(S2Norm norm, double p, int count, const double *r, double *slope) {
+  double sum = 0;
+  if (norm != S2_NORM_L2) {
+    for (int i = 0; i < count; i++) {
+      double ignored;
+      sum += norm_of(norm, p, r[i], slope != NULL ? &slope[i] : &ignored);
+    }
+    return sum;
+  }
+  // All together.
+  for (int i = 0; i < count; i++) {
+    sum += r[i] * r[i];
+  }
+  double root = sqrt(sum + p * p);
+  for (int i = 0; i < count && slope != NULL; i++) {
+    slope[i] = root > 0 ? r[i] / root : 0;
+  }
+  return root - p;
+}
+
+// ---- Readings ---------------------------------------------------------------------------------
+
+S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const double *controls,
+                        double *value) {
+  if (reading->kind == S2_READ_BODY) {
+    return s2_body_get(world, reading->body, (S2BodyField)reading->field, value);
+  }
+  if (reading->kind == S2_READ_JOINT) {
+    return s2_joint_get(world, reading->joint, (S2JointField)reading->field, value);
+  }
+  *value = controls[reading->field];
+  return s2_ok();
+}
+
+S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) {
+  if (reading->kind == S2_READ_CONTROL) {
+    return s2_error(S2_INVALID, "a control is no number of a world");
+  }
+  if (reading->kind == S2_READ_BODY) {
+    return s2_body_set(world, reading->body, (S2BodyField)reading->field, value);
+  }
+  // Coordinates are where bodies are: moved there with what hangs on them.
+  if (reading->field == S2_JOINT_ANGLE || reading->field == S2_JOINT_TRANSLATION) {
+    S2JointCoordinate set = {reading->joint, value};
+    return s2_world_set_coordinates(world, &set, 1);
+  }
+  return s2_joint_set(world, reading->joint, (S2JointField)reading->field, value);
+}
+
+// Is there such a number?
+static S2Status judge_check_reading(const S2World *world, const S2Reading *reading, int controls) {
+  if (reading->kind == S2_READ_CONTROL) {
+    if (reading->field < 0 || reading->field >= controls) {
+      return s2_error(S2_INVALID, "control %d: there are %d", reading->field + 1, controls);
+    }
+    return s2_ok();
+  }
+  int most = reading->kind == S2_READ_BODY ? (int)S2_BODY_FIELD_COUNT : (int)S2_JOINT_FIELD_COUNT;
+  if (reading->field < 0 || reading->field >= most) {
+    return s2_error(S2_INVALID, "field %d: there is none of this number", reading->field);
+  }
+  if (reading->kind == S2_READ_JOINT && s2_joint_alive(world, reading->joint)) {
+    S2JointInfo info;
+    S2_TRY(s2_joint_info(world, reading->joint, &info));
+    S2JointField field = (S2JointField)reading->field;
+    if (!s2_joint_type_has(info.type, field)) {
+      return s2_error(S2_INVALID, "a %s has no field '%s'", s2_joint_type_name(info.type),
+                      s2_joint_field_name(field));
+    }
+  }
+  double value;
+  return s2_reading_get(world, reading, NULL, &value);
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+static S2Status judge_check_term(const S2World *world, const S2CostTerm *term, int controls) {
+  if (term->count < 1 || term->count > S2_TERM_MOST) {
+    return s2_error(S2_INVALID, "1 to %d numbers expected, got %d", S2_TERM_MOST, term->count);
+  }
+  if ((int)term->norm < 0 || term->norm >= S2_NORM_COUNT) {
+    return s2_error(S2_INVALID, "there is no norm %d", (int)term->norm);
+  }
+  // What a norm may have as its number.
+  bool free = term->norm == S2_NORM_LINEAR || term->norm == S2_NORM_QUADRATIC;
+  double least = term->norm == S2_NORM_POWER ? 1 : 0;
+  bool may_be_least = term->norm == S2_NORM_POWER || term->norm == S2_NORM_L2;
+  if (!free && !(isfinite(term->p) && (term->p > least || (may_be_least && term->p == least)))) {
+    return s2_error(S2_INVALID, "%s: a number %s %g expected, got %g", s2_norm_names[term->norm],
+                    may_be_least ? "not below" : "above", least, term->p);
+  }
+  if (!isfinite(term->weight) || !isfinite(term->terminal)) {
+    return s2_error(S2_INVALID, "weights have to be finite");
+  }
+  for (int i = 0; i < term->count; i++) {
+    if (!isfinite(term->goal[i])) {
+      return s2_error(S2_INVALID, "goal %d has to be finite, got %g", i + 1, term->goal[i]);
+    }
+    S2_TRY(judge_check_reading(world, &term->of[i], controls));
+  }
+  return s2_ok();
+}
+
+S2Status s2_judge_create(const S2World *world, int controls, int terms, const S2CostTerm *term,
+                         int bounds, const S2Bound *bound, S2Judge **judge) {
+  // All is checked before anything is taken.
+  for (int i = 0; i < terms; i++) {
+    S2Status status = judge_check_term(world, &term[i], controls);
+    if (status.code != S2_OK) {
+      return s2_error(status.code, "cost %d: %s", i + 1, status.message);
+    }
+  }
+  for (int i = 0; i < bounds; i++) {
+    S2Status status = judge_check_reading(world, &bound[i].of, controls);
+    if (status.code == S2_OK && !(bound[i].lo <= bound[i].hi)) {
+      status = s2_error(S2_INVALID, "lo <= hi expected, got %g and %g", bound[i].lo, bound[i].hi);
+    }
+    if (status.code != S2_OK) {
+      return s2_error(status.code, "bound %d: %s", i + 1, status.message);
+    }
+  }
+  *judge = s2_memory_take_zeroed(sizeof **judge);
+  (*judge)->terms = terms;
+  (*judge)->bounds = bounds;
+  (*judge)->term = s2_memory_take(sizeof *term * (size_t)(terms + 1));
+  (*judge)->bound = s2_memory_take(sizeof *bound * (size_t)(bounds + 1));
+  if (terms > 0) {
+    memcpy((*judge)->term, term, sizeof *term * (size_t)terms);
+  }
+  if (bounds > 0) {
+    memcpy((*judge)->bound, bound, sizeof *bound * (size_t)bounds);
+  }
+  return s2_ok();
+}
+
+void s2_judge_free(S2Judge *judge) {
+  if (judge != NULL) {
+    s2_memory_free(judge->term);
+    s2_memory_free(judge->bound);
+    s2_memory_free(judge);
+  }
+}
+
+int s2_judge_terms(const S2Judge *judge) {
+  return judge == NULL ? 0 : judge->terms;
+}
+
+const S2CostTerm *s2_judge_term(const S2Judge *judge, int index) {
+  return &judge->term[index];
+}
+
+// ---- Judging ----------------------------------------------------------------------------------
+
+static S2Status judge_term(const S2CostTerm *term, const S2World *world, const double *controls,
+                           double *value) {
+  double r[S2_TERM_MOST];
+  for (int i = 0; i < term->count; i++) {
+    double number;
+    S2_TRY(s2_reading_get(world, &term->of[i], controls, &number));
+    r[i] = term->wrap ? remainder(number - term->goal[i], TURN) : number - term->goal[i];
+  }
+  *value = s2_norm(term->norm, term->p, term->count, r, NULL);
+  return s2_ok();
+}
+
+S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const double *controls,
+                          double *cost) {
+  *cost = 0;
+  for (int i = 0; i < s2_judge_terms(judge); i++) {
+    const S2CostTerm *term = &judge->term[i];
+    double value;
+    if (term->weight != 0) {
+      S2_TRY(judge_term(term, world, controls, &value));
+      *cost += term->weight * value;
+    }
+  }
+  return s2_ok();
+}
+
+S2Status s2_judge_terminal(const S2Judge *judge, const S2World *world, const double *controls,
+                           double *cost) {
+  *cost = 0;
+  for (int i = 0; i < s2_judge_terms(judge); i++) {
+    const S2CostTerm *term = &judge->term[i];
+    double value;
+    if (term->terminal != 0) {
+      S2_TRY(judge_term(term, world, controls, &value));
+      *cost += term->terminal * value;
+    }
+  }
+  return s2_ok();
+}
+
+S2Status s2_judge_ended(const S2Judge *judge, const S2World *world, const double *controls,
+                        bool *ended) {
+  *ended = false;
+  for (int i = 0; judge != NULL && i < judge->bounds && !*ended; i++) {
+    const S2Bound *bound = &judge->bound[i];
+    double value;
+    S2_TRY(s2_reading_get(world, &bound->of, controls, &value));
+    *ended = !(bound->lo <= value && value <= bound->hi);
+  }
+  return s2_ok();
+}

@@ -1,0 +1,112 @@
+#include "batch/rollout_gradient.h"
+
+#include "base/memory.h"
+#include "diff/world/world_control.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double TURN = 6.283185307179586476925; // rad
+
+// One sample on a tape of its own.
+typedef struct Taped {
+  const S2RolloutSample *sample;
+  S2World *world;
+  S2Tape *tape;
+  S2WorldTape *on_tape;
+  int controls;
+  S2Var input;             // all controls
+  S2TapeCommand *commands; // [controls][knots]
+  double cost;
+  S2Var sum; // its node
+} Taped;
+
+static S2Var taped_control(const Taped *taped, int knot, int control) {
+  return s2_tape_element(taped->tape, taped->input, knot * taped->controls + control);
+}
+
+static S2Status taped_reading(Taped *taped, const S2Reading *reading, int knot, double *value,
+                              S2Var *var) {
+  if (reading->kind == S2_READ_CONTROL) {
+    *value = taped->sample->controls[knot * taped->controls + reading->field];
+    *var = taped_control(taped, knot, reading->field);
+    return s2_ok();
+  }
+  return s2_world_tape_field(taped->on_tape, taped->world, reading->body, reading->joint,
+                             reading->field, value, var);
+}
+
+// Adds `scale` times the norm of a term.
+static S2Status taped_term(Taped *taped, const S2CostTerm *term, int knot, double scale) {
+  double r[S2_TERM_MOST], slope[S2_TERM_MOST];
+  S2Var var[S2_TERM_MOST];
+  for (int i = 0; i < term->count; i++) {
+    double number;
+    S2_TRY(taped_reading(taped, &term->of[i], knot, &number, &var[i]));
+    r[i] = term->wrap ? remainder(number - term->goal[i], TURN) : number - term->goal[i];
+  }
+  taped->cost += scale * s2_norm(term->norm, term->p, term->count, r, slope);
+  for (int i = 0; i < term->count; i++) {
+    taped->sum = s2_tape_scalar2(taped->tape, taped->cost, taped->sum, 1, var[i], scale * slope[i]);
+  }
+  return s2_ok();
+}
+
+static S2Status taped_terms(Taped *taped, int knot, bool terminal, double scale) {
+  const S2Judge *judge = taped->sample->judge;
+  for (int i = 0; i < s2_judge_terms(judge); i++) {
+    const S2CostTerm *term = s2_judge_term(judge, i);
+    double weight = terminal ? term->terminal : term->weight;
+    if (weight != 0) {
+      S2_TRY(taped_term(taped, term, knot, scale * weight));
+    }
+  }
+  return s2_ok();
+}
+
+// Commands of a knot, and what they were given as.
+static S2Status taped_act(Taped *taped, int knot) {
+  const S2RolloutSample *sample = taped->sample;
+  const double *u = sample->controls + (size_t)knot * (size_t)taped->controls;
+  for (int c = 0; c < taped->controls; c++) {
+    taped->commands[(size_t)c * (size_t)sample->knots + (size_t)knot] =
+        (S2TapeCommand){s2_world_time(taped->world), u[c], taped_control(taped, knot, c)};
+  }
+  return s2_world_act(taped->world, u, taped->controls, NULL);
+}
+
+static S2Status taped_run(Taped *taped) {
+  const S2RolloutSample *sample = taped->sample;
+  for (int k = 0; k < sample->knots; k++) {
+    S2_TRY(taped_act(taped, k));
+    for (int i = 0; i < sample->hold; i++) {
+      double before = s2_world_time(taped->world);
+      s2_world_tape_actuate(taped->on_tape, taped->world, sample->knots, k + 1, taped->commands);
+      S2_TRY(s2_world_tape_step(taped->on_tape, taped->world, 0));
+      S2_TRY(taped_terms(taped, k, false, s2_world_time(taped->world) - before));
+    }
+  }
+  return taped_terms(taped, sample->knots - 1, true, 1);
+}
+
+S2Status s2_rollout_gradient(S2World *world, const S2RolloutSample *sample) {
+  int controls = s2_world_actuator_count(world), count = sample->knots * controls;
+  Taped taped = {.sample = sample, .world = world, .controls = controls};
+  memset(sample->gradient, 0, sizeof *sample->gradient * (size_t)count);
+  taped.tape = s2_tape_new();
+  taped.input = s2_tape_input(taped.tape, sample->controls, count);
+  taped.on_tape = s2_world_tape_new(taped.tape, NULL);
+  taped.commands = s2_memory_take(sizeof *taped.commands * (size_t)(count + 1));
+  // Forwards, then backwards, unless the cost is a constant.
+  S2Status status = taped_run(&taped);
+  if (status.code == S2_OK && taped.sum != 0) {
+    status = s2_tape_sweep(taped.tape, taped.sum, NULL);
+    if (status.code == S2_OK) {
+      memcpy(sample->gradient, s2_tape_adjoint(taped.tape, taped.input),
+             sizeof *sample->gradient * (size_t)count);
+    }
+  }
+  s2_memory_free(taped.commands);
+  s2_tape_free(taped.tape);
+  return status;
+}

@@ -1,0 +1,181 @@
+#include "batch/workers.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+// Chunks a worker gets of a run, on average: enough that all end at nearly the same time, few
+// enough that taking one does not count.
+static const int CHUNKS = 16;
+// s that a thread which has nothing to do looks for the next run before it sleeps: runs often
+// follow each other at once, and waking takes as long as a small one.
+static const double AWAKE = 1e-4;
+// Looks between two at the clock
+enum { LOOKS = 64 };
+// Bytes: that of the main thread, whatever `ulimit -s` says; only what is used costs memory.
+static const size_t STACK_SIZE = (size_t)8 << 20;
+
+typedef struct Worker {
+  S2Workers *workers;
+  pthread_t thread;
+  int number;
+} Worker;
+
+// All by the mutex, but for what is atomic, which is written by it.
+struct S2Workers {
+  pthread_mutex_t mutex;
+  pthread_cond_t begin, end; // a run has begun; the last worker has left it
+  int count;                 // the calling thread among them
+  Worker *worker;            // [count], 0 is not used
+  atomic_ullong run;         // number of the run
+  atomic_int busy;           // threads that have not left it
+  atomic_bool closing;
+  // of the run
+  S2Work *work;
+  void *user;
+  int items, next, chunk;
+};
+
+// With the mutex held before and after.
+static void workers_take_part(S2Workers *workers, int number) {
+  S2Work *work = workers->work;
+  void *user = workers->user;
+  while (workers->next < workers->items) {
+    int first = workers->next;
+    int left = workers->items - first;
+    int last = first + (workers->chunk < left ? workers->chunk : left);
+    workers->next = last;
+    pthread_mutex_unlock(&workers->mutex);
+    for (int item = first; item < last; item++) {
+      work(user, number, item);
+    }
+    pthread_mutex_lock(&workers->mutex);
+  }
+}
+
+static double workers_clock(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+// Without the mutex: looks for another run than this for a while.
+static void workers_look(S2Workers *workers, uint64_t seen) {
+  double end = workers_clock() + AWAKE;
+  do {
+    for (int i = 0; i < LOOKS; i++) {
+      if (atomic_load(&workers->run) != seen || atomic_load(&workers->closing)) {
+        return;
+      }
+    }
+  } while (workers_clock() < end);
+}
+
+static void *workers_main(void *argument) {
+  const Worker *worker = argument;
+  S2Workers *workers = worker->workers;
+  uint64_t seen = 0;
+  pthread_mutex_lock(&workers->mutex);
+  while (!workers->closing) {
+    if (workers->run == seen) {
+      pthread_cond_wait(&workers->begin, &workers->mutex);
+      continue;
+    }
+    seen = workers->run;
+    workers_take_part(workers, worker->number);
+    if (atomic_fetch_sub(&workers->busy, 1) == 1) {
+      pthread_cond_signal(&workers->end);
+    }
+    pthread_mutex_unlock(&workers->mutex);
+    workers_look(workers, seen);
+    pthread_mutex_lock(&workers->mutex);
+  }
+  pthread_mutex_unlock(&workers->mutex);
+  return NULL;
+}
+
+// Signals go to the threads of the program.
+static bool workers_start(S2Workers *workers, int number) {
+  Worker *worker = &workers->worker[number];
+  worker->workers = workers;
+  worker->number = number;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, STACK_SIZE);
+  pthread_sigmask(SIG_SETMASK, &all, &before); // it has the mask of the thread that makes it
+  int failure = pthread_create(&worker->thread, &attributes, workers_main, worker);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  return failure == 0;
+}
+
+S2Workers *s2_workers_new(int threads) {
+  threads = threads < 1 ? 1 : threads > S2_WORKERS_MOST ? S2_WORKERS_MOST : threads;
+  S2Workers *workers = s2_memory_take_zeroed(sizeof *workers);
+  workers->worker = s2_memory_take_zeroed(sizeof *workers->worker * (size_t)threads);
+  pthread_mutex_init(&workers->mutex, NULL);
+  pthread_cond_init(&workers->begin, NULL);
+  pthread_cond_init(&workers->end, NULL);
+  workers->count = 1;
+  while (workers->count < threads && workers_start(workers, workers->count)) {
+    workers->count++;
+  }
+  return workers;
+}
+
+void s2_workers_free(S2Workers *workers) {
+  if (workers == NULL) {
+    return;
+  }
+  pthread_mutex_lock(&workers->mutex);
+  workers->closing = true;
+  pthread_cond_broadcast(&workers->begin);
+  pthread_mutex_unlock(&workers->mutex);
+  for (int i = 1; i < workers->count; i++) {
+    pthread_join(workers->worker[i].thread, NULL);
+  }
+  pthread_cond_destroy(&workers->begin);
+  pthread_cond_destroy(&workers->end);
+  pthread_mutex_destroy(&workers->mutex);
+  s2_memory_free(workers->worker);
+  s2_memory_free(workers);
+}
+
+int s2_workers_count(const S2Workers *workers) {
+  return workers->count;
+}
+
+void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user) {
+  // Alone there is nobody to wake.
+  if (workers->count == 1 || count <= 1) {
+    for (int item = 0; item < count; item++) {
+      work(user, 0, item);
+    }
+    return;
+  }
+  pthread_mutex_lock(&workers->mutex);
+  assert(workers->busy == 0); // not from within `work`
+  int chunk = count / (CHUNKS * workers->count);
+  workers->work = work;
+  workers->user = user;
+  workers->items = count;
+  workers->next = 0;
+  workers->chunk = chunk < 1 ? 1 : chunk;
+  workers->busy = workers->count - 1;
+  workers->run++;
+  pthread_cond_broadcast(&workers->begin);
+  // We work, too, and wait until the others have left: what they use is the caller's.
+  workers_take_part(workers, 0);
+  while (workers->busy > 0) {
+    pthread_cond_wait(&workers->end, &workers->mutex);
+  }
+  pthread_mutex_unlock(&workers->mutex);
+}

@@ -1,0 +1,254 @@
+#include "diff/world/world_control.h"
+
+#include "diff/world/world_readings.h"
+#include "dynamics/control/apply.h"
+
+#include <assert.h>
+
+enum {
+  MOVED = 12, // places that two bodies are at and move with
+  FORCES = 6  // torque, x, y on each of two bodies
+};
+
+// ---- What joints measure ----------------------------------------------------------------------
+
+// Places of the bodies of a joint that move: poses, and velocities behind them.
+static int moved_places(const S2World *world, const S2Joint *joint, bool speeds,
+                        S2Place places[MOVED]) {
+  const int32_t bodies[2] = {joint->a, joint->b};
+  int count = 0;
+  for (int kind = 0; kind < (speeds ? 2 : 1); kind++) {
+    for (int k = 0; k < 2; k++) {
+      bool moves = bodies[k] != S2_NONE && world->bodies.at[bodies[k]].type != S2_STATIC;
+      for (int c = 0; moves && c < 3; c++) {
+        places[count++] = s2_place(kind == 0 ? S2_PLACE_Q : S2_PLACE_V, bodies[k], c);
+      }
+    }
+  }
+  return count;
+}
+
+typedef struct Measured {
+  S2JointId joint;
+  S2JointField field;
+} Measured;
+
+static void measure_field(const void *user, const S2World *world, double *numbers) {
+  const Measured *measured = user;
+  S2Status status = s2_joint_get(world, measured->joint, measured->field, numbers);
+  assert(status.code == S2_OK); // it was read before
+  (void)status;
+}
+
+// The difference of what two bodies have at a place of theirs: an angle, a turning.
+static S2Var field_between(S2WorldTape *tape, const S2World *world, const S2Joint *joint,
+                           S2PlaceKind kind, double value) {
+  S2Term terms[2];
+  int used = 0;
+  if (joint->a != S2_NONE) {
+    terms[used++] = (S2Term){.to = 0, .source = s2_place(kind, joint->a, 0), .factor = 1};
+  }
+  if (joint->b != S2_NONE) {
+    terms[used++] = (S2Term){.to = 0, .source = s2_place(kind, joint->b, 0), .factor = -1};
+  }
+  return s2_world_tape_read(tape, world, 1, &value, used, terms);
+}
+
+static S2Status joint_field(S2WorldTape *tape, S2World *world, S2JointId id, S2JointField field,
+                            double value, S2Var *var) {
+  const S2Joint *joint = &world->joints.at[id.index - 1];
+  bool plain = joint->type != S2_GEAR && joint->type != S2_CONSTRAINT && joint->type != S2_PULLEY;
+  switch (field) {
+  case S2_JOINT_FORCE:
+  case S2_JOINT_TORQUE:
+    return s2_error(S2_UNAVAILABLE, "a rollout has no derivative of the field '%s' of joints",
+                    s2_joint_field_name(field));
+  case S2_JOINT_ANGLE:
+  case S2_JOINT_TRANSLATION:
+  case S2_JOINT_LENGTH:
+  case S2_JOINT_SPEED:
+    break;
+  default: // nothing changes it but a motor's commands, whose speed is no cost of a motion
+    *var = 0;
+    return s2_ok();
+  }
+  // What turns is a difference; the rest by differences of what is measured.
+  bool turns = s2_joint_traits(joint->type)->turns;
+  if (plain && field == S2_JOINT_ANGLE) {
+    *var = field_between(tape, world, joint, S2_PLACE_Q, value);
+  } else if (plain && field == S2_JOINT_SPEED && turns) {
+    *var = field_between(tape, world, joint, S2_PLACE_V, value);
+  } else if (plain) {
+    S2Place places[MOVED];
+    int count = moved_places(world, joint, field == S2_JOINT_SPEED, places);
+    Measured measured = {id, field};
+    *var = s2_world_tape_measure(tape, world, 1, &value, measure_field, &measured, count, places);
+  } else {
+    return s2_error(S2_UNAVAILABLE, "a rollout has no derivative of what a %s measures",
+                    s2_joint_type_name(joint->type));
+  }
+  return s2_ok();
+}
+
+S2Status s2_world_tape_field(S2WorldTape *tape, S2World *world, S2BodyId body, S2JointId joint,
+                             int field, double *value, S2Var *var) {
+  *var = 0;
+  if (joint.index != 0) {
+    S2_TRY(s2_joint_get(world, joint, (S2JointField)field, value));
+    return joint_field(tape, world, joint, (S2JointField)field, *value, var);
+  }
+  // A body's pose and velocity move, its other numbers do not.
+  S2_TRY(s2_body_get(world, body, (S2BodyField)field, value));
+  if (field < S2_BODY_STATE_COUNT) {
+    S2PlaceKind kind = field < S2_BODY_OMEGA ? S2_PLACE_Q : S2_PLACE_V;
+    int number = field < S2_BODY_OMEGA ? field : field - S2_BODY_OMEGA;
+    S2Place place = s2_place(kind, (int32_t)body.index - 1, number);
+    *var = s2_world_tape_read_places(tape, world, 1, &place);
+  }
+  return s2_ok();
+}
+
+// ---- Actuators --------------------------------------------------------------------------------
+
+// An effort and its node.
+typedef struct Effort {
+  double value;
+  S2Var var;
+} Effort;
+
+// Adds factors[i] times the effort to the forces of a body that is pushed.
+static void add_force(S2WorldTape *tape, const S2World *world, S2BodyId body, S2Var effort,
+                      const double factors[3]) {
+  S2Place places[3];
+  S2Term terms[3];
+  if (body.index == 0 || world->bodies.at[body.index - 1].type != S2_DYNAMIC || effort == 0) {
+    return;
+  }
+  for (int c = 0; c < 3; c++) {
+    places[c] = s2_place(S2_PLACE_F, (int32_t)body.index - 1, c);
+    terms[c] = (S2Term){.to = c, .from = effort, .factor = factors[c]};
+  }
+  s2_world_tape_add(tape, world, 3, places, 3, terms);
+}
+
+// Torque, x and y on both bodies of a joint by an effort of 1.
+static void measure_push(const void *user, const S2World *world, double *numbers) {
+  const S2JointId *joint = user;
+  S2JointInfo info;
+  S2Status status = s2_joint_info(world, *joint, &info);
+  assert(status.code == S2_OK);
+  (void)status;
+  S2Vec2 n;
+  bool some = s2_joint_push_line(&info, &n);
+  const S2BodyId bodies[2] = {info.a, info.b};
+  for (int k = 0; k < 2; k++) {
+    double *push = numbers + 3 * k, sign = k == 0 ? 1 : -1;
+    push[0] = push[1] = push[2] = 0;
+    if (some && bodies[k].index != 0) {
+      const double *q = world->q.at + 3 * (bodies[k].index - 1);
+      S2Vec2 arm = s2_vec2(info.anchor_a.x - q[1], info.anchor_a.y - q[2]);
+      push[0] = sign * (arm.x * n.y - arm.y * n.x);
+      push[1] = sign * n.x;
+      push[2] = sign * n.y;
+    }
+  }
+}
+
+static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
+                               const Effort *effort) {
+  S2Tape *of = s2_world_tape_of(tape);
+  const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
+  // Along which line and how far from the centres depends on the poses.
+  S2Place places[MOVED];
+  double push[FORCES];
+  int count = moved_places(world, joint, false, places);
+  S2Var node = s2_world_tape_measure(tape, world, FORCES, push, measure_push, &actuator->joint,
+                                     count, places);
+  const S2BodyId bodies[2] = {s2_body_id(world, joint->a), s2_body_id(world, joint->b)};
+  for (int k = 0; k < FORCES; k++) {
+    S2BodyId body = bodies[k / 3];
+    if (body.index == 0 || world->bodies.at[body.index - 1].type != S2_DYNAMIC) {
+      continue;
+    }
+    S2Var part = node != 0 ? s2_tape_element(of, node, k) : 0;
+    S2Var force =
+        s2_tape_scalar2(of, effort->value * push[k], effort->var, push[k], part, effort->value);
+    if (force != 0) {
+      S2Place place = s2_place(S2_PLACE_F, (int32_t)body.index - 1, k % 3);
+      S2Term term = {.to = 0, .from = force, .factor = 1};
+      s2_world_tape_add(tape, world, 1, &place, 1, &term);
+    }
+  }
+}
+
+static void control_exert(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
+                          const Effort *effort) {
+  static const double turn[3] = {1, 0, 0}, back[3] = {-1, 0, 0};
+  if (!actuator->on_joint) {
+    const double along[3] = {0, actuator->direction.x, actuator->direction.y};
+    add_force(tape, world, actuator->body, effort->var, actuator->turns ? turn : along);
+  } else if (actuator->turns) {
+    const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
+    add_force(tape, world, s2_body_id(world, joint->a), effort->var, turn);
+    add_force(tape, world, s2_body_id(world, joint->b), effort->var, back);
+  } else {
+    control_push_joint(tape, world, actuator, effort);
+  }
+}
+
+// The effort of a position actuator: kp (goal - position) - kd speed.
+static Effort position_effort(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
+                              const Effort *goal) {
+  S2Tape *of = s2_world_tape_of(tape);
+  double at = 0, speed = 0;
+  S2Var at_var = 0, speed_var = 0;
+  const S2BodyId none = {0, 0};
+  S2JointField field = s2_actuator_coordinate(world, actuator);
+  S2Status status =
+      s2_world_tape_field(tape, world, none, actuator->joint, (int)field, &at, &at_var);
+  assert(status.code == S2_OK); // hinge, slider, spring
+  status =
+      s2_world_tape_field(tape, world, none, actuator->joint, S2_JOINT_SPEED, &speed, &speed_var);
+  assert(status.code == S2_OK);
+  (void)status;
+  double held = actuator->kp * (goal->value - at);
+  S2Var sum = s2_tape_scalar2(of, held, goal->var, actuator->kp, at_var, -actuator->kp);
+  double value = held - actuator->kd * speed;
+  return (Effort){value, s2_tape_scalar2(of, value, sum, 1, speed_var, -actuator->kd)};
+}
+
+static void control_actuate(S2WorldTape *tape, S2World *world, int index, int count,
+                            const S2TapeCommand *command) {
+  const S2Actuator *actuator = &world->actuators.at[index];
+  // Which command counts, and whether it was clipped.
+  int due;
+  Effort effort = {s2_actuator_due(world, index, &due), 0};
+  for (int i = count - 1; due != S2_NONE && i >= 0; i--) {
+    if (command[i].t == world->commands.at[due].t) {
+      effort.var = command[i].u == effort.value ? command[i].var : 0;
+      break;
+    }
+  }
+  if (actuator->kind == S2_ACTUATOR_SPEED) {
+    S2Place place = s2_place(S2_PLACE_JOINT, (int32_t)actuator->joint.index - 1, S2_OF_MOTOR_SPEED);
+    S2Term term = {.to = 0, .from = effort.var, .factor = 1};
+    s2_world_tape_write(tape, world, 1, &place, effort.var != 0 ? 1 : 0, &term);
+    return;
+  }
+  if (actuator->kind == S2_ACTUATOR_POSITION) {
+    effort = position_effort(tape, world, actuator, &effort);
+  }
+  control_exert(tape, world, actuator, &effort);
+}
+
+void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int count,
+                           const S2TapeCommand *command) {
+  for (int i = 0; i < world->actuators.count; i++) {
+    const S2Actuator *actuator = &world->actuators.at[i];
+    bool alive = actuator->on_joint ? s2_joint_alive(world, actuator->joint)
+                                    : s2_body_alive(world, actuator->body);
+    if (alive) { // else the step fails
+      control_actuate(tape, world, i, count, command + (size_t)i * (size_t)room);
+    }
+  }
+}

@@ -1,0 +1,241 @@
+-- Costs and bounds that a script declares, read into what core/batch/judge.h evaluates; and the same in
+-- Lua, for rollouts on the tape of a gradient call.
+
+local TURN = 2 * math.pi -- rad
+
+local TERM = { of = true, field = true, goal = true, weight = true, terminal = true, norm = true, p = true,
+  wrap = true }
+local BOUND = { of = true, field = true, lo = true, hi = true }
+local DRAW = { of = true, field = true, values = true, uniform = true, normal = true }
+
+return function(sim, host)
+  local C = host.batch
+  local costs = {}
+  host.batch_cost = costs
+
+  function costs.check_keys(what, table_, known)
+    if type(table_) ~= "table" then
+      host.fail("%s: a table expected, got %s", what, host.describe(table_))
+    end
+    for _, key in ipairs(host.sorted_keys(table_)) do
+      if not known[key] then
+        local names = host.sorted_keys(known)
+        local nearest = type(key) == "string" and host.nearest(key, names) or nil
+        host.fail("%s: unknown key '%s'%s", what, tostring(key),
+          nearest and ("; did you mean '%s'?"):format(nearest) or "; known: " .. table.concat(names, ", "))
+      end
+    end
+  end
+
+  local function number(what, value, default)
+    if value == nil then value = default end
+    if not host.finite(value) then
+      host.fail("%s: a finite number expected, got %s", what, host.describe(value))
+    end
+    return value + 0.0
+  end
+
+  -- ---- What is read -----------------------------------------------------------------------------
+
+  -- The body or joint of a name.
+  local function named(world, name)
+    local found
+    for _, list in ipairs { world.bodies, world.joints } do
+      for i = 1, #list do
+        if list[i].name == name then
+          if found then return nil, "more than one body or joint has this name" end
+          found = list[i]
+        end
+      end
+    end
+    return found, "no body or joint has this name"
+  end
+
+  -- `of`, a body or joint of one of the worlds or a name, as an object of the first of them.
+  local function object_of(what, worlds, of)
+    local world = worlds[1]
+    if type(of) == "string" then
+      local found, why = named(world, of)
+      return found or host.fail("%s: of: '%s': %s", what, of, why)
+    end
+    for _, other in ipairs(worlds) do
+      if host.owned(other, of) then return host.counterpart(world, of) end
+    end
+    host.fail("%s: of: a body or joint of the world, its name or 'controls' expected, got %s", what,
+      host.describe(of))
+  end
+
+  -- Flat list of objects and field numbers, and how many numbers that is; the names of the fields beside.
+  local function read_controls(what, field, controls)
+    local reading, list = {}, field
+    if field == nil then
+      list = {}
+      for i = 1, controls do list[i] = i end
+    elseif type(field) ~= "table" then
+      list = { field }
+    end
+    for i, which in ipairs(list) do
+      if math.type(which) ~= "integer" or which < 1 or which > controls then
+        host.fail("%s: field: the number of a control, 1 to %d, expected, got %s", what, controls,
+          host.describe(which))
+      end
+      reading[2 * i - 1], reading[2 * i] = false, which - 1
+    end
+    return reading, #list, list
+  end
+
+  function costs.read(what, worlds, of, field, controls)
+    if of == "controls" and controls then return read_controls(what, field, controls) end
+    local object = object_of(what, worlds, of)
+    local fields = type(field) == "table" and field or { field }
+    if #fields == 0 then
+      host.fail("%s: field: the name of a field or a list of them expected, got %s", what, host.describe(field))
+    end
+    local reading, names = {}, {}
+    for _, name in ipairs(fields) do
+      if type(name) ~= "string" then
+        host.fail("%s: field: the name of a field or a list of them expected, got %s", what, host.describe(name))
+      end
+      local numbers, known = C.fields(object, name)
+      if not numbers then
+        local nearest = host.nearest(name, known)
+        host.fail("%s: field: there is no '%s'%s", what, name,
+          nearest and ("; did you mean '%s'?"):format(nearest) or "; there are " .. table.concat(known, ", "))
+      end
+      for i, which in ipairs(numbers) do
+        reading[#reading + 1], reading[#reading + 2] = object, which
+        names[#names + 1] = known[i]
+      end
+    end
+    return reading, #names, names
+  end
+
+  -- ---- Terms and bounds -------------------------------------------------------------------------
+
+  local function read_term(what, worlds, term, controls)
+    costs.check_keys(what, term, TERM)
+    local reading, count, names = costs.read(what, worlds, term.of, term.field, controls)
+    -- one goal for all, or one for each number
+    local goals = {}
+    if type(term.goal) == "table" or type(term.goal) == "userdata" then
+      if #term.goal ~= count then
+        host.fail("%s: goal: %d numbers expected, got %d", what, count, #term.goal)
+      end
+    end
+    for i = 1, count do
+      local goal = term.goal
+      if goal ~= nil and type(goal) ~= "number" then goal = goal[i] end
+      goals[i] = number(what .. ": goal", goal, 0)
+    end
+    -- the norm and its number
+    local norm, p = C.norm(term.norm == nil and "quadratic" or tostring(term.norm))
+    if not norm then
+      host.fail("%s: norm: one of %s expected, got %s", what, table.concat(p, ", "), host.describe(term.norm))
+    end
+    if term.wrap ~= nil and type(term.wrap) ~= "boolean" then
+      host.fail("%s: wrap: true or false expected, got %s", what, host.describe(term.wrap))
+    end
+    return { reading = reading, goals = goals, names = names, wrap = term.wrap or false, norm = norm,
+      kind = term.norm or "quadratic", p = number(what .. ": p", term.p, p),
+      weight = number(what .. ": weight", term.weight, term.terminal and 0 or 1),
+      terminal = number(what .. ": terminal", term.terminal, 0) }
+  end
+
+  local function list_of(what, list)
+    if list == nil then return {} end
+    if type(list) ~= "table" or #list == 0 and next(list) ~= nil then
+      host.fail("%s: a list of tables { of =, field =, ... } expected, got %s", what,
+        type(list) == "table" and "one table" or host.describe(list))
+    end
+    return list
+  end
+
+  -- The declared cost and bounds as a judge and, for Lua, as terms.
+  function costs.judge(what, worlds, controls, cost, terminated)
+    local terms, bounds = {}, {}
+    for i, term in ipairs(list_of(what .. ": cost", cost)) do
+      terms[i] = read_term(("%s: cost[%d]"):format(what, i), worlds, term, controls)
+    end
+    for i, bound in ipairs(list_of(what .. ": terminated", terminated)) do
+      local where = ("%s: terminated[%d]"):format(what, i)
+      costs.check_keys(where, bound, BOUND)
+      local reading, count = costs.read(where, worlds, bound.of, bound.field)
+      for k = 1, count do
+        local lo, hi = bound.lo or -math.huge, bound.hi or math.huge
+        if type(lo) ~= "number" or type(hi) ~= "number" or not (lo <= hi) then
+          host.fail("%s: numbers lo <= hi expected, got %s and %s", where, host.describe(lo), host.describe(hi))
+        end
+        bounds[#bounds + 1] = { reading = { reading[2 * k - 1], reading[2 * k] }, lo = lo, hi = hi }
+      end
+    end
+    local judge, message = C.judge(worlds[1], controls, terms, bounds)
+    if not judge then host.fail("%s: %s", what, message) end
+    return judge, terms
+  end
+
+  local function pair(where, key, value)
+    if type(value) ~= "table" or not host.finite(value[1]) or not host.finite(value[2]) then
+      host.fail("%s: %s: two numbers expected, got %s", where, key, host.describe(value))
+    end
+    return value[1] + 0.0, value[2] + 0.0
+  end
+
+  -- Parameters: what is set once in each world ({reading, count, values}), and what is drawn at resets.
+  function costs.parameters(what, worlds, list)
+    local sets, draws = {}, {}
+    for i, parameter in ipairs(list_of(what .. ": parameters", list)) do
+      local where = ("%s: parameters[%d]"):format(what, i)
+      costs.check_keys(where, parameter, DRAW)
+      local reading, count = costs.read(where, worlds, parameter.of, parameter.field)
+      local given = 0
+      for _, key in ipairs { "values", "uniform", "normal" } do
+        given = given + (parameter[key] ~= nil and 1 or 0)
+      end
+      if given ~= 1 then host.fail("%s: one of values, uniform and normal expected", where) end
+      if parameter.values ~= nil then
+        sets[#sets + 1] = { where = where, reading = reading, count = count, values = parameter.values }
+      else
+        local key = parameter.normal and "normal" or "uniform"
+        local a, b = pair(where, key, parameter[key])
+        for k = 1, count do
+          draws[#draws + 1] = { reading = { reading[2 * k - 1], reading[2 * k] }, normal = key == "normal",
+            a = a, b = b }
+        end
+      end
+    end
+    return sets, draws
+  end
+
+  -- ---- The same in Lua --------------------------------------------------------------------------
+
+  local norms = {}
+  function norms.linear(r) return r end
+  function norms.quadratic(r) return r * r / 2 end
+  function norms.smooth_abs(r, p) return sim.sqrt(r * r + p * p) - p end
+  function norms.huber(r, p)
+    local size = sim.abs(r)
+    return sim.stop_gradient(size) <= p and r * r / 2 or p * (size - p / 2)
+  end
+  function norms.power(r, p) return sim.abs(r) ^ p end
+
+  local function value_of(term, world, controls)
+    local sum = 0
+    for i, goal in ipairs(term.goals) do
+      local object = term.reading[2 * i - 1]
+      local value = object and host.counterpart(world, object)[term.names[i]] or controls[term.names[i]]
+      local r = value - goal
+      if term.wrap then r = r - TURN * math.floor(sim.stop_gradient(r) / TURN + 0.5) end
+      sum = sum + (term.kind == "l2" and r * r or norms[term.kind](r, term.p))
+    end
+    return term.kind == "l2" and sim.sqrt(sum + term.p * term.p) - term.p or sum
+  end
+
+  -- Sum over the terms of their `key`, "weight" or "terminal", times their norm.
+  function costs.sum(terms, key, world, controls)
+    local sum = 0
+    for _, term in ipairs(terms) do
+      if term[key] ~= 0 then sum = sum + term[key] * value_of(term, world, controls) end
+    end
+    return sum
+  end
+end

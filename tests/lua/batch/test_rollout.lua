@@ -1,0 +1,146 @@
+-- sim.rollout: costs of sequences of controls, states, gradients; bad input.
+local sim = require "sim2d"
+
+local function build()
+  local world = sim.world { dt = 0.02 }
+  local cart = world:box { name = "cart", size = { 0.4, 0.2 }, mass = 1 }
+  local pole = world:box { name = "pole", size = { 0.05, 1 }, mass = 0.1, position = { 0, 0.5 } }
+  local rail = world:slider { cart, anchor = { 0, 0 }, axis = { 1, 0 }, name = "rail" }
+  local hinge = world:hinge { pole, cart, anchor = { 0, 0 }, name = "hinge" }
+  world:no_contact(cart, pole)
+  world:actuator { "push", joint = rail, kind = "force", range = { -1.5, 1.5 } }
+  world:actuator { "turn", joint = hinge, kind = "torque", delay = 0.05 }
+  hinge.angle = 0.2
+  return world
+end
+
+local COST = { { of = "hinge", field = { "angle", "speed" }, norm = "l2" },
+  { of = "rail", field = { "translation", "speed" }, norm = "smooth_abs", weight = 0.3 },
+  { of = "controls", weight = 0.01 }, { of = "hinge", field = "angle", goal = 6, wrap = true, weight = 0.1 },
+  { of = "pole", field = "position", goal = { 0, 0.5 }, terminal = 2, norm = "huber", p = 0.05 },
+  { of = "cart", field = "x", norm = "power", p = 3, weight = 0.5 } }
+local N, KNOTS, CONTROLS = 4, 8, 2
+
+local function sequences()
+  local random, list = sim.random.split(), {}
+  random:seed(4)
+  for i = 1, N do
+    list[i] = {}
+    for k = 1, KNOTS * CONTROLS do list[i][k] = random:uniform(-2, 2) end
+  end
+  return sim.array(list)
+end
+
+test("a rollout is the world stepped by hand", function()
+  local world = build()
+  world:act { 1, 0.5 } -- one is under way
+  world:step()
+  local u, before = sequences(), world:state()
+  local costs, states, failed = sim.rollout(world, u, { cost = { { of = "hinge", field = "angle", terminal = 1,
+    weight = 1 }, { of = "controls", field = 2, norm = "linear" } }, period = 0.06, states = true })
+  eq({ costs.shape, states.shape, failed }, { { N }, { N, KNOTS * 12 }, 0 })
+  eq(world:state(), before)
+  for i = 1, N do
+    local copy, sum = world:clone(), 0
+    -- commands that are under way are not the copy's: give them again
+    copy:restore(world:snapshot())
+    for k = 1, KNOTS do
+      copy:act { u[i][2 * k - 1], u[i][2 * k] }
+      for _ = 1, 3 do
+        local t = copy.time
+        copy:step()
+        sum = sum + (copy.time - t) * (copy.joints.hinge.angle ^ 2 / 2 + u[i][2 * k])
+      end
+      local state = copy:state()
+      for c = 1, 12 do eq(states[i][(k - 1) * 12 + c], state[c]) end
+    end
+    near(costs[i], sum + copy.joints.hinge.angle ^ 2 / 2, 1e-14)
+  end
+end)
+
+test("any number of threads, and lists of sequences", function()
+  local world, u = build(), sequences()
+  local costs = sim.rollout(world, u, { cost = COST, threads = 1 }):table()
+  for threads = 2, 4 do eq(sim.rollout(world, u, { cost = COST, threads = threads }):table(), costs) end
+  local list = {}
+  for i = 1, N do list[i] = u[i]:reshape(KNOTS, CONTROLS) end
+  eq(sim.rollout(world, list, { cost = COST }):table(), costs)
+end)
+
+test("gradients of rollouts are those of the tape and of differences", function()
+  local world, u, weights = build(), sequences(), sim.array { 1, 2, -1, 0.5 }
+  local function loss(p) return (sim.rollout(world, p, { cost = COST, period = 0.04 }) * weights):sum() end
+  local value, gradient = sim.value_and_grad(loss, u)
+  -- a timer puts the world into the hands of the script: the tape does all of it
+  world:every(1e3, function() end)
+  local by_tape, other = sim.value_and_grad(loss, u)
+  near(value, by_tape, 1e-13)
+  near((gradient - other):norm(), 0, 1e-12 * gradient:norm())
+  local h, table_ = 1e-4, u:table()
+  for k = 1, KNOTS * CONTROLS, 3 do
+    local was, side = table_[2][k], {}
+    for _, sign in ipairs { 1, -1 } do
+      table_[2][k] = was + sign * h
+      side[sign] = loss(sim.array(table_))
+    end
+    table_[2][k] = was
+    near(gradient[2][k], (side[1] - side[-1]) / (2 * h), 1e-7)
+  end
+end)
+
+test("functions as costs, and what the world was made of, have gradients too", function()
+  local u = sequences()
+  local function loss(p)
+    local world = build()
+    world.bodies.cart.mass = p.mass
+    return sim.rollout(world, u, { cost = COST }):sum()
+  end
+  local _, gradient = sim.value_and_grad(loss, { mass = 1.0 })
+  local h = 1e-4
+  near(gradient.mass, (loss { mass = 1 + h } - loss { mass = 1 - h }) / (2 * h), 1e-6)
+  local world = build()
+  local function square(copy) return copy.joints.hinge.angle ^ 2 / 2 end
+  local by_function = sim.rollout(world, u, { cost = square })
+  near((by_function - sim.rollout(world, u, { cost = { { of = "hinge", field = "angle" } } })):norm(), 0, 1e-14)
+  local slope = sim.grad(function(p) return sim.rollout(world, p, { cost = square }):sum() end, u)
+  local same = sim.grad(function(p)
+    return sim.rollout(world, p, { cost = { { of = "hinge", field = "angle" } } }):sum()
+  end, u)
+  near((slope - same):norm(), 0, 1e-12)
+end)
+
+test("sequences that fail", function()
+  local world = build()
+  world.joints.hinge:destroy()
+  raises("test_rollout.lua:%d+: sim.rollout: sequence 1: actuator 'turn': what it acts on is destroyed %(and 3 more%)",
+    function() sim.rollout(world, sequences(), { cost = { { of = "cart", field = "x" } } }) end)
+  local costs, _, failed = sim.rollout(world, sequences(), { failures = "keep" })
+  eq({ costs[1], failed }, { math.huge, N })
+end)
+
+test("bad input is refused with what was expected", function()
+  local world, u = build(), sequences()
+  raises("period: a whole number of steps of 0.02 s expected, got 0.03 s",
+    function() sim.rollout(world, u, { period = 0.03 }) end)
+  raises("controls: an array of sequences x %(knots %* 2%) expected, got one of 2 x 3",
+    function() sim.rollout(world, sim.zeros(2, 3)) end)
+  raises("controls: an array of sequences x %(knots %* 2%) or a list of sequences expected, got 3",
+    function() sim.rollout(world, 3) end)
+  raises("controls: 1 sequence or more expected, got none", function() sim.rollout(world, {}) end)
+  raises("as many knots as the first has expected, 2, got 1",
+    function() sim.rollout(world, { { { 1, 2 }, { 1, 2 } }, { { 1, 2 } } }) end)
+  raises("sequence 2, knot 3, control 1: a finite number expected, got nan", function()
+    local list = u:table()
+    for i = 1, N do
+      for k = 1, #list[i] do list[i][k] = i == 2 and k == 5 and -1 or 1 end
+    end
+    sim.rollout(world, sim.sqrt(sim.array(list)))
+  end)
+  raises("unknown key 'costs'; did you mean 'cost'?", function() sim.rollout(world, u, { costs = COST }) end)
+  raises("the world has no actuators", function() sim.rollout(sim.world {}, u) end)
+  raises("a rollout has no derivative of the field 'force' of joints", function()
+    sim.grad(function(p) return sim.rollout(world, p, { cost = { { of = "hinge", field = "force" } } }):sum() end, u)
+  end)
+  world:close()
+  raises("world is closed", function() sim.rollout(world, u) end)
+end)
