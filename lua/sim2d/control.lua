@@ -529,6 +529,9 @@ return function(sim, host)
 
   local function observation(world, all)
     local system = system_of(world)
+    if all ~= nil and (type(all) ~= "table" or getmetatable(all)) then
+      fail("bad argument #1 to 'observation' (a table to fill expected, got %s)", describe(all))
+    end
     all = all or {}
     for i = #all, 1, -1 do all[i] = nil end
     if system.random then -- noise is a function of seed and time, so that it comes back with them

@@ -211,7 +211,8 @@ static int control_observation(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
   int size = s2_world_observation_size(lw->world), type = LUA_TNIL;
-  if (!s2_lua_recording(lw)) {
+  bool plain = lua_isnil(L, 2) || (lua_type(L, 2) == LUA_TTABLE && !lua_getmetatable(L, 2));
+  if (plain && !s2_lua_recording(lw)) {
     lua_pushvalue(L, 1);
     if (lua_rawget(L, lua_upvalueindex(2)) == LUA_TTABLE) {
       lua_pushliteral(L, "plan");
