@@ -14,6 +14,7 @@
 // own is in the file of that name in schemes/.
 #include "dynamics/impact/impact.h"
 #include "dynamics/joints/rows.h"
+#include "dynamics/program/program.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/project/project.h"
 #include "dynamics/project/warn.h"
@@ -273,6 +274,7 @@ typedef struct Work {
 static S2Status step_all(void *user) {
   const Work *work = user;
   bool cut_short;
+  s2_program_prepare(work->world);
   return work->substeps == 1 ? step_substep(work->world, 0, 1, &cut_short)
                              : step_substeps(work->world, work->substeps);
 }
@@ -296,6 +298,10 @@ static S2Status step_within_memory(S2World *world, int substeps) {
 
 S2Status s2_world_step(S2World *world) {
   S2_TRY(s2_world_idle(world));
+  S2Status by_program;
+  if (s2_program_step(world, &by_program)) {
+    return by_program;
+  }
   double start = s2_stats_clock(world);
   S2_TRY(s2_world_check_blend(world));
   S2_TRY(check_ground(world));

@@ -333,6 +333,13 @@ typedef struct S2Kept {
   bool fresh; // bodies were made or moved since the last step: look for overlaps
 } S2Kept;
 
+// What is known of a world's program (program/program.h).
+typedef enum S2ProgramIs {
+  S2_PROGRAM_STALE, // the world has changed since its last step
+  S2_PROGRAM_WAITS, // it has been stepped once
+  S2_PROGRAM_MADE,  // or found not to be for programs
+} S2ProgramIs;
+
 struct S2World {
   S2Kept kept;
   S2_ARRAY(double) q; // 3 a slot
@@ -372,6 +379,9 @@ struct S2World {
   S2_ARRAY(S2Contact) contacts; // view made on demand
   bool contacts_stale;
   uint64_t revision;             // changes counted by s2_world_revised
+  S2ProgramIs program_is;
+  struct S2Program *program; // NULL: none
+  int lanes;                 // that it may be stepped in, 0: no program
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;
@@ -392,9 +402,14 @@ S2Status s2_world_idle(const S2World *world); // S2_BUSY inside a step
 void s2_annotations_begin_step(S2World *world);
 void s2_annotations_end_step(S2World *world);
 S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot);
+// To be called wherever something changes that steps read, but the state, forces and impulses.
+static inline void s2_world_changed(S2World *world) {
+  world->program_is = S2_PROGRAM_STALE;
+}
 // To be called wherever what s2_world_revision stands for changes.
 static inline void s2_world_revised(S2World *world) {
   world->revision++;
+  s2_world_changed(world);
 }
 static inline S2BodyId s2_body_id(const S2World *world, int32_t slot) {
   return slot < 0 ? (S2BodyId){0, 0}

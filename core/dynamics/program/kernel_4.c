@@ -1,0 +1,7 @@
+// Four islands side by side.
+#define S2_LANES 4
+#include "dynamics/program/kernel.h"
+
+void s2_table_step_4(const S2Table *table, const void *constants, void *state) {
+  kernel_step(table, constants, state);
+}
