@@ -1,6 +1,6 @@
-// Private to the kernels: one step of an island that joints alone hold, as the general path takes it
-// (context.h, speculative.c, bilateral.c, project.c, shake.c): its operations in its order, so its
-// bits. What it does not do the same way is `missed`, and left to that path.
+// Private to the kernels: one step of an island that joints alone hold, as the general path takes
+// it (context.h, speculative.c, bilateral.c, project.c, shake.c): its operations in its order, so
+// its bits. What it does not do the same way is `missed`, and left to that path.
 #ifndef S2_KERNEL_H
 #define S2_KERNEL_H
 

@@ -15,8 +15,8 @@ typedef struct Factor {
   Block inverse[S2_TABLE_JOINTS]; // of a symmetric one: {{1/D_0, l}, {., 1/D_1}}
 } Factor;
 
-// What elimination must leave of a row's diagonal: the general path says no below 1e-11, and what is
-// close to that is for it to judge.
+// What elimination must leave of a row's diagonal: the general path says no below 1e-11, and what
+// is close to that is for it to judge.
 static const double LEFT = 2e-11;
 
 S2_INLINE void block_clear(Block *block) {
@@ -84,8 +84,7 @@ S2_INLINE void transpose_times_transpose(Block *to, const Block *d, const Block 
 S2_INLINE void subtract(Block *w, const Block *a, const Block *by) {
   for (int c = 0; c < 2; c++) {
     for (int r = 0; r < 2; r++) {
-      w->at[c][r] =
-          w->at[c][r] - (a->at[0][r] * by->at[c][0] + a->at[1][r] * by->at[c][1]);
+      w->at[c][r] = w->at[c][r] - (a->at[0][r] * by->at[c][0] + a->at[1][r] * by->at[c][1]);
     }
   }
 }
@@ -95,9 +94,8 @@ S2_INLINE void subtract_two(Block *w, const Block *a, const Block *by, const Blo
                             const Block *by_b) {
   for (int c = 0; c < 2; c++) {
     for (int r = 0; r < 2; r++) {
-      w->at[c][r] =
-          w->at[c][r] - ((a->at[0][r] * by->at[c][0] + a->at[1][r] * by->at[c][1]) +
-                         (b->at[0][r] * by_b->at[c][0] + b->at[1][r] * by_b->at[c][1]));
+      w->at[c][r] = w->at[c][r] - ((a->at[0][r] * by->at[c][0] + a->at[1][r] * by->at[c][1]) +
+                                   (b->at[0][r] * by_b->at[c][0] + b->at[1][r] * by_b->at[c][1]));
     }
   }
 }

@@ -1,5 +1,6 @@
 // Private to core/dynamics: worlds that hinges and sliders alone hold, where nothing can collide,
-// are stepped by tables in place of assembly, solver and projection: same bits, a tenth of the time.
+// are stepped by tables in place of assembly, solver and projection: same bits, a tenth of the
+// time.
 //
 // A program is made when a world has been stepped once without change, and goes when anything of it
 // changes but what moves. What it cannot do in a step is left to the general path, from the same

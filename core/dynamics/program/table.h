@@ -9,8 +9,8 @@
 
 // What fits into a table; larger islands are stepped the general way.
 enum {
-  S2_TABLE_NODES = 8,     // bodies that are solved for
-  S2_TABLE_GROUNDS = 4,   // and those that are not, the world among them
+  S2_TABLE_NODES = 8,   // bodies that are solved for
+  S2_TABLE_GROUNDS = 4, // and those that are not, the world among them
   S2_TABLE_SEATS = S2_TABLE_NODES + S2_TABLE_GROUNDS,
   S2_TABLE_JOINTS = 12,   // two rows each
   S2_TABLE_BLOCKS = 40,   // below the diagonal of the matrix, fill included
@@ -54,14 +54,14 @@ typedef struct S2Table {
 // What does not change from step to step; `Number` is a double, or one for each lane.
 #define S2_TABLE_CONSTANTS(Number)                                                                 \
   Number inertia[S2_TABLE_NODES], mass[S2_TABLE_NODES];                                            \
-  Number inverse[S2_TABLE_NODES][2]; /* 1/inertia, 1/mass */                                       \
-  Number weight[S2_TABLE_NODES][2];  /* N */                                                       \
+  Number inverse[S2_TABLE_NODES][2];                           /* 1/inertia, 1/mass */             \
+  Number weight[S2_TABLE_NODES][2];                            /* N */                             \
   Number arm_a[S2_TABLE_JOINTS][2], arm_b[S2_TABLE_JOINTS][2]; /* m, body axes */                  \
-  Number across[S2_TABLE_JOINTS][2];   /* of a slider, body axes of b */                           \
-  Number angle[S2_TABLE_JOINTS];       /* rad, of a against b as it was made */                    \
-  Number swing[S2_TABLE_JOINTS][3];    /* bounds of how fast forces turn, see too_stiff() */       \
-  Number size[S2_TABLE_JOINTS];        /* m, that its angle is measured by */                      \
-  Number h, length, tolerance, speed;  /* s, m, 1, m/s: the least velocity scale */
+  Number across[S2_TABLE_JOINTS][2];                           /* of a slider, body axes of b */   \
+  Number angle[S2_TABLE_JOINTS];      /* rad, of a against b as it was made */                     \
+  Number swing[S2_TABLE_JOINTS][3];   /* bounds of how fast forces turn, see too_stiff() */        \
+  Number size[S2_TABLE_JOINTS];       /* m, that its angle is measured by */                       \
+  Number h, length, tolerance, speed; /* s, m, 1, m/s: the least velocity scale */
 
 // What a step reads and writes.
 #define S2_TABLE_STATE(Number)                                                                     \

@@ -378,10 +378,10 @@ struct S2World {
   bool impulses_listed;         // are those of `acted` among the events?
   S2_ARRAY(S2Contact) contacts; // view made on demand
   bool contacts_stale;
-  uint64_t revision;             // changes counted by s2_world_revised
+  uint64_t revision; // changes counted by s2_world_revised
   S2ProgramIs program_is;
-  struct S2Program *program; // NULL: none
-  int lanes;                 // that it may be stepped in, 0: no program
+  struct S2Program *program;     // NULL: none
+  int lanes;                     // that it may be stepped in, 0: no program
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;
