@@ -322,13 +322,14 @@ static void set_constants(const S2World *world, S2ProgramIsland *island) {
   of->speed = fmax(of->h * s2_length(def->gravity), 1e-6 * of->length / of->h);
 }
 
-// FNV-1a by bytes.
-static uint64_t hash_of(uint64_t hash, const void *at, size_t bytes) {
+// FNV-1a by bytes, and the same from another start with other bytes: tables that differ are told
+// apart by 128 bits.
+static void hash_more(uint64_t hash[2], const void *at, size_t bytes) {
   const unsigned char *byte = at;
   for (size_t i = 0; i < bytes; i++) {
-    hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    hash[0] = (hash[0] ^ byte[i]) * UINT64_C(0x100000001b3);
+    hash[1] = (hash[1] ^ (byte[i] + 0x9eu) ^ (hash[1] >> 29)) * UINT64_C(0x9e3779b97f4a7c15);
   }
-  return hash;
 }
 
 // Bodies in no island: free ones, and those that no force moves. False: too many.
@@ -366,16 +367,14 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
   size_t size = sizeof(S2Program) + sizeof(S2ProgramIsland) * (size_t)islands;
   S2Program *made = s2_arena_take_zeroed(arena, size), *program = NULL;
   made->def = world->kept.def;
-  made->hash = hash_of(UINT64_C(0xcbf29ce484222325), &islands, sizeof islands);
+  made->kind[0] = UINT64_C(0xcbf29ce484222325);
   bool good = islands > 0 && islands <= S2_PROGRAM_FREE && list_others(&compiler, made);
   for (int32_t slot = 0; slot < world->bodies.count && good; slot++) {
     if (compiler.root[slot] == slot) {
       S2ProgramIsland *island = &made->island[made->islands++];
       good = gather_island(&compiler, slot, island) && make_pattern(&island->table, arena);
       set_constants(world, island);
-      island->table.hash = 0;
-      island->table.hash = hash_of(made->hash, &island->table, sizeof island->table);
-      made->hash = island->table.hash;
+      hash_more(made->kind, &island->table, sizeof island->table);
     }
   }
   if (good) {

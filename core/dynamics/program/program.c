@@ -298,16 +298,12 @@ bool s2_program_proceeds(S2World *world) {
   return going;
 }
 
-bool s2_program_step(S2World *world, S2Status *status) {
-  if (!s2_program_ready(world)) {
-    return false;
-  }
-  *status = s2_ok();
-  if (!s2_program_proceeds(world)) {
-    world->events.count = 0;
-    *status = s2_error(S2_ABORTED, "the step was stopped by a callback");
-    return true;
-  }
+S2Status s2_program_stopped(S2World *world) {
+  world->events.count = 0;
+  return s2_error(S2_ABORTED, "the step was stopped by a callback");
+}
+
+bool s2_program_run(S2World *world, S2Status *status) {
   S2TableState state[S2_PROGRAM_FREE];
   const S2Program *program = world->program;
   for (int i = 0; i < program->islands; i++) {
@@ -315,7 +311,19 @@ bool s2_program_step(S2World *world, S2Status *status) {
     read_state(world, island, (Lane){(double *)&state[i], 1});
     s2_table_step_1(&island->table, &island->constants, &state[i]);
   }
+  *status = s2_ok();
   return s2_program_write(world, 1, 0, (const double *)state, sizeof *state / sizeof(double));
+}
+
+bool s2_program_step(S2World *world, S2Status *status) {
+  if (!s2_program_ready(world)) {
+    return false;
+  }
+  if (!s2_program_proceeds(world)) {
+    *status = s2_program_stopped(world);
+    return true;
+  }
+  return s2_program_run(world, status);
 }
 
 void s2_world_set_lanes(S2World *world, int most) {

@@ -21,7 +21,8 @@ typedef struct S2ProgramIsland {
 
 typedef struct S2Program {
   S2WorldDef def; // that it was made for
-  uint64_t hash;  // of the islands' tables: worlds of one hash may be stepped side by side
+  // Two hashes of the islands' tables, 128 bits: worlds that have the same may go side by side.
+  uint64_t kind[2];
   int islands, free, still;
   int32_t free_slot[S2_PROGRAM_FREE];    // bodies that nothing holds
   int32_t still_slot[S2_PROGRAM_BODIES]; // and those that no force moves
@@ -35,25 +36,33 @@ typedef struct S2Program {
 // before a step of the general path, where memory may run out.
 void s2_program_prepare(S2World *world);
 
-// Takes the step; false: the general path has to, and nothing was written. *status is that of
-// s2_world_step.
+// May the world be stepped by its program now? To be asked once a step.
+bool s2_program_ready(S2World *world);
+// Takes the step of a world that is ready and was told to proceed. False: the general path has to,
+// and nothing was written. *status is that of s2_world_step.
+bool s2_program_run(S2World *world, S2Status *status);
+// Both, for one world; asks the program of the world, too, whether to go on.
 bool s2_program_step(S2World *world, S2Status *status);
+// Asks that, as solves do; and what a step gives that was stopped so.
+bool s2_program_proceeds(S2World *world);
+S2Status s2_program_stopped(S2World *world);
 
 // The islands a world holds (compile.c): a program, or NULL where it is none for programs.
 S2Program *s2_program_compile(const S2World *world, S2Arena *arena);
 
-// program.c: may the world be stepped by its program now?
-bool s2_program_ready(S2World *world);
-// Reads the state of an island into lane `lane` of `lanes`, of S2_TABLE_STATE numbers; `constants`
-// likewise, where it is not NULL.
+// program.c: reads the state of an island into lane `lane` of `lanes`, of S2_TABLE_STATE numbers;
+// `constants` likewise, where it is not NULL.
 void s2_program_read(const S2World *world, int island, int lanes, int lane, double *state,
                      double *constants);
 // Writes the step of all islands (`state` is that of the first, `apart` numbers of doubles are
 // between them) to the world. False: it has missed one, or is not finite, and nothing was written.
 bool s2_program_write(S2World *world, int lanes, int lane, const double *state, size_t apart);
-// Asks the program whether to go on, as solves do.
-bool s2_program_proceeds(S2World *world);
 
+// Steps worlds side by side (s2_worlds_step_many); those that go alone by the caller's function,
+// one after the other. (many.c)
+typedef S2Status S2StepAlone(void *user, S2World *world, int index);
+S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, S2StepAlone *alone,
+                             void *user);
 // How many lanes this processor has, up to the given number: 1, 4 or 8.
 int s2_program_lanes(int most);
 // For tests: lanes that this world may be stepped in, 0: no program.

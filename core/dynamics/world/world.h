@@ -365,6 +365,7 @@ struct S2World {
   S2_ARRAY(S2Drive) drives;         // a joint slot, within a step
   uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
   bool stepping;
+  bool listed;      // among the worlds that are stepped side by side
   bool missed;      // a solve of the step under way missed its tolerance
   bool boxes_stale; // positions changed since the broad phase saw them
   S2Callbacks callbacks;
