@@ -366,7 +366,7 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
   // In the arena first, as its making may end for want of memory.
   size_t size = sizeof(S2Program) + sizeof(S2ProgramIsland) * (size_t)islands;
   S2Program *made = s2_arena_take_zeroed(arena, size), *program = NULL;
-  made->def = world->kept.def;
+  memcpy(&made->def, &world->kept.def, sizeof made->def); // with what is between members
   made->kind[0] = UINT64_C(0xcbf29ce484222325);
   bool good = islands > 0 && islands <= S2_PROGRAM_FREE && list_others(&compiler, made);
   for (int32_t slot = 0; slot < world->bodies.count && good; slot++) {

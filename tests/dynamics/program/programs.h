@@ -119,10 +119,12 @@ static inline void assert_same_world(const S2World *a, const S2World *b, const c
   S2WorldStats one = a->stats, other = b->stats;
   one.arena_bytes = other.arena_bytes = 0;
   const char *wrong =
-      !same_bits(&a->kept, &b->kept, sizeof a->kept) ? "time, settings"
-      : !same_bits(a->q.at, b->q.at, 8 * slots)      ? "positions"
-      : !same_bits(a->v.at, b->v.at, 8 * slots)      ? "velocities"
-      : !same_bits(a->f.at, b->f.at, 8 * slots)      ? "forces"
+      a->kept.time != b->kept.time || a->kept.steps != b->kept.steps ||
+              a->kept.fresh != b->kept.fresh
+          ? "times"
+      : !same_bits(a->q.at, b->q.at, 8 * slots) ? "positions"
+      : !same_bits(a->v.at, b->v.at, 8 * slots) ? "velocities"
+      : !same_bits(a->f.at, b->f.at, 8 * slots) ? "forces"
       : a->corrected.count != b->corrected.count ||
               (a->corrected.count > 0 &&
                !same_bits(a->corrected.at, b->corrected.at, 8 * (size_t)a->corrected.count))

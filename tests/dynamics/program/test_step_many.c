@@ -1,0 +1,105 @@
+// Worlds stepped side by side have the bits of worlds stepped alone, whoever is beside them.
+#include "programs.h"
+
+enum { KINDS = 7, EACH = 9, STEPS = 120 };
+
+typedef struct Crowd { // the same worlds twice
+  int count;
+  S2World *side[KINDS * EACH + 8], *alone[KINDS * EACH + 8];
+} Crowd;
+
+static void join(Crowd *crowd, S2World *side, S2World *alone, int lanes) {
+  s2_world_set_lanes(side, lanes);
+  s2_world_set_lanes(alone, 0);
+  crowd->side[crowd->count] = side;
+  crowd->alone[crowd->count++] = alone;
+}
+
+// A ball on the floor: not for programs.
+static S2World *ball_world(void) {
+  S2World *world = world_new(-10, 1.0 / 60);
+  S2BodyDef def = at(0, -1);
+  def.type = S2_STATIC;
+  add_box(world, def, 10, 2);
+  def = at(0, 0.5);
+  def.restitution = 0.5;
+  add_disc(world, def, 0.2);
+  return world;
+}
+
+// Worlds of some kinds, mixed, with numbers of their own.
+static Crowd crowd_new(uint64_t seed, int lanes) {
+  Crowd crowd = {0};
+  for (int i = 0; i < KINDS * EACH; i++) {
+    Recipe recipe = {100 * seed + (uint64_t)(i % KINDS), 1000 * seed + (uint64_t)i};
+    join(&crowd, recipe_world(recipe), recipe_world(recipe), lanes);
+  }
+  for (int i = 0; i < 3; i++) {
+    join(&crowd, ball_world(), ball_world(), lanes);
+  }
+  return crowd;
+}
+
+static void crowd_free(Crowd *crowd) {
+  for (int i = 0; i < crowd->count; i++) {
+    s2_world_destroy(crowd->side[i]);
+    s2_world_destroy(crowd->alone[i]);
+  }
+}
+
+static void crowd_step(Crowd *crowd, int step) {
+  for (int i = 0; i < crowd->count; i++) {
+    recipe_push(crowd->side[i], (uint64_t)i, step);
+    recipe_push(crowd->alone[i], (uint64_t)i, step);
+    must(s2_world_step(crowd->alone[i]));
+  }
+  must(s2_worlds_step_many(crowd->side, crowd->count, NULL));
+}
+
+static void crowd_compare(const Crowd *crowd) {
+  for (int i = 0; i < crowd->count; i++) {
+    char where[64];
+    snprintf(where, sizeof where, "world %d", i);
+    assert_same_world(crowd->side[i], crowd->alone[i], where);
+  }
+}
+
+static void run_crowd(int lanes) {
+  int programs = 0;
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    Crowd crowd = crowd_new(seed, lanes);
+    for (int step = 0; step < STEPS; step++) {
+      crowd_step(&crowd, step);
+      crowd_compare(&crowd);
+    }
+    for (int i = 0; i < crowd.count; i++) {
+      programs += has_program(crowd.side[i]);
+    }
+    crowd_free(&crowd);
+  }
+  assert_true(programs >= 5 * KINDS * EACH);
+}
+
+static void test_one_lane(void **state) {
+  (void)state;
+  run_crowd(1);
+}
+
+static void test_four_lanes(void **state) {
+  (void)state;
+  run_crowd(4);
+}
+
+static void test_eight_lanes(void **state) {
+  (void)state;
+  run_crowd(8);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one_lane),
+      cmocka_unit_test(test_four_lanes),
+      cmocka_unit_test(test_eight_lanes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
