@@ -297,12 +297,12 @@ static void set_constants(const S2World *world, S2ProgramIsland *island) {
   S2Constants *of = &island->constants;
   for (int i = 0; i < table->nodes; i++) {
     const S2Body *body = &world->bodies.at[island->node[i]];
-    of->inertia[i] = body->inertia;
-    of->mass[i] = body->mass;
-    of->inverse[i][0] = 1 / body->inertia;
-    of->inverse[i][1] = 1 / body->mass;
-    of->weight[i][0] = body->mass * body->gravity_scale * def->gravity.x;
-    of->weight[i][1] = body->mass * body->gravity_scale * def->gravity.y;
+    of->node[i].inertia = body->inertia;
+    of->node[i].mass = body->mass;
+    of->node[i].inverse[0] = 1 / body->inertia;
+    of->node[i].inverse[1] = 1 / body->mass;
+    of->node[i].weight[0] = body->mass * body->gravity_scale * def->gravity.x;
+    of->node[i].weight[1] = body->mass * body->gravity_scale * def->gravity.y;
     of->length = fmax(of->length, body->reach);
   }
   of->length = of->length > 0 ? of->length : 1; // bodies without shapes: any length does
@@ -310,12 +310,12 @@ static void set_constants(const S2World *world, S2ProgramIsland *island) {
     const S2Joint *joint = &world->joints.at[island->joint[g]];
     const S2Vec2 across = s2_left(joint->axis);
     double size = fmax(reach_of(world, joint->a), reach_of(world, joint->b));
-    memcpy(of->arm_a[g], &joint->local_a, sizeof of->arm_a[g]);
-    memcpy(of->arm_b[g], &joint->local_b, sizeof of->arm_b[g]);
-    memcpy(of->across[g], &across, sizeof of->across[g]);
-    of->angle[g] = joint->angle0;
-    of->size[g] = size > 0 ? size : 1;
-    set_swing(world, joint, of->swing[g]);
+    memcpy(of->joint[g].arm_a, &joint->local_a, sizeof of->joint[g].arm_a);
+    memcpy(of->joint[g].arm_b, &joint->local_b, sizeof of->joint[g].arm_b);
+    memcpy(of->joint[g].across, &across, sizeof of->joint[g].across);
+    of->joint[g].angle = joint->angle0;
+    of->joint[g].size = size > 0 ? size : 1;
+    set_swing(world, joint, of->joint[g].swing);
   }
   of->h = def->dt / def->substeps;
   of->tolerance = def->tolerance;
@@ -366,7 +366,7 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
   // In the arena first, as its making may end for want of memory.
   size_t size = sizeof(S2Program) + sizeof(S2ProgramIsland) * (size_t)islands;
   S2Program *made = s2_arena_take_zeroed(arena, size), *program = NULL;
-  memcpy(&made->def, &world->kept.def, sizeof made->def); // with what is between members
+  made->dt = world->kept.def.dt;
   made->kind[0] = UINT64_C(0xcbf29ce484222325);
   bool good = islands > 0 && islands <= S2_PROGRAM_FREE && list_others(&compiler, made);
   for (int32_t slot = 0; slot < world->bodies.count && good; slot++) {

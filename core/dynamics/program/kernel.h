@@ -35,7 +35,7 @@ static Mask kernel_stiff(const Run *run, const Seats *seats) {
   Mask stiff = MASK(real(0) != real(0));
   Real square = run->of->h * run->of->h;
   for (int g = 0; g < t->joints; g++) {
-    const Real *swing = run->of->swing[g], *value = run->start.value[g];
+    const Real *swing = run->of->joint[g].swing, *value = run->start.value.at[g];
     const Real *qa = seats->q[t->a[g]], *qb = seats->q[t->b[g]];
     Real force = size(state->lambda[g][0]) + size(state->lambda[g][1]), turns;
     if (t->type[g] == S2_TABLE_HINGE) {
@@ -58,8 +58,8 @@ static Real kernel_error(const Run *run) {
     return run->end.worst;
   }
   for (int g = 0; g < t->joints; g++) {
-    Real first = run->end.value[g][0], second = run->end.value[g][1];
-    second = t->type[g] == S2_TABLE_SLIDER ? second * run->of->size[g] : second;
+    Real first = run->end.value.at[g][0], second = run->end.value.at[g][1];
+    second = t->type[g] == S2_TABLE_SLIDER ? second * run->of->joint[g].size : second;
     most = larger(most, first * first + second * second);
   }
   return root(most);

@@ -36,7 +36,7 @@ static void factor_fill(const S2Table *t, const Constants *of, const Rows *push,
   }
   for (int i = 0; i < t->fills; i++) {
     const S2TableFill *fill = &t->fill[i];
-    const Real *inverse = of->inverse[fill->node];
+    const Real *inverse = of->node[fill->node].inverse;
     const Real(*j)[3] = fill->push_side ? push->b[fill->push] : push->a[fill->push];
     const Real(*k)[3] = fill->see_side ? see->b[fill->see] : see->a[fill->see];
     Real *to = fill->block < 0 ? factor->diagonal[t->place[fill->see]].at[0]

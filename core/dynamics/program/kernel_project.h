@@ -44,24 +44,23 @@ static void project_measure(Run *run, Seats *seats, bool ground) {
 // One pass where `act`; returns the largest turn that is new.
 static Real shake_pass(Run *run, Shake *shake, Mask act) {
   const S2Table *t = run->table;
-  Pairs change;
-  memcpy(&change, run->end.value, sizeof change);
-  Mask first = act & ~shake->newton, later = act & shake->newton;
-  Pairs by_newton = change;
-  if (any(first)) {
-    factor_apply(t, &run->factor, true, &change);
-  }
-  if (any(later)) {
-    factor_apply(t, &shake->whole, false, &by_newton);
-  }
-  for (int g = 0; g < t->joints; g++) {
-    for (int r = 0; r < 2; r++) {
-      Real less = select(later, by_newton.at[g][r], change.at[g][r]), *l = &shake->lambda.at[g][r];
-      *l = select(act, *l - less, *l);
+  // Lanes that have one go by Newton's matrix, the others by that of the solve.
+  for (int way = 0; way < 2; way++) {
+    Pairs change;
+    Mask on = act & (way == 0 ? ~shake->newton : shake->newton);
+    if (any(on)) {
+      pairs_copy(t, &run->end.value, &change);
+      factor_apply(t, way == 0 ? &run->factor : &shake->whole, way == 0, &change);
+      for (int g = 0; g < t->joints; g++) {
+        for (int r = 0; r < 2; r++) {
+          Real *l = &shake->lambda.at[g][r];
+          *l = select(on, *l - change.at[g][r], *l);
+        }
+      }
     }
   }
   Nodes dq;
-  memset(&dq, 0, sizeof dq);
+  nodes_clear(t, &dq);
   rows_velocity(t, run->of, &run->start, &shake->lambda, &dq);
   Real turn = real(0);
   for (int i = 0; i < t->nodes; i++) {
@@ -106,11 +105,11 @@ static void shake_factor(Run *run, Shake *shake, Mask slow, Mask act) {
 static void shake_run(Run *run, Shake *shake, Mask on, Real done) {
   Real before = real(INFINITY), now = run->end.worst;
   Mask act = on;
-  shake->from = run->q1;
+  nodes_copy(run->table, &run->q1, &shake->from);
   shake->newton = on & ~on;
   shake->small = on;
-  memset(&shake->dq, 0, sizeof shake->dq);
-  memset(&shake->lambda, 0, sizeof shake->lambda);
+  nodes_clear(run->table, &shake->dq);
+  pairs_clear(run->table, &shake->lambda);
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES; pass++) {
     act &= shake->small & MASK(now > done) & MASK(now < before / real(2));
     if (!any(act)) {
@@ -166,7 +165,7 @@ static Real feedback_fraction(const Run *run, const Nodes *dq) {
   for (int i = 0; i < run->table->nodes; i++) {
     turn = larger(turn, h * size(run->v1.at[i][0]));
     for (int c = 0; c < 3; c++) {
-      Real m = c == 0 ? run->of->inertia[i] : run->of->mass[i];
+      Real m = c == 0 ? run->of->node[i].inertia : run->of->node[i].mass;
       Real v0 = run->v0.at[i][c] - frame[c], v2 = run->v2.at[i][c] - frame[c];
       Real free_v = run->free_v.at[i][c] - frame[c];
       Real push = h * run->force.at[i][c] / two, more = dq->at[i][c] / h;
@@ -235,7 +234,8 @@ static void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   shake_run(run, &shake, on, done);
   run->missed |= on & ~shake.converged;
   // A rigid turn costs no joint anything: displacements without spin are what feeds back.
-  Nodes before = shake.dq;
+  Nodes before;
+  nodes_copy(t, &shake.dq, &before);
   if (t->floats) {
     spin_whole(run, &run->q1, &whole);
     spin_give_back(run, &whole, spin, real(INFINITY), on);
@@ -266,7 +266,7 @@ static void project(Run *run, Seats *seats) {
     }
     far = larger(far, larger(size(run->q1.at[i][1]), size(run->q1.at[i][2])));
   }
-  run->v2 = run->v1;
+  nodes_copy(t, &run->v1, &run->v2);
   project_measure(run, seats, true);
   // Less than `done` is rounding; a step that began off its joints does not feed back.
   Real done = larger(S2_PROJECTION_TOLERANCE * of->length, S2_PROJECTION_ROUNDING * far);

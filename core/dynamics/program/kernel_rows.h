@@ -20,12 +20,41 @@ typedef struct Nodes { // angle, x, y of each node, or their speeds
   Real at[S2_TABLE_NODES][3];
 } Nodes;
 
+// Of what a table has, not of what would fit.
+S2_INLINE void pairs_copy(const S2Table *t, const Pairs *from, Pairs *to) {
+  for (int g = 0; g < t->joints; g++) {
+    to->at[g][0] = from->at[g][0];
+    to->at[g][1] = from->at[g][1];
+  }
+}
+
+S2_INLINE void pairs_clear(const S2Table *t, Pairs *to) {
+  for (int g = 0; g < t->joints; g++) {
+    to->at[g][0] = to->at[g][1] = real(0);
+  }
+}
+
+S2_INLINE void nodes_copy(const S2Table *t, const Nodes *from, Nodes *to) {
+  for (int i = 0; i < t->nodes; i++) {
+    to->at[i][0] = from->at[i][0];
+    to->at[i][1] = from->at[i][1];
+    to->at[i][2] = from->at[i][2];
+  }
+}
+
+S2_INLINE void nodes_clear(const S2Table *t, Nodes *to) {
+  for (int i = 0; i < t->nodes; i++) {
+    to->at[i][0] = to->at[i][1] = to->at[i][2] = real(0);
+  }
+}
+
 typedef struct Seats { // poses of nodes and grounds
   Real q[S2_TABLE_SEATS][3], cosine[S2_TABLE_SEATS], sine[S2_TABLE_SEATS];
 } Seats;
 
 typedef struct Rows {
-  Real a[S2_TABLE_JOINTS][2][3], b[S2_TABLE_JOINTS][2][3], value[S2_TABLE_JOINTS][2];
+  Real a[S2_TABLE_JOINTS][2][3], b[S2_TABLE_JOINTS][2][3];
+  Pairs value;
   Real worst; // m: the largest error of a joint, with angles times the island's length
 } Rows;
 
@@ -38,7 +67,7 @@ S2_INLINE Mask seats_turn(Seats *seats, int i) {
 static void rows_joint(const S2Table *t, const Constants *of, const Seats *at, int g, Rows *rows) {
   int a = t->a[g], b = t->b[g];
   bool hinge = t->type[g] == S2_TABLE_HINGE;
-  const Real *qa = at->q[a], *qb = at->q[b], *la = of->arm_a[g], *lb = of->arm_b[g];
+  const Real *qa = at->q[a], *qb = at->q[b], *la = of->joint[g].arm_a, *lb = of->joint[g].arm_b;
   Real ca = at->cosine[a], sa = at->sine[a], cb = at->cosine[b], sb = at->sine[b];
   // Arms, the way from one anchor to the other, and the arm of that of a on b.
   Real rax = ca * la[0] - sa * la[1], ray = sa * la[0] + ca * la[1];
@@ -46,22 +75,22 @@ static void rows_joint(const S2Table *t, const Constants *of, const Seats *at, i
   Real apart_x = (qa[1] - qb[1]) + (rax - rbx), apart_y = (qa[2] - qb[2]) + (ray - rby);
   Real wx = apart_x + rbx, wy = apart_y + rby;
   // Along x and y of b; or across the axis, and the angle.
-  const Real *across = of->across[g];
+  const Real *across = of->joint[g].across;
   Real ux = hinge ? cb : cb * across[0] - sb * across[1];
   Real uy = hinge ? sb : sb * across[0] + cb * across[1];
   Real none = real(0), one = real(1);
   Real *ja = rows->a[g][0], *jb = rows->b[g][0];
-  rows->value[g][0] = ux * apart_x + uy * apart_y;
+  rows->value.at[g][0] = ux * apart_x + uy * apart_y;
   ja[0] = rax * uy - ray * ux, ja[1] = ux, ja[2] = uy;
   jb[0] = -(wx * uy - wy * ux), jb[1] = -ux, jb[2] = -uy;
   ja = rows->a[g][1], jb = rows->b[g][1];
   if (hinge) {
     Real tx = -uy, ty = ux;
-    rows->value[g][1] = tx * apart_x + ty * apart_y;
+    rows->value.at[g][1] = tx * apart_x + ty * apart_y;
     ja[0] = rax * ty - ray * tx, ja[1] = tx, ja[2] = ty;
     jb[0] = -(wx * ty - wy * tx), jb[1] = -tx, jb[2] = -ty;
   } else {
-    rows->value[g][1] = qa[0] - qb[0] - of->angle[g];
+    rows->value.at[g][1] = qa[0] - qb[0] - of->joint[g].angle;
     ja[0] = one, ja[1] = none, ja[2] = none;
     jb[0] = -one, jb[1] = none, jb[2] = none;
   }
@@ -71,7 +100,7 @@ static void rows_measure(const S2Table *t, const Constants *of, const Seats *at,
   Real most = real(0);
   for (int g = 0; g < t->joints; g++) {
     rows_joint(t, of, at, g, rows);
-    Real first = rows->value[g][0], second = rows->value[g][1];
+    Real first = rows->value.at[g][0], second = rows->value.at[g][1];
     second = t->type[g] == S2_TABLE_SLIDER ? second * of->length : second;
     most = keep_larger(most, first * first + second * second);
   }
@@ -94,9 +123,9 @@ S2_INLINE void rows_velocity(const S2Table *t, const Constants *of, const Rows *
     }
   }
   for (int i = 0; i < t->nodes; i++) {
-    v[i][0] = v[i][0] / of->inertia[i];
-    v[i][1] = v[i][1] / of->mass[i];
-    v[i][2] = v[i][2] / of->mass[i];
+    v[i][0] = v[i][0] / of->node[i].inertia;
+    v[i][1] = v[i][1] / of->node[i].mass;
+    v[i][2] = v[i][2] / of->node[i].mass;
   }
 }
 

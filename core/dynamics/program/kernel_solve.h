@@ -64,10 +64,10 @@ static Real solve_free(Run *run) {
   for (int i = 0; i < t->nodes; i++) {
     Real *force = run->force.at[i], *v0 = run->v0.at[i], *free_v = run->free_v.at[i];
     for (int c = 0; c < 3; c++) {
-      Real mass = c == 0 ? of->inertia[i] : of->mass[i];
+      Real mass = c == 0 ? of->node[i].inertia : of->node[i].mass;
       v0[c] = run->state->v[i][c];
       force[c] = run->state->force[i][c];
-      force[c] = c > 0 ? force[c] + of->weight[i][c - 1] : force[c];
+      force[c] = c > 0 ? force[c] + of->node[i].weight[c - 1] : force[c];
       free_v[c] = (mass * v0[c] + of->h * force[c]) / mass;
     }
     speed = solve_faster(run, speed, v0);
@@ -88,7 +88,7 @@ static Real solve_biases(const Run *run, Real speed, Pairs *bias) {
         const Real *j = side == 0 ? run->start.a[g][r] : run->start.b[g][r];
         for (int c = 0; c < 3; c++) {
           if (seat < t->nodes) {
-            w = w + j[c] * j[c] / (c == 0 ? of->inertia[seat] : of->mass[seat]);
+            w = w + j[c] * j[c] / (c == 0 ? of->node[seat].inertia : of->node[seat].mass);
           } else if (!t->stands[seat - t->nodes]) {
             sum = sum + j[c] * run->ground_v[seat - t->nodes][c];
           }
@@ -111,7 +111,7 @@ static Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, cons
   const S2Table *t = run->table;
   Real worst = real(0);
   *raw = real(0);
-  *v = *rhs;
+  nodes_copy(t, rhs, v);
   rows_velocity(t, run->of, &run->start, lambda, v);
   for (int g = 0; g < t->joints; g++) {
     for (int r = 0; r < 2; r++) {
@@ -145,11 +145,11 @@ static void solve_motion(Run *run) {
   if (t->rides) {
     speed = solve_biases(run, speed, &bias);
   } else {
-    memset(&bias, 0, sizeof bias);
+    pairs_clear(t, &bias);
   }
   for (int i = 0; i < t->nodes; i++) {
     for (int c = 0; c < 3; c++) {
-      Real mass = c == 0 ? run->of->inertia[i] : run->of->mass[i];
+      Real mass = c == 0 ? run->of->node[i].inertia : run->of->node[i].mass;
       rhs.at[i][c] = mass * run->free_v.at[i][c] + real(0);
       run->v1.at[i][c] = run->free_v.at[i][c];
     }

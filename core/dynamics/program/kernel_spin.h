@@ -13,7 +13,7 @@ static void spin_whole(const Run *run, const Nodes *q, Whole *whole) {
   Real x = real(0), y = real(0);
   whole->mass = whole->inertia = real(0);
   for (int i = 0; i < run->table->nodes; i++) {
-    Real *arm = whole->arm[i], m = of->mass[i];
+    Real *arm = whole->arm[i], m = of->node[i].mass;
     arm[0] = q->at[i][1] - q->at[0][1];
     arm[1] = q->at[i][2] - q->at[0][2];
     whole->mass = whole->mass + m;
@@ -27,8 +27,8 @@ static void spin_whole(const Run *run, const Nodes *q, Whole *whole) {
     Real *arm = whole->arm[i];
     arm[0] = arm[0] - x;
     arm[1] = arm[1] - y;
-    whole->inertia =
-        whole->inertia + (of->inertia[i] + of->mass[i] * (arm[0] * arm[0] + arm[1] * arm[1]));
+    whole->inertia = whole->inertia +
+                     (of->node[i].inertia + of->node[i].mass * (arm[0] * arm[0] + arm[1] * arm[1]));
   }
 }
 
@@ -38,7 +38,8 @@ static Real spin_of(const Run *run, const Whole *whole, const Nodes *nodes) {
   for (int i = 0; i < run->table->nodes; i++) {
     const Real *arm = whole->arm[i];
     Real x = v[i][1] - v[0][1], y = v[i][2] - v[0][2];
-    spin = spin + (run->of->inertia[i] * v[i][0] + run->of->mass[i] * (arm[0] * y - arm[1] * x));
+    spin = spin +
+           (run->of->node[i].inertia * v[i][0] + run->of->node[i].mass * (arm[0] * y - arm[1] * x));
   }
   return spin;
 }
@@ -61,7 +62,7 @@ static void spin_drift(const Run *run, const Nodes *nodes, Real *drift_x, Real *
   const Real(*v)[3] = nodes->at;
   Real x = real(0), y = real(0), mass = real(0);
   for (int i = 0; i < run->table->nodes; i++) {
-    Real m = run->of->mass[i];
+    Real m = run->of->node[i].mass;
     mass = mass + m;
     x = x + m * (v[i][1] - v[0][1]);
     y = y + m * (v[i][2] - v[0][2]);
@@ -78,7 +79,8 @@ static Real spin_kinetic(const Run *run, const Nodes *nodes) {
   spin_drift(run, nodes, &drift_x, &drift_y);
   for (int i = 0; i < run->table->nodes; i++) {
     Real x = v[i][1] - drift_x, y = v[i][2] - drift_y;
-    sum = sum + (run->of->inertia[i] * v[i][0] * v[i][0] + run->of->mass[i] * (x * x + y * y));
+    sum = sum +
+          (run->of->node[i].inertia * v[i][0] * v[i][0] + run->of->node[i].mass * (x * x + y * y));
   }
   return sum / real(2);
 }
@@ -110,14 +112,15 @@ static void spin_cap(const Run *run, const Whole *whole, Real most, Mask on, Nod
 S2_INLINE void spin_correct(const Run *run, int i, const Real dv[3], Real part, Mask on) {
   Real *corrected = run->state->corrected[i];
   for (int c = 0; c < 3; c++) {
-    Real inertial = c == 0 ? run->of->inertia[i] : run->of->mass[i];
+    Real inertial = c == 0 ? run->of->node[i].inertia : run->of->node[i].mass;
     corrected[c] = select(on, corrected[c] + inertial * part * dv[c], corrected[c]);
   }
 }
 
 // v2 has the spin that v1 had, and no more energy than `most`.
 static void spin_give_back(Run *run, const Whole *whole, Real spin, Real most, Mask on) {
-  Nodes v = run->v2;
+  Nodes v;
+  nodes_copy(run->table, &run->v2, &v);
   spin_set(run, whole, spin, on, &v);
   spin_cap(run, whole, most, on, &v);
   for (int i = 0; i < run->table->nodes; i++) {

@@ -30,8 +30,7 @@ bool s2_program_ready(S2World *world) {
   if (world->program_is != S2_PROGRAM_MADE || program == NULL || world->stepping) {
     return false;
   }
-  // Settings are written in other ways than by s2_world_configure, too.
-  if (memcmp(&program->def, &world->kept.def, sizeof program->def) != 0) {
+  if (program->dt != world->kept.def.dt) { // static.c goes by steps of other lengths
     s2_world_changed(world);
     return false;
   }
@@ -103,22 +102,10 @@ static inline void read_state(const S2World *world, const S2ProgramIsland *islan
 
 static void read_constants(const S2ProgramIsland *island, Lane lane) {
   const S2Constants *of = &island->constants;
-  int nodes = island->table.nodes, joints = island->table.joints;
-  // In the order of S2_TABLE_CONSTANTS.
-  lane_put(lane, AT(S2Constants, inertia), of->inertia, nodes);
-  lane_put(lane, AT(S2Constants, mass), of->mass, nodes);
-  lane_put(lane, AT(S2Constants, inverse), of->inverse[0], 2 * nodes);
-  lane_put(lane, AT(S2Constants, weight), of->weight[0], 2 * nodes);
-  lane_put(lane, AT(S2Constants, arm_a), of->arm_a[0], 2 * joints);
-  lane_put(lane, AT(S2Constants, arm_b), of->arm_b[0], 2 * joints);
-  lane_put(lane, AT(S2Constants, across), of->across[0], 2 * joints);
-  lane_put(lane, AT(S2Constants, angle), of->angle, joints);
-  lane_put(lane, AT(S2Constants, swing), of->swing[0], 3 * joints);
-  lane_put(lane, AT(S2Constants, size), of->size, joints);
-  lane_put(lane, AT(S2Constants, h), &of->h, 1);
-  lane_put(lane, AT(S2Constants, length), &of->length, 1);
-  lane_put(lane, AT(S2Constants, tolerance), &of->tolerance, 1);
-  lane_put(lane, AT(S2Constants, speed), &of->speed, 1);
+  int node = sizeof of->node[0] / sizeof(double), joint = sizeof of->joint[0] / sizeof(double);
+  lane_put(lane, AT(S2Constants, node), &of->node[0].inertia, node * island->table.nodes);
+  lane_put(lane, AT(S2Constants, joint), of->joint[0].arm_a, joint * island->table.joints);
+  lane_put(lane, AT(S2Constants, h), &of->h, 4);
 }
 
 void s2_program_read(const S2World *world, int island, int lanes, int lane, double *state,
@@ -131,6 +118,10 @@ void s2_program_read(const S2World *world, int island, int lanes, int lane, doub
 }
 
 // ---- What comes of it -------------------------------------------------------------------------
+
+static inline void keep_most(double *most, double x) { // fmax is a call
+  *most = x > *most ? x : *most;
+}
 
 static void write_island(S2World *world, const S2ProgramIsland *island, Lane lane) {
   const S2Table *table = &island->table;
@@ -152,9 +143,9 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
   double scaled = lane_number(lane, AT(S2TableState, residual));
   double raw = lane_number(lane, AT(S2TableState, joint));
   S2WorldResiduals *left = &world->residuals;
-  left->solve.scaled = fmax(left->solve.scaled, scaled);
-  left->solve.joint = fmax(left->solve.joint, raw);
-  left->joint_error = fmax(left->joint_error, lane_number(lane, AT(S2TableState, error)));
+  keep_most(&left->solve.scaled, scaled);
+  keep_most(&left->solve.joint, raw);
+  keep_most(&left->joint_error, lane_number(lane, AT(S2TableState, error)));
   world->stats.projections += (uint64_t)lane_number(lane, AT(S2TableState, passes));
 }
 
@@ -234,8 +225,8 @@ static void write_account(S2World *world) {
   stats->last_iterations = program->islands;
   stats->last_status = S2_SOLVED;
   stats->steps += 1;
-  stats->worst_scaled = fmax(stats->worst_scaled, world->residuals.solve.scaled);
-  stats->worst_joint_error = fmax(stats->worst_joint_error, world->residuals.joint_error);
+  keep_most(&stats->worst_scaled, world->residuals.solve.scaled);
+  keep_most(&stats->worst_joint_error, world->residuals.joint_error);
   stats->bodies = world->order.count;
   stats->joints = world->joint_order.count;
   stats->islands = program->islands;
@@ -273,13 +264,16 @@ bool s2_program_write(S2World *world, int lanes, int lane, const double *state, 
     box_still(world);
   }
   world->residuals = (S2WorldResiduals){0};
-  memset(world->corrected.at, 0, sizeof(double) * (size_t)world->corrected.count);
+  for (int i = 0; i < world->corrected.count; i++) {
+    world->corrected.at[i] = 0;
+  }
   for (int i = 0; i < program->islands; i++) {
     write_island(world, &program->island[i], (Lane){at + apart * (size_t)i, lanes});
   }
   write_others(world, &flights);
   for (int i = 0; i < world->order.count; i++) {
-    memset(world->f.at + 3 * world->order.at[i], 0, 3 * sizeof(double));
+    double *force = world->f.at + 3 * world->order.at[i];
+    force[0] = force[1] = force[2] = 0;
   }
   write_account(world);
   s2_annotations_end_step(world);

@@ -20,7 +20,7 @@ typedef struct S2ProgramIsland {
 } S2ProgramIsland;
 
 typedef struct S2Program {
-  S2WorldDef def; // that it was made for
+  double dt; // s, that it was made for
   // Two hashes of the islands' tables, 128 bits: worlds that have the same may go side by side.
   uint64_t kind[2];
   int islands, free, still;

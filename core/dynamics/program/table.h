@@ -52,14 +52,17 @@ typedef struct S2Table {
 
 // What does not change from step to step; `Number` is a double, or one for each lane.
 #define S2_TABLE_CONSTANTS(Number)                                                                 \
-  Number inertia[S2_TABLE_NODES], mass[S2_TABLE_NODES];                                            \
-  Number inverse[S2_TABLE_NODES][2];                           /* 1/inertia, 1/mass */             \
-  Number weight[S2_TABLE_NODES][2];                            /* N */                             \
-  Number arm_a[S2_TABLE_JOINTS][2], arm_b[S2_TABLE_JOINTS][2]; /* m, body axes */                  \
-  Number across[S2_TABLE_JOINTS][2];                           /* of a slider, body axes of b */   \
-  Number angle[S2_TABLE_JOINTS];      /* rad, of a against b as it was made */                     \
-  Number swing[S2_TABLE_JOINTS][3];   /* bounds of how fast forces turn, see too_stiff() */        \
-  Number size[S2_TABLE_JOINTS];       /* m, that its angle is measured by */                       \
+  struct {                                                                                         \
+    Number inertia, mass, inverse[2]; /* 1/inertia, 1/mass */                                      \
+    Number weight[2];                 /* N */                                                      \
+  } node[S2_TABLE_NODES];                                                                          \
+  struct {                                                                                         \
+    Number arm_a[2], arm_b[2]; /* m, body axes */                                                  \
+    Number across[2];          /* of a slider, body axes of b */                                   \
+    Number angle;              /* rad, of a against b as it was made */                            \
+    Number swing[3];           /* bounds of how fast forces turn, see kernel_stiff() */            \
+    Number size;               /* m, that its angle is measured by */                              \
+  } joint[S2_TABLE_JOINTS];                                                                        \
   Number h, length, tolerance, speed; /* s, m, 1, m/s: the least velocity scale */
 
 // What a step reads and writes.
