@@ -129,7 +129,7 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
     size_t slot = 3 * (size_t)island->node[i], at = 3 * (size_t)i;
     lane_get(lane, AT(S2TableState, q) + at, world->q.at + slot, 3);
     lane_get(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
-    if (table->floats) {
+    if (table->floats) { // of all others it has been 0 since the step before the program was made
       lane_get(lane, AT(S2TableState, corrected) + at, world->corrected.at + slot, 3);
     }
   }
@@ -264,9 +264,6 @@ bool s2_program_write(S2World *world, int lanes, int lane, const double *state, 
     box_still(world);
   }
   world->residuals = (S2WorldResiduals){0};
-  for (int i = 0; i < world->corrected.count; i++) {
-    world->corrected.at[i] = 0;
-  }
   for (int i = 0; i < program->islands; i++) {
     write_island(world, &program->island[i], (Lane){at + apart * (size_t)i, lanes});
   }

@@ -95,11 +95,85 @@ static void test_eight_lanes(void **state) {
   run_crowd(8);
 }
 
+// Worlds that cannot be stepped together, or at all.
+static void test_bad_input(void **state) {
+  (void)state;
+  Recipe recipe = {1, 1};
+  S2World *a = recipe_world(recipe), *b = recipe_world(recipe), *c = recipe_world(recipe);
+  S2World *twice[] = {a, b, a}, *none[] = {a, NULL}, *all[] = {a, b, c};
+  S2Status each[3];
+  S2Status status = s2_worlds_step_many(twice, 3, each);
+  assert_int_equal(status.code, S2_INVALID);
+  assert_string_equal(status.message, "worlds[2]: is there twice");
+  status = s2_worlds_step_many(none, 2, each);
+  assert_int_equal(status.code, S2_INVALID);
+  assert_string_equal(status.message, "worlds[1]: there is none");
+  assert_int_equal(s2_world_step_count(a), 0);
+  must(s2_worlds_step_many(all, 0, NULL));
+  must(s2_worlds_step_many(all, 3, each));
+  assert_int_equal(s2_world_step_count(a), 1);
+  s2_world_destroy(a);
+  s2_world_destroy(b);
+  s2_world_destroy(c);
+}
+
+// One world fails: the others are stepped, and each one says how it went.
+static void test_one_fails(void **state) {
+  (void)state;
+  Recipe recipe = {2, 2};
+  enum { COUNT = 6, BAD = 3 };
+  S2World *world[COUNT], *alone = recipe_world(recipe);
+  S2Status each[COUNT];
+  for (int i = 0; i < COUNT; i++) {
+    world[i] = recipe_world(recipe);
+  }
+  for (int i = 0; i < 5; i++) {
+    must(s2_worlds_step_many(world, COUNT, each));
+    must(s2_world_step(alone));
+  }
+  for (int k = 0; k < 2; k++) {
+    S2BodyId body = s2_world_body(world[BAD], 1);
+    must(s2_body_apply_force(world[BAD], body, s2_vec2(1e308, 0), NULL));
+  }
+  S2Status status = s2_worlds_step_many(world, COUNT, each);
+  must(s2_world_step(alone));
+  assert_int_equal(status.code, S2_INVALID);
+  for (int i = 0; i < COUNT; i++) {
+    assert_int_equal(each[i].code, i == BAD ? S2_INVALID : S2_OK);
+    if (i != BAD) {
+      assert_same_world(world[i], alone, "beside one that fails");
+    }
+    s2_world_destroy(world[i]);
+  }
+  assert_non_null(strstr(each[BAD].message, "is not finite in step"));
+  s2_world_destroy(alone);
+}
+
+// A caller may step by itself what goes alone.
+static S2Status count_alone(void *user, S2World *world, int index) {
+  int *count = user;
+  *count += 1 + 0 * index;
+  return s2_world_step(world);
+}
+
+static void test_alone(void **state) {
+  (void)state;
+  Crowd crowd = crowd_new(3, 8);
+  int alone = 0;
+  for (int i = 0; i < 3; i++) {
+    must(s2_worlds_step_with(crowd.side, crowd.count, NULL, count_alone, &alone));
+  }
+  alone = 0;
+  must(s2_worlds_step_with(crowd.side, crowd.count, NULL, count_alone, &alone));
+  assert_true(alone >= 3 && alone < crowd.count / 2); // the balls, and what a program cannot do
+  crowd_free(&crowd);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one_lane),
-      cmocka_unit_test(test_four_lanes),
-      cmocka_unit_test(test_eight_lanes),
+      cmocka_unit_test(test_one_lane),    cmocka_unit_test(test_four_lanes),
+      cmocka_unit_test(test_eight_lanes), cmocka_unit_test(test_bad_input),
+      cmocka_unit_test(test_one_fails),   cmocka_unit_test(test_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
