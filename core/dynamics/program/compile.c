@@ -36,7 +36,7 @@ static bool keep_apart(const S2World *world, int32_t slot_a, int32_t slot_b) {
          s2_world_excluded(world, slot_a, slot_b);
 }
 
-static bool fits(const S2World *world) {
+static bool fits_world(const S2World *world) {
   if (!fits_def(&world->kept.def) || world->order.count > S2_PROGRAM_BODIES ||
       world->joint_order.count == 0) {
     return false;
@@ -68,7 +68,7 @@ typedef struct Compiler {
   int32_t *root; // a slot: the smallest slot of its island; S2_NONE: no joint holds it
 } Compiler;
 
-static bool moves(const S2World *world, int32_t slot) {
+static bool slot_moves(const S2World *world, int32_t slot) {
   return slot != S2_NONE && s2_body_moves(&world->bodies.at[slot]);
 }
 
@@ -83,7 +83,7 @@ static void find_islands(const Compiler *compiler) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     int32_t ends[2] = {joint->a, joint->b};
     for (int k = 0; k < 2 && s2_joint_active(world, joint); k++) {
-      if (moves(world, ends[k]) && root[ends[k]] == S2_NONE) {
+      if (slot_moves(world, ends[k]) && root[ends[k]] == S2_NONE) {
         root[ends[k]] = ends[k];
       }
     }
@@ -94,7 +94,7 @@ static void find_islands(const Compiler *compiler) {
     for (int i = 0; i < world->joint_order.count; i++) {
       const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
       int32_t a = joint->a, b = joint->b;
-      if (s2_joint_active(world, joint) && moves(world, a) && moves(world, b) &&
+      if (s2_joint_active(world, joint) && slot_moves(world, a) && slot_moves(world, b) &&
           root[a] != root[b]) {
         root[a] = root[b] = root[a] < root[b] ? root[a] : root[b];
         again = true;
@@ -140,11 +140,12 @@ static bool gather_island(const Compiler *compiler, int32_t root, S2ProgramIslan
       island->node[table->nodes++] = slot;
     }
   }
+  // Joints in their order; the ground they name gets seats as it comes.
   table->pins = true;
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];
-    int32_t of = moves(world, joint->a) ? joint->a : joint->b;
+    int32_t of = slot_moves(world, joint->a) ? joint->a : joint->b;
     if (!s2_joint_active(world, joint) || compiler->root[of] != root) {
       continue;
     }
@@ -168,7 +169,7 @@ static bool gather_island(const Compiler *compiler, int32_t root, S2ProgramIslan
 
 // ---- The matrix -------------------------------------------------------------------------------
 
-static int32_t node_of(const S2Table *table, int seat) {
+static int32_t seat_node(const S2Table *table, int seat) {
   return seat < table->nodes ? seat : S2_GROUND;
 }
 
@@ -176,8 +177,8 @@ static int32_t node_of(const S2Table *table, int seat) {
 static S2Problem pattern_problem(const S2Table *table, S2Arena *arena) {
   S2Row *rows = S2_TAKE_ZEROED(arena, S2Row, 2 * table->joints);
   for (int i = 0; i < 2 * table->joints; i++) {
-    rows[i] = (S2Row){.a = node_of(table, table->a[i / 2]),
-                      .b = node_of(table, table->b[i / 2]),
+    rows[i] = (S2Row){.a = seat_node(table, table->a[i / 2]),
+                      .b = seat_node(table, table->b[i / 2]),
                       .coupled_to = -1,
                       .group = i / 2,
                       .lo = -INFINITY,
@@ -269,7 +270,7 @@ static bool make_pattern(S2Table *table, S2Arena *arena) {
 // Bounds of how fast forces along a joint turn, per force: geometric.c, with what changes by the
 // step left out.
 static void set_swing(const S2World *world, const S2Joint *joint, double swing[3]) {
-  bool a = moves(world, joint->a), b = moves(world, joint->b);
+  bool a = slot_moves(world, joint->a), b = slot_moves(world, joint->b);
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
   double inertia_a = a ? world->bodies.at[joint->a].inertia : INFINITY;
   double inertia_b = b ? world->bodies.at[joint->b].inertia : INFINITY;
@@ -353,7 +354,7 @@ static bool list_others(const Compiler *compiler, S2Program *program) {
 }
 
 S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
-  if (!fits(world)) {
+  if (!fits_world(world)) {
     return NULL;
   }
   S2ArenaMark mark = s2_arena_mark(arena);

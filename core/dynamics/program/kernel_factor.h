@@ -189,6 +189,7 @@ static Mask factor_whole(const S2Table *t, Factor *factor) {
     v[1][0] = -b * k;
     v[1][1] = a * k;
     poor |= pivots_poor(&factor->diagonal[j], first, second);
+    // L := L D^-1, U likewise.
     for (int p = t->column[j]; p < t->column[j + 1]; p++) {
       Real(*l)[2] = factor->lower[p].at, (*u)[2] = factor->upper[p].at;
       for (int r = 0; r < 2; r++) {

@@ -110,6 +110,7 @@ static void shake_run(Run *run, Shake *shake, Mask on, Real done) {
   shake->small = on;
   nodes_clear(run->table, &shake->dq);
   pairs_clear(run->table, &shake->lambda);
+  // Lanes stop one by one, as the loop of s2_step_shake does.
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES; pass++) {
     act &= shake->small & MASK(now > done) & MASK(now < before / real(2));
     if (!any(act)) {

@@ -94,6 +94,7 @@ static Real solve_biases(const Run *run, Real speed, Pairs *bias) {
           }
         }
       }
+      // As row_drives() has it, but for rows that bring none.
       bool angular = t->type[g] == S2_TABLE_SLIDER && r == 1;
       Real brings = select(MASK(w > real(0)), size(sum) * w / w, real(0));
       brings = larger(speed, angular ? brings * of->length : brings);
@@ -113,6 +114,7 @@ static Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, cons
   *raw = real(0);
   nodes_copy(t, rhs, v);
   rows_velocity(t, run->of, &run->start, lambda, v);
+  // u = J v + bias, of the sides that are solved for.
   for (int g = 0; g < t->joints; g++) {
     for (int r = 0; r < 2; r++) {
       Real sum = real(0);
@@ -154,6 +156,7 @@ static void solve_motion(Run *run) {
       run->v1.at[i][c] = run->free_v.at[i][c];
     }
   }
+  // From the impulses of the step before.
   factor_fill(t, run->of, &run->start, &run->start, true, &run->factor);
   run->missed |= factor_symmetric(t, &run->factor);
   for (int g = 0; g < t->joints; g++) {
@@ -162,6 +165,7 @@ static void solve_motion(Run *run) {
   }
   (void)solve_miss(run, &rhs, &bias, &now, &v, &x, &raw);
   Mask active = MASK(best > real(0));
+  // The best lambda so far and its velocities stay; each lane ends as bilateral_correct() does.
   for (int pass = 0; pass < CORRECTIONS && any(active); pass++) {
     factor_apply(t, &run->factor, true, &x);
     for (int g = 0; g < t->joints; g++) {

@@ -89,7 +89,7 @@ static void step_lanes(Many *many, const Queue *queue, int lanes) {
   }
 }
 
-static void flush(Many *many, Queue *queue) {
+static void queue_flush(Many *many, Queue *queue) {
   if (queue->count == 1) {
     S2Status status = s2_ok();
     if (s2_program_run(many->worlds[queue->index[0]], &status)) {
@@ -109,7 +109,7 @@ static bool same_kind(const S2World *a, const S2World *b) {
 }
 
 // Into the queue of its kind, which goes when it is full.
-static void enqueue(Many *many, int index, int lanes) {
+static void queue_add(Many *many, int index, int lanes) {
   S2World *world = many->worlds[index];
   Queue *queue = NULL, *free = NULL;
   for (int i = 0; i < QUEUES && queue == NULL; i++) {
@@ -121,13 +121,13 @@ static void enqueue(Many *many, int index, int lanes) {
   if (queue == NULL && free == NULL) {
     free = &many->queue[many->next];
     many->next = (many->next + 1) % QUEUES;
-    flush(many, free);
+    queue_flush(many, free);
   }
   queue = queue == NULL ? free : queue;
   queue->most = lanes;
   queue->index[queue->count++] = index;
   if (queue->count == lanes) {
-    flush(many, queue);
+    queue_flush(many, queue);
   }
 }
 
@@ -140,9 +140,9 @@ static void step_one(Many *many, int index) {
     many_tell(many, index, s2_program_stopped(world));
   } else if (lanes == 1 || world->program->islands > ISLANDS) {
     Queue alone = {.count = 1, .index = {index}};
-    flush(many, &alone);
+    queue_flush(many, &alone);
   } else {
-    enqueue(many, index, lanes);
+    queue_add(many, index, lanes);
   }
 }
 
@@ -164,7 +164,7 @@ S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, 
     step_one(&many, i);
   }
   for (int i = 0; i < QUEUES; i++) {
-    flush(&many, &many.queue[i]);
+    queue_flush(&many, &many.queue[i]);
   }
   for (int i = 0; i < listed; i++) {
     worlds[i]->listed = false;

@@ -155,13 +155,13 @@ typedef struct Flights {
 } Flights;
 
 // By the trapezoid where steps are split at events, else by the velocities at the end.
-static double flight(const S2World *world, double q, double v0, double v1, double h) {
+static double flight_end(const S2World *world, double q, double v0, double v1, double h) {
   bool splits = s2_world_way(&world->kept.def) == S2_EVENT;
   return q + h * (splits ? (1 - 0.5) * v0 + 0.5 * v1 : v1);
 }
 
 // False: not finite.
-static bool fly(const S2World *world, Flights *to) {
+static bool fly_free(const S2World *world, Flights *to) {
   const S2Program *program = world->program;
   S2Vec2 gravity = world->kept.def.gravity;
   double h = program->island[0].constants.h;
@@ -176,7 +176,7 @@ static bool fly(const S2World *world, Flights *to) {
       double v0 = world->v.at[at + c], force = world->f.at[at + c];
       force = c > 0 ? force + weight[c] : force;
       to->v[i][c] = (inertial[c] * v0 + h * force) / inertial[c];
-      to->q[i][c] = flight(world, world->q.at[at + c], v0, to->v[i][c], h);
+      to->q[i][c] = flight_end(world, world->q.at[at + c], v0, to->v[i][c], h);
       finite = finite && isfinite(to->q[i][c]) && isfinite(to->v[i][c]);
     }
   }
@@ -194,7 +194,7 @@ static void write_others(S2World *world, const Flights *flights) {
     int32_t at = 3 * program->still_slot[i];
     for (int c = at; c < at + 3; c++) {
       double v = program->goes[i] ? world->v.at[c] : 0;
-      world->q.at[c] = flight(world, world->q.at[c], v, v, h);
+      world->q.at[c] = flight_end(world, world->q.at[c], v, v, h);
     }
   }
 }
@@ -252,7 +252,7 @@ bool s2_program_write(S2World *world, int lanes, int lane, const double *state, 
     good = good && lane_number(of, AT(S2TableState, missed)) == 0;
   }
   Flights flights;
-  good = good && fly(world, &flights);
+  good = good && fly_free(world, &flights);
   if (!good) {
     program_misses(program);
     return false;

@@ -238,7 +238,7 @@ static void test_stopped(void **state) {
 }
 
 // What is told of steps: of a cart-pole that swings, by itself and beside a body in free fall.
-static void test_told(void **state) {
+static void test_statistics(void **state) {
   (void)state;
   Cart cart = cart_new(1);
   S2BodyDef def = at(0, 5);
@@ -268,7 +268,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_worlds), cmocka_unit_test(test_changes),
       cmocka_unit_test(test_which_steps),   cmocka_unit_test(test_stopped),
-      cmocka_unit_test(test_told),
+      cmocka_unit_test(test_statistics),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
