@@ -35,11 +35,12 @@ S2_INLINE void pairs_clear(const S2Table *t, Pairs *to) {
 }
 
 S2_INLINE void nodes_copy(const S2Table *t, const Nodes *from, Nodes *to) {
-  for (int i = 0; i < t->nodes; i++) {
+  int i = 0;
+  do { // there is one at least
     to->at[i][0] = from->at[i][0];
     to->at[i][1] = from->at[i][1];
     to->at[i][2] = from->at[i][2];
-  }
+  } while (++i < t->nodes);
 }
 
 S2_INLINE void nodes_clear(const S2Table *t, Nodes *to) {

@@ -109,7 +109,7 @@ static bool same_kind(const S2World *a, const S2World *b) {
 }
 
 // Into the queue of its kind, which goes when it is full.
-static void queue_add(Many *many, int index, int lanes) {
+static void many_gather(Many *many, int index, int lanes) {
   S2World *world = many->worlds[index];
   Queue *queue = NULL, *free = NULL;
   for (int i = 0; i < QUEUES && queue == NULL; i++) {
@@ -142,7 +142,7 @@ static void step_one(Many *many, int index) {
     Queue alone = {.count = 1, .index = {index}};
     queue_flush(many, &alone);
   } else {
-    queue_add(many, index, lanes);
+    many_gather(many, index, lanes);
   }
 }
 
