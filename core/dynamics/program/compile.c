@@ -1,6 +1,7 @@
 // What a program is made of: islands of hinges and sliders, as tables and numbers.
 #include "dynamics/joints/joint.h"
 #include "dynamics/program/program.h"
+#include "dynamics/program/stock.h"
 #include "mcp/chain/bilateral.h"
 
 #include <string.h>
@@ -323,6 +324,18 @@ static void set_constants(const S2World *world, S2ProgramIsland *island) {
   of->speed = fmax(of->h * s2_length(def->gravity), 1e-6 * of->length / of->h);
 }
 
+// Is it one that has a kernel of its own?
+static int32_t find_stock(const S2Table *table) {
+  S2_STOCK_TABLES(S2_STOCK_DEFINE)
+  int32_t stock = S2_STOCK_NONE;
+#define S2_STOCK_FIND(ID, first)                                                                   \
+  S2Table ID = s2_stock_##ID;                                                                      \
+  ID.stock = S2_STOCK_NONE;                                                                        \
+  stock = memcmp(table, &ID, sizeof ID) == 0 ? S2_STOCK_##ID : stock;
+  S2_STOCK_TABLES(S2_STOCK_FIND)
+  return stock;
+}
+
 // FNV-1a by bytes, and the same from another start with other bytes: tables that differ are told
 // apart by 128 bits.
 static void hash_more(uint64_t hash[2], const void *at, size_t bytes) {
@@ -375,6 +388,7 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
       S2ProgramIsland *island = &made->island[made->islands++];
       good = gather_island(&compiler, slot, island) && make_pattern(&island->table, arena);
       set_constants(world, island);
+      island->table.stock = find_stock(&island->table);
       hash_more(made->kind, &island->table, sizeof island->table);
     }
   }

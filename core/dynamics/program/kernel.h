@@ -6,15 +6,15 @@
 
 #include "dynamics/program/kernel_project.h"
 
-static void kernel_seats(Run *run, Seats *seats) {
+S2_KERNEL void kernel_seats(Run *run, Seats *seats) {
   const S2Table *t = run->table;
-  for (int i = 0; i < t->nodes; i++) {
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
     memcpy(seats->q[i], run->state->q[i], sizeof seats->q[i]);
     run->missed |= seats_turn(seats, i);
   }
-  for (int k = 0; k < t->grounds; k++) {
+  S2_UNROLL for (int k = 0; k < t->grounds; k++) {
     int seat = t->nodes + k;
-    for (int c = 0; c < 3; c++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
       seats->q[seat][c] = run->state->ground_q[k][c];
       run->ground_v[k][c] = run->state->ground_v[k][c];
     }
@@ -29,12 +29,12 @@ static void kernel_seats(Run *run, Seats *seats) {
 
 // May forces turn too fast for the step (geometric.c)? By bounds of its bounds: sums of sizes in
 // place of lengths.
-static Mask kernel_stiff(const Run *run, const Seats *seats) {
+S2_KERNEL Mask kernel_stiff(const Run *run, const Seats *seats) {
   const S2Table *t = run->table;
   const State *state = run->state;
   Mask stiff = MASK(real(0) != real(0));
   Real square = run->of->h * run->of->h;
-  for (int g = 0; g < t->joints; g++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
     const Real *swing = run->of->joint[g].swing, *value = run->start.value.at[g];
     const Real *qa = seats->q[t->a[g]], *qb = seats->q[t->b[g]];
     Real force = size(state->lambda[g][0]) + size(state->lambda[g][1]), turns;
@@ -51,13 +51,13 @@ static Mask kernel_stiff(const Run *run, const Seats *seats) {
 
 // The largest error of a joint, as s2_step_commit tells it: of hinges alone as projection has it,
 // else joint by joint.
-static Real kernel_error(const Run *run) {
+S2_KERNEL Real kernel_error(const Run *run) {
   const S2Table *t = run->table;
   Real most = real(0);
   if (t->pins) {
     return run->end.worst;
   }
-  for (int g = 0; g < t->joints; g++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
     Real first = run->end.value.at[g][0], second = run->end.value.at[g][1];
     second = t->type[g] == S2_TABLE_SLIDER ? second * run->of->joint[g].size : second;
     most = larger(most, first * first + second * second);
@@ -65,18 +65,18 @@ static Real kernel_error(const Run *run) {
   return root(most);
 }
 
-static void kernel_write(const Run *run) {
+S2_KERNEL void kernel_write(const Run *run) {
   const S2Table *t = run->table;
   State *state = run->state;
   Real sum = real(0);
-  for (int i = 0; i < t->nodes; i++) {
-    for (int c = 0; c < 3; c++) {
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
       state->q[i][c] = run->q1.at[i][c];
       state->v[i][c] = run->v2.at[i][c];
       sum = sum + (size(run->q1.at[i][c]) + size(run->v2.at[i][c]));
     }
   }
-  for (int g = 0; g < t->joints; g++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
     state->lambda[g][0] = run->lambda.at[g][0];
     state->lambda[g][1] = run->lambda.at[g][1];
     sum = sum + (size(run->lambda.at[g][0]) + size(run->lambda.at[g][1]));
@@ -87,7 +87,7 @@ static void kernel_write(const Run *run) {
   state->missed = select(missed, real(1), real(0));
 }
 
-static void kernel_step(const S2Table *t, const Constants *of, State *state) {
+S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state) {
   Run run;
   run.table = t;
   run.of = of;
@@ -101,7 +101,7 @@ static void kernel_step(const S2Table *t, const Constants *of, State *state) {
   run.missed |= kernel_stiff(&run, &seats);
   solve_motion(&run);
   // Impulses as they are told: what the solve gave, then what projection adds.
-  for (int g = 0; g < t->joints; g++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
     run.lambda.at[g][0] = run.lambda.at[g][0] + none;
     run.lambda.at[g][1] = run.lambda.at[g][1] + none;
     state->reaction[g][0] = state->reaction[g][1] = state->reaction[g][2] = none;

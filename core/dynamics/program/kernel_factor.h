@@ -23,27 +23,27 @@ S2_INLINE void block_clear(Block *block) {
   block->at[0][0] = block->at[0][1] = block->at[1][0] = block->at[1][1] = real(0);
 }
 
-static void factor_fill(const S2Table *t, const Constants *of, const Rows *push, const Rows *see,
-                        bool symmetric, Factor *factor) {
-  for (int g = 0; g < t->joints; g++) {
+S2_KERNEL void factor_fill(const S2Table *t, const Constants *of, const Rows *push, const Rows *see,
+                           bool symmetric, Factor *factor) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
     block_clear(&factor->diagonal[g]);
   }
-  for (int k = 0; k < t->blocks; k++) {
+  S2_UNROLL for (int k = 0; k < t->blocks; k++) {
     block_clear(&factor->lower[k]);
     if (!symmetric) {
       block_clear(&factor->upper[k]);
     }
   }
-  for (int i = 0; i < t->fills; i++) {
+  S2_UNROLL for (int i = 0; i < t->fills; i++) {
     const S2TableFill *fill = &t->fill[i];
     const Real *inverse = of->node[fill->node].inverse;
     const Real(*j)[3] = fill->push_side ? push->b[fill->push] : push->a[fill->push];
     const Real(*k)[3] = fill->see_side ? see->b[fill->see] : see->a[fill->see];
     Real *to = fill->block < 0 ? factor->diagonal[t->place[fill->see]].at[0]
                                : factor->lower[fill->block].at[0];
-    for (int c = 0; c < 2; c++) {
+    S2_UNROLL for (int c = 0; c < 2; c++) {
       Real x = j[c][0] * inverse[0], y = j[c][1] * inverse[1], z = j[c][2] * inverse[1];
-      for (int r = 0; r < 2; r++) {
+      S2_UNROLL for (int r = 0; r < 2; r++) {
         to[2 * c + r] = to[2 * c + r] + (k[r][0] * x + k[r][1] * y + k[r][2] * z);
       }
     }
@@ -52,9 +52,9 @@ static void factor_fill(const S2Table *t, const Constants *of, const Rows *push,
       j = fill->see_side ? push->b[fill->see] : push->a[fill->see];
       k = fill->push_side ? see->b[fill->push] : see->a[fill->push];
       to = factor->upper[fill->block].at[0];
-      for (int c = 0; c < 2; c++) {
+      S2_UNROLL for (int c = 0; c < 2; c++) {
         Real x = j[c][0] * inverse[0], y = j[c][1] * inverse[1], z = j[c][2] * inverse[1];
-        for (int r = 0; r < 2; r++) {
+        S2_UNROLL for (int r = 0; r < 2; r++) {
           to[2 * r + c] = to[2 * r + c] + (k[r][0] * x + k[r][1] * y + k[r][2] * z);
         }
       }
@@ -64,8 +64,8 @@ static void factor_fill(const S2Table *t, const Constants *of, const Rows *push,
 
 // t = D V'
 S2_INLINE void times_transpose(Block *to, const Block *d, const Block *v) {
-  for (int c = 0; c < 2; c++) {
-    for (int r = 0; r < 2; r++) {
+  S2_UNROLL for (int c = 0; c < 2; c++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
       to->at[c][r] = d->at[0][r] * v->at[0][c] + d->at[1][r] * v->at[1][c];
     }
   }
@@ -73,8 +73,8 @@ S2_INLINE void times_transpose(Block *to, const Block *d, const Block *v) {
 
 // s = D' V'
 S2_INLINE void transpose_times_transpose(Block *to, const Block *d, const Block *v) {
-  for (int c = 0; c < 2; c++) {
-    for (int r = 0; r < 2; r++) {
+  S2_UNROLL for (int c = 0; c < 2; c++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
       to->at[c][r] = d->at[r][0] * v->at[0][c] + d->at[r][1] * v->at[1][c];
     }
   }
@@ -82,8 +82,8 @@ S2_INLINE void transpose_times_transpose(Block *to, const Block *d, const Block 
 
 // w -= a t
 S2_INLINE void subtract(Block *w, const Block *a, const Block *by) {
-  for (int c = 0; c < 2; c++) {
-    for (int r = 0; r < 2; r++) {
+  S2_UNROLL for (int c = 0; c < 2; c++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
       w->at[c][r] = w->at[c][r] - (a->at[0][r] * by->at[c][0] + a->at[1][r] * by->at[c][1]);
     }
   }
@@ -92,8 +92,8 @@ S2_INLINE void subtract(Block *w, const Block *a, const Block *by) {
 // w -= a t + b u
 S2_INLINE void subtract_two(Block *w, const Block *a, const Block *by, const Block *b,
                             const Block *by_b) {
-  for (int c = 0; c < 2; c++) {
-    for (int r = 0; r < 2; r++) {
+  S2_UNROLL for (int c = 0; c < 2; c++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
       w->at[c][r] = w->at[c][r] - ((a->at[0][r] * by->at[c][0] + a->at[1][r] * by->at[c][1]) +
                                    (b->at[0][r] * by_b->at[c][0] + b->at[1][r] * by_b->at[c][1]));
     }
@@ -104,7 +104,7 @@ S2_INLINE void subtract_two(Block *w, const Block *a, const Block *by, const Blo
 S2_INLINE const uint8_t *factor_eliminate(const S2Table *t, int j, bool symmetric,
                                           const uint8_t *target, Factor *factor) {
   Block *lower = factor->lower, *upper = symmetric ? factor->lower : factor->upper;
-  for (int e = t->row_start[j]; e < t->row_start[j + 1]; e++) {
+  S2_UNROLL for (int e = t->row_start[j]; e < t->row_start[j + 1]; e++) {
     int k = t->row_column[e], p = t->row_block[e], count = t->column[k + 1] - p - 1;
     Block by, by_2, of, of_2;
     times_transpose(&by, &factor->diagonal[k], &upper[p]);
@@ -122,7 +122,7 @@ S2_INLINE const uint8_t *factor_eliminate(const S2Table *t, int j, bool symmetri
       transpose_times_transpose(&of, &factor->diagonal[k], &lower[p]);
       transpose_times_transpose(&of_2, &factor->diagonal[two ? k + 1 : k], &lower[p2]);
     }
-    for (int q = 1; q <= count; q++, target++) {
+    S2_UNROLL for (int q = 1; q <= count; q++, target++) {
       if (two) {
         subtract_two(&lower[*target], &lower[p + q], &by, &lower[p2 + q], &by_2);
       } else {
@@ -147,10 +147,10 @@ S2_INLINE Mask pivots_poor(const Block *block, Real first, Real second) {
 }
 
 // L D L'. Returns the lanes that have no such factors, or none that are worth much.
-static Mask factor_symmetric(const S2Table *t, Factor *factor) {
+S2_KERNEL Mask factor_symmetric(const S2Table *t, Factor *factor) {
   Mask poor = MASK(real(0) != real(0));
   const uint8_t *target = t->target;
-  for (int j = 0; j < t->joints; j++) {
+  S2_UNROLL for (int j = 0; j < t->joints; j++) {
     const Block *own = &factor->diagonal[j];
     Real first = own->at[0][0], second = own->at[1][1];
     target = factor_eliminate(t, j, true, target, factor);
@@ -161,9 +161,9 @@ static Mask factor_symmetric(const S2Table *t, Factor *factor) {
     inverse[0][1] = l;
     inverse[1][1] = i1;
     poor |= pivots_poor(&factor->diagonal[j], first, second);
-    for (int p = t->column[j]; p < t->column[j + 1]; p++) {
+    S2_UNROLL for (int p = t->column[j]; p < t->column[j + 1]; p++) {
       Real(*a)[2] = factor->lower[p].at;
-      for (int r = 0; r < 2; r++) {
+      S2_UNROLL for (int r = 0; r < 2; r++) {
         Real x = a[0][r], y = a[1][r] - l * x;
         a[1][r] = y * i1;
         a[0][r] = x * i0 - l * a[1][r];
@@ -174,10 +174,10 @@ static Mask factor_symmetric(const S2Table *t, Factor *factor) {
 }
 
 // L D U by inverses of D.
-static Mask factor_whole(const S2Table *t, Factor *factor) {
+S2_KERNEL Mask factor_whole(const S2Table *t, Factor *factor) {
   Mask poor = MASK(real(0) != real(0));
   const uint8_t *target = t->target;
-  for (int j = 0; j < t->joints; j++) {
+  S2_UNROLL for (int j = 0; j < t->joints; j++) {
     const Block *own = &factor->diagonal[j];
     Real first = own->at[0][0], second = own->at[1][1];
     target = factor_eliminate(t, j, false, target, factor);
@@ -190,9 +190,9 @@ static Mask factor_whole(const S2Table *t, Factor *factor) {
     v[1][1] = a * k;
     poor |= pivots_poor(&factor->diagonal[j], first, second);
     // L := L D^-1, U likewise.
-    for (int p = t->column[j]; p < t->column[j + 1]; p++) {
+    S2_UNROLL for (int p = t->column[j]; p < t->column[j + 1]; p++) {
       Real(*l)[2] = factor->lower[p].at, (*u)[2] = factor->upper[p].at;
-      for (int r = 0; r < 2; r++) {
+      S2_UNROLL for (int r = 0; r < 2; r++) {
         Real x = l[0][r], y = l[1][r];
         l[0][r] = x * v[0][0] + y * v[0][1];
         l[1][r] = x * v[1][0] + y * v[1][1];
@@ -206,27 +206,27 @@ static Mask factor_whole(const S2Table *t, Factor *factor) {
 }
 
 // x = S^-1 x, a pair a joint.
-static void factor_apply(const S2Table *t, const Factor *factor, bool symmetric, Pairs *pairs) {
+S2_KERNEL void factor_apply(const S2Table *t, const Factor *factor, bool symmetric, Pairs *pairs) {
   Real w[S2_TABLE_JOINTS][2], (*x)[2] = pairs->at;
-  for (int k = 0; k < t->joints; k++) {
+  S2_UNROLL for (int k = 0; k < t->joints; k++) {
     w[k][0] = x[t->order[k]][0];
     w[k][1] = x[t->order[k]][1];
   }
-  for (int j = 0; j < t->joints; j++) {
-    for (int p = t->column[j]; p < t->column[j + 1]; p++) {
+  S2_UNROLL for (int j = 0; j < t->joints; j++) {
+    S2_UNROLL for (int p = t->column[j]; p < t->column[j + 1]; p++) {
       const Real(*l)[2] = factor->lower[p].at;
-      for (int r = 0; r < 2; r++) {
+      S2_UNROLL for (int r = 0; r < 2; r++) {
         w[t->row[p]][r] = w[t->row[p]][r] - (l[0][r] * w[j][0] + l[1][r] * w[j][1]);
       }
     }
   }
   // From the last to the first.
   const Block *upper = symmetric ? factor->lower : factor->upper;
-  for (int j = t->joints - 1; j >= 0; j--) {
+  S2_UNROLL for (int j = t->joints - 1; j >= 0; j--) {
     Real sum[2][2] = {{real(0), real(0)}, {real(0), real(0)}};
-    for (int p = t->column[j]; p < t->column[j + 1]; p++) {
-      for (int c = 0; c < 2; c++) {
-        for (int r = 0; r < 2; r++) {
+    S2_UNROLL for (int p = t->column[j]; p < t->column[j + 1]; p++) {
+      S2_UNROLL for (int c = 0; c < 2; c++) {
+        S2_UNROLL for (int r = 0; r < 2; r++) {
           sum[c][r] = sum[c][r] + upper[p].at[c][r] * w[t->row[p]][r];
         }
       }
@@ -243,7 +243,7 @@ static void factor_apply(const S2Table *t, const Factor *factor, bool symmetric,
     w[j][0] = x0 - (sum[0][0] + sum[0][1]);
     w[j][1] = x1 - (sum[1][0] + sum[1][1]);
   }
-  for (int k = 0; k < t->joints; k++) {
+  S2_UNROLL for (int k = 0; k < t->joints; k++) {
     x[t->order[k]][0] = w[k][0];
     x[t->order[k]][1] = w[k][1];
   }

@@ -18,15 +18,15 @@ typedef struct Shake {
   Mask converged; // where it did its work
 } Shake;
 
-static void project_place(Run *run, Seats *seats, const Nodes *q) {
-  for (int i = 0; i < run->table->nodes; i++) {
+S2_KERNEL void project_place(Run *run, Seats *seats, const Nodes *q) {
+  S2_UNROLL for (int i = 0; i < run->table->nodes; i++) {
     memcpy(seats->q[i], q->at[i], sizeof seats->q[i]);
     run->missed |= seats_turn(seats, i);
   }
 }
 
 // Rows at q1, with the ground where the step brings it.
-static void project_measure(Run *run, Seats *seats, bool ground) {
+S2_KERNEL void project_measure(Run *run, Seats *seats, bool ground) {
   const S2Table *t = run->table;
   for (int k = 0; k < t->grounds && ground; k++) {
     int seat = t->nodes + k;
@@ -42,7 +42,7 @@ static void project_measure(Run *run, Seats *seats, bool ground) {
 }
 
 // One pass where `act`; returns the largest turn that is new.
-static Real shake_pass(Run *run, Shake *shake, Mask act) {
+S2_KERNEL Real shake_pass(Run *run, Shake *shake, Mask act) {
   const S2Table *t = run->table;
   // Lanes that have one go by Newton's matrix, the others by that of the solve.
   for (int way = 0; way < 2; way++) {
@@ -51,8 +51,8 @@ static Real shake_pass(Run *run, Shake *shake, Mask act) {
     if (any(on)) {
       pairs_copy(t, &run->end.value, &change);
       factor_apply(t, way == 0 ? &run->factor : &shake->whole, way == 0, &change);
-      for (int g = 0; g < t->joints; g++) {
-        for (int r = 0; r < 2; r++) {
+      S2_UNROLL for (int g = 0; g < t->joints; g++) {
+        S2_UNROLL for (int r = 0; r < 2; r++) {
           Real *l = &shake->lambda.at[g][r];
           *l = select(on, *l - change.at[g][r], *l);
         }
@@ -63,9 +63,9 @@ static Real shake_pass(Run *run, Shake *shake, Mask act) {
   nodes_clear(t, &dq);
   rows_velocity(t, run->of, &run->start, &shake->lambda, &dq);
   Real turn = real(0);
-  for (int i = 0; i < t->nodes; i++) {
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
     turn = keep_larger(turn, size(dq.at[i][0] - shake->dq.at[i][0]));
-    for (int c = 0; c < 3; c++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
       Real *q = &run->q1.at[i][c], *d = &shake->dq.at[i][c];
       *q = select(act, shake->from.at[i][c] + dq.at[i][c], *q);
       *d = select(act, dq.at[i][c], *d);
@@ -74,7 +74,7 @@ static Real shake_pass(Run *run, Shake *shake, Mask act) {
   return turn;
 }
 
-static void shake_factor(Run *run, Shake *shake, Mask slow, Mask act) {
+S2_KERNEL void shake_factor(Run *run, Shake *shake, Mask slow, Mask act) {
   const S2Table *t = run->table;
   if (!any(shake->newton & act & ~slow)) {
     factor_fill(t, run->of, &run->start, &run->end, false, &shake->whole);
@@ -86,13 +86,13 @@ static void shake_factor(Run *run, Shake *shake, Mask slow, Mask act) {
   Factor fresh;
   factor_fill(t, run->of, &run->start, &run->end, false, &fresh);
   run->missed |= slow & factor_whole(t, &fresh);
-  for (int k = 0; k < 4; k++) {
+  S2_UNROLL for (int k = 0; k < 4; k++) {
     int c = k / 2, r = k % 2;
-    for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int g = 0; g < t->joints; g++) {
       Real *inverse = &shake->whole.inverse[g].at[c][r];
       *inverse = select(slow, fresh.inverse[g].at[c][r], *inverse);
     }
-    for (int p = 0; p < t->blocks; p++) {
+    S2_UNROLL for (int p = 0; p < t->blocks; p++) {
       Real *lower = &shake->whole.lower[p].at[c][r], *upper = &shake->whole.upper[p].at[c][r];
       *lower = select(slow, fresh.lower[p].at[c][r], *lower);
       *upper = select(slow, fresh.upper[p].at[c][r], *upper);
@@ -102,7 +102,7 @@ static void shake_factor(Run *run, Shake *shake, Mask slow, Mask act) {
 }
 
 // The errors at q1 are removed where `on`, down to `done`.
-static void shake_run(Run *run, Shake *shake, Mask on, Real done) {
+S2_KERNEL void shake_run(Run *run, Shake *shake, Mask on, Real done) {
   Real before = real(INFINITY), now = run->end.worst;
   Mask act = on;
   nodes_copy(run->table, &run->q1, &shake->from);
@@ -158,14 +158,14 @@ S2_INLINE void feedback_frame(const Run *run, Real *x, Real *y) {
 }
 
 // The part of the displacements that the velocities can take.
-static Real feedback_fraction(const Run *run, const Nodes *dq) {
+S2_KERNEL Real feedback_fraction(const Run *run, const Nodes *dq) {
   Real a = real(0), free_b = a, free_room = a, b = a, room = a, turn = a, two = real(2);
   Real h = run->of->h, frame[3];
   frame[0] = real(0);
   feedback_frame(run, &frame[1], &frame[2]);
-  for (int i = 0; i < run->table->nodes; i++) {
+  S2_UNROLL for (int i = 0; i < run->table->nodes; i++) {
     turn = larger(turn, h * size(run->v1.at[i][0]));
-    for (int c = 0; c < 3; c++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
       Real m = c == 0 ? run->of->node[i].inertia : run->of->node[i].mass;
       Real v0 = run->v0.at[i][c] - frame[c], v2 = run->v2.at[i][c] - frame[c];
       Real free_v = run->free_v.at[i][c] - frame[c];
@@ -184,14 +184,14 @@ static Real feedback_fraction(const Run *run, const Nodes *dq) {
 
 // Reactions of impulses along the rows at the start: the force on a at its anchor, and the torque
 // about that point, which only rows that measure angles have.
-static void project_react(Run *run, const Pairs *impulse, Mask on) {
+S2_KERNEL void project_react(Run *run, const Pairs *impulse, Mask on) {
   const S2Table *t = run->table;
-  for (int g = 0; g < t->joints; g++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
     bool slider = t->type[g] == S2_TABLE_SLIDER;
     Real *reaction = run->state->reaction[g];
-    for (int r = 0; r < 2; r++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
       const Real *j = run->start.a[g][r];
-      for (int c = 0; c < 3; c++) {
+      S2_UNROLL for (int c = 0; c < 3; c++) {
         Real push = c > 0 ? j[c] : real(slider && r == 1 ? 1 : 0);
         reaction[c] = select(on, reaction[c] + push * impulse->at[g][r], reaction[c]);
       }
@@ -200,19 +200,19 @@ static void project_react(Run *run, const Pairs *impulse, Mask on) {
 }
 
 // Velocities and impulses get their part of what the joints displaced.
-static void feedback_add(Run *run, Shake *shake, Real fraction, Mask on) {
+S2_KERNEL void feedback_add(Run *run, Shake *shake, Real fraction, Mask on) {
   const S2Table *t = run->table;
   Real h = run->of->h, factor = fraction / h;
-  for (int g = 0; g < t->joints; g++) {
-    for (int r = 0; r < 2; r++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
       Real *impulse = &shake->lambda.at[g][r], *l = &run->lambda.at[g][r];
       *impulse = factor * (*impulse + real(0));
       *l = select(on, *l + *impulse, *l);
     }
   }
   project_react(run, &shake->lambda, on);
-  for (int i = 0; i < t->nodes; i++) {
-    for (int c = 0; c < 3; c++) {
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
       Real *v = &run->v2.at[i][c];
       *v = select(on, *v + fraction * shake->dq.at[i][c] / h, *v);
     }
@@ -220,7 +220,7 @@ static void feedback_add(Run *run, Shake *shake, Real fraction, Mask on) {
 }
 
 // SHAKE where `on`, and what it feeds back.
-static void project_shake(Run *run, Seats *seats, Mask on, Real done) {
+S2_KERNEL void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   const S2Table *t = run->table;
   Real spin = real(0), energy = real(0);
   Whole whole;
@@ -245,7 +245,7 @@ static void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   Real fraction = feedback_fraction(run, &shake.dq);
   for (int i = 0; i < t->nodes && t->floats; i++) {
     Real turn[3];
-    for (int c = 0; c < 3; c++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
       turn[c] = shake.dq.at[i][c] - before.at[i][c];
     }
     spin_correct(run, i, turn, fraction / run->of->h, on);
@@ -257,12 +257,12 @@ static void project_shake(Run *run, Seats *seats, Mask on, Real done) {
 }
 
 // From velocities to positions; the poses of the start are in `seats`.
-static void project(Run *run, Seats *seats) {
+S2_KERNEL void project(Run *run, Seats *seats) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
   Real far = real(0);
-  for (int i = 0; i < t->nodes; i++) {
-    for (int c = 0; c < 3; c++) {
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
       run->q1.at[i][c] = seats->q[i][c] + of->h * run->v1.at[i][c];
     }
     far = larger(far, larger(size(run->q1.at[i][1]), size(run->q1.at[i][2])));

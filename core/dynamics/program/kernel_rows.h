@@ -22,14 +22,14 @@ typedef struct Nodes { // angle, x, y of each node, or their speeds
 
 // Of what a table has, not of what would fit.
 S2_INLINE void pairs_copy(const S2Table *t, const Pairs *from, Pairs *to) {
-  for (int g = 0; g < t->joints; g++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
     to->at[g][0] = from->at[g][0];
     to->at[g][1] = from->at[g][1];
   }
 }
 
 S2_INLINE void pairs_clear(const S2Table *t, Pairs *to) {
-  for (int g = 0; g < t->joints; g++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
     to->at[g][0] = to->at[g][1] = real(0);
   }
 }
@@ -44,7 +44,7 @@ S2_INLINE void nodes_copy(const S2Table *t, const Nodes *from, Nodes *to) {
 }
 
 S2_INLINE void nodes_clear(const S2Table *t, Nodes *to) {
-  for (int i = 0; i < t->nodes; i++) {
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
     to->at[i][0] = to->at[i][1] = to->at[i][2] = real(0);
   }
 }
@@ -65,7 +65,8 @@ S2_INLINE Mask seats_turn(Seats *seats, int i) {
   return ~MASK(size(seats->q[i][0]) < real(S2_SINCOS_MOST));
 }
 
-static void rows_joint(const S2Table *t, const Constants *of, const Seats *at, int g, Rows *rows) {
+S2_KERNEL void rows_joint(const S2Table *t, const Constants *of, const Seats *at, int g,
+                          Rows *rows) {
   int a = t->a[g], b = t->b[g];
   bool hinge = t->type[g] == S2_TABLE_HINGE;
   const Real *qa = at->q[a], *qb = at->q[b], *la = of->joint[g].arm_a, *lb = of->joint[g].arm_b;
@@ -97,9 +98,9 @@ static void rows_joint(const S2Table *t, const Constants *of, const Seats *at, i
   }
 }
 
-static void rows_measure(const S2Table *t, const Constants *of, const Seats *at, Rows *rows) {
+S2_KERNEL void rows_measure(const S2Table *t, const Constants *of, const Seats *at, Rows *rows) {
   Real most = real(0);
-  for (int g = 0; g < t->joints; g++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
     rows_joint(t, of, at, g, rows);
     Real first = rows->value.at[g][0], second = rows->value.at[g][1];
     second = t->type[g] == S2_TABLE_SLIDER ? second * of->length : second;
@@ -113,8 +114,8 @@ S2_INLINE void rows_velocity(const S2Table *t, const Constants *of, const Rows *
                              const Pairs *pairs, Nodes *nodes) {
   const Real(*lambda)[2] = pairs->at;
   Real(*v)[3] = nodes->at;
-  for (int g = 0; g < t->joints; g++) {
-    for (int r = 0; r < 2; r++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
       for (int c = 0; c < 3 && t->a[g] < t->nodes; c++) {
         v[t->a[g]][c] = v[t->a[g]][c] + rows->a[g][r][c] * lambda[g][r];
       }
@@ -123,7 +124,7 @@ S2_INLINE void rows_velocity(const S2Table *t, const Constants *of, const Rows *
       }
     }
   }
-  for (int i = 0; i < t->nodes; i++) {
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
     v[i][0] = v[i][0] / of->node[i].inertia;
     v[i][1] = v[i][1] / of->node[i].mass;
     v[i][2] = v[i][2] / of->node[i].mass;

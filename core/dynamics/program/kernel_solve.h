@@ -52,7 +52,7 @@ S2_INLINE Real solve_faster(const Run *run, Real speed, const Real v[3]) {
 }
 
 // Forces and the free motion; and V, what residuals are measured by.
-static Real solve_free(Run *run) {
+S2_KERNEL Real solve_free(Run *run) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
   solve_frame(run);
@@ -61,9 +61,9 @@ static Real solve_free(Run *run) {
     Real along = root(run->frame_x * run->frame_x + run->frame_y * run->frame_y);
     speed = larger(speed, S2_FRAME_ROUNDING * along);
   }
-  for (int i = 0; i < t->nodes; i++) {
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
     Real *force = run->force.at[i], *v0 = run->v0.at[i], *free_v = run->free_v.at[i];
-    for (int c = 0; c < 3; c++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
       Real mass = c == 0 ? of->node[i].inertia : of->node[i].mass;
       v0[c] = run->state->v[i][c];
       force[c] = run->state->force[i][c];
@@ -77,16 +77,16 @@ static Real solve_free(Run *run) {
 }
 
 // What ground that moves brings to the rows, and the speed that is.
-static Real solve_biases(const Run *run, Real speed, Pairs *bias) {
+S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
-  for (int g = 0; g < t->joints; g++) {
-    for (int r = 0; r < 2; r++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
       Real sum = real(0), w = real(0);
-      for (int side = 0; side < 2; side++) {
+      S2_UNROLL for (int side = 0; side < 2; side++) {
         int seat = side == 0 ? t->a[g] : t->b[g];
         const Real *j = side == 0 ? run->start.a[g][r] : run->start.b[g][r];
-        for (int c = 0; c < 3; c++) {
+        S2_UNROLL for (int c = 0; c < 3; c++) {
           if (seat < t->nodes) {
             w = w + j[c] * j[c] / (c == 0 ? of->node[seat].inertia : of->node[seat].mass);
           } else if (!t->stands[seat - t->nodes]) {
@@ -107,16 +107,16 @@ static Real solve_biases(const Run *run, Real speed, Pairs *bias) {
 
 // What the rows miss, into x, and the velocities of the impulses; the largest of them, as a speed
 // and as it is.
-static Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, const Pairs *lambda,
-                       Nodes *v, Pairs *x, Real *raw) {
+S2_KERNEL Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, const Pairs *lambda,
+                          Nodes *v, Pairs *x, Real *raw) {
   const S2Table *t = run->table;
   Real worst = real(0);
   *raw = real(0);
   nodes_copy(t, rhs, v);
   rows_velocity(t, run->of, &run->start, lambda, v);
   // u = J v + bias, of the sides that are solved for.
-  for (int g = 0; g < t->joints; g++) {
-    for (int r = 0; r < 2; r++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
       Real sum = real(0);
       if (t->a[g] < t->nodes) {
         const Real *j = run->start.a[g][r], *u = v->at[t->a[g]];
@@ -138,7 +138,7 @@ static Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, cons
 }
 
 // Correction after correction, the best of which counts.
-static void solve_motion(Run *run) {
+S2_KERNEL void solve_motion(Run *run) {
   const S2Table *t = run->table;
   State *state = run->state;
   Real speed = solve_free(run), raw, infinite = real(INFINITY), best = infinite;
@@ -149,8 +149,8 @@ static void solve_motion(Run *run) {
   } else {
     pairs_clear(t, &bias);
   }
-  for (int i = 0; i < t->nodes; i++) {
-    for (int c = 0; c < 3; c++) {
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
       Real mass = c == 0 ? run->of->node[i].inertia : run->of->node[i].mass;
       rhs.at[i][c] = mass * run->free_v.at[i][c] + real(0);
       run->v1.at[i][c] = run->free_v.at[i][c];
@@ -159,7 +159,7 @@ static void solve_motion(Run *run) {
   // From the impulses of the step before.
   factor_fill(t, run->of, &run->start, &run->start, true, &run->factor);
   run->missed |= factor_symmetric(t, &run->factor);
-  for (int g = 0; g < t->joints; g++) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
     now.at[g][0] = run->lambda.at[g][0] = state->lambda[g][0];
     now.at[g][1] = run->lambda.at[g][1] = state->lambda[g][1];
   }
@@ -168,18 +168,18 @@ static void solve_motion(Run *run) {
   // The best lambda so far and its velocities stay; each lane ends as bilateral_correct() does.
   for (int pass = 0; pass < CORRECTIONS && any(active); pass++) {
     factor_apply(t, &run->factor, true, &x);
-    for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int g = 0; g < t->joints; g++) {
       now.at[g][0] = now.at[g][0] - x.at[g][0];
       now.at[g][1] = now.at[g][1] - x.at[g][1];
     }
     Real residual = solve_miss(run, &rhs, &bias, &now, &v, &x, &raw) / speed;
     Mask better = active & MASK(residual < best), slow = MASK(residual > GAIN * best);
-    for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int g = 0; g < t->joints; g++) {
       run->lambda.at[g][0] = select(better, now.at[g][0], run->lambda.at[g][0]);
       run->lambda.at[g][1] = select(better, now.at[g][1], run->lambda.at[g][1]);
     }
-    for (int i = 0; i < t->nodes; i++) {
-      for (int c = 0; c < 3; c++) {
+    S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+      S2_UNROLL for (int c = 0; c < 3; c++) {
         run->v1.at[i][c] = select(better, v.at[i][c], run->v1.at[i][c]);
       }
     }

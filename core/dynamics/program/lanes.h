@@ -13,6 +13,16 @@
 
 #include <stdbool.h>
 
+// Kernels of a table that is known as they are compiled (stock.h) are one function without loops;
+// those of all others read what the table says.
+#ifdef S2_STOCK
+#define S2_KERNEL S2_INLINE
+#define S2_UNROLL _Pragma("GCC unroll 32")
+#else
+#define S2_KERNEL static
+#define S2_UNROLL
+#endif
+
 #if S2_LANES == 1
 typedef double Real;
 typedef uint64_t Mask; // all bits or none

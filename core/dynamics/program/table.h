@@ -29,6 +29,7 @@ typedef struct S2TableFill {
 // Bodies are seats: nodes in ascending order of slots, then grounds as the joints name them. The
 // matrix J M^-1 J' has a block for each joint, in the places of s2_blocksparse_init.
 typedef struct S2Table {
+  int32_t stock; // S2Stock: which kernel is made for it alone
   int32_t nodes, grounds, joints, blocks, fills, targets;
   bool floats;                        // it hangs on nothing
   bool rides;                         // some ground moves
