@@ -1,6 +1,8 @@
 // Worlds stepped side by side have the bits of worlds stepped alone, whoever is beside them.
 #include "programs.h"
 
+#include "dynamics/program/stock.h"
+
 enum { KINDS = 7, EACH = 9, STEPS = 120 };
 
 typedef struct Crowd { // the same worlds twice
@@ -95,6 +97,47 @@ static void test_eight_lanes(void **state) {
   run_crowd(8);
 }
 
+// Two bodies, the first on a rail or a pin of the world: the tables of stock.h.
+static S2World *stock_world(S2Stock stock, uint64_t seed) {
+  S2Rng rng = s2_rng_seeded(seed);
+  S2WorldDef def = s2_world_def();
+  def.dt = 1.0 / (60 + 30 * pick(&rng, 3));
+  S2World *world;
+  must(s2_world_create(&def, &world));
+  S2BodyId one = recipe_body(world, &rng, S2_DYNAMIC), two = recipe_body(world, &rng, S2_DYNAMIC);
+  S2JointDef joint = joint_def(stock == S2_STOCK_CART_POLE ? S2_SLIDER : S2_HINGE, one, no_body);
+  joint.anchor_a = s2_vec2(between(&rng, -1, 1), between(&rng, -1, 1));
+  joint.axis = s2_vec2(1, between(&rng, -1, 1));
+  S2JointId id;
+  must(s2_joint_create(world, &joint, &id));
+  joint = hinge_def(two, one, between(&rng, -1, 1), between(&rng, -1, 1));
+  must(s2_joint_create(world, &joint, &id));
+  return world;
+}
+
+// The kernels made for one table have the bits of the general path, too.
+static void test_stock(void **state) {
+  (void)state;
+  for (int lanes = 1; lanes <= 8; lanes = lanes == 1 ? 4 : 2 * lanes) {
+    Crowd crowd = {0};
+    for (uint64_t i = 0; i < 26; i++) {
+      S2Stock stock = i % 2 == 0 ? S2_STOCK_CART_POLE : S2_STOCK_DOUBLE_PENDULUM;
+      join(&crowd, stock_world(stock, i), stock_world(stock, i), lanes);
+    }
+    for (int step = 0; step < 300; step++) {
+      crowd_step(&crowd, step);
+      crowd_compare(&crowd);
+    }
+    for (int i = 0; i < crowd.count; i++) {
+      const S2Program *program = crowd.side[i]->program;
+      assert_non_null(program);
+      assert_int_equal(program->island[0].table.stock,
+                       i % 2 == 0 ? S2_STOCK_CART_POLE : S2_STOCK_DOUBLE_PENDULUM);
+    }
+    crowd_free(&crowd);
+  }
+}
+
 // Worlds that cannot be stepped together, or at all.
 static void test_bad_input(void **state) {
   (void)state;
@@ -172,8 +215,9 @@ static void test_alone(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_one_lane),    cmocka_unit_test(test_four_lanes),
-      cmocka_unit_test(test_eight_lanes), cmocka_unit_test(test_bad_input),
-      cmocka_unit_test(test_one_fails),   cmocka_unit_test(test_alone),
+      cmocka_unit_test(test_eight_lanes), cmocka_unit_test(test_stock),
+      cmocka_unit_test(test_bad_input),   cmocka_unit_test(test_one_fails),
+      cmocka_unit_test(test_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
