@@ -17,9 +17,12 @@
 // those of all others read what the table says.
 #ifdef S2_STOCK
 #define S2_KERNEL S2_INLINE
-#define S2_UNROLL _Pragma("GCC unroll 32")
 #else
 #define S2_KERNEL static
+#endif
+#if defined(S2_STOCK) && !defined(__clang__) // which does so by itself, or warns
+#define S2_UNROLL _Pragma("GCC unroll 32")
+#else
 #define S2_UNROLL
 #endif
 
