@@ -25,6 +25,8 @@ void s2_program_prepare(S2World *world) {
   }
 }
 
+// (What s2_world_step does to a world before the step itself, s2_worlds_step_many does not do: a
+// world of which that is more than s2_program_write has must not be ready.)
 bool s2_program_ready(S2World *world) {
   S2Program *program = world->program;
   if (world->program_is != S2_PROGRAM_MADE || program == NULL || world->stepping) {

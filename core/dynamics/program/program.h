@@ -24,11 +24,11 @@ typedef struct S2Program {
   // Two hashes of the islands' tables, 128 bits: worlds that have the same may go side by side.
   uint64_t kind[2];
   int islands, free, still;
+  bool boxed;          // are some that stand still in the broad phase?
+  int32_t wait, waits; // steps that the general path takes; and those it will after a miss
   int32_t free_slot[S2_PROGRAM_FREE];    // bodies that nothing holds
   int32_t still_slot[S2_PROGRAM_BODIES]; // and those that no force moves
   bool goes[S2_PROGRAM_BODIES];          // which of these have a velocity
-  bool boxed;                            // are some of them in the broad phase?
-  int32_t wait, waits; // steps that the general path takes; and those it will after a miss
   S2ProgramIsland island[];
 } S2Program;
 

@@ -281,6 +281,10 @@ static S2Status step_all(void *user) {
 
 static S2Status step_within_memory(S2World *world, int substeps) {
   Work work = {world, substeps};
+  S2Status by_program;
+  if (s2_program_step(world, &by_program)) {
+    return by_program;
+  }
   uint64_t steps = world->kept.steps;
   double time = world->kept.time;
   S2Status status = s2_world_within_memory(world, step_all, &work);
@@ -298,10 +302,6 @@ static S2Status step_within_memory(S2World *world, int substeps) {
 
 S2Status s2_world_step(S2World *world) {
   S2_TRY(s2_world_idle(world));
-  S2Status by_program;
-  if (s2_program_step(world, &by_program)) {
-    return by_program;
-  }
   double start = s2_stats_clock(world);
   S2_TRY(s2_world_check_blend(world));
   S2_TRY(check_ground(world));

@@ -359,6 +359,17 @@ struct S2World {
   S2Broadphase *broadphase;
 
   // Not in a snapshot.
+  // What each step of a program looks at is close together.
+  S2_ARRAY(S2Event) events;
+  bool impulses_listed; // are those of `acted` among the events?
+  bool contacts_stale;
+  S2ProgramIs program_is;
+  struct S2Program *program; // NULL: none
+  int lanes;                 // that it may be stepped in, 0: no program
+  struct S2Notes *notes;     // of the step under way, for its derivative; NULL: none (notes.h)
+  S2_ARRAY(S2Annotation) annotations;
+  char *dump_directory;
+  int dumped;                       // problems dumped in this step
   bool evaluating;                  // constraints are asked; else what they said last counts
   S2Status refused;                 // what a constraint or motion did wrong
   S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
@@ -375,14 +386,8 @@ struct S2World {
   S2ActedList acting; // `acted` of the step under way
   S2ActedList log;    // the same of its attempt or part under way, by touch (S2Step.logged)
   S2ActedList merged; // scratch
-  S2_ARRAY(S2Event) events;
-  bool impulses_listed;         // are those of `acted` among the events?
-  S2_ARRAY(S2Contact) contacts; // view made on demand
-  bool contacts_stale;
-  uint64_t revision; // changes counted by s2_world_revised
-  S2ProgramIs program_is;
-  struct S2Program *program;     // NULL: none
-  int lanes;                     // that it may be stepped in, 0: no program
+  S2_ARRAY(S2Contact) contacts;  // view made on demand
+  uint64_t revision;             // changes counted by s2_world_revised
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
   unsigned char *marked;         // s2_world_mark
   size_t marked_size, marked_capacity;
@@ -390,11 +395,7 @@ struct S2World {
   size_t before_size, before_capacity;
   void (*parted)(void *user); // NULL, or called between the substeps of a step
   void *parted_user;
-  struct S2Notes *notes; // of the step under way, for its derivative; NULL: none (notes.h)
   struct S2Fixed *fixed; // what the last notes shared
-  S2_ARRAY(S2Annotation) annotations;
-  char *dump_directory;
-  int dumped; // problems dumped in this step
 };
 
 // ---- Shared among the files of dynamics/ ------------------------------------------------------
