@@ -13,14 +13,21 @@
 
 #include <stdbool.h>
 
-// Kernels of a table that is known as they are compiled (stock.h) are one function without loops;
-// those of all others read what the table says.
-#ifdef S2_STOCK
+// Kernels of a table that is known as they are compiled (stock.h) are one function without loops,
+// but under sanitizers, which take minutes for it; those of all others read what the table says.
+#ifdef __has_feature // clang
+#if __has_feature(address_sanitizer)
+#define S2_SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define S2_SANITIZED
+#endif
+#if defined(S2_STOCK) && !defined(S2_SANITIZED)
 #define S2_KERNEL S2_INLINE
 #else
 #define S2_KERNEL static
 #endif
-#if defined(S2_STOCK) && !defined(__clang__) // which does so by itself, or warns
+#if defined(S2_STOCK) && !defined(S2_SANITIZED) && !defined(__clang__) // it does so, or warns
 #define S2_UNROLL _Pragma("GCC unroll 32")
 #else
 #define S2_UNROLL
