@@ -1,4 +1,5 @@
-// Step times of small worlds in motion: one alone, and a thousand in turn, beside Chipmunk's.
+// Step times of small worlds in motion: one alone, a thousand in turn, and a thousand side by side
+// (s2_worlds_step_many, marked by |), beside Chipmunk's.
 //
 //   bench_small [NAME ...]     all scenes, or those whose name starts so
 //
@@ -256,6 +257,7 @@ static const Scene scenes[] = {
 
 typedef struct Run {
   int count; // of worlds
+  bool side_by_side;
   S2World *world[WORLDS];
 #ifdef S2_HAVE_CHIPMUNK
   cpSpace *space[WORLDS];
@@ -285,19 +287,25 @@ static double median(double *of) {
 
 static void ours_step(const Scene *scene, Run *run, int steps) {
   for (int k = 0; k < steps; k++) {
-    for (int i = 0; i < run->count; i++) {
+    for (int i = 0; i < run->count && (scene->act != NULL || !run->side_by_side); i++) {
       if (scene->act != NULL) {
         scene->act(run->world[i], &run->random);
       }
-      must(s2_world_step(run->world[i]));
+      if (!run->side_by_side) {
+        must(s2_world_step(run->world[i]));
+      }
+    }
+    if (run->side_by_side) {
+      must(s2_worlds_step_many(run->world, run->count, NULL));
     }
   }
 }
 
 // us a world-step, ours and Chipmunk's (NAN), in turn.
-static void measure(const Scene *scene, int count, int steps, double us[2]) {
+static void measure(const Scene *scene, int count, int steps, bool side_by_side) {
+  double us[2];
   static Run run;
-  run = (Run){.count = count, .random = 1};
+  run = (Run){.count = count, .side_by_side = side_by_side, .random = 1};
   for (int i = 0; i < count; i++) {
     double u = count == 1 ? 0.5 : 2.0 * (i + 1) / count - 1;
     run.world[i] = build(scene, u);
@@ -344,8 +352,9 @@ static void measure(const Scene *scene, int count, int steps, double us[2]) {
     }
 #endif
   }
-  printf("%-16s %6d %10.3f %10.3f %8.2f %12.1e %9llu %10.2f\n", scene->name, count, us[0], us[1],
-         us[0] / us[1], worst, unsolved, passes / (double)done);
+  printf("%-16s %5d%c %10.3f %10.3f %8.2f %12.1e %9llu %10.2f\n", scene->name, count,
+         side_by_side ? '|' : ' ', us[0], us[1], us[0] / us[1], worst, unsolved,
+         passes / (double)done);
 }
 
 int main(int argc, char **argv) {
@@ -356,10 +365,10 @@ int main(int argc, char **argv) {
     for (int k = 1; k < argc; k++) {
       wanted |= strncmp(scenes[i].name, argv[k], strlen(argv[k])) == 0;
     }
-    double us[2];
     if (wanted) {
-      measure(&scenes[i], 1, ALONE_STEPS, us);
-      measure(&scenes[i], WORLDS, MANY_STEPS, us);
+      measure(&scenes[i], 1, ALONE_STEPS, false);
+      measure(&scenes[i], WORLDS, MANY_STEPS, false);
+      measure(&scenes[i], WORLDS, MANY_STEPS, true);
     }
   }
   return 0;

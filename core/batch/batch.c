@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { CHUNK = 16 }; // worlds that a thread takes at a time and steps side by side
+
 typedef struct BatchWorld {
   S2World *world;
   unsigned char *image; // as it began
@@ -194,21 +196,9 @@ static bool batch_begin(S2Batch *batch, int i) {
   return true;
 }
 
-// One step and what it costs. True: the episode goes on.
-static bool batch_advance(S2Batch *batch, int i) {
+// What the step that was taken costs, and whether it went too far. True: the episode goes on.
+static bool batch_judge(S2Batch *batch, int i, double before, S2Status status) {
   BatchWorld *at = &batch->world[i];
-  if (at->failure.code != S2_OK) {
-    return false;
-  }
-  // The step, by the program or by us.
-  double before = s2_world_time(at->world);
-  S2Status status;
-  if (at->own) {
-    status = batch->def.program.step(batch->def.program.user, i);
-  } else {
-    status = s2_world_step(at->world);
-  }
-  // What it costs, and whether it went too far.
   double cost = 0;
   bool ended = false;
   if (status.code == S2_OK) {
@@ -224,6 +214,16 @@ static bool batch_advance(S2Batch *batch, int i) {
   batch->result->rewards[i] -= (s2_world_time(at->world) - before) * cost;
   batch->result->terminated[i] = ended ? 1 : 0;
   return !ended;
+}
+
+// One step of a world that the program steps. True: the episode goes on.
+static bool batch_advance(S2Batch *batch, int i) {
+  BatchWorld *at = &batch->world[i];
+  if (at->failure.code != S2_OK) {
+    return false;
+  }
+  double before = s2_world_time(at->world);
+  return batch_judge(batch, i, before, batch->def.program.step(batch->def.program.user, i));
 }
 
 // Has the episode ended, what is seen, and the reset that is due.
@@ -264,6 +264,7 @@ static void batch_end(S2Batch *batch, int i) {
   }
 }
 
+// A world of the program's own.
 static void batch_step_world(void *user, int worker, int i) {
   S2Batch *batch = user;
   (void)worker;
@@ -273,6 +274,46 @@ static void batch_step_world(void *user, int worker, int i) {
     batch_end(batch, i);
   } else {
     batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
+  }
+}
+
+// Worlds first .. last - 1 side by side; those of the program are left to it.
+static void batch_step_chunk(S2Batch *batch, int first, int last) {
+  int index[CHUNK], count = 0, begun = 0, all[CHUNK];
+  double before[CHUNK];
+  S2World *worlds[CHUNK] = {NULL};
+  S2Status status[CHUNK];
+  for (int i = first; i < last; i++) {
+    if (batch->world[i].own) {
+      continue;
+    }
+    // A reset that was due is all there is to that step.
+    if (!batch_begin(batch, i)) {
+      batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
+      continue;
+    }
+    all[begun++] = i;
+    if (batch->world[i].failure.code == S2_OK) {
+      index[count++] = i;
+    }
+  }
+  for (int k = 0; k < batch->steps && count > 0; k++) {
+    for (int n = 0; n < count; n++) {
+      worlds[n] = batch->world[index[n]].world;
+      before[n] = s2_world_time(worlds[n]);
+    }
+    (void)s2_worlds_step_many(worlds, count, status);
+    // Those whose episode goes on close ranks.
+    int left = 0;
+    for (int n = 0; n < count; n++) {
+      if (batch_judge(batch, index[n], before[n], status[n])) {
+        index[left++] = index[n];
+      }
+    }
+    count = left;
+  }
+  for (int n = 0; n < begun; n++) {
+    batch_end(batch, all[n]);
   }
 }
 
@@ -303,6 +344,13 @@ typedef struct BatchRun {
   S2Work *work;
 } BatchRun;
 
+static void batch_run_chunk(void *user, int worker, int i) {
+  S2Batch *batch = user;
+  (void)worker;
+  int last = (i + 1) * CHUNK;
+  batch_step_chunk(batch, i * CHUNK, last < batch->count ? last : batch->count);
+}
+
 static void batch_run_item(void *user, int worker, int i) {
   const BatchRun *run = user;
   if (!run->batch->world[i].own) {
@@ -318,7 +366,11 @@ static void batch_run(S2Batch *batch, S2Work *work) {
     batch->world[i].own = program->own != NULL && program->own(program->user, i);
     batch->world[i].failure.code = S2_OK;
   }
-  s2_workers_run(batch->workers, batch->count, batch_run_item, &run);
+  if (work == batch_step_world) {
+    s2_workers_run(batch->workers, (batch->count + CHUNK - 1) / CHUNK, batch_run_chunk, batch);
+  } else {
+    s2_workers_run(batch->workers, batch->count, batch_run_item, &run);
+  }
   batch->failures = 0;
   for (int i = 0; i < batch->count; i++) {
     if (batch->world[i].own) {

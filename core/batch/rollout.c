@@ -6,69 +6,128 @@
 
 #include <math.h>
 
+enum { LANES = 8 }; // sequences that a thread takes at a time and steps side by side
+
 typedef struct RolloutRun {
   const S2Rollout *rollout;
   int controls, state;
   const unsigned char *image;
   size_t size;
-  S2World **scratch; // a worker
+  S2World **scratch; // LANES a worker
   S2Status *status;  // a sample
 } RolloutRun;
 
-static S2Status rollout_steps(const RolloutRun *run, S2World *world, int sample) {
-  const S2Rollout *rollout = run->rollout;
-  size_t knots = (size_t)rollout->knots, first = (size_t)sample * knots;
-  S2_TRY(s2_world_image_read(world, run->image, run->size));
-  double sum = 0, cost = 0;
-  const double *u = NULL;
-  for (size_t k = 0; k < knots; k++) {
-    u = rollout->controls + (first + k) * (size_t)run->controls;
-    if (run->controls > 0) {
-      S2_TRY(s2_world_act(world, u, run->controls, NULL));
-    }
-    for (int i = 0; i < rollout->hold; i++) {
-      double before = s2_world_time(world);
-      S2_TRY(s2_world_step(world));
-      S2_TRY(s2_judge_running(rollout->judge, world, u, &cost));
-      sum += (s2_world_time(world) - before) * cost;
-    }
-    if (rollout->states != NULL) {
-      s2_world_state(world, rollout->states + (first + k) * (size_t)run->state);
-    }
-  }
-  S2_TRY(s2_judge_terminal(rollout->judge, world, u, &cost));
-  rollout->costs[sample] = sum + cost;
-  return s2_ok();
+typedef struct RolloutLanes { // samples of one thread, side by side
+  int first, count;           // of them
+  S2World **world;
+  double sum[LANES];
+} RolloutLanes;
+
+static const double *rollout_command(const RolloutRun *run, int sample, int knot) {
+  size_t row = (size_t)sample * (size_t)run->rollout->knots + (size_t)knot;
+  return run->rollout->controls + row * (size_t)run->controls;
 }
 
-static void rollout_sample(void *user, int worker, int sample) {
+// One step of those that are going, and what it costs.
+static void rollout_step(const RolloutRun *run, RolloutLanes *lanes, int knot) {
+  int index[LANES], count = 0;
+  S2World *worlds[LANES] = {NULL};
+  S2Status status[LANES];
+  double before[LANES];
+  for (int i = 0; i < lanes->count; i++) {
+    if (run->status[lanes->first + i].code == S2_OK) {
+      index[count] = i;
+      worlds[count] = lanes->world[i];
+      before[count++] = s2_world_time(lanes->world[i]);
+    }
+  }
+  (void)s2_worlds_step_many(worlds, count, status);
+  for (int n = 0; n < count; n++) {
+    int sample = lanes->first + index[n];
+    double cost = 0;
+    run->status[sample] = status[n];
+    if (status[n].code == S2_OK) {
+      run->status[sample] = s2_judge_running(run->rollout->judge, worlds[n],
+                                             rollout_command(run, sample, knot), &cost);
+    }
+    lanes->sum[index[n]] += (s2_world_time(worlds[n]) - before[n]) * cost;
+  }
+}
+
+static void rollout_steps(const RolloutRun *run, RolloutLanes *lanes) {
+  const S2Rollout *rollout = run->rollout;
+  for (int i = 0; i < lanes->count; i++) {
+    run->status[lanes->first + i] = s2_world_image_read(lanes->world[i], run->image, run->size);
+    lanes->sum[i] = 0;
+  }
+  for (int k = 0; k < rollout->knots; k++) {
+    for (int i = 0; i < lanes->count && run->controls > 0; i++) {
+      int sample = lanes->first + i;
+      if (run->status[sample].code == S2_OK) {
+        run->status[sample] =
+            s2_world_act(lanes->world[i], rollout_command(run, sample, k), run->controls, NULL);
+      }
+    }
+    for (int h = 0; h < rollout->hold; h++) {
+      rollout_step(run, lanes, k);
+    }
+    for (int i = 0; i < lanes->count && rollout->states != NULL; i++) {
+      size_t row = (size_t)(lanes->first + i) * (size_t)rollout->knots + (size_t)k;
+      s2_world_state(lanes->world[i], rollout->states + row * (size_t)run->state);
+    }
+  }
+  for (int i = 0; i < lanes->count; i++) {
+    int sample = lanes->first + i;
+    double cost = 0;
+    if (run->status[sample].code == S2_OK) {
+      run->status[sample] = s2_judge_terminal(
+          rollout->judge, lanes->world[i], rollout_command(run, sample, rollout->knots - 1), &cost);
+    }
+    rollout->costs[sample] = lanes->sum[i] + cost;
+  }
+}
+
+// The same once more, noted.
+static void rollout_gradient(const RolloutRun *run, S2World *world, int sample) {
+  const S2Rollout *rollout = run->rollout;
+  size_t first = (size_t)sample * (size_t)rollout->knots * (size_t)run->controls;
+  S2Status status = s2_world_image_read(world, run->image, run->size);
+  S2RolloutSample at = {.knots = rollout->knots,
+                        .hold = rollout->hold,
+                        .controls = rollout->controls + first,
+                        .judge = rollout->judge,
+                        .gradient = rollout->gradient + first};
+  run->status[sample] = status.code == S2_OK ? s2_rollout_gradient(world, &at) : status;
+}
+
+static void rollout_failed(const RolloutRun *run, int sample) {
+  const S2Rollout *rollout = run->rollout;
+  size_t numbers = (size_t)rollout->knots * (size_t)run->controls, row = (size_t)sample * numbers;
+  size_t states = (size_t)rollout->knots * (size_t)run->state;
+  rollout->costs[sample] = INFINITY;
+  for (size_t i = 0; rollout->gradient != NULL && i < numbers; i++) {
+    rollout->gradient[row + i] = NAN;
+  }
+  for (size_t i = 0; rollout->states != NULL && i < states; i++) {
+    rollout->states[(size_t)sample * states + i] = NAN;
+  }
+}
+
+static void rollout_chunk(void *user, int worker, int chunk) {
   const RolloutRun *run = user;
   const S2Rollout *rollout = run->rollout;
-  S2World *world = run->scratch[worker];
-  size_t numbers = (size_t)rollout->knots * (size_t)run->controls;
-  size_t first = (size_t)sample * numbers;
-  S2Status status = rollout_steps(run, world, sample);
-  // The same once more, noted.
-  if (status.code == S2_OK && rollout->gradient != NULL) {
-    status = s2_world_image_read(world, run->image, run->size);
-    S2RolloutSample at = {.knots = rollout->knots,
-                          .hold = rollout->hold,
-                          .controls = rollout->controls + first,
-                          .judge = rollout->judge,
-                          .gradient = rollout->gradient + first};
-    status = status.code == S2_OK ? s2_rollout_gradient(world, &at) : status;
-  }
-  if (status.code != S2_OK) {
-    rollout->costs[sample] = INFINITY;
-    for (size_t i = 0; rollout->gradient != NULL && i < numbers; i++) {
-      rollout->gradient[first + i] = NAN;
+  RolloutLanes lanes = {.first = chunk * LANES, .world = run->scratch + worker * LANES};
+  lanes.count = rollout->samples - lanes.first < LANES ? rollout->samples - lanes.first : LANES;
+  rollout_steps(run, &lanes);
+  for (int i = 0; i < lanes.count; i++) {
+    int sample = lanes.first + i;
+    if (run->status[sample].code == S2_OK && rollout->gradient != NULL) {
+      rollout_gradient(run, lanes.world[i], sample);
     }
-    size_t states = (size_t)rollout->knots * (size_t)run->state;
-    for (size_t i = 0; rollout->states != NULL && i < states; i++) {
-      rollout->states[(size_t)sample * states + i] = NAN;
+    if (run->status[sample].code != S2_OK) {
+      rollout_failed(run, sample);
     }
   }
-  run->status[sample] = status;
 }
 
 static S2Status rollout_check(const S2Rollout *rollout, int controls) {
@@ -96,8 +155,8 @@ S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *r
                     .state = s2_world_state_size(world),
                     .size = s2_world_image_size(world)};
   S2_TRY(rollout_check(rollout, run.controls));
-  // A world a worker, which each of its samples begins anew from the image.
-  int count = s2_workers_count(workers), made = 0;
+  // Worlds of each worker, which its samples begin anew from the image.
+  int count = LANES * s2_workers_count(workers), made = 0;
   S2Status status = s2_ok();
   run.scratch = s2_memory_take_zeroed(sizeof *run.scratch * (size_t)count);
   while (made < count && status.code == S2_OK) {
@@ -111,7 +170,7 @@ S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *r
   run.image = image;
   run.status = s2_memory_take_zeroed(sizeof *run.status * (size_t)rollout->samples);
   if (status.code == S2_OK) {
-    s2_workers_run(workers, rollout->samples, rollout_sample, &run);
+    s2_workers_run(workers, (rollout->samples + LANES - 1) / LANES, rollout_chunk, &run);
   }
   // The first that failed is told.
   int failures = 0;

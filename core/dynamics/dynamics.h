@@ -472,6 +472,14 @@ void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks);
 // the impulses of contacts are those of the whole step; residuals the worst of its parts.
 S2Status s2_world_step(S2World *world);
 
+// The same of many worlds, which know nothing of each other: each has the bits that s2_world_step
+// gives it. Worlds that hinges and sliders alone hold, where nothing can collide, are stepped side
+// by side in the lanes of the processor if they hang together alike (masses, anchors, states and dt
+// may differ), the others one after the other. `each` (NULL: nobody asks) gets the status of each
+// world; returned is that of the first one that failed. A world that is there twice is S2_INVALID,
+// and nothing is stepped. Callbacks are those of each world, called from this thread.
+S2Status s2_worlds_step_many(S2World *const *worlds, int count, S2Status *each);
+
 // Moves the bodies to rest: to where no body would accelerate, from rest, by more than `tolerance`
 // (turning counted at the farthest point of a body). Time stands still, forces by hand act
 // throughout, kinematic bodies wait; velocities of dynamic bodies are 0 at the end. Not solved is

@@ -99,6 +99,7 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   S2WorldStats stats = world->stats;
   S2Callbacks callbacks = world->callbacks;
   S2WorldDef *def = &world->kept.def, plain = s2_world_def();
+  s2_world_changed(world);
   s2_world_image_write(world, image);
   // From rest, under the forces that were applied.
   if (bytes > 0) {

@@ -65,6 +65,7 @@ static S2World *sweep_view(const S2Notes *notes, S2Arena *arena) {
   world->joints.at = S2_TAKE(arena, S2Joint, notes->joint_slots);
   world->joints.count = notes->joint_slots;
   world->kept.def = fixed->def;
+  s2_world_changed(world);
   return world;
 }
 

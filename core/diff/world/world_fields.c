@@ -51,6 +51,9 @@ static double *place_at(void *base, size_t offset) {
 
 double *s2_place_in(S2World *world, S2Place place) {
   int32_t slot = place.slot, number = place.number;
+  if (place.kind != S2_PLACE_Q && place.kind != S2_PLACE_V && place.kind != S2_PLACE_F) {
+    s2_world_changed(world); // who asks may write
+  }
   switch ((S2PlaceKind)place.kind) {
   case S2_PLACE_Q:
     return &world->q.at[3 * slot + number];

@@ -291,10 +291,29 @@ static S2Status actuator_apply(S2World *world, int index) {
   return actuator_effort(world, actuator, value);
 }
 
-S2Status s2_world_apply_actuators(S2World *world) {
+static bool actuators_push(const S2World *world) {
+  return world->actuated && world->actuators.count > 0 && world->f.count > 0;
+}
+
+S2Status s2_world_push(S2World *world) {
+  if (!actuators_push(world)) {
+    return s2_ok();
+  }
+  // What fails leaves `f` as it was.
+  s2_array_reserve(world->pushed, world->f.count);
+  memcpy(world->pushed.at, world->f.at, sizeof *world->f.at * (size_t)world->f.count);
   S2Status status = s2_ok();
   for (int i = 0; i < world->actuators.count && status.code == S2_OK; i++) {
     status = actuator_apply(world, i);
   }
+  if (status.code != S2_OK) {
+    s2_world_unpush(world);
+  }
   return status;
+}
+
+void s2_world_unpush(S2World *world) {
+  if (actuators_push(world)) {
+    memcpy(world->f.at, world->pushed.at, sizeof *world->f.at * (size_t)world->f.count);
+  }
 }

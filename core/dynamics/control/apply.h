@@ -4,8 +4,11 @@
 
 #include "dynamics/world/world.h"
 
-// Before the step's own forces. On failure some may have been applied: the caller puts `f` back.
-S2Status s2_world_apply_actuators(S2World *world);
+// Before the step's own forces: what actuators push is added to `f`, of this step alone.
+// s2_world_unpush puts `f` back where the step is not taken after all; on failure it is back
+// already. Nothing, where steps do not apply them.
+S2Status s2_world_push(S2World *world);
+void s2_world_unpush(S2World *world);
 
 // The command that counts now, and its place in world->commands (S2_NONE: none is due yet).
 double s2_actuator_due(S2World *world, int index, int *command);

@@ -198,11 +198,12 @@ void s2_step_islands(S2Step *step) {
 
 // ---- How fast an island is --------------------------------------------------------------------
 
-// The larger of both, v counted against the frame; hypot only where it can be.
-static double islands_faster(double speed, double length, const double *v, S2Vec2 frame) {
-  double vx = v[1] - frame.x, vy = v[2] - frame.y;
+// The larger of both, v counted against the frame; only where it can be. Of islands without touches
+// by a root of squares, which the kernels of programs have in all lanes (program/kernel_solve.h).
+static double islands_faster(double speed, const S2Island *island, const double *v) {
+  double vx = v[1] - island->frame.x, vy = v[2] - island->frame.y, length = island->length;
   if (fabs(vx) + fabs(vy) > speed) {
-    speed = fmax(speed, hypot(vx, vy));
+    speed = fmax(speed, island->touches == 0 ? sqrt(vx * vx + vy * vy) : hypot(vx, vy));
   }
   return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
 }
@@ -213,8 +214,8 @@ double s2_island_speed(const S2Step *step, const S2Island *island) {
   double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
   speed = fmax(speed, S2_FRAME_ROUNDING * s2_length(frame));
   for (int i = 0; i < island->nodes; i++) {
-    speed = islands_faster(speed, length, step->v0 + 3 * island->node[i], frame);
-    speed = islands_faster(speed, length, step->free_v + 3 * island->node[i], frame);
+    speed = islands_faster(speed, island, step->v0 + 3 * island->node[i]);
+    speed = islands_faster(speed, island, step->free_v + 3 * island->node[i]);
   }
   return speed;
 }

@@ -15,6 +15,7 @@
 #include "dynamics/control/apply.h"
 #include "dynamics/impact/impact.h"
 #include "dynamics/joints/rows.h"
+#include "dynamics/program/program.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/project/project.h"
 #include "dynamics/project/warn.h"
@@ -274,12 +275,17 @@ typedef struct Work {
 static S2Status step_all(void *user) {
   const Work *work = user;
   bool cut_short;
+  s2_program_prepare(work->world);
   return work->substeps == 1 ? step_substep(work->world, 0, 1, &cut_short)
                              : step_substeps(work->world, work->substeps);
 }
 
 static S2Status step_within_memory(S2World *world, int substeps) {
   Work work = {world, substeps};
+  S2Status by_program;
+  if (s2_program_step(world, &by_program)) {
+    return by_program;
+  }
   uint64_t steps = world->kept.steps;
   double time = world->kept.time;
   S2Status status = s2_world_within_memory(world, step_all, &work);
@@ -295,23 +301,6 @@ static S2Status step_within_memory(S2World *world, int substeps) {
                   (unsigned long long)world->kept.steps + 1, world->order.count);
 }
 
-// What actuators push is of this step alone: what fails leaves `f` as it was.
-static S2Status step_actuated(S2World *world, int substeps) {
-  size_t bytes = sizeof *world->f.at * (size_t)world->f.count;
-  s2_array_reserve(world->pushed, world->f.count);
-  if (bytes > 0) {
-    memcpy(world->pushed.at, world->f.at, bytes);
-  }
-  S2Status status = s2_world_apply_actuators(world);
-  if (status.code == S2_OK) {
-    status = step_within_memory(world, substeps);
-  }
-  if (status.code != S2_OK && bytes > 0) {
-    memcpy(world->f.at, world->pushed.at, bytes);
-  }
-  return status;
-}
-
 S2Status s2_world_step(S2World *world) {
   S2_TRY(s2_world_idle(world));
   double start = s2_stats_clock(world);
@@ -322,9 +311,13 @@ S2Status s2_world_step(S2World *world) {
   world->impulses_listed = true; // there are none yet
   world->warning[0] = 0;
   s2_annotations_begin_step(world);
-  S2Status status = world->actuated && world->actuators.count > 0
-                        ? step_actuated(world, substeps)
-                        : step_within_memory(world, substeps);
+  S2Status status = s2_world_push(world);
+  if (status.code == S2_OK) {
+    status = step_within_memory(world, substeps);
+    if (status.code != S2_OK) {
+      s2_world_unpush(world);
+    }
+  }
   s2_annotations_end_step(world);
   world->stats.seconds_total += s2_stats_clock(world) - start;
   return status;

@@ -184,6 +184,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   // What is left is a number of the body.
   S2Field of = body_stored(field);
   s2_field_set(&of, body, value);
+  s2_world_changed(world);
   if (revises) {
     s2_world_revised(world);
   }
@@ -335,6 +336,7 @@ S2Status s2_body_set_motion(S2World *world, S2BodyId id, bool has_motion) {
     return s2_error(S2_INVALID, "motion: a kinematic body expected; a lock drives dynamic ones");
   }
   body->has_motion = has_motion;
+  s2_world_changed(world);
   // Its lock asks the program from now on, or no more.
   if (body->drive != S2_NONE) {
     world->joints.at[body->drive].driven = has_motion;
@@ -357,6 +359,7 @@ S2Status s2_body_set_force_law(S2World *world, S2BodyId id, bool has_law) {
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
   world->bodies.at[slot].has_law = has_law;
+  s2_world_changed(world);
   return s2_ok();
 }
 

@@ -30,6 +30,7 @@ static void excluded_insert(S2World *world, int32_t body, int32_t other, bool by
   int i = excluded_find(world, body, other);
   s2_line_insert(world->excluded, i);
   world->excluded.at[i] = (S2SlotPair){body, other, by_user};
+  s2_world_changed(world);
 }
 
 // One entry a reason: two joints between the same bodies leave two.
@@ -37,6 +38,7 @@ static void excluded_erase(S2World *world, int32_t body, int32_t other, bool by_
   for (int i = excluded_find(world, body, other); excluded_is(world, i, body, other); i++) {
     if (world->excluded.at[i].by_user == by_user) {
       s2_line_remove(world->excluded, i);
+      s2_world_changed(world);
       return;
     }
   }

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+// Worlds side by side, of one processor: what AVX-512 has of doubles.
+enum { LANES_MOST = 8 };
+
 S2WorldDef s2_world_def(void) {
   return (S2WorldDef){
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning)                \
@@ -79,6 +82,7 @@ S2Status s2_world_create(const S2WorldDef *def, S2World **out) {
   }
   world->next_serial = 1;
   world->actuated = true;
+  world->lanes = LANES_MOST;
   world->broadphase = s2_broadphase_new();
   s2_arena_init(&world->arena);
   *out = world;
@@ -121,6 +125,7 @@ void s2_world_destroy(S2World *world) {
   s2_fixed_release(world->fixed);
   s2_memory_free(world->marked);
   s2_memory_free(world->before);
+  s2_memory_free(world->program);
   s2_memory_free(world->dump_directory);
   s2_memory_free(world);
 }
@@ -133,6 +138,7 @@ S2Status s2_world_configure(S2World *world, const S2WorldDef *def) {
   S2_TRY(s2_world_idle(world));
   S2_TRY(world_check_def(def));
   world->kept.def = *def;
+  s2_world_changed(world);
   return s2_ok();
 }
 
@@ -175,6 +181,7 @@ S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user) {
 void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks) {
   static const S2Callbacks none = {0};
   world->callbacks = callbacks == NULL ? none : *callbacks;
+  s2_world_changed(world);
 }
 
 const S2WorldStats *s2_world_stats(const S2World *world) {

@@ -357,6 +357,13 @@ typedef struct S2Kept {
   bool fresh; // bodies were made or moved since the last step: look for overlaps
 } S2Kept;
 
+// What is known of a world's program (program/program.h).
+typedef enum S2ProgramIs {
+  S2_PROGRAM_STALE, // the world has changed since its last step
+  S2_PROGRAM_WAITS, // it has been stepped once
+  S2_PROGRAM_MADE,  // or found not to be for programs
+} S2ProgramIs;
+
 struct S2World {
   S2Kept kept;
   S2_ARRAY(double) q; // 3 a slot
@@ -380,6 +387,17 @@ struct S2World {
   S2Broadphase *broadphase;
 
   // Not in a snapshot.
+  // What each step of a program looks at is close together.
+  S2_ARRAY(S2Event) events;
+  bool impulses_listed; // are those of `acted` among the events?
+  bool contacts_stale;
+  S2ProgramIs program_is;
+  struct S2Program *program; // NULL: none
+  int lanes;                 // that it may be stepped in, 0: no program
+  struct S2Notes *notes;     // of the step under way, for its derivative; NULL: none (notes.h)
+  S2_ARRAY(S2Annotation) annotations;
+  char *dump_directory;
+  int dumped;                       // problems dumped in this step
   bool evaluating;                  // constraints are asked; else what they said last counts
   S2Status refused;                 // what a constraint or motion did wrong
   S2_ARRAY(S2ConstraintMemo) memos; // a joint slot
@@ -387,6 +405,7 @@ struct S2World {
   uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
   bool stepping;
   S2_ARRAY(double) pushed; // f before actuators pushed, in a step
+  bool listed;             // among the worlds that are stepped side by side
   bool actuated;           // steps apply actuators
   bool missed;             // a solve of the step under way missed its tolerance
   bool boxes_stale;        // positions changed since the broad phase saw them
@@ -397,10 +416,7 @@ struct S2World {
   S2ActedList acting; // `acted` of the step under way
   S2ActedList log;    // the same of its attempt or part under way, by touch (S2Step.logged)
   S2ActedList merged; // scratch
-  S2_ARRAY(S2Event) events;
-  bool impulses_listed;         // are those of `acted` among the events?
-  S2_ARRAY(S2Contact) contacts; // view made on demand
-  bool contacts_stale;
+  S2_ARRAY(S2Contact) contacts;  // view made on demand
   uint64_t revision;             // changes counted by s2_world_revised
   char warning[S2_MESSAGE_SIZE]; // text of the warnings of this step
   unsigned char *marked;         // s2_world_mark
@@ -409,11 +425,7 @@ struct S2World {
   size_t before_size, before_capacity;
   void (*parted)(void *user); // NULL, or called between the substeps of a step
   void *parted_user;
-  struct S2Notes *notes; // of the step under way, for its derivative; NULL: none (notes.h)
   struct S2Fixed *fixed; // what the last notes shared
-  S2_ARRAY(S2Annotation) annotations;
-  char *dump_directory;
-  int dumped; // problems dumped in this step
 };
 
 // ---- Shared among the files of dynamics/ ------------------------------------------------------
@@ -422,9 +434,14 @@ S2Status s2_world_idle(const S2World *world); // S2_BUSY inside a step
 void s2_annotations_begin_step(S2World *world);
 void s2_annotations_end_step(S2World *world);
 S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot);
+// To be called wherever something changes that steps read, but the state, forces and impulses.
+static inline void s2_world_changed(S2World *world) {
+  world->program_is = S2_PROGRAM_STALE;
+}
 // To be called wherever what s2_world_revision stands for changes.
 static inline void s2_world_revised(S2World *world) {
   world->revision++;
+  s2_world_changed(world);
 }
 static inline S2BodyId s2_body_id(const S2World *world, int32_t slot) {
   return slot < 0 ? (S2BodyId){0, 0}

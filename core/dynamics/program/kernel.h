@@ -1,0 +1,117 @@
+// Private to the kernels: one step of an island that joints alone hold, as the general path takes
+// it (context.h, speculative.c, bilateral.c, project.c, shake.c): its operations in its order, so
+// its bits. What it does not do the same way is `missed`, and left to that path.
+#ifndef S2_KERNEL_H
+#define S2_KERNEL_H
+
+#include "dynamics/program/kernel_project.h"
+
+S2_KERNEL void kernel_seats(Run *run, Seats *seats) {
+  const S2Table *t = run->table;
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    memcpy(seats->q[i], run->state->q[i], sizeof seats->q[i]);
+    run->missed |= seats_turn(seats, i);
+  }
+  S2_UNROLL for (int k = 0; k < t->grounds; k++) {
+    int seat = t->nodes + k;
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      seats->q[seat][c] = run->state->ground_q[k][c];
+      run->ground_v[k][c] = run->state->ground_v[k][c];
+    }
+    if (t->stands[k]) {
+      seats->cosine[seat] = real(1);
+      seats->sine[seat] = real(0);
+    } else {
+      run->missed |= seats_turn(seats, seat);
+    }
+  }
+}
+
+// May forces turn too fast for the step (geometric.c)? By bounds of its bounds: sums of sizes in
+// place of lengths.
+S2_KERNEL Mask kernel_stiff(const Run *run, const Seats *seats) {
+  const S2Table *t = run->table;
+  const State *state = run->state;
+  Mask stiff = MASK(real(0) != real(0));
+  Real square = run->of->h * run->of->h;
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    const Real *swing = run->of->joint[g].swing, *value = run->start.value.at[g];
+    const Real *qa = seats->q[t->a[g]], *qb = seats->q[t->b[g]];
+    Real force = size(state->lambda[g][0]) + size(state->lambda[g][1]), turns;
+    if (t->type[g] == S2_TABLE_HINGE) {
+      turns = larger(swing[0], swing[1] + swing[2] * (size(value[0]) + size(value[1])));
+    } else {
+      turns = swing[0] + swing[1] * (size(qa[1] - qb[1]) + size(qa[2] - qb[2]));
+    }
+    Real most = NEARLY * S2_TURNS_TOO_FAST * state->acted[g];
+    stiff |= ~MASK(square * force * turns <= most);
+  }
+  return stiff;
+}
+
+// The largest error of a joint, as s2_step_commit tells it: of hinges alone as projection has it,
+// else joint by joint.
+S2_KERNEL Real kernel_error(const Run *run) {
+  const S2Table *t = run->table;
+  Real most = real(0);
+  if (t->pins) {
+    return run->end.worst;
+  }
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    Real first = run->end.value.at[g][0], second = run->end.value.at[g][1];
+    second = t->type[g] == S2_TABLE_SLIDER ? second * run->of->joint[g].size : second;
+    most = larger(most, first * first + second * second);
+  }
+  return root(most);
+}
+
+S2_KERNEL void kernel_write(const Run *run) {
+  const S2Table *t = run->table;
+  State *state = run->state;
+  Real sum = real(0);
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      state->q[i][c] = run->q1.at[i][c];
+      state->v[i][c] = run->v2.at[i][c];
+      sum = sum + (size(run->q1.at[i][c]) + size(run->v2.at[i][c]));
+    }
+  }
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    state->lambda[g][0] = run->lambda.at[g][0];
+    state->lambda[g][1] = run->lambda.at[g][1];
+    sum = sum + (size(run->lambda.at[g][0]) + size(run->lambda.at[g][1]));
+  }
+  state->error = kernel_error(run);
+  // Motions that are not finite are for the general path to refuse.
+  Mask missed = run->missed | ~MASK(sum < real(INFINITY));
+  state->missed = select(missed, real(1), real(0));
+}
+
+S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state) {
+  Run run;
+  run.table = t;
+  run.of = of;
+  run.state = state;
+  run.missed = MASK(real(0) != real(0));
+  Real none = real(0);
+  state->passes = state->residual = state->joint = none;
+  Seats seats;
+  kernel_seats(&run, &seats);
+  rows_measure(t, of, &seats, &run.start);
+  run.missed |= kernel_stiff(&run, &seats);
+  solve_motion(&run);
+  // Impulses as they are told: what the solve gave, then what projection adds.
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    run.lambda.at[g][0] = run.lambda.at[g][0] + none;
+    run.lambda.at[g][1] = run.lambda.at[g][1] + none;
+    state->reaction[g][0] = state->reaction[g][1] = state->reaction[g][2] = none;
+  }
+  for (int i = 0; i < t->nodes && t->floats; i++) {
+    state->corrected[i][0] = state->corrected[i][1] = state->corrected[i][2] = none;
+  }
+  project_react(&run, &run.lambda, MASK(none == none));
+  project(&run, &seats);
+  kernel_write(&run);
+}
+
+#endif

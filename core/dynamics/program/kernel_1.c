@@ -1,0 +1,12 @@
+// One island.
+#define S2_LANES 1
+#include "dynamics/program/kernel.h"
+#include "dynamics/program/stock.h"
+
+void s2_table_step_1(const S2Table *table, const void *constants, void *state) {
+  if (table->stock != S2_STOCK_NONE) {
+    s2_stock_step_1(table, constants, state);
+  } else {
+    kernel_step(table, constants, state);
+  }
+}

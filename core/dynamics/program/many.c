@@ -1,0 +1,191 @@
+// Worlds side by side: those whose programs have the same tables go through one kernel, a lane
+// each. No lane knows of its neighbours, so each world has the bits of its step alone, whoever is
+// beside it.
+#include "dynamics/control/apply.h"
+#include "dynamics/program/program.h"
+
+#include <string.h>
+
+enum {
+  LANES = 8,   // of the widest kernel
+  ISLANDS = 2, // of a world in lanes: what the stack has room for
+  QUEUES = 8,  // kinds of worlds that are gathered at a time
+};
+
+int s2_program_lanes(int most) {
+#ifdef S2_HAVE_LANES
+  if (most >= 8 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+    return 8;
+  }
+  if (most >= 4 && __builtin_cpu_supports("avx2")) {
+    return 4;
+  }
+#endif
+  return most >= 1 ? 1 : 0;
+}
+
+// Worlds of one kind that wait until there are enough of them.
+typedef struct Queue {
+  int count, most; // the lanes that all of them may have
+  int index[LANES];
+} Queue;
+
+typedef struct Many {
+  S2World *const *worlds;
+  S2Status *each;
+  S2Status first; // failure
+  S2StepAlone *alone;
+  void *user;
+  Queue queue[QUEUES];
+  int next; // queue to be given up when none is free
+} Many;
+
+static void many_tell(Many *many, int index, S2Status status) {
+  if (many->each != NULL) {
+    many->each[index] = status;
+  }
+  if (status.code != S2_OK && many->first.code == S2_OK) {
+    many->first = status;
+  }
+}
+
+// `pushed`: it was to go in a lane, where its actuators have pushed already.
+static void step_alone(Many *many, int index, bool pushed) {
+  S2World *world = many->worlds[index];
+  if (pushed) {
+    s2_world_unpush(world);
+  }
+  many_tell(many, index, many->alone(many->user, world, index));
+}
+
+static void run_kernel(int lanes, const S2Table *table, const void *constants, void *state) {
+#ifdef S2_HAVE_LANES
+  if (lanes == 8) {
+    s2_table_step_8(table, constants, state);
+  } else if (lanes == 4) {
+    s2_table_step_4(table, constants, state);
+  }
+#endif
+  if (lanes == 1) {
+    s2_table_step_1(table, constants, state);
+  }
+}
+
+// The kernels of `lanes` lanes; those that are too many take the first world once more.
+static void step_lanes(Many *many, const Queue *queue, int lanes) {
+  _Alignas(8 * LANES) double state[ISLANDS][LANES * sizeof(S2TableState) / sizeof(double)];
+  _Alignas(8 * LANES) double constants[LANES * sizeof(S2Constants) / sizeof(double)];
+  const S2Program *program = many->worlds[queue->index[0]]->program;
+  for (int i = 0; i < program->islands; i++) {
+    for (int lane = 0; lane < lanes; lane++) {
+      int index = queue->index[lane < queue->count ? lane : 0];
+      s2_program_read(many->worlds[index], i, lanes, lane, state[i], constants);
+    }
+    run_kernel(lanes, &program->island[i].table, constants, state[i]);
+  }
+  for (int lane = 0; lane < queue->count; lane++) {
+    int index = queue->index[lane];
+    S2World *world = many->worlds[index];
+    if (s2_program_write(world, lanes, lane, state[0], sizeof state[0] / sizeof(double))) {
+      many_tell(many, index, s2_ok());
+    } else {
+      step_alone(many, index, true);
+    }
+  }
+}
+
+static void queue_flush(Many *many, Queue *queue) {
+  if (queue->count == 1) {
+    S2Status status = s2_ok();
+    if (s2_program_run(many->worlds[queue->index[0]], &status)) {
+      many_tell(many, queue->index[0], status);
+    } else {
+      step_alone(many, queue->index[0], true);
+    }
+  } else if (queue->count > 1) {
+    step_lanes(many, queue, queue->count <= 4 ? 4 : queue->most);
+  }
+  queue->count = 0;
+}
+
+static bool same_kind(const S2World *a, const S2World *b) {
+  return a->program->kind[0] == b->program->kind[0] && a->program->kind[1] == b->program->kind[1] &&
+         a->lanes == b->lanes;
+}
+
+// Into the queue of its kind, which goes when it is full.
+static void many_gather(Many *many, int index, int lanes) {
+  S2World *world = many->worlds[index];
+  Queue *queue = NULL, *free = NULL;
+  for (int i = 0; i < QUEUES && queue == NULL; i++) {
+    Queue *at = &many->queue[i];
+    bool same = at->count > 0 && same_kind(many->worlds[at->index[0]], world);
+    queue = same ? at : NULL;
+    free = at->count == 0 && free == NULL ? at : free;
+  }
+  if (queue == NULL && free == NULL) {
+    free = &many->queue[many->next];
+    many->next = (many->next + 1) % QUEUES;
+    queue_flush(many, free);
+  }
+  queue = queue == NULL ? free : queue;
+  queue->most = lanes;
+  queue->index[queue->count++] = index;
+  if (queue->count == lanes) {
+    queue_flush(many, queue);
+  }
+}
+
+static void step_one(Many *many, int index) {
+  S2World *world = many->worlds[index];
+  int lanes = s2_program_ready(world) ? s2_program_lanes(world->lanes) : 0;
+  S2Status pushed;
+  if (lanes == 0) {
+    step_alone(many, index, false);
+  } else if (!s2_program_proceeds(world)) {
+    many_tell(many, index, s2_program_stopped(world));
+  } else if ((pushed = s2_world_push(world)).code != S2_OK) {
+    many_tell(many, index, pushed);
+  } else if (lanes == 1 || world->program->islands > ISLANDS) {
+    Queue alone = {.count = 1, .index = {index}};
+    queue_flush(many, &alone);
+  } else {
+    many_gather(many, index, lanes);
+  }
+}
+
+S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, S2StepAlone *alone,
+                             void *user) {
+  // A world twice would be two steps of it side by side.
+  S2Status status = s2_ok();
+  int listed = 0;
+  for (; listed < count && status.code == S2_OK; listed++) {
+    if (worlds[listed] == NULL || worlds[listed]->listed) {
+      status = s2_error(S2_INVALID, "worlds[%d]: %s", listed,
+                        worlds[listed] == NULL ? "there is none" : "is there twice");
+      break;
+    }
+    worlds[listed]->listed = true;
+  }
+  Many many = {.worlds = worlds, .each = each, .first = status, .alone = alone, .user = user};
+  for (int i = 0; i < count && status.code == S2_OK; i++) {
+    step_one(&many, i);
+  }
+  for (int i = 0; i < QUEUES; i++) {
+    queue_flush(&many, &many.queue[i]);
+  }
+  for (int i = 0; i < listed; i++) {
+    worlds[i]->listed = false;
+  }
+  return many.first;
+}
+
+static S2Status many_step_alone(void *user, S2World *world, int index) {
+  (void)user;
+  (void)index;
+  return s2_world_step(world);
+}
+
+S2Status s2_worlds_step_many(S2World *const *worlds, int count, S2Status *each) {
+  return s2_worlds_step_with(worlds, count, each, many_step_alone, NULL);
+}

@@ -1,0 +1,325 @@
+// A step by a world's program: what the kernels read of the world, and what their answer becomes.
+#include "dynamics/program/program.h"
+#include "dynamics/step/context.h"
+#include "dynamics/step/solve.h"
+
+#include <stddef.h>
+#include <string.h>
+
+// Steps that the general path takes at most before the program is tried again.
+enum { WAIT_MOST = 63 };
+
+// ---- When -------------------------------------------------------------------------------------
+
+void s2_program_prepare(S2World *world) {
+  // One step of the general path after each change: what others left behind (touches, boxes,
+  // impulses of limits that are gone) is then as kernels expect it.
+  if (world->program_is == S2_PROGRAM_STALE) {
+    s2_memory_free(world->program);
+    world->program = NULL;
+    world->program_is = S2_PROGRAM_WAITS;
+  } else if (world->program_is == S2_PROGRAM_WAITS && world->lanes > 0) {
+    s2_arena_reset(&world->arena);
+    world->program = s2_program_compile(world, &world->arena);
+    world->program_is = S2_PROGRAM_MADE;
+  }
+}
+
+// (What s2_world_step does to a world before the step itself, s2_worlds_step_many does not do: a
+// world of which that is more than s2_program_write has must not be ready.)
+bool s2_program_ready(S2World *world) {
+  S2Program *program = world->program;
+  if (world->program_is != S2_PROGRAM_MADE || program == NULL || world->stepping) {
+    return false;
+  }
+  if (program->dt != world->kept.def.dt) { // static.c goes by steps of other lengths
+    s2_world_changed(world);
+    return false;
+  }
+  if (program->wait > 0) {
+    program->wait -= 1;
+    return false;
+  }
+  return world->lanes > 0 && world->notes == NULL && world->dump_directory == NULL &&
+         world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0 &&
+         world->corrected.count == 3 * world->bodies.count;
+}
+
+// After a step that it did not do: worlds that it does not suit lose little time.
+static void program_misses(S2Program *program) {
+  program->waits = 2 * program->waits + 1 < WAIT_MOST ? 2 * program->waits + 1 : WAIT_MOST;
+  program->wait = program->waits;
+}
+
+// ---- What kernels read ------------------------------------------------------------------------
+
+#define AT(type, member) (offsetof(type, member) / sizeof(double))
+
+typedef struct Lane { // a struct of numbers, `lanes` of them side by side
+  double *at;
+  int lanes;
+} Lane;
+
+static inline void lane_put(Lane lane, size_t at, const double *from, int count) {
+  double *to = lane.at + (size_t)lane.lanes * at;
+  for (int i = 0; i < count; i++) {
+    to[lane.lanes * i] = from[i];
+  }
+}
+
+static inline void lane_get(Lane lane, size_t at, double *to, int count) {
+  const double *from = lane.at + (size_t)lane.lanes * at;
+  for (int i = 0; i < count; i++) {
+    to[i] = from[lane.lanes * i];
+  }
+}
+
+static inline double lane_number(Lane lane, size_t at) {
+  return lane.at[(size_t)lane.lanes * at];
+}
+
+static inline void read_state(const S2World *world, const S2ProgramIsland *island, Lane lane) {
+  static const double none[3] = {0, 0, 0};
+  const S2Table *table = &island->table;
+  for (int i = 0; i < table->nodes; i++) {
+    size_t slot = 3 * (size_t)island->node[i], at = 3 * (size_t)i;
+    lane_put(lane, AT(S2TableState, q) + at, world->q.at + slot, 3);
+    lane_put(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
+    lane_put(lane, AT(S2TableState, force) + at, world->f.at + slot, 3);
+  }
+  // Ground has a speed if it goes by itself.
+  for (int k = 0; k < table->grounds; k++) {
+    size_t slot = 3 * (size_t)island->ground[k], at = 3 * (size_t)k;
+    const double *q = table->stands[k] ? none : world->q.at + slot;
+    const double *v = table->goes[k] ? world->v.at + slot : none;
+    lane_put(lane, AT(S2TableState, ground_q) + at, q, 3);
+    lane_put(lane, AT(S2TableState, ground_v) + at, v, 3);
+  }
+  for (int g = 0; g < table->joints; g++) {
+    const S2Joint *joint = &world->joints.at[island->joint[g]];
+    lane_put(lane, AT(S2TableState, lambda) + 2 * (size_t)g, joint->impulse, 2);
+    lane_put(lane, AT(S2TableState, acted) + (size_t)g, &joint->reaction_time, 1);
+  }
+}
+
+static void read_constants(const S2ProgramIsland *island, Lane lane) {
+  const S2Constants *of = &island->constants;
+  int node = sizeof of->node[0] / sizeof(double), joint = sizeof of->joint[0] / sizeof(double);
+  lane_put(lane, AT(S2Constants, node), &of->node[0].inertia, node * island->table.nodes);
+  lane_put(lane, AT(S2Constants, joint), of->joint[0].arm_a, joint * island->table.joints);
+  lane_put(lane, AT(S2Constants, h), &of->h, 4);
+}
+
+void s2_program_read(const S2World *world, int island, int lanes, int lane, double *state,
+                     double *constants) {
+  const S2ProgramIsland *of = &world->program->island[island];
+  read_state(world, of, (Lane){state + lane, lanes});
+  if (constants != NULL) {
+    read_constants(of, (Lane){constants + lane, lanes});
+  }
+}
+
+// ---- What comes of it -------------------------------------------------------------------------
+
+static inline void keep_most(double *most, double x) { // fmax is a call
+  *most = x > *most ? x : *most;
+}
+
+static void write_island(S2World *world, const S2ProgramIsland *island, Lane lane) {
+  const S2Table *table = &island->table;
+  for (int i = 0; i < table->nodes; i++) {
+    size_t slot = 3 * (size_t)island->node[i], at = 3 * (size_t)i;
+    lane_get(lane, AT(S2TableState, q) + at, world->q.at + slot, 3);
+    lane_get(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
+    if (table->floats) { // of all others it has been 0 since the step before the program was made
+      lane_get(lane, AT(S2TableState, corrected) + at, world->corrected.at + slot, 3);
+    }
+  }
+  for (int g = 0; g < table->joints; g++) {
+    S2Joint *joint = &world->joints.at[island->joint[g]];
+    lane_get(lane, AT(S2TableState, lambda) + 2 * (size_t)g, joint->impulse, 2);
+    lane_get(lane, AT(S2TableState, reaction) + 3 * (size_t)g, joint->reaction, 3);
+    joint->reaction_time = island->constants.h;
+  }
+  // What the step has achieved; s2_mcp_solve and projection count so.
+  double scaled = lane_number(lane, AT(S2TableState, residual));
+  double raw = lane_number(lane, AT(S2TableState, joint));
+  S2WorldResiduals *left = &world->residuals;
+  keep_most(&left->solve.scaled, scaled);
+  keep_most(&left->solve.joint, raw);
+  keep_most(&left->joint_error, lane_number(lane, AT(S2TableState, error)));
+  world->stats.projections += (uint64_t)lane_number(lane, AT(S2TableState, passes));
+}
+
+// Bodies that nothing holds: the velocities behind the step and the poses there.
+typedef struct Flights {
+  double q[S2_PROGRAM_FREE][3], v[S2_PROGRAM_FREE][3];
+} Flights;
+
+// By the trapezoid where steps are split at events, else by the velocities at the end.
+static double flight_end(const S2World *world, double q, double v0, double v1, double h) {
+  bool splits = s2_world_way(&world->kept.def) == S2_EVENT;
+  return q + h * (splits ? (1 - 0.5) * v0 + 0.5 * v1 : v1);
+}
+
+// False: not finite.
+static bool fly_free(const S2World *world, Flights *to) {
+  const S2Program *program = world->program;
+  S2Vec2 gravity = world->kept.def.gravity;
+  double h = program->island[0].constants.h;
+  bool finite = true;
+  for (int i = 0; i < program->free; i++) {
+    int32_t at = 3 * program->free_slot[i];
+    const S2Body *body = &world->bodies.at[at / 3];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    const double weight[3] = {0, body->mass * body->gravity_scale * gravity.x,
+                              body->mass * body->gravity_scale * gravity.y};
+    for (int c = 0; c < 3; c++) {
+      double v0 = world->v.at[at + c], force = world->f.at[at + c];
+      force = c > 0 ? force + weight[c] : force;
+      to->v[i][c] = (inertial[c] * v0 + h * force) / inertial[c];
+      to->q[i][c] = flight_end(world, world->q.at[at + c], v0, to->v[i][c], h);
+      finite = finite && isfinite(to->q[i][c]) && isfinite(to->v[i][c]);
+    }
+  }
+  return finite;
+}
+
+static void write_others(S2World *world, const Flights *flights) {
+  const S2Program *program = world->program;
+  double h = program->island[0].constants.h;
+  for (int i = 0; i < program->free; i++) {
+    memcpy(world->q.at + 3 * program->free_slot[i], flights->q[i], sizeof flights->q[i]);
+    memcpy(world->v.at + 3 * program->free_slot[i], flights->v[i], sizeof flights->v[i]);
+  }
+  for (int i = 0; i < program->still; i++) {
+    int32_t at = 3 * program->still_slot[i];
+    for (int c = at; c < at + 3; c++) {
+      double v = program->goes[i] ? world->v.at[c] : 0;
+      world->q.at[c] = flight_end(world, world->q.at[c], v, v, h);
+    }
+  }
+}
+
+// What stands still has its box from the first step after it was moved.
+static void box_still(S2World *world) {
+  const S2Program *program = world->program;
+  for (int i = 0; i < program->still && program->boxed; i++) {
+    int32_t slot = program->still_slot[i];
+    const S2Body *body = &world->bodies.at[slot];
+    int32_t p = body->type == S2_STATIC && body->enabled ? body->first_shape : S2_NONE;
+    for (; p != S2_NONE; p = world->pieces.at[p].next) {
+      S2Shape shape = s2_piece_shape(world, &world->pieces.at[p]);
+      S2Box box = s2_shape_box(&shape, s2_slot_pose(world->q.at, slot));
+      s2_broadphase_set(world->broadphase, p, box, false);
+    }
+  }
+}
+
+// As s2_step_begin, s2_step_commit and solves leave the world.
+static void write_account(S2World *world) {
+  const S2Program *program = world->program;
+  S2WorldStats *stats = &world->stats;
+  uint64_t islands = (uint64_t)program->islands;
+  stats->solves += islands;
+  stats->iterations += islands;
+  stats->used[S2_SOLVER_LINEAR] += islands;
+  stats->last_iterations = program->islands;
+  stats->last_status = S2_SOLVED;
+  stats->steps += 1;
+  keep_most(&stats->worst_scaled, world->residuals.solve.scaled);
+  keep_most(&stats->worst_joint_error, world->residuals.joint_error);
+  stats->bodies = world->order.count;
+  stats->joints = world->joint_order.count;
+  stats->islands = program->islands;
+  stats->contacts = stats->largest_island = 0;
+  // The state of a world that has just been stepped.
+  world->dumped = 0;
+  world->missed = false;
+  world->events.count = 0;
+  world->warning[0] = 0;
+  world->impulses_listed = false;
+  world->boxes_stale = world->contacts_stale = true;
+  world->kept.time += program->island[0].constants.h;
+  world->kept.steps += 1;
+  world->kept.fresh = false;
+}
+
+bool s2_program_write(S2World *world, int lanes, int lane, const double *state, size_t apart) {
+  S2Program *program = world->program;
+  double *at = (double *)state + lane; // read only, below
+  bool good = true;
+  for (int i = 0; i < program->islands; i++) {
+    Lane of = {at + apart * (size_t)i, lanes};
+    good = good && lane_number(of, AT(S2TableState, missed)) == 0;
+  }
+  Flights flights;
+  good = good && fly_free(world, &flights);
+  if (!good) {
+    program_misses(program);
+    return false;
+  }
+  program->waits = 0;
+  // From here on the world changes.
+  s2_annotations_begin_step(world);
+  if (world->kept.fresh) {
+    box_still(world);
+  }
+  world->residuals = (S2WorldResiduals){0};
+  for (int i = 0; i < program->islands; i++) {
+    write_island(world, &program->island[i], (Lane){at + apart * (size_t)i, lanes});
+  }
+  write_others(world, &flights);
+  for (int i = 0; i < world->order.count; i++) {
+    double *force = world->f.at + 3 * world->order.at[i];
+    force[0] = force[1] = force[2] = 0;
+  }
+  write_account(world);
+  s2_annotations_end_step(world);
+  return true;
+}
+
+// ---- One world --------------------------------------------------------------------------------
+
+bool s2_program_proceeds(S2World *world) {
+  if (world->callbacks.proceed == NULL) {
+    return true;
+  }
+  world->stepping = true;
+  bool going = world->callbacks.proceed(world->callbacks.user);
+  world->stepping = false;
+  return going;
+}
+
+S2Status s2_program_stopped(S2World *world) {
+  world->events.count = 0;
+  return s2_error(S2_ABORTED, "the step was stopped by a callback");
+}
+
+bool s2_program_run(S2World *world, S2Status *status) {
+  S2TableState state[S2_PROGRAM_FREE];
+  const S2Program *program = world->program;
+  for (int i = 0; i < program->islands; i++) {
+    const S2ProgramIsland *island = &program->island[i];
+    read_state(world, island, (Lane){(double *)&state[i], 1});
+    s2_table_step_1(&island->table, &island->constants, &state[i]);
+  }
+  *status = s2_ok();
+  return s2_program_write(world, 1, 0, (const double *)state, sizeof *state / sizeof(double));
+}
+
+bool s2_program_step(S2World *world, S2Status *status) {
+  if (!s2_program_ready(world)) {
+    return false;
+  }
+  if (!s2_program_proceeds(world)) {
+    *status = s2_program_stopped(world);
+    return true;
+  }
+  return s2_program_run(world, status);
+}
+
+void s2_world_set_lanes(S2World *world, int most) {
+  world->lanes = most;
+  s2_world_changed(world);
+}

@@ -1,0 +1,49 @@
+// Private to core/dynamics/program: tables of worlds that many have, whose kernels are compiled for
+// them and take two thirds of the time: no table is read.
+#ifndef S2_STOCK_H
+#define S2_STOCK_H
+
+#include "dynamics/program/table.h"
+
+// S2_STOCK_TABLE(ID, type of the first joint): two bodies, of which one hangs on the world by the
+// first joint, as its side a, and the other on it by a hinge, as its side a.
+#define S2_STOCK_TABLES(S2_STOCK_TABLE)                                                            \
+  S2_STOCK_TABLE(CART_POLE, S2_TABLE_SLIDER)                                                       \
+  S2_STOCK_TABLE(DOUBLE_PENDULUM, S2_TABLE_HINGE)
+
+typedef enum S2Stock {
+  S2_STOCK_NONE,
+#define S2_STOCK_ID(ID, first) S2_STOCK_##ID,
+  S2_STOCK_TABLES(S2_STOCK_ID)
+#undef S2_STOCK_ID
+} S2Stock;
+
+#define S2_STOCK_DEFINE(ID, first)                                                                 \
+  static const S2Table s2_stock_##ID = {                                                           \
+      .stock = S2_STOCK_##ID,                                                                      \
+      .nodes = 2,                                                                                  \
+      .grounds = 1,                                                                                \
+      .joints = 2,                                                                                 \
+      .blocks = 1,                                                                                 \
+      .fills = 4,                                                                                  \
+      .pins = (first) == S2_TABLE_HINGE,                                                           \
+      .stands = {true},                                                                            \
+      .type = {(first), S2_TABLE_HINGE},                                                           \
+      .a = {0, 1},                                                                                 \
+      .b = {2, 0},                                                                                 \
+      .order = {0, 1},                                                                             \
+      .place = {0, 1},                                                                             \
+      .extends = {true},                                                                           \
+      .column = {0, 1, 1},                                                                         \
+      .row = {1},                                                                                  \
+      .row_start = {0, 0, 1},                                                                      \
+      .fill = {{0, 0, 0, 0, 0, -1}, {0, 1, 1, 0, 0, 0}, {0, 1, 1, 1, 1, -1}, {1, 1, 0, 1, 0, -1}}, \
+  };
+
+// The steps of one of them; the table's `stock` says which.
+S2TableKernel s2_stock_step_1;
+#ifdef S2_HAVE_LANES
+S2TableKernel s2_stock_step_4, s2_stock_step_8;
+#endif
+
+#endif

@@ -1,0 +1,19 @@
+// One island, of the tables of stock.h.
+#define S2_LANES 1
+#define S2_STOCK
+#include "dynamics/program/kernel.h"
+#include "dynamics/program/stock.h"
+
+S2_STOCK_TABLES(S2_STOCK_DEFINE)
+
+void s2_stock_step_1(const S2Table *table, const void *constants, void *state) {
+  switch ((S2Stock)table->stock) {
+#define S2_STOCK_STEP(ID, first)                                                                   \
+  case S2_STOCK_##ID:                                                                              \
+    kernel_step(&s2_stock_##ID, constants, state);                                                 \
+    break;
+    S2_STOCK_TABLES(S2_STOCK_STEP)
+  case S2_STOCK_NONE:
+    break;
+  }
+}

@@ -1,0 +1,99 @@
+// Private to core/dynamics/program: what the steps of an island that joints alone hold are worked
+// out from. The table says how the island hangs together, and is the same for all islands of its
+// kind; the numbers are one island's own. Both are made when the world changes (compile.c).
+#ifndef S2_TABLE_H
+#define S2_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// What fits into a table; larger islands are stepped the general way.
+enum {
+  S2_TABLE_NODES = 8,   // bodies that are solved for
+  S2_TABLE_GROUNDS = 4, // and those that are not, the world among them
+  S2_TABLE_SEATS = S2_TABLE_NODES + S2_TABLE_GROUNDS,
+  S2_TABLE_JOINTS = 12,   // two rows each
+  S2_TABLE_BLOCKS = 40,   // below the diagonal of the matrix, fill included
+  S2_TABLE_FILLS = 72,    // products that make the matrix
+  S2_TABLE_TARGETS = 160, // blocks that eliminations change
+};
+
+typedef enum S2TableType { S2_TABLE_HINGE, S2_TABLE_SLIDER } S2TableType;
+
+// Rows `see` on one side of a joint, those of `push` on another; both sides are the same node.
+typedef struct S2TableFill {
+  int8_t node, see, see_side, push, push_side;
+  int8_t block; // -1: the diagonal of `see`
+} S2TableFill;
+
+// Bodies are seats: nodes in ascending order of slots, then grounds as the joints name them. The
+// matrix J M^-1 J' has a block for each joint, in the places of s2_blocksparse_init.
+typedef struct S2Table {
+  int32_t stock; // S2Stock: which kernel is made for it alone
+  int32_t nodes, grounds, joints, blocks, fills, targets;
+  bool floats;                        // it hangs on nothing
+  bool rides;                         // some ground moves
+  bool pins;                          // hinges alone
+  bool goes[S2_TABLE_GROUNDS];        // which ground moves
+  bool stands[S2_TABLE_GROUNDS];      // which one is the world
+  int8_t type[S2_TABLE_JOINTS];       // S2TableType
+  int8_t a[S2_TABLE_JOINTS];          // seats
+  int8_t b[S2_TABLE_JOINTS];          //
+  int8_t order[S2_TABLE_JOINTS];      // the joint that is eliminated k-th
+  int8_t place[S2_TABLE_JOINTS];      // place[order[k]] = k
+  bool extends[S2_TABLE_JOINTS];      // column k + 1 has the rows of column k
+  int8_t column[S2_TABLE_JOINTS + 1]; // the first block of each column
+  int8_t row[S2_TABLE_BLOCKS];        // a block: its row
+  int8_t row_start[S2_TABLE_JOINTS + 1];
+  int8_t row_column[S2_TABLE_BLOCKS]; // the same blocks by rows
+  int8_t row_block[S2_TABLE_BLOCKS];
+  uint8_t target[S2_TABLE_TARGETS]; // in the order of elimination
+  S2TableFill fill[S2_TABLE_FILLS];
+} S2Table;
+
+// What does not change from step to step; `Number` is a double, or one for each lane.
+#define S2_TABLE_CONSTANTS(Number)                                                                 \
+  struct {                                                                                         \
+    Number inertia, mass, inverse[2]; /* 1/inertia, 1/mass */                                      \
+    Number weight[2];                 /* N */                                                      \
+  } node[S2_TABLE_NODES];                                                                          \
+  struct {                                                                                         \
+    Number arm_a[2], arm_b[2]; /* m, body axes */                                                  \
+    Number across[2];          /* of a slider, body axes of b */                                   \
+    Number angle;              /* rad, of a against b as it was made */                            \
+    Number swing[3];           /* bounds of how fast forces turn, see kernel_stiff() */            \
+    Number size;               /* m, that its angle is measured by */                              \
+  } joint[S2_TABLE_JOINTS];                                                                        \
+  Number h, length, tolerance, speed; /* s, m, 1, m/s: the least velocity scale */
+
+// What a step reads and writes.
+#define S2_TABLE_STATE(Number)                                                                     \
+  Number q[S2_TABLE_NODES][3], v[S2_TABLE_NODES][3];                                               \
+  Number force[S2_TABLE_NODES][3]; /* by hand */                                                   \
+  Number ground_q[S2_TABLE_GROUNDS][3], ground_v[S2_TABLE_GROUNDS][3];                             \
+  Number lambda[S2_TABLE_JOINTS][2]; /* N s, N m s: of the step before, then of this one */        \
+  Number acted[S2_TABLE_JOINTS];     /* s that they did */                                         \
+  Number reaction[S2_TABLE_JOINTS][3];                                                             \
+  Number corrected[S2_TABLE_NODES][3]; /* N m s, N s: S2Step.corrected; where it floats */         \
+  Number residual, joint, error;       /* S2Residual.scaled and joint; m */                        \
+  Number passes;                       /* projections */                                           \
+  Number missed;                       /* not 0: what was written is no step */
+
+typedef struct S2Constants {
+  S2_TABLE_CONSTANTS(double)
+} S2Constants;
+
+typedef struct S2TableState {
+  S2_TABLE_STATE(double)
+} S2TableState;
+
+// One step of as many islands as its name says, lane beside lane: number k of the structs above is
+// at [lanes * k + lane]. Lanes know nothing of each other: each gets the bits it would get alone.
+// Aligned to 8 * lanes bytes. 1 is what every processor can.
+typedef void S2TableKernel(const S2Table *table, const void *constants, void *state);
+S2TableKernel s2_table_step_1;
+#ifdef S2_HAVE_LANES
+S2TableKernel s2_table_step_4, s2_table_step_8;
+#endif
+
+#endif

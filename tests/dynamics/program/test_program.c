@@ -1,0 +1,274 @@
+// Worlds stepped by programs have the bits of the general path.
+#include "programs.h"
+
+enum { WORLDS = 150, STEPS = 200 };
+
+// Trees, chains and loops at random, on ground that moves or not or on nothing, pushed by hand.
+static void test_random_worlds(void **state) {
+  (void)state;
+  int by_program = 0, count = 0;
+  for (uint64_t seed = 1; seed <= WORLDS; seed++) {
+    S2World *plain = recipe_world((Recipe){seed, seed}), *fast = recipe_world((Recipe){seed, seed});
+    char where[64];
+    snprintf(where, sizeof where, "world %d", (int)seed);
+    s2_world_set_lanes(plain, 0);
+    for (int i = 0; i < STEPS; i++) {
+      recipe_push(plain, seed, i);
+      recipe_push(fast, seed, i);
+      must(s2_world_step(plain));
+      s2_arena_reset(&fast->arena);
+      must(s2_world_step(fast));
+      by_program += fast->arena.used == 0; // what the general path works in
+      count += 1;
+      assert_same_world(plain, fast, where);
+    }
+    assert_true(has_program(fast));
+    assert_false(has_program(plain));
+    s2_world_destroy(plain);
+    s2_world_destroy(fast);
+  }
+  assert_true(by_program > count / 10 * 8);
+}
+
+// A pole on a cart on a rail.
+typedef struct Cart {
+  S2World *world;
+  S2BodyId cart, pole;
+  S2JointId rail, pivot;
+} Cart;
+
+static Cart cart_new(int lanes) {
+  Cart made;
+  S2WorldDef def = s2_world_def();
+  must(s2_world_create(&def, &made.world));
+  S2BodyDef body = at(0, 0);
+  body.mass = 1;
+  made.cart = add_box(made.world, body, 0.5, 0.3);
+  body = at(0.2, 0.5);
+  body.angle = -0.4;
+  body.mass = 0.1;
+  made.pole = add_box(made.world, body, 0.1, 1);
+  S2JointDef rail = joint_def(S2_SLIDER, made.cart, no_body);
+  rail.axis = s2_vec2(1, 0);
+  rail.anchor_a = s2_vec2(0, 0);
+  must(s2_joint_create(made.world, &rail, &made.rail));
+  S2JointDef pivot = hinge_def(made.pole, made.cart, 0, 0);
+  must(s2_joint_create(made.world, &pivot, &made.pivot));
+  s2_world_set_lanes(made.world, lanes);
+  return made;
+}
+
+// Was the step of the world one of its program?
+static bool step_by_program(S2World *world) {
+  s2_arena_reset(&world->arena);
+  must(s2_world_step(world));
+  return world->arena.used == 0; // what the general path works in
+}
+
+static void step_both(const Cart *plain, const Cart *fast, int count, const char *where) {
+  for (int i = 0; i < count; i++) {
+    must(s2_world_step(plain->world));
+    must(s2_world_step(fast->world));
+    assert_same_world(plain->world, fast->world, where);
+  }
+}
+
+typedef void Change(const Cart *cart);
+
+static void add_a_body(const Cart *cart) {
+  S2BodyId id = add_box(cart->world, at(1, 1), 0.2, 0.2);
+  S2JointDef def = hinge_def(id, cart->pole, 1, 1);
+  S2JointId joint;
+  must(s2_joint_create(cart->world, &def, &joint));
+  must(s2_world_no_contact(cart->world, id, cart->cart, true));
+}
+static void destroy_a_joint(const Cart *cart) {
+  must(s2_joint_destroy(cart->world, cart->rail));
+}
+static void destroy_a_body(const Cart *cart) {
+  must(s2_body_destroy(cart->world, cart->pole));
+}
+static void weigh_more(const Cart *cart) {
+  must(s2_body_set(cart->world, cart->pole, S2_BODY_MASS, 3));
+}
+static void fall_faster(const Cart *cart) {
+  must(s2_body_set(cart->world, cart->pole, S2_BODY_GRAVITY_SCALE, 2));
+}
+static void damp(const Cart *cart) {
+  must(s2_body_set(cart->world, cart->pole, S2_BODY_ANGULAR_DAMPING, 2));
+}
+static void limit(const Cart *cart) {
+  must(s2_joint_set_limits(cart->world, cart->pivot, -0.1, 0.1));
+}
+static void drive(const Cart *cart) {
+  must(s2_joint_set(cart->world, cart->pivot, S2_JOINT_MOTOR_MAX, 2));
+  must(s2_joint_set(cart->world, cart->pivot, S2_JOINT_MOTOR_SPEED, 2));
+}
+static void disable_a_joint(const Cart *cart) {
+  must(s2_joint_set(cart->world, cart->rail, S2_JOINT_ENABLED, 0));
+}
+static void disable_a_body(const Cart *cart) {
+  must(s2_body_set(cart->world, cart->cart, S2_BODY_ENABLED, 0));
+}
+static void hold_a_body(const Cart *cart) {
+  must(s2_body_set(cart->world, cart->cart, S2_BODY_TYPE, S2_KINEMATIC));
+  must(s2_body_set_v(cart->world, cart->cart, (const double[3]){0.3, 1, 0}));
+}
+static void place(const Cart *cart) { // as resets do: off its joints, which are then projected
+  must(s2_body_set_q(cart->world, cart->pole, (const double[3]){0.1, 0, 0.5}));
+}
+static void push(const Cart *cart) {
+  must(s2_body_apply_impulse(cart->world, cart->pole, s2_vec2(0.1, 0), NULL));
+}
+static void step_longer(const Cart *cart) {
+  S2WorldDef def = *s2_world_settings(cart->world);
+  def.dt = 1.0 / 50;
+  def.gravity = s2_vec2(1, -3);
+  must(s2_world_configure(cart->world, &def));
+}
+static void be_frank(const Cart *cart) { // a way of steps that is not for programs
+  S2WorldDef def = *s2_world_settings(cart->world);
+  def.alpha = def.beta = 0.5;
+  must(s2_world_configure(cart->world, &def));
+}
+static void take_a_floor(const Cart *cart) { // that the pole falls on
+  add_box(cart->world, fixed_at(0, -1.2), 10, 2);
+}
+static void restore(const Cart *cart) {
+  size_t size = s2_world_image_size(cart->world);
+  void *image = malloc(size);
+  s2_world_image_write(cart->world, image);
+  steps(cart->world, 10);
+  must(s2_world_image_read(cart->world, image, size));
+  free(image);
+  assert_false(has_program(cart->world));
+}
+
+static const struct {
+  const char *name;
+  Change *change;
+  bool program; // is there one afterwards?
+} changes[] = {
+    {"a body more", add_a_body, true},
+    {"a joint less", destroy_a_joint, true},
+    {"a body less", destroy_a_body, true},
+    {"another mass", weigh_more, true},
+    {"another gravity scale", fall_faster, true},
+    {"damping", damp, false},
+    {"limits", limit, false},
+    {"a motor", drive, false},
+    {"a joint that is off", disable_a_joint, true},
+    {"a body that is off", disable_a_body, false}, // and with it both joints
+    {"a body that is held", hold_a_body, true},
+    {"a body placed", place, true},
+    {"a body pushed", push, true},
+    {"steps of another length", step_longer, true},
+    {"steps of another way", be_frank, false},
+    {"a floor", take_a_floor, false},
+    {"a snapshot restored", restore, true},
+};
+
+// Whatever changes in the middle, steps are those of the general path.
+static void test_changes(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+    Cart plain = cart_new(0), fast = cart_new(8);
+    step_both(&plain, &fast, 20, changes[i].name);
+    assert_true(has_program(fast.world));
+    changes[i].change(&plain);
+    changes[i].change(&fast);
+    step_both(&plain, &fast, 100, changes[i].name);
+    if (has_program(fast.world) != changes[i].program) {
+      fail_msg("%s: a program: %d", changes[i].name, !changes[i].program);
+    }
+    s2_world_destroy(plain.world);
+    s2_world_destroy(fast.world);
+  }
+}
+
+// Of a world that is not changed all steps but the first are the program's, and take no memory.
+static void test_which_steps(void **state) {
+  (void)state;
+  Cart cart = cart_new(1);
+  assert_false(step_by_program(cart.world));
+  assert_false(step_by_program(cart.world)); // in which it is made
+  uint64_t taken = s2_memory_count();
+  for (int i = 0; i < 50; i++) {
+    assert_true(step_by_program(cart.world));
+  }
+  assert_int_equal(s2_memory_count(), taken);
+  // One that it cannot do, as the pole is off its joint: the general path's, and then its own
+  // again.
+  place(&cart);
+  assert_false(step_by_program(cart.world));
+  steps(cart.world, 2);
+  assert_true(step_by_program(cart.world));
+  s2_world_destroy(cart.world);
+}
+
+static bool no_more(void *user) {
+  int *left = user;
+  return (*left)-- > 0;
+}
+
+// A step that is stopped, or would not be finite, leaves no trace.
+static void test_stopped(void **state) {
+  (void)state;
+  Cart cart = cart_new(1);
+  steps(cart.world, 5);
+  int left = 3;
+  s2_world_set_callbacks(cart.world, &(S2Callbacks){.user = &left, .proceed = no_more});
+  steps(cart.world, 3);
+  uint64_t hash = s2_world_hash(cart.world);
+  S2Status status = s2_world_step(cart.world);
+  assert_int_equal(status.code, S2_ABORTED);
+  assert_string_equal(status.message, "the step was stopped by a callback");
+  assert_true(s2_world_hash(cart.world) == hash);
+  s2_world_set_callbacks(cart.world, NULL);
+  steps(cart.world, 5);
+  assert_true(has_program(cart.world));
+  hash = s2_world_hash(cart.world);
+  must(s2_body_apply_force(cart.world, cart.cart, s2_vec2(1e308, 0), NULL));
+  must(s2_body_apply_force(cart.world, cart.cart, s2_vec2(1e308, 0), NULL));
+  status = s2_world_step(cart.world);
+  assert_int_equal(status.code, S2_INVALID);
+  assert_non_null(strstr(status.message, "is not finite in step"));
+  assert_true(s2_world_hash(cart.world) == hash);
+  s2_world_destroy(cart.world);
+}
+
+// What is told of steps: of a cart-pole that swings, by itself and beside a body in free fall.
+static void test_statistics(void **state) {
+  (void)state;
+  Cart cart = cart_new(1);
+  S2BodyDef def = at(0, 5);
+  def.mask = 0;
+  S2BodyId ball = add_disc(cart.world, def, 0.1);
+  steps(cart.world, 120);
+  assert_true(has_program(cart.world));
+  const S2WorldStats *stats = s2_world_stats(cart.world);
+  assert_int_equal(stats->steps, 120);
+  assert_int_equal(stats->solves, 120);
+  assert_int_equal(stats->islands, 1);
+  assert_true(stats->projections > 120);
+  assert_true(s2_world_residuals(cart.world).solve.scaled < 1e-12);
+  assert_true(s2_world_residuals(cart.world).joint_error < 1e-10);
+  // After 1 s: g/2 fallen; the rail carries both weights but for what the pole's motion takes.
+  assert_true(fabs(get(cart.world, ball, S2_BODY_Y) - (5 - 9.81 / 2)) < 1e-9);
+  double force;
+  must(s2_joint_get(cart.world, cart.rail, S2_JOINT_FORCE, &force));
+  assert_true(force > 0.9 * 9.81 && force < 2 * 9.81);
+  int events;
+  (void)s2_world_events(cart.world, &events);
+  assert_int_equal(events, 0);
+  s2_world_destroy(cart.world);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random_worlds), cmocka_unit_test(test_changes),
+      cmocka_unit_test(test_which_steps),   cmocka_unit_test(test_stopped),
+      cmocka_unit_test(test_statistics),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
