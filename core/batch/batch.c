@@ -197,7 +197,7 @@ static bool batch_begin(S2Batch *batch, int i) {
 }
 
 // What the step that was taken costs, and whether it went too far. True: the episode goes on.
-static bool batch_judge(S2Batch *batch, int i, double before, S2Status status) {
+static bool batch_weigh(S2Batch *batch, int i, double before, S2Status status) {
   BatchWorld *at = &batch->world[i];
   double cost = 0;
   bool ended = false;
@@ -223,7 +223,7 @@ static bool batch_advance(S2Batch *batch, int i) {
     return false;
   }
   double before = s2_world_time(at->world);
-  return batch_judge(batch, i, before, batch->def.program.step(batch->def.program.user, i));
+  return batch_weigh(batch, i, before, batch->def.program.step(batch->def.program.user, i));
 }
 
 // Has the episode ended, what is seen, and the reset that is due.
@@ -306,7 +306,7 @@ static void batch_step_chunk(S2Batch *batch, int first, int last) {
     // Those whose episode goes on close ranks.
     int left = 0;
     for (int n = 0; n < count; n++) {
-      if (batch_judge(batch, index[n], before[n], status[n])) {
+      if (batch_weigh(batch, index[n], before[n], status[n])) {
         index[left++] = index[n];
       }
     }
