@@ -9,7 +9,7 @@
 
 static const char *const names[] = {"inputs", "coordinates", NULL};
 static const char *const input_names[] = {"body",        "joint",     "force", "torque",
-                                          "motor_speed", "motor_max", NULL};
+                                          "motor_speed", "motor_max", "rest",  NULL};
 
 // ---- Inputs -----------------------------------------------------------------------------------
 
@@ -54,11 +54,11 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
     }
   }
   if (found == NULL) {
-    s2_keys_fail(keys, joint ? "joint" : "body",
-                 joint
-                     ? "one of force, torque, motor_speed, motor_max expected beside it: how much "
-                       "of it the input 1 is"
-                     : "force or torque expected beside it: how much of it the input 1 is");
+    s2_keys_fail(
+        keys, joint ? "joint" : "body",
+        joint ? "one of force, torque, motor_speed, motor_max, rest expected beside it: how much "
+                "of it the input 1 is"
+              : "force or torque expected beside it: how much of it the input 1 is");
   }
   return found;
 }
@@ -78,6 +78,7 @@ static void linearize_read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *in
     input->kind = strcmp(what, "force") == 0         ? S2_INPUT_JOINT_FORCE
                   : strcmp(what, "torque") == 0      ? S2_INPUT_JOINT_TORQUE
                   : strcmp(what, "motor_speed") == 0 ? S2_INPUT_MOTOR_SPEED
+                  : strcmp(what, "rest") == 0        ? S2_INPUT_REST
                                                      : S2_INPUT_MOTOR_MAX;
     s2_keys_number(keys, what, S2_ANY_NUMBER, &input->amount[0]);
   } else {

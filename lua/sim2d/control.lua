@@ -105,7 +105,9 @@ return function(sim, host)
   -- As world:linearize takes it.
   local function as_input(actuator)
     local joint, body = actuator.joint, actuator.body
-    if actuator.kind == "position" or actuator.delay > 0 then
+    if actuator.implicit and actuator.delay == 0 then
+      return { joint = joint, rest = 1 }
+    elseif actuator.kind == "position" or actuator.delay > 0 then
       fail("actuator '%s': %s is no input of a linear step; give the %s", actuator.name,
         actuator.kind == "position" and "a position" or "one with a delay",
         actuator.kind == "position" and "force or torque that it makes" or "same without")
@@ -193,6 +195,8 @@ return function(sim, host)
     local value = command_now(world, actuator)
     if actuator.kind == "speed" then
       object.motor_speed = value
+    elseif actuator.implicit then
+      object.rest = value
     elseif actuator.kind == "position" then
       local at = actuator.turns and object.angle or object.translation or object.length
       effort(actuator, live(actuator.kp) * (value - at) - live(actuator.kd) * object.speed)
@@ -266,11 +270,11 @@ return function(sim, host)
     local d, plain = actuator.direction or { 1, 0 }, sim.stop_gradient
     actuator.index = host.actuator(world, actuator.name, actuator.kind, actuator.joint or actuator.body,
       plain(d[1]), plain(d[2]), plain(actuator.range[1]), plain(actuator.range[2]), actuator.delay,
-      plain(actuator.kp), plain(actuator.kd))
+      plain(actuator.kp), plain(actuator.kd), actuator.implicit)
   end
 
   local KEYS = { [1] = true, name = true, joint = true, body = true, kind = true, range = true, delay = true,
-    kp = true, kd = true, direction = true }
+    kp = true, kd = true, direction = true, implicit = true }
 
   function methods.actuator(world, def)
     local system = system_of(world)
@@ -305,7 +309,14 @@ return function(sim, host)
     if def.kind ~= "position" and (def.kp or def.kd) then
       fail "bad argument #1 to 'actuator' (keys 'kp' and 'kd' are for kind 'position')"
     end
-    local actuator = { name = name, kind = def.kind, joint = def.joint, body = def.body,
+    local implicit = def.implicit
+    if implicit then
+      check_key(def.kind == "position" and def.joint and (def.joint.type == "hinge" or def.joint.type == "slider"), "actuator",
+        "implicit", "nothing but of the position of a hinge or slider", implicit)
+      check_key(def.joint.stiffness == 0, "actuator", "implicit", "a joint without a spring of its own", def.joint)
+      def.joint.stiffness, def.joint.damping = def.kp or KP, def.kd or KD
+    end
+    local actuator = { name = name, kind = def.kind, implicit = implicit or nil, joint = def.joint, body = def.body,
       range = check_range(def.range), delay = def.delay or 0, kp = def.kp or KP, kd = def.kd or KD,
       turns = turns, direction = check_direction(def), world = world }
     declare(world, actuator)

@@ -9,7 +9,7 @@
 
 enum { MOST_ACTUATORS = 64 }; // that a fast command takes
 
-// (world, name, kind, object, {dx, dy}, lo, hi, delay, kp, kd): its place, from 1
+// (world, name, kind, object, dx, dy, lo, hi, delay, kp, kd, implicit): its place, from 1
 static int control_actuator(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   const S2LuaBody *body = s2_lua_test(L, 4, s2_type_body);
@@ -29,6 +29,7 @@ static int control_actuator(lua_State *L) {
   def.delay = luaL_checknumber(L, 9);
   def.kp = luaL_checknumber(L, 10);
   def.kd = luaL_checknumber(L, 11);
+  def.implicit = lua_toboolean(L, 12) != 0;
   int index;
   s2_lua_try(L, s2_actuator_create(lw->world, &def, &index));
   lua_pushinteger(L, index + 1);

@@ -22,6 +22,12 @@ static S2Status linearize_joint_column(const S2World *world, const S2Input *inpu
   const S2Joint *joint = &world->joints.at[slot];
   const char *name = s2_joint_type_name(joint->type);
   // A number of the joint's own, ...
+  if (input->kind == S2_INPUT_REST) {
+    column->slot[0] = slot;
+    return joint->has_spring ? s2_ok()
+                             : s2_error(S2_INVALID, "inputs[%d]: the %s has no spring: give it one",
+                                        number, name);
+  }
   if (input->kind == S2_INPUT_MOTOR_SPEED || input->kind == S2_INPUT_MOTOR_MAX) {
     column->slot[0] = slot;
     return joint->has_motor
@@ -87,6 +93,9 @@ static double linearize_along(const S2World *world, const Column *column,
   if (column->kind == S2_INPUT_MOTOR_SPEED) {
     return g->joint[column->slot[0]].motor_speed * column->f[0][0];
   }
+  if (column->kind == S2_INPUT_REST) {
+    return g->joint[column->slot[0]].length * column->f[0][0];
+  }
   if (column->kind == S2_INPUT_MOTOR_MAX) {
     return g->joint[column->slot[0]].motor_max * column->f[0][0];
   }
@@ -103,13 +112,15 @@ static double linearize_along(const S2World *world, const Column *column,
 S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
   S2ActuatorDef def;
   S2_TRY(s2_actuator_info(world, index, &def));
-  if (def.kind == S2_ACTUATOR_POSITION || def.delay > 0) {
+  if ((def.kind == S2_ACTUATOR_POSITION && !def.implicit) || def.delay > 0) {
     return s2_error(S2_INVALID, "actuator '%s': %s is no input of a linear step", def.name,
                     def.delay > 0 ? "one with a delay" : "a position");
   }
   *input = (S2Input){.body = def.body, .joint = def.joint, .amount = {1, 0, 0}};
   bool joint = def.joint.index != 0;
-  if (def.kind == S2_ACTUATOR_SPEED) {
+  if (def.implicit) {
+    input->kind = S2_INPUT_REST;
+  } else if (def.kind == S2_ACTUATOR_SPEED) {
     input->kind = S2_INPUT_MOTOR_SPEED;
   } else if (def.kind == S2_ACTUATOR_TORQUE) {
     input->kind = joint ? S2_INPUT_JOINT_TORQUE : S2_INPUT_FORCE;

@@ -13,6 +13,7 @@ typedef enum S2InputKind {
   S2_INPUT_JOINT_TORQUE, // N m, on a, and against it on b: hinge, wheel, weld
   S2_INPUT_MOTOR_SPEED,  // of a joint with a motor
   S2_INPUT_MOTOR_MAX,
+  S2_INPUT_REST, // of a joint's spring
 } S2InputKind;
 
 typedef struct S2Input {

@@ -229,8 +229,9 @@ static void control_actuate(S2WorldTape *tape, S2World *world, int index, int co
       break;
     }
   }
-  if (actuator->kind == S2_ACTUATOR_SPEED) {
-    S2Place place = s2_place(S2_PLACE_JOINT, (int32_t)actuator->joint.index - 1, S2_OF_MOTOR_SPEED);
+  if (actuator->kind == S2_ACTUATOR_SPEED || actuator->implicit) {
+    int number = actuator->implicit ? S2_OF_LENGTH : S2_OF_MOTOR_SPEED;
+    S2Place place = s2_place(S2_PLACE_JOINT, (int32_t)actuator->joint.index - 1, number);
     S2Term term = {.to = 0, .from = effort.var, .factor = 1};
     s2_world_tape_write(tape, world, 1, &place, effort.var != 0 ? 1 : 0, &term);
     return;

@@ -54,6 +54,7 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
   actuator.delay = def->delay;
   actuator.kp = def->kp;
   actuator.kd = def->kd;
+  actuator.implicit = def->implicit;
   if (def->name == NULL || def->name[0] == 0 || strlen(def->name) >= S2_NAME_SIZE) {
     return s2_error(S2_INVALID, "an actuator's name: 1 to %d bytes expected", S2_NAME_SIZE - 1);
   }
@@ -83,6 +84,17 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
                              ? s2_vec2(0, 0)
                              : s2_vec2(def->direction.x / length, def->direction.y / length);
   }
+  if (def->implicit) {
+    bool held = def->kind == S2_ACTUATOR_POSITION && actuator.on_joint;
+    S2JointType type = held ? world->joints.at[def->joint.index - 1].type : S2_WELD;
+    if (type != S2_HINGE && type != S2_SLIDER) {
+      return s2_error(S2_INVALID,
+                      "actuator '%s': implicit: of the position of a hinge or slider only",
+                      def->name);
+    }
+    S2_TRY(s2_joint_set(world, def->joint, S2_JOINT_STIFFNESS, def->kp));
+    S2_TRY(s2_joint_set(world, def->joint, S2_JOINT_DAMPING, def->kd));
+  }
   *index = world->actuators.count;
   *s2_array_append(world->actuators) = actuator;
   return s2_ok();
@@ -101,8 +113,8 @@ S2Status s2_actuator_info(const S2World *world, int index, S2ActuatorDef *def) {
     return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
   }
   const S2Actuator *a = &world->actuators.at[index];
-  *def = (S2ActuatorDef){a->name, a->kind, a->joint, a->body, a->direction,
-                         a->lo,   a->hi,   a->delay, a->kp,   a->kd};
+  *def = (S2ActuatorDef){a->name, a->kind,  a->joint, a->body, a->direction, a->lo,
+                         a->hi,   a->delay, a->kp,    a->kd,   a->implicit};
   return s2_ok();
 }
 
@@ -281,6 +293,10 @@ static S2Status actuator_apply(S2World *world, int index) {
   double value = command_now(world, index);
   if (actuator->kind == S2_ACTUATOR_SPEED) {
     return s2_joint_set(world, actuator->joint, S2_JOINT_MOTOR_SPEED, value);
+  }
+  if (actuator->implicit) { // the goal of the joint's spring
+    world->joints.at[actuator->joint.index - 1].length = value;
+    return s2_ok();
   }
   if (actuator->kind == S2_ACTUATOR_POSITION) {
     double at, speed;

@@ -23,6 +23,8 @@ typedef struct S2ActuatorDef {
   double lo, hi;    // commands are clipped to them; may be infinite
   double delay;     // s, rounded up to whole steps
   double kp, kd;    // N/m and N s/m, or N m/rad and N m s/rad
+  bool implicit; // of a position: held by the joint's own spring, whose force is that of the end of
+                 // the step; kp and kd are its stiffness and damping from now on. Hinge, slider
 } S2ActuatorDef;
 
 extern const char *const s2_actuator_kind_names[]; // ends with NULL

@@ -315,7 +315,7 @@ typedef struct S2Couple {
 typedef struct S2Actuator { // dynamics/control
   char name[S2_NAME_SIZE];
   S2ActuatorKind kind;
-  bool on_joint, turns;
+  bool on_joint, turns, implicit;
   S2JointId joint;
   S2BodyId body;
   S2Vec2 direction; // unit

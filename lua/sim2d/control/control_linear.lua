@@ -83,6 +83,8 @@ return function(sim, host)
     return a
   end
 
+  host.weight = read_weight
+
   -- ---- Modes ------------------------------------------------------------------------------------
 
   -- Eigenvalues as {re, im, modulus}, those of complex pairs both.

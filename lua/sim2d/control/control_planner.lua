@@ -538,6 +538,33 @@ return function(sim, host)
     return u
   end
 
+  -- sim.control.tvlqr(world, plan, { Q =, R =, Qf = }): the law that follows a trajectory with the gains of its own linear
+  -- regulator. The world has to be in the state that the plan begins in.
+  function control.tvlqr(world, plan, def)
+    host.check_law_keys("tvlqr", def, { Q = true, R = true, Qf = true })
+    if getmetatable(plan) ~= Plan then
+      fail("bad argument #2 to 'tvlqr' (what sim.control.trajectory gives expected, got %s)", describe(plan))
+    end
+    local clone, list = world:clone(), {}
+    for i, of in ipairs(plan.coordinates) do list[i] = host.counterpart(clone, of.joint or of.body) end
+    local periods, steps = plan.u.shape[1], math.floor(plan.period / world.dt + 0.5)
+    local model = host.model(clone, { coordinates = list, outputs = {}, knots = periods, steps = steps, extra_count = 0 })
+    local _, _, a, b = model:linearize(plan.u)
+    local n, m = model:sizes()
+    local Q, R, P = host.weight("tvlqr", "Q", def.Q == nil and 1 or def.Q, n, 0),
+      host.weight("tvlqr", "R", def.R == nil and 1 or def.R, m, 1), nil
+    P = def.Qf ~= nil and host.weight("tvlqr", "Qf", def.Qf, n, 0) or Q
+    local gains = {}
+    for k = periods, 1, -1 do
+      local A, B = a:slice({ (k - 1) * n + 1, k * n }, nil), b:slice({ (k - 1) * n + 1, k * n }, nil)
+      local BP = B:t():mm(P)
+      local K = sim.linalg.solve(BP:mm(B) + R, BP:mm(A))
+      local next = Q + A:t():mm(P:mm(A - B:mm(K)))
+      P, gains[k] = (next + next:t()) / 2, -K
+    end
+    return plan:law { gains = gains }
+  end
+
   -- ---- Receding horizon -------------------------------------------------------------------------
 
   local Planner = setmetatable({ kind = "planner", memory = { "u", "at" } }, host.Law)

@@ -114,6 +114,13 @@ function ControlLibrary.cost(def) end
 ---@return sim2d.Plan
 function ControlLibrary.trajectory(world, def) end
 
+---Follows a plan by the gains of its own linear regulator.
+---@param world sim2d.World in the state the plan begins in
+---@param plan sim2d.Plan
+---@param def { Q?: any, R?: any, Qf?: any }
+---@return sim2d.Law
+function ControlLibrary.tvlqr(world, plan, def) end
+
 ---A law that plans anew at each call.
 ---@param world sim2d.World
 ---@param def sim2d.PlanDef

@@ -704,6 +704,7 @@ function World:close() end
 ---@field delay? number s, in whole steps; default 0
 ---@field kp? number N/m or N m/rad, of a position; default 100
 ---@field kd? number N s/m or N m s/rad, of a position; default 10
+---@field implicit? boolean of a position: held by the joint's own spring, stable at any gains
 
 ---@param def sim2d.ActuatorDef
 ---@return sim2d.Actuator

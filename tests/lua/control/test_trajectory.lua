@@ -83,6 +83,25 @@ test("a pendulum swings up within its limits, to the goal", function()
   eq(hinge.angle, plan.x[51][1])
 end)
 
+test("tvlqr brings a world back to a plan", function()
+  local world, hinge, bob = pendulum(3)
+  local plan = control.trajectory(world, { horizon = 1, period = 0.04, cost = {
+    { "angle", of = hinge, field = "angle", goal = 1, weight = 1 }, controls = 1e-2, terminal = { angle = 5 } } })
+  local law = control.tvlqr(world, plan, { Q = { 100, 1 }, R = 0.01, Qf = { 1000, 10 } })
+  bob:apply_impulse { 0.2, 0 }
+  local start = world:snapshot()
+  world:control(plan:law { open_loop = true }):remove()
+  local open = world:control(plan:law { open_loop = true })
+  world:step(50)
+  local off = math.abs(hinge.angle - plan.x[26][1])
+  open:remove()
+  world:restore(start)
+  world:control(law)
+  world:step(50)
+  ok(math.abs(hinge.angle - plan.x[26][1]) < 0.05 * off)
+  raises("what sim.control.trajectory gives expected", control.tvlqr, world, {}, {})
+end)
+
 test("all methods lower one cost, and repeat to the bit", function()
   for _, method in ipairs { "ilqr", "gradient", "sampling", "cem", "mppi", "mixed" } do
     local costs = {}

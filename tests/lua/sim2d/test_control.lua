@@ -343,3 +343,39 @@ test("commands and gains of a gradient call stay as plain numbers", function()
     return u
   end, 1)
 end)
+
+test("implicit positions hold their goal at any gains, with derivatives", function()
+  for _, gains in ipairs { { 100, 10 }, { 1e4, 1e3 } } do
+    local world = sim.world { dt = 1 / 60 }
+    local arm = world:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 } }
+    local hinge = world:hinge { arm, anchor = { 0, 0 } }
+    world:actuator { "go", joint = hinge, kind = "position", kp = gains[1], kd = gains[2], implicit = true }
+    world:act { 1 }
+    world:run { duration = 3 }
+    -- where the spring carries the arm
+    near(gains[1] * (1 - hinge.angle), 9.81 * 0.5 * math.cos(hinge.angle), 1e-6)
+  end
+  local world = sim.world { dt = 1 / 60, gravity = { 0, 0 } }
+  local cart = world:box { size = { 1, 1 }, mass = 2 }
+  local rail = world:slider { cart, anchor = { 0, 0 }, axis = { 1, 0 } }
+  local go = world:actuator { "go", joint = rail, kind = "position", kp = 50, kd = 5, implicit = true }
+  local start = world:snapshot()
+  local function reach(u)
+    world:restore(start)
+    world:act { u }
+    world:step(10)
+    return rail.translation
+  end
+  local _, slope = sim.value_and_grad(reach, 0.3)
+  near(slope, (reach(0.4) - reach(0.2)) / 0.2, 1e-9) -- it is linear
+  world:restore(start)
+  local A, B = world:linearize { inputs = { go }, coordinates = { rail } }
+  world:act { 1 }
+  world:step()
+  near(B[1][1], rail.translation, 1e-12)
+  near(B[2][1], rail.speed, 1e-12)
+  raises("key 'implicit': nothing but of the position", world.actuator, world,
+    { "force", body = cart, kind = "torque", implicit = true })
+  raises("key 'implicit': a joint without a spring of its own", world.actuator, world,
+    { "again", joint = rail, kind = "position", implicit = true })
+end)
