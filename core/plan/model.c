@@ -109,7 +109,7 @@ void s2_model_start(S2Model *model) {
   s2_world_image_write(model->def.world, model->start);
 }
 
-static S2Status model_rewind(S2Model *model) {
+S2Status s2_model_rewind(S2Model *model) {
   s2_arena_reset(&model->scratch);
   return s2_world_image_read(model->def.world, model->start, model->size);
 }
@@ -185,7 +185,7 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, boo
                       double *y) {
   S2World *world = model->def.world;
   int n = model->n, m = model->m, p = model->p;
-  S2_TRY(model_rewind(model));
+  S2_TRY(s2_model_rewind(model));
   S2_TRY(model_read(model, raw, x, y, NULL));
   for (int knot = 0; knot < model->def.knots; knot++) {
     if (feedback != NULL) {
@@ -236,7 +236,7 @@ S2Status s2_model_linearize(S2Model *model, const double *u, double *x, double *
                             S2ModelSlope *slope) {
   int n = model->n, m = model->m, p = model->p;
   slope->flags = 0;
-  S2_TRY(model_rewind(model));
+  S2_TRY(s2_model_rewind(model));
   S2_TRY(model_read(model, false, x, y, slope->dy));
   for (int knot = 0; knot < model->def.knots; knot++) {
     S2_TRY(s2_world_act(model->def.world, u + knot * m, m, NULL));

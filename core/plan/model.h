@@ -35,6 +35,8 @@ double s2_model_period(const S2Model *model);                   // s between kno
 
 // From now on trajectories start here, in the state the world is in.
 void s2_model_start(S2Model *model);
+// The world is put there again.
+S2Status s2_model_rewind(S2Model *model);
 
 // Feedback about a trajectory: u = clamp(u + step k + gain (x' - x)).
 typedef struct S2Feedback {

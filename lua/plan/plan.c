@@ -219,6 +219,14 @@ static int model_follow(lua_State *L) {
   return 0;
 }
 
+// model:rewind(): the world is where trajectories begin
+static int model_rewind(lua_State *L) {
+  Model *model = plan_check(L, 1);
+  s2_lua_try(L, s2_model_rewind(model->model));
+  s2_lua_world_changed(model->lw);
+  return 0;
+}
+
 static void plan_push_numbers(lua_State *L, const double *numbers, int rows, int columns) {
   S2LuaArray *array = s2_lua_array_push(L, (S2Size){2, rows, columns});
   memcpy(array->data, numbers, sizeof(double) * (size_t)(rows * columns));
@@ -479,6 +487,7 @@ static void plan_class(lua_State *L, const char *name, const luaL_Reg *methods, 
 void s2_lua_open_plan(lua_State *L) {
   static const luaL_Reg models[] = {{"start", model_start},
                                     {"follow", model_follow},
+                                    {"rewind", model_rewind},
                                     {"sizes", model_sizes},
                                     {"coordinates", model_coordinates},
                                     {"run", model_run},

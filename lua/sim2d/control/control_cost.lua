@@ -134,6 +134,7 @@ return function(sim, host)
       term.residual, term.goal_given = def.residual, def.goal
     else
       term.of, term.at, term.numbers = def.of, def.at, read_fields(where, def)
+      term.fields = type(def.field) == "string" and { def.field } or def.field
       if #term.numbers > MOST then fail("bad argument #1 to 'cost' (%sat most %d numbers a term)", where, MOST) end
       term.goal = read_goal(where, def.goal, #term.numbers)
     end
@@ -184,6 +185,21 @@ return function(sim, host)
       list[i] = value
     end
     return list
+  end
+
+  -- The same as sim.rollout takes it; nil where it cannot: functions, points of bodies.
+  function host.cost_for_rollouts(cost, world, count)
+    local terms = {}
+    for i, term in ipairs(cost.terms) do
+      if term.residual or term.at then return nil end
+      terms[i] = { of = host.counterpart(world, term.of), field = term.fields, goal = term.goal, weight = term.weight,
+        terminal = term.terminal, norm = term.norm }
+      if term.norm ~= "quadratic" and term.norm ~= "linear" then terms[i].p = term.p end
+    end
+    for i, weight in ipairs(host.cost_controls(cost, count)) do
+      if weight > 0 then terms[#terms + 1] = { of = "controls", field = i, weight = weight } end
+    end
+    return terms
   end
 
   -- What a function gave as a list of numbers.

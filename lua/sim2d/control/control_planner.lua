@@ -233,14 +233,26 @@ return function(sim, host)
 
   -- L-BFGS on the values at knots, with derivatives through the engine.
   function methods.gradient(problem, going)
-    local solver, last = problem.solver, nil
+    local solver = problem.solver
     local theta = problem.fit(problem.u)
     local M, Mt = problem.matrix, problem.matrix:t()
     local knots, m = problem.knots, problem.m
+    problem.together = host.cost_for_rollouts(problem.cost, problem.clone, m) or false
+    local function roll(u)
+      return sim.rollout(problem.clone, u, { cost = problem.together, period = problem.period, threads = 1 })[1]
+    end
     local function value_and_slope(x)
       local u = M:mm(sim.array(x):reshape(knots, m))
-      last = solver:set(u)
-      return last.cost, Mt:mm(solver:gradient()):reshape(knots * m):table()
+      local value, slope
+      if problem.together then -- the way back through each step, without the matrices of steps
+        problem.model:rewind()
+        value, slope = sim.value_and_grad(roll, u:reshape(1, problem.periods * m))
+        slope = slope:reshape(problem.periods, m)
+      else
+        value = solver:set(u).cost
+        slope = solver:gradient()
+      end
+      return value, Mt:mm(slope):reshape(knots * m):table()
     end
     local start = theta:reshape(knots * m):table()
     going { state = "going", iterations = 0, cost = math.huge }
@@ -279,11 +291,21 @@ return function(sim, host)
     return sim.array(rows)
   end
 
-  -- Costs of candidates, in their order; those of many at once where the engine can.
+  -- Costs of candidates, in their order: by threads and lanes, where nothing of the script is to be asked.
   local function judge(problem, candidates)
     local costs = {}
-    for i, theta in ipairs(candidates) do costs[i] = evaluate(problem, problem.matrix:mm(theta)) end
-    return costs
+    if problem.together == nil then
+      problem.together = host.cost_for_rollouts(problem.cost, problem.clone, problem.m) or false
+    end
+    if not problem.together then
+      for i, theta in ipairs(candidates) do costs[i] = evaluate(problem, problem.matrix:mm(theta)) end
+      return costs
+    end
+    local rows = {}
+    for i, theta in ipairs(candidates) do rows[i] = problem.matrix:mm(theta) end
+    problem.model:rewind()
+    problem.evaluations = (problem.evaluations or 0) + #candidates
+    return sim.rollout(problem.clone, rows, { cost = problem.together, period = problem.period, failures = "keep" }):table()
   end
 
   local function ranked(costs)
@@ -369,8 +391,10 @@ return function(sim, host)
     local theta = problem.fit(problem.u)
     local knots, m = problem.knots, problem.m
     local scales = deviations(problem):reshape(knots * m):table()
-    local x, _, iteration = host.cmaes(function(x)
-      return evaluate(problem, problem.matrix:mm(sim.array(x):reshape(knots, m)))
+    local x, _, iteration = host.cmaes(function(list)
+      local candidates = {}
+      for i, x in ipairs(list) do candidates[i] = sim.array(x):reshape(knots, m) end
+      return judge(problem, candidates)
     end, theta:reshape(knots * m):table(), { scales = scales, samples = problem.samples, random = problem.random,
       going = function(value, k) return going { state = "going", iterations = k, cost = value } end })
     return finish(problem, sim.array(x):reshape(knots, m), iteration)

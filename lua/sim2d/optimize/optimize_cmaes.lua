@@ -161,7 +161,7 @@ return function(sim, host)
     end
   end
 
-  -- Generations of candidates x -> value, until `going` or a tolerance ends them. The best of all, its value, how many
+  -- Generations of candidates, a list of x -> a list of values, until `going` or a tolerance ends them. The best of all, its value, how many
   -- generations, status and message. `bound` (or nil) repairs a candidate and tells how far it was out.
   local function evolve(f, x0, options)
     local n, random = #x0, options.random
@@ -174,16 +174,19 @@ return function(sim, host)
       local state = begin(n, run == 0 and x0 or best, options.scales, options.sigma or 1)
       state.start = state.sigma
       repeat
-        local candidates, lo, hi = {}, math.huge, -math.huge
+        local candidates, xs, lo, hi = {}, {}, math.huge, -math.huge
         for k = 1, c.lambda do
-          local candidate = draw(state, random)
-          local out = options.bound and options.bound(candidate.x) or 0.0
-          candidate.value, candidate.out = f(candidate.x), out
-          if candidate.value < best_value and out >= 0 then
+          candidates[k] = draw(state, random)
+          candidates[k].out = options.bound and options.bound(candidates[k].x) or 0.0
+          xs[k] = candidates[k].x
+        end
+        local values = f(xs)
+        for k, candidate in ipairs(candidates) do
+          candidate.value = values[k]
+          if candidate.value < best_value then
             best, best_value = table.move(candidate.x, 1, n, 1, {}), candidate.value
           end
           if candidate.value < math.huge then lo, hi = math.min(lo, candidate.value), math.max(hi, candidate.value) end
-          candidates[k] = candidate
         end
         -- what was beyond bounds counts as worse than where it was brought back to
         for _, candidate in ipairs(candidates) do
@@ -230,7 +233,11 @@ return function(sim, host)
     if options.seed then random:seed(options.seed) end
     local most = options.max_iterations or math.ceil(MOST_GENERATIONS * math.sqrt(n))
     local why
-    local x, value, _, status, message = evolve(function(x) return run:value_at(x) end, run.x0, { scales = scales,
+    local x, value, _, status, message = evolve(function(xs)
+      local values = {}
+      for k, candidate in ipairs(xs) do values[k] = run:value_at(candidate) end
+      return values
+    end, run.x0, { scales = scales,
       samples = options.population, random = random, restarts = options.restarts, tolerance = options.tolerance,
       scale = function(v) return run:scale(v) end,
       bound = run.lower and function(x)
