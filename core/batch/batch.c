@@ -415,7 +415,7 @@ static void batch_seed(S2Batch *batch, uint64_t seed, const double *mask) {
 }
 
 void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask,
-                    double *observations) {
+                    double *observations) { // NOLINT(*-non-const-parameter): rows are written
   S2BatchResult result = {.observations = observations};
   if (seed != NULL) {
     batch_seed(batch, *seed, mask);
@@ -427,6 +427,7 @@ void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask,
   batch->result = NULL;
 }
 
+// NOLINTNEXTLINE(*-non-const-parameter): rows are written
 void s2_batch_observe(S2Batch *batch, double *observations) {
   S2BatchResult result = {.observations = observations};
   batch->result = &result;
@@ -512,6 +513,7 @@ void s2_batch_free(S2Batch *batch) {
   }
   s2_memory_free(batch->world);
   s2_memory_free(batch->last);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): ours, and const for those who read it
   s2_memory_free((void *)(uintptr_t)batch->def.draw);
   s2_memory_free(batch);
 }

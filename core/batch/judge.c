@@ -78,7 +78,7 @@ S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const do
   if (reading->kind == S2_READ_JOINT) {
     return s2_joint_get(world, reading->joint, (S2JointField)reading->field, value);
   }
-  *value = controls[reading->field];
+  *value = controls == NULL ? 0 : controls[reading->field];
   return s2_ok();
 }
 

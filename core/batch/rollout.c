@@ -30,10 +30,10 @@ static const double *rollout_command(const RolloutRun *run, int sample, int knot
 
 // One step of those that are going, and what it costs.
 static void rollout_step(const RolloutRun *run, RolloutLanes *lanes, int knot) {
-  int index[LANES], count = 0;
+  int index[LANES] = {0}, count = 0;
   S2World *worlds[LANES] = {NULL};
   S2Status status[LANES];
-  double before[LANES];
+  double before[LANES] = {0};
   for (int i = 0; i < lanes->count; i++) {
     if (run->status[lanes->first + i].code == S2_OK) {
       index[count] = i;
@@ -159,7 +159,8 @@ S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *r
   // Worlds of each worker, which its samples begin anew from the image.
   int count = LANES * s2_workers_count(workers), made = 0;
   S2Status status = s2_ok();
-  run.scratch = s2_memory_take_zeroed(sizeof *run.scratch * (size_t)count);
+  run.scratch = s2_memory_take_zeroed(sizeof(S2World *) *
+                                      (size_t)count); // NOLINT(bugprone-sizeof-expression)
   while (made < count && status.code == S2_OK) {
     status = s2_world_clone(world, &run.scratch[made]);
     if (status.code == S2_OK) {

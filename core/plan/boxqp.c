@@ -130,14 +130,14 @@ bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *
     }
     // As far along the step, cut off at the bounds, as the value falls.
     boxqp_step(qp, free, factor, count, slope, packed, step);
-    double length = 1, found = value;
+    double length = 1;
     do {
       double expected = 0;
       for (int i = 0; i < n; i++) {
         next[i] = boxqp_clamp(qp, i, x[i] + length * step[i]);
         expected += slope[i] * (next[i] - x[i]);
       }
-      found = boxqp_value(qp, next, packed);
+      double found = boxqp_value(qp, next, packed);
       if (found <= value + ARMIJO * expected) {
         break;
       }

@@ -421,6 +421,7 @@ static int batch_batch(lua_State *L) {
   *object = (BatchObject){.count = count, .world = (S2LuaWorld **)(void *)(object + 1)};
   push_metatable(L);
   lua_setmetatable(L, at);
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers
   S2World **worlds = lua_newuserdatauv(L, sizeof *worlds * (size_t)(count + 1), 0);
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, 1, i + 1);

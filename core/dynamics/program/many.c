@@ -138,6 +138,7 @@ static void many_gather(Many *many, int index, int lanes) {
 
 static void step_one(Many *many, int index) {
   S2World *world = many->worlds[index];
+  // NOLINTNEXTLINE(clang-analyzer-*): s2_worlds_step_with has looked
   int lanes = s2_program_ready(world) ? s2_program_lanes(world->lanes) : 0;
   S2Status pushed;
   if (lanes == 0) {

@@ -22,8 +22,8 @@ typedef enum S2TableType { S2_TABLE_HINGE, S2_TABLE_SLIDER } S2TableType;
 
 // Rows `see` on one side of a joint, those of `push` on another; both sides are the same node.
 typedef struct S2TableFill {
-  int8_t node, see, see_side, push, push_side;
-  int8_t block; // -1: the diagonal of `see`
+  int16_t node, see, see_side, push, push_side;
+  int16_t block; // -1: the diagonal of `see`
 } S2TableFill;
 
 // Bodies are seats: nodes in ascending order of slots, then grounds as the joints name them. The
@@ -31,22 +31,22 @@ typedef struct S2TableFill {
 typedef struct S2Table {
   int32_t stock; // S2Stock: which kernel is made for it alone
   int32_t nodes, grounds, joints, blocks, fills, targets;
-  bool floats;                        // it hangs on nothing
-  bool rides;                         // some ground moves
-  bool pins;                          // hinges alone
-  bool goes[S2_TABLE_GROUNDS];        // which ground moves
-  bool stands[S2_TABLE_GROUNDS];      // which one is the world
-  int8_t type[S2_TABLE_JOINTS];       // S2TableType
-  int8_t a[S2_TABLE_JOINTS];          // seats
-  int8_t b[S2_TABLE_JOINTS];          //
-  int8_t order[S2_TABLE_JOINTS];      // the joint that is eliminated k-th
-  int8_t place[S2_TABLE_JOINTS];      // place[order[k]] = k
-  bool extends[S2_TABLE_JOINTS];      // column k + 1 has the rows of column k
-  int8_t column[S2_TABLE_JOINTS + 1]; // the first block of each column
-  int8_t row[S2_TABLE_BLOCKS];        // a block: its row
-  int8_t row_start[S2_TABLE_JOINTS + 1];
-  int8_t row_column[S2_TABLE_BLOCKS]; // the same blocks by rows
-  int8_t row_block[S2_TABLE_BLOCKS];
+  bool floats;                         // it hangs on nothing
+  bool rides;                          // some ground moves
+  bool pins;                           // hinges alone
+  bool goes[S2_TABLE_GROUNDS];         // which ground moves
+  bool stands[S2_TABLE_GROUNDS];       // which one is the world
+  int16_t type[S2_TABLE_JOINTS];       // S2TableType
+  int16_t a[S2_TABLE_JOINTS];          // seats
+  int16_t b[S2_TABLE_JOINTS];          //
+  int16_t order[S2_TABLE_JOINTS];      // the joint that is eliminated k-th
+  int16_t place[S2_TABLE_JOINTS];      // place[order[k]] = k
+  bool extends[S2_TABLE_JOINTS];       // column k + 1 has the rows of column k
+  int16_t column[S2_TABLE_JOINTS + 1]; // the first block of each column
+  int16_t row[S2_TABLE_BLOCKS];        // a block: its row
+  int16_t row_start[S2_TABLE_JOINTS + 1];
+  int16_t row_column[S2_TABLE_BLOCKS]; // the same blocks by rows
+  int16_t row_block[S2_TABLE_BLOCKS];
   uint8_t target[S2_TABLE_TARGETS]; // in the order of elimination
   S2TableFill fill[S2_TABLE_FILLS];
 } S2Table;

@@ -37,18 +37,16 @@ static ImageHeader image_header(const S2World *world) {
   header.noise_seed = world->noise_seed;
   header.broadphase = s2_broadphase_image_size(world->broadphase);
   // All arrays one after the other, in the order in which they are written.
-  header.size = sizeof(ImageHeader) + sizeof(S2Kept) +
-                (size_t)header.slots * (9 * sizeof(double) + sizeof(S2Body)) +
-                (size_t)header.order * sizeof(int32_t) + (size_t)header.pieces * sizeof(S2Piece) +
-                (size_t)header.vertices * sizeof(S2Vec2) + (size_t)header.joints * sizeof(S2Joint) +
-                (size_t)header.joint_order * sizeof(int32_t) +
-                (size_t)header.touches * sizeof(S2Touch) + (size_t)header.acted * sizeof(S2Acted) +
-                (size_t)header.corrected * sizeof(double) +
-                (size_t)header.couples * sizeof(S2Couple) +
-                (size_t)header.excluded * sizeof(S2SlotPair) +
-                (size_t)header.actuators * sizeof(S2Actuator) +
-                (size_t)header.commands * sizeof(S2Command) +
-                (size_t)header.observations * sizeof(S2Observation) + header.broadphase;
+  header.size =
+      sizeof(ImageHeader) + sizeof(S2Kept) +
+      (size_t)header.slots * (9 * sizeof(double) + sizeof(S2Body)) +
+      (size_t)header.order * sizeof(int32_t) + (size_t)header.pieces * sizeof(S2Piece) +
+      (size_t)header.vertices * sizeof(S2Vec2) + (size_t)header.joints * sizeof(S2Joint) +
+      (size_t)header.joint_order * sizeof(int32_t) + (size_t)header.touches * sizeof(S2Touch) +
+      (size_t)header.acted * sizeof(S2Acted) + (size_t)header.corrected * sizeof(double) +
+      (size_t)header.couples * sizeof(S2Couple) + (size_t)header.excluded * sizeof(S2SlotPair) +
+      (size_t)header.actuators * sizeof(S2Actuator) + (size_t)header.commands * sizeof(S2Command) +
+      (size_t)header.observations * sizeof(S2Observation) + header.broadphase;
   return header;
 }
 
