@@ -1,7 +1,7 @@
 -- What a gradient of 100 steps costs with and without sim.checkpoint: time over that of the plain
 -- function, making the world included (processor time, the best of some runs), and the tape.
 --
---   sim2d bench/long_runs.lua
+--   sim2d bench/lua/long_runs.lua
 local sim = require "sim2d"
 
 local STEPS, RUNS = 100, 9

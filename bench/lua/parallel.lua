@@ -1,4 +1,4 @@
--- What sim.parallel costs and gains: build/sim2d bench/bench_parallel.lua
+-- What sim.parallel costs and gains: build/sim2d bench/lua/parallel.lua
 -- Jobs of about a millisecond (a world of three balls) in a loop, in one thread and in two, in turns; the fastest of
 -- each counts, so a busy machine matters less. Two threads need two idle cores: what else ran is not told apart.
 local sim = require "sim2d"

@@ -2,7 +2,7 @@
 -- without and with a recording in turns, processor time, medians. Files go to the folder that is the
 -- first argument.
 --
---   build/sim2d bench/bench_data.lua [FOLDER]
+--   build/sim2d bench/lua/data.lua [FOLDER]
 local sim = require "sim2d"
 
 local ROWS, ROUNDS, STEPS = 50, 15, 20

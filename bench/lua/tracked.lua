@@ -1,7 +1,7 @@
 -- What an operation on tracked numbers costs, and its part of the sweep, beside the same on plain
 -- ones: processor time, the best of some runs.
 --
---   sim2d bench/tracked.lua
+--   sim2d bench/lua/tracked.lua
 local sim = require "sim2d"
 
 local OPERATIONS, RUNS = 1000000, 5

@@ -1,4 +1,4 @@
--- What sim.batch and sim.rollout do in a second: build/sim2d bench/bench_batch.lua
+-- What sim.batch and sim.rollout do in a second: build/sim2d bench/lua/batch.lua
 -- Cart-poles with a command and four observed numbers, in a loop of the script and in a batch, with one thread and with
 -- two, in turns; the fastest of each counts, so a busy machine matters less. Two threads need two idle cores.
 local sim = require "sim2d"

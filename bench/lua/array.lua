@@ -1,4 +1,4 @@
--- What array operations cost: build/sim2d bench/bench_array.lua
+-- What array operations cost: build/sim2d bench/lua/array.lua
 -- Each is repeated until 0.005 s are over, 40 times; the fastest counts, so a busy machine matters less.
 local sim = require "sim2d"
 

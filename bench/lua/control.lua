@@ -1,7 +1,7 @@
 -- What controllers and planners cost, beside published figures where there are some: iterations are counts and
 -- the same everywhere, times are of this machine.
 --
---   sim2d bench/bench_control.lua
+--   sim2d bench/lua/control.lua
 local sim = require "sim2d"
 local rows = {}
 
