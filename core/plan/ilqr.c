@@ -294,6 +294,18 @@ S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result) {
   return s2_ok();
 }
 
+S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const double *gain,
+                        S2IlqrResult *result) {
+  // Changes without a step of their own: feedback alone.
+  s2_arena_reset(&ilqr->scratch);
+  double *none = S2_TAKE_ZEROED(&ilqr->scratch, double, ilqr->knots * ilqr->m + 1);
+  S2Feedback feedback = {x, none, gain, 0};
+  memcpy(ilqr->next.u, u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
+  S2Status status =
+      s2_model_run(ilqr->def.model, ilqr->next.u, &feedback, false, ilqr->next.x, ilqr->next.y);
+  return s2_ilqr_set(ilqr, status.code == S2_OK ? ilqr->next.u : u, result);
+}
+
 S2Status s2_ilqr_gradient(S2Ilqr *ilqr, double *gradient) {
   int n = ilqr->n, m = ilqr->m;
   S2_TRY(ilqr_slopes(ilqr));

@@ -44,6 +44,10 @@ void s2_ilqr_free(S2Ilqr *ilqr);
 
 // The trajectory of these controls (knots x m), to begin with. Multipliers of goals stay.
 S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result);
+// The same by feedback about a trajectory x ((knots + 1) x n) with gains (knots x m x n), as they
+// were planned: from another state, or where u alone would fall. It becomes what was given.
+S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const double *gain,
+                        S2IlqrResult *result);
 // d(cost)/du of the present trajectory (knots x m), goals left out.
 S2Status s2_ilqr_gradient(S2Ilqr *ilqr, double *gradient);
 // The starting state or the cost has changed: multipliers of goals are forgotten.

@@ -421,13 +421,21 @@ static int plan_push_result(lua_State *L, const S2IlqrResult *result) {
   return 1;
 }
 
-// ilqr:set(u): the result of this trajectory, before any iteration
+// ilqr:set(u [, x, gains]): the result of this trajectory, or of feedback about one, before any
+// iteration
 static int ilqr_set(lua_State *L) {
-  Ilqr *ilqr = plan_check_ilqr(L, 2);
-  const S2LuaArray *u = plan_array(L, 2, ilqr->knots, s2_model_inputs(ilqr->model->model));
+  Ilqr *ilqr = plan_check_ilqr(L, 4);
+  int n = s2_model_states(ilqr->model->model), m = s2_model_inputs(ilqr->model->model);
+  const S2LuaArray *u = plan_array(L, 2, ilqr->knots, m), *x = NULL, *gain = NULL;
+  if (!lua_isnil(L, 3)) {
+    x = plan_array(L, 3, ilqr->knots + 1, n);
+    gain = plan_array(L, 4, ilqr->knots * m, n);
+  }
   S2IlqrResult result;
-  plan_open(L, ilqr->model, 3);
-  plan_done(L, ilqr->model, s2_ilqr_set(ilqr->ilqr, u->data, &result));
+  plan_open(L, ilqr->model, 5);
+  plan_done(L, ilqr->model,
+            x == NULL ? s2_ilqr_set(ilqr->ilqr, u->data, &result)
+                      : s2_ilqr_follow(ilqr->ilqr, u->data, x->data, gain->data, &result));
   return plan_push_result(L, &result);
 }
 

@@ -224,10 +224,11 @@ return function(sim, host)
 
   function methods.ilqr(problem, going)
     local solver = problem.solver
-    problem.result = solver:set(problem.u)
+    problem.result = solver:set(problem.u, problem.x, problem.K)
     while going(problem.result) do problem.result = solver:iterate() end
     solver:gains()
-    problem.u = (solver:plan())
+    local _
+    problem.u, problem.x, _, problem.K = solver:plan()
     return problem.result
   end
 
@@ -591,7 +592,7 @@ return function(sim, host)
 
   -- ---- Receding horizon -------------------------------------------------------------------------
 
-  local Planner = setmetatable({ kind = "planner", memory = { "u", "at" } }, host.Law)
+  local Planner = setmetatable({ kind = "planner", memory = { "u", "x", "K", "at" } }, host.Law)
   Planner.__index, Planner.__call, Planner.__tostring, Planner.__name =
     Planner, host.Law.__call, host.Law.__tostring, "Law"
 
@@ -607,23 +608,28 @@ return function(sim, host)
     return law
   end
 
-  -- The plan `periods` later: the end is held.
-  local function shifted(u, periods, rows, m)
-    if periods <= 0 then return u end
-    local list, shiftedlist = u:table(), {}
-    for k = 1, rows do shiftedlist[k] = list[math.min(rows, k + periods)] end
-    return sim.array(shiftedlist):reshape(rows, m)
+  -- Rows of a plan `later` rows on: the last `block` of them are held.
+  local function shifted(array, later, block)
+    if not array or later <= 0 then return array end
+    local list, moved, count = array:table(), {}, array.shape[1]
+    for k = 1, count do
+      moved[k] = list[k + later <= count and k + later or count - block + (k - 1) % block + 1]
+    end
+    return sim.array(moved)
   end
 
   function Planner:command(world, t)
     local problem = self.problem
-    problem.world = world
     local passed = self.at and math.floor((t - self.at) / problem.period + 0.5) or 0
-    problem.u = shifted(self.u, passed, problem.periods, problem.m)
+    problem.world = world
+    problem.u, problem.x, problem.K = shifted(self.u, passed, 1), shifted(self.x, passed, 1),
+      shifted(self.K, passed * problem.m, problem.m)
     follow(problem)
     problem.solver:forget()
-    methods[problem.method](problem, limit(problem, problem.iterations, problem.budget))
-    self.u, self.at = problem.u, t
+    -- the first plan has none before it
+    local iterations = self.at and problem.iterations or math.max(problem.iterations, ITERATIONS[problem.method])
+    methods[problem.method](problem, limit(problem, iterations, problem.budget))
+    self.u, self.x, self.K, self.at = problem.u, problem.x, problem.K, t
     self.cost, self.result = problem.result.cost, problem.result
     self.decisions = self.decisions + 1
     if problem.missed then self.misses = self.misses + 1 end
@@ -635,9 +641,9 @@ return function(sim, host)
   -- The present plan, as sim.control.trajectory gives it.
   function Planner:plan() return plan_of(self.problem) end
 
-  -- u is an array, which nothing changes: shared.
-  function Planner:state() return { u = self.u, at = self.at } end
-  function Planner:set_state(state) self.u, self.at = state.u, state.at end
+  -- Arrays that nothing changes: shared.
+  function Planner:state() return { u = self.u, x = self.x, K = self.K, at = self.at } end
+  function Planner:set_state(state) self.u, self.x, self.K, self.at = state.u, state.x, state.K, state.at end
   function Planner:copy()
     fail("a planner has one model: make another for a clone, sim.control.planner(clone, { ... })")
   end
