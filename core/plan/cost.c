@@ -37,10 +37,17 @@ double s2_plan_norm(S2Norm norm, double p, int count, const double *r, double *s
   return value;
 }
 
+static const double TURN = 6.283185307179586476925; // rad
+
+static double cost_residual(const S2PlanTerm *term, const double *y, int i) {
+  double r = y[term->first + i] - term->goal[i];
+  return term->wrap ? remainder(r, TURN) : r;
+}
+
 double s2_cost_term(const S2PlanTerm *term, const double *y) {
   double r[S2_TERM_MOST];
   for (int i = 0; i < term->count; i++) {
-    r[i] = y[term->first + i] - term->goal[i];
+    r[i] = cost_residual(term, y, i);
   }
   return s2_norm(term->norm, term->p, term->count, r, NULL);
 }
@@ -77,7 +84,7 @@ void s2_cost_slope(const S2Cost *cost, const double *y, const double *dy, double
     }
     double *r = slope->work, *d1 = r + count, *d2 = d1 + count, *half = d2 + count * count;
     for (int i = 0; i < count; i++) {
-      r[i] = y[term->first + i] - term->goal[i];
+      r[i] = cost_residual(term, y, i);
     }
     s2_plan_norm(term->norm, term->p, count, r, d1, d2);
     // lx += dy'd1, half = d2 dy, lxx += dy'half

@@ -17,6 +17,7 @@ typedef struct S2PlanTerm {
   const double *goal; // count
   double weight;      // over time, 1/s of what it counts
   double terminal;    // at the end
+  bool wrap;          // residuals are angles: taken to -pi .. pi
   S2Norm norm;
   double p; // of the norm: what is small, or the power
 } S2PlanTerm;

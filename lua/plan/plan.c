@@ -342,6 +342,9 @@ static void plan_read_terms(lua_State *L, int list, S2Arena *arena, S2Cost *cost
     term->terminal = plan_field(L, entry, "terminal");
     term->norm = (S2Norm)plan_integer(L, entry, "norm");
     term->p = plan_field(L, entry, "p");
+    lua_getfield(L, entry, "wrap");
+    term->wrap = lua_toboolean(L, -1) != 0;
+    lua_pop(L, 1);
     double *goal = S2_TAKE(arena, double, term->count + 1);
     lua_getfield(L, entry, "goal");
     for (int k = 0; k < term->count; k++) {

@@ -23,7 +23,7 @@ return function(sim, host)
   end
 
   local TERM = { [1] = true, name = true, of = true, field = true, at = true, goal = true, weight = true,
-    norm = true, p = true, residual = true }
+    norm = true, p = true, residual = true, wrap = true }
 
   local function read_goal(where, goal, count)
     if goal == nil then goal = 0 end
@@ -129,6 +129,10 @@ return function(sim, host)
     end
     local term = { name = name, norm = norm, weight = read_number(where, def, "weight", 1, 0), terminal = 0,
       p = read_number(where, def, "p", DEFAULT_P[norm], norm == "power" and 1 or 0) }
+    if def.wrap ~= nil and type(def.wrap) ~= "boolean" then
+      fail("bad argument #1 to 'cost' (%skey 'wrap': true or false expected, got %s)", where, describe(def.wrap))
+    end
+    term.wrap = def.wrap or false
     if def.residual ~= nil then
       host.check_function("cost", 1, def.residual)
       term.residual, term.goal_given = def.residual, def.goal
@@ -193,7 +197,7 @@ return function(sim, host)
     for i, term in ipairs(cost.terms) do
       if term.residual or term.at then return nil end
       terms[i] = { of = host.counterpart(world, term.of), field = term.fields, goal = term.goal, weight = term.weight,
-        terminal = term.terminal, norm = term.norm }
+        terminal = term.terminal, norm = term.norm, wrap = term.wrap or nil }
       if term.norm ~= "quadratic" and term.norm ~= "linear" then terms[i].p = term.p end
     end
     for i, weight in ipairs(host.cost_controls(cost, count)) do
@@ -232,7 +236,7 @@ return function(sim, host)
     local count = #outputs
     local at = 0
     for i, term in ipairs(cost.terms) do
-      local entry = { weight = term.weight, terminal = term.terminal, norm = NORMS[term.norm], p = term.p }
+      local entry = { wrap = term.wrap, weight = term.weight, terminal = term.terminal, norm = NORMS[term.norm], p = term.p }
       if term.residual then
         local list = as_list(term.name, term.residual(world))
         entry.first, entry.count, entry.goal = 2 * count + extra, #list, read_goal("'" .. term.name .. "': ", term.goal_given, #list)
@@ -250,7 +254,7 @@ return function(sim, host)
         while k <= #numbers do
           local last = k
           while numbers[last + 1] and numbers[last + 1][2] == numbers[k][2] do last = last + 1 end
-          terms[#terms + 1] = { weight = term.weight, terminal = term.terminal, norm = NORMS[term.norm], p = term.p,
+            terms[#terms + 1] = { wrap = term.wrap, weight = term.weight, terminal = term.terminal, norm = NORMS[term.norm], p = term.p,
             first = at + k - 1 + (numbers[k][2] and count or 0), count = last - k + 1,
             goal = table.move(term.goal, k, last, 1, {}) }
           terms[#terms].of = i

@@ -30,6 +30,7 @@
 ---@field weight? number 1/s; 1
 ---@field norm? "quadratic"|"l2"|"smooth_abs"|"huber"|"power"
 ---@field p? number of the norm
+---@field wrap? boolean residuals are angles: to -pi .. pi
 
 ---@class sim2d.PlanDef
 ---@field cost sim2d.Cost|table

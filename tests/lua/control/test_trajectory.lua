@@ -83,6 +83,17 @@ test("a pendulum swings up within its limits, to the goal", function()
   eq(hinge.angle, plan.x[51][1])
 end)
 
+test("angles may count to the nearest turn", function()
+  local world, hinge = pendulum(3)
+  hinge.angle = 3 * math.pi -- up, one turn on
+  local function cost(wrap)
+    return control.trajectory(world, { horizon = 0.02, iterations = 1,
+      cost = { { "angle", of = hinge, field = "angle", goal = math.pi, weight = 1, wrap = wrap }, controls = 1e9 } }).cost
+  end
+  near(cost(false), 0.02 * (2 * math.pi) ^ 2 / 2, 1e-9)
+  near(cost(true), 0, 1e-9)
+end)
+
 test("tvlqr brings a world back to a plan", function()
   local world, hinge, bob = pendulum(3)
   local plan = control.trajectory(world, { horizon = 1, period = 0.04, cost = {
@@ -188,6 +199,7 @@ test("bad costs and plans name the key", function()
   raises("there is a term 'a' already", control.cost, { { "a", of = bob, field = "x" }, { "a", of = bob, field = "y" } })
   raises("terminal': there is no term 'b'", control.cost, { { "a", of = bob, field = "x" }, terminal = { b = 1 } })
   raises("key 'weight': a number of at least 0 expected, got %-1", control.cost, { { "a", of = bob, field = "x", weight = -1 } })
+  raises("key 'wrap': true or false", control.cost, { { "a", of = bob, field = "angle", wrap = 3 } })
   raises("key 'horizon'", control.trajectory, world, { cost = good })
   raises("key 'horizon': a number above 0 expected, got 0", plan, { horizon = 0 })
   raises("key 'period': a multiple of the world's dt", plan, { period = 0.03 })
