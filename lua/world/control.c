@@ -232,7 +232,8 @@ static int control_observation(lua_State *L) {
   double *numbers = S2_TAKE(&lw->scratch, double, size + 1);
   s2_lua_try(L, s2_world_observe(lw->world, numbers));
   int names = (int)lua_rawlen(L, 4) / 2, at = 0;
-  if (lua_type(L, 2) == LUA_TTABLE) {
+  bool again = lua_type(L, 2) == LUA_TTABLE;
+  if (again) {
     lua_pushvalue(L, 2); // filled once more
   } else {
     lua_createtable(L, size, names);
@@ -246,7 +247,11 @@ static int control_observation(lua_State *L) {
     if (count == 1) {
       lua_pushnumber(L, numbers[at]);
     } else {
-      lua_createtable(L, count, 0);
+      lua_pushvalue(L, -1);
+      if (!again || lua_rawget(L, 5) != LUA_TTABLE) { // its list of the last time, or a new one
+        lua_pop(L, 1);
+        lua_createtable(L, count, 0);
+      }
     }
     for (int k = 0; k < count; k++, at++) {
       lua_pushnumber(L, numbers[at]);

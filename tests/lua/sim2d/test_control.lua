@@ -379,3 +379,18 @@ test("implicit positions hold their goal at any gains, with derivatives", functi
   raises("key 'implicit': a joint without a spring of its own", world.actuator, world,
     { "again", joint = rail, kind = "position", implicit = true })
 end)
+
+test("a table of observations is filled once more", function()
+  local world = sim.world { gravity = { 0, 0 } }
+  local cart = world:box { size = { 1, 1 }, velocity = { 1, 0 } }
+  world:observe { "cart", of = cart, field = { "x", "vx" } }
+  world:observe { "angle", of = cart, field = "angle" }
+  local seen = world:observation()
+  local list = seen.cart
+  world:run { duration = 1 }
+  ok(world:observation(seen) == seen and seen.cart == list)
+  near(seen[1], 1, 1e-9)
+  eq({ list[1], list[2], seen.angle }, { seen[1], 1, 0 })
+  eq(seen, world:observation())
+  raises("a table to fill expected, got number 3", world.observation, world, 3)
+end)
