@@ -345,6 +345,7 @@ static void plan_read_terms(lua_State *L, int list, S2Arena *arena, S2Cost *cost
     lua_getfield(L, entry, "wrap");
     term->wrap = lua_toboolean(L, -1) != 0;
     lua_pop(L, 1);
+    // As many goals as residuals.
     double *goal = S2_TAKE(arena, double, term->count + 1);
     lua_getfield(L, entry, "goal");
     for (int k = 0; k < term->count; k++) {
