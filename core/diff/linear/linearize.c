@@ -280,9 +280,8 @@ S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2In
                             S2Linear *linear) {
   int n = 2 * reduction->n, m = 2 * reduction->m;
   // From velocities without what is against the joints, which the step takes from them anyway.
-  S2_TRY(s2_reduction_settle(world, reduction, arena));
   double *lift = S2_TAKE(arena, double, n *m + 1), *half = S2_TAKE(arena, double, n *m + 1);
-  S2_TRY(s2_reduction_lift(world, reduction, arena, lift));
+  S2_TRY(s2_reduction_settle_and_lift(world, reduction, arena, lift));
   *linear = (S2Linear){.states = m,
                        .inputs = count,
                        .a = S2_TAKE(arena, double, m *m + 1),

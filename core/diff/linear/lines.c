@@ -2,11 +2,14 @@
 
 #include "dynamics/joints/joint.h"
 
+#include <math.h>
 #include <string.h>
 
 // Part of a row, each number times the square root of what it moves, that must be left beside the
 // rows before it for a row of its own. Rows that repeat each other leave 1e-15.
 static const double INDEPENDENT = 1e-7;
+// The least pivot against the largest of rows that tell motions apart: rounding leaves 1e-15.
+static const double APART = 1e-13;
 
 S2Lines s2_lines_of(const S2World *world, S2Arena *arena) {
   S2Lines lines = {world, arena, 0, S2_TAKE(arena, int32_t, world->bodies.count + 1)};
@@ -27,11 +30,18 @@ S2Line s2_lines_new(const S2Lines *lines) {
 
 void s2_line_bend(const S2Lines *lines, const S2Line *line, double factor, const double *w,
                   double *out) {
-  for (int i = 0; i < 6; i++) {
-    int32_t to = line->slot[i / 3] == S2_NONE ? S2_NONE : lines->column[line->slot[i / 3]];
-    for (int k = 0; k < 6 && to != S2_NONE; k++) {
-      int32_t from = line->slot[k / 3] == S2_NONE ? S2_NONE : lines->column[line->slot[k / 3]];
-      out[to + i % 3] += from == S2_NONE ? 0 : factor * line->bend.at[k][i] * w[from + k % 3];
+  int32_t column[2];
+  for (int side = 0; side < 2; side++) {
+    column[side] = line->slot[side] == S2_NONE ? S2_NONE : lines->column[line->slot[side]];
+  }
+  for (int to = 0; to < 2; to++) {
+    for (int from = 0; from < 2 && column[to] != S2_NONE; from++) {
+      for (int k = 0; k < 3 && column[from] != S2_NONE; k++) {
+        double along = factor * w[column[from] + k];
+        for (int i = 0; i < 3; i++) {
+          out[column[to] + i] += line->bend.at[3 * from + k][3 * to + i] * along;
+        }
+      }
     }
   }
 }
@@ -49,21 +59,21 @@ void s2_line_add_slot(const S2Lines *lines, S2Line *line, int32_t slot, const do
 // How the line turns with the velocities there are.
 static void line_turn(const S2Lines *lines, S2Line *line) {
   memset(line->turn, 0, sizeof(double) * (size_t)lines->n);
-  for (int i = 0; i < 6; i++) {
-    int32_t to = line->slot[i / 3];
-    if (to == S2_NONE || lines->column[to] == S2_NONE) {
-      continue;
-    }
-    double *turn = &line->turn[lines->column[to] + i % 3];
-    for (int k = 0; k < 6; k++) {
-      int32_t from = line->slot[k / 3];
-      *turn += from == S2_NONE ? 0 : line->bend.at[k][i] * lines->world->v.at[3 * from + k % 3];
+  for (int to = 0; to < 2; to++) {
+    int32_t column = line->slot[to] == S2_NONE ? S2_NONE : lines->column[line->slot[to]];
+    for (int from = 0; from < 2 && column != S2_NONE; from++) {
+      const double *v = lines->world->v.at + 3 * line->slot[from];
+      for (int k = 0; k < 3 && line->slot[from] != S2_NONE; k++) {
+        for (int i = 0; i < 3; i++) {
+          line->turn[column + i] += line->bend.at[3 * from + k][3 * to + i] * v[k];
+        }
+      }
     }
   }
 }
 
 void s2_lines_retune(S2LineSystem *system) {
-  for (int i = 0; i < system->lines.n; i++) {
+  for (int i = 0; i < system->count; i++) {
     line_turn(&system->lines, &system->line[i]);
   }
 }
@@ -111,15 +121,15 @@ static int line_rigid_of(const S2Lines *lines, const S2Joint *joint,
       continue;
     }
     // The same combination of the Hessians.
-    S2JointHessian hessian = {0};
-    for (int k = 0; k < count; k++) {
-      double part = all ? (i == k) : soft[i].mix[k];
+    S2JointHessian mixed = {0};
+    for (int k = 0; k < count && !all; k++) {
       for (int e = 0; e < 36; e++) {
-        hessian.at[e / 6][e % 6] += part * hessians[k].at[e / 6][e % 6];
+        mixed.at[e / 6][e % 6] += soft[i].mix[k] * hessians[k].at[e / 6][e % 6];
       }
     }
     out[rigid] = s2_lines_new(lines);
-    line_add_row(lines, &out[rigid++], joint, all ? &rows[i] : &soft[i].row, &hessian);
+    line_add_row(lines, &out[rigid++], joint, all ? &rows[i] : &soft[i].row,
+                 all ? &hessians[i] : &mixed);
   }
   return rigid;
 }
@@ -224,21 +234,59 @@ int s2_basis_constrain(const S2Lines *lines, S2Basis *basis, S2Line *kept) {
 
 // ---- The square system --------------------------------------------------------------------------
 
-S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
-                            S2LineSystem *system) {
+// All rigid rows where they are as many as `wanted`, else those that are independent.
+static int lines_constrain(const S2Lines *lines, int wanted, S2Line *line) {
+  const S2World *world = lines->world;
+  int rows = 0;
+  for (int i = 0; i < world->joint_order.count && rows <= wanted; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    S2Line rigid[S2_JOINT_EQUATIONS];
+    int count = s2_joint_active(world, joint) ? line_rigid_of(lines, joint, rigid) : 0;
+    for (int k = 0; k < count; k++, rows++) {
+      if (rows < wanted) {
+        line[rows] = rigid[k];
+      }
+    }
+  }
+  if (rows == wanted) {
+    return rows;
+  }
+  S2Basis basis = s2_basis_new(lines);
+  return s2_basis_constrain(lines, &basis, line);
+}
+
+// Does elimination leave something of each row?
+static bool lines_told_apart(const S2Dense *factor) {
+  double most = 0, least = INFINITY;
+  for (int i = 0; i < factor->size; i++) {
+    double pivot = fabs(factor->a[i * factor->size + i]);
+    most = pivot > most ? pivot : most;
+    least = pivot < least ? pivot : least;
+  }
+  return factor->size == 0 || least > APART * most;
+}
+
+S2Status s2_lines_hold(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
+                       S2LineSystem *system) {
   *system = (S2LineSystem){.lines = s2_lines_of(world, arena)};
-  int n = reduction->n;
+  int n = reduction->n, wanted = n - reduction->m;
   system->line = S2_TAKE(arena, S2Line, n + 1);
-  // The rows: independent rigid ones, then the coordinates.
-  S2Basis basis = s2_basis_new(&system->lines);
-  system->rigid = s2_basis_constrain(&system->lines, &basis, system->line);
-  if (system->rigid + reduction->m != n) { // a state where joints repeat each other otherwise
+  system->rigid = system->count = lines_constrain(&system->lines, wanted, system->line);
+  if (system->rigid != wanted) { // a state where joints repeat each other otherwise
     return s2_error(S2_INVALID,
                     "coordinates: joints are in a position where %d motions are free, "
                     "not %d",
                     n - system->rigid, reduction->m);
   }
-  // K, its columns by rows of lines, factored.
+  return s2_ok();
+}
+
+S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
+                            S2LineSystem *system) {
+  int n = reduction->n;
+  S2_TRY(s2_lines_hold(world, reduction, arena, system));
+  // K, its columns by rows of lines, factored: rigid rows, then the coordinates.
+  system->count = n;
   system->factor = (S2Dense){.size = n,
                              .nonsymmetric = true,
                              .a = S2_TAKE(arena, double, n *n + 1),
@@ -252,7 +300,7 @@ S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, 
       system->factor.a[k * n + i] = system->line[i].j[k];
     }
   }
-  return s2_dense_factor(&system->factor)
+  return s2_dense_factor(&system->factor) && lines_told_apart(&system->factor)
              ? s2_ok()
              : s2_error(S2_INVALID, "coordinates: they do not tell the motions apart");
 }

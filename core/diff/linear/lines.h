@@ -53,11 +53,14 @@ int s2_basis_constrain(const S2Lines *lines, S2Basis *basis, S2Line *kept);
 // Of the present poses and velocities.
 typedef struct S2LineSystem {
   S2Lines lines;
-  S2Line *line;   // n: rigid rows, then coordinates
-  int rigid;      // how many of the former
-  S2Dense factor; // of K
+  S2Line *line;     // n: rigid rows, then coordinates
+  int rigid, count; // how many of the former; and of both
+  S2Dense factor;   // of K
 } S2LineSystem;
 
+// The rigid rows alone, without coordinates and K.
+S2Status s2_lines_hold(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
+                       S2LineSystem *system);
 S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
                             S2LineSystem *system);
 // Velocities have changed since, those of bodies with columns.

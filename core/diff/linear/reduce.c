@@ -189,9 +189,24 @@ S2Status s2_reduction_settle_by(S2World *world, S2LineSystem *system) {
 S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2LineSystem system;
+  S2Status status = s2_lines_hold(world, reduction, arena, &system);
+  if (status.code == S2_OK) {
+    status = s2_reduction_settle_by(world, &system);
+  }
+  s2_arena_rewind(arena, mark);
+  return status;
+}
+
+S2Status s2_reduction_settle_and_lift(S2World *world, const S2Reduction *reduction, S2Arena *arena,
+                                      double *lift) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2LineSystem system;
   S2Status status = s2_lines_solve_for(world, reduction, arena, &system);
   if (status.code == S2_OK) {
     status = s2_reduction_settle_by(world, &system);
+  }
+  if (status.code == S2_OK) {
+    s2_reduction_lift_by(&system, reduction->m, lift);
   }
   s2_arena_rewind(arena, mark);
   return status;
@@ -232,18 +247,6 @@ void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift) {
     }
   }
   s2_arena_rewind(arena, mark);
-}
-
-S2Status s2_reduction_lift(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
-                           double *lift) {
-  S2ArenaMark mark = s2_arena_mark(arena);
-  S2LineSystem system;
-  S2Status status = s2_lines_solve_for(world, reduction, arena, &system);
-  if (status.code == S2_OK) {
-    s2_reduction_lift_by(&system, reduction->m, lift);
-  }
-  s2_arena_rewind(arena, mark);
-  return status;
 }
 
 // The speed of a coordinate, C u with u as above, by q and v: with y = G^-1 J M^-1 C' and a = M^-1

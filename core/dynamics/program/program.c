@@ -261,6 +261,7 @@ bool s2_program_write(S2World *world, int lanes, int lane, const double *state, 
   }
   program->waits = 0;
   // From here on the world changes.
+  world->programmed = true;
   s2_annotations_begin_step(world);
   if (world->kept.fresh) {
     box_still(world);
@@ -306,6 +307,18 @@ bool s2_program_run(S2World *world, S2Status *status) {
   }
   *status = s2_ok();
   return s2_program_write(world, 1, 0, (const double *)state, sizeof *state / sizeof(double));
+}
+
+bool s2_program_hangs(const S2World *world) {
+  const S2Program *program = world->program;
+  bool hangs = world->program_is == S2_PROGRAM_MADE && program != NULL && program->free == 0;
+  for (int i = 0; hangs && i < program->still; i++) {
+    hangs = !program->goes[i];
+  }
+  for (int i = 0; hangs && i < program->islands; i++) {
+    hangs = !program->island[i].table.floats && !program->island[i].table.rides;
+  }
+  return hangs;
 }
 
 bool s2_program_step(S2World *world, S2Status *status) {

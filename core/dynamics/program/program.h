@@ -47,6 +47,10 @@ bool s2_program_step(S2World *world, S2Status *status);
 bool s2_program_proceeds(S2World *world);
 S2Status s2_program_stopped(S2World *world);
 
+// Has the world a program whose islands all hang on what stands still, with nothing beside them but
+// what stands still? (Whether a step was its program's: S2World.programmed.)
+bool s2_program_hangs(const S2World *world);
+
 // The islands a world holds (compile.c): a program, or NULL where it is none for programs.
 S2Program *s2_program_compile(const S2World *world, S2Arena *arena);
 
