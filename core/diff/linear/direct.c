@@ -146,9 +146,9 @@ static void direct_turn(const Direct *direct, const S2LineSystem *start, const d
   s2_arena_rewind(direct->arena, mark);
 }
 
-// dp, and with it dv1 and dq1. `end`: the system at q1 where SHAKE was at work, else that at q0.
+// dp, and with it dv1 and dq1. `shook`: a row, was SHAKE at work on it.
 static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
-                        bool shaken) {
+                        const bool *shook) {
   const Tangents *t = &direct->tangents;
   int n = direct->n, rigid = start->rigid, all = t->count;
   double h = s2_world_settings(direct->world)->dt;
@@ -160,10 +160,11 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
   double *p = S2_TAKE(direct->arena, double, rigid + 1);
   // G = J M^-1 J0', J of the end or of the start
   for (int r = 0; r < rigid; r++) {
+    const double *j = shook[r] ? end->line[r].j : start->line[r].j;
     for (int k = 0; k < rigid; k++) {
       double sum = 0;
       for (int c = 0; c < n; c++) {
-        sum += end->line[r].j[c] * start->line[k].j[c] / direct->mass[c];
+        sum += j[c] * start->line[k].j[c] / direct->mass[c];
       }
       g.a[k * rigid + r] = sum;
     }
@@ -175,8 +176,8 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
       double sum = 0;
       for (int c = 0; c < n; c++) {
         double dq = t->q[c * all + d], w = t->v[c * all + d];
-        sum += shaken ? end->line[r].j[c] * (dq / h + w)
-                      : start->line[r].j[c] * w + start->line[r].turn[c] * dq;
+        sum += shook[r] ? end->line[r].j[c] * (dq / h + w)
+                        : start->line[r].j[c] * w + start->line[r].turn[c] * dq;
       }
       p[r] = -sum;
     }
@@ -196,14 +197,17 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
   return good;
 }
 
-// Impulses of the step, in the order of the system's rows. False: not as many.
-static bool direct_impulses(const S2World *world, const S2LineSystem *system, double *impulse) {
+// What the step did to the system's rows, in their order. False: they are not as many.
+static bool direct_rows(const S2World *world, const S2LineSystem *system, double *impulse,
+                        bool *shook) {
   int rows = 0;
   for (int i = 0; i < world->joint_order.count; i++) {
-    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    int32_t slot = world->joint_order.at[i];
+    const S2Joint *joint = &world->joints.at[slot];
     for (int k = 0; k < 2 && s2_joint_active(world, joint); k++, rows++) {
       if (rows < system->rigid) {
         impulse[rows] = joint->impulse[k];
+        shook[rows] = s2_program_shook(world, slot);
       }
     }
   }
@@ -214,18 +218,16 @@ static bool direct_impulses(const S2World *world, const S2LineSystem *system, do
 static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direct) {
   S2World *world = direct->world;
   int n = direct->n;
-  uint64_t passes = world->stats.projections;
   direct_gather(&system->lines, world->q.at, direct->before);
   direct_push(direct, system);
   S2_TRY(s2_world_step(world));
   direct_gather(&system->lines, world->q.at, direct->after);
   direct_gather(&system->lines, world->v.at, direct->speed);
-  // Was it such a step? All islands either left their joints or did not.
+  // Was it such a step?
   double *impulse = S2_TAKE(direct->arena, double, system->rigid + 1);
-  passes = world->stats.projections - passes;
-  *is_direct = world->programmed && s2_program_hangs(world) &&
-               direct_impulses(world, system, impulse) &&
-               (passes == 0 || world->program->islands == 1);
+  bool *shook = S2_TAKE(direct->arena, bool, system->rigid + 1);
+  *is_direct =
+      world->programmed && s2_program_hangs(world) && direct_rows(world, system, impulse, shook);
   double h = s2_world_settings(world)->dt;
   for (int i = 0; i < n && *is_direct; i++) {
     double apart = direct->after[i] - direct->before[i] - h * direct->speed[i];
@@ -237,10 +239,8 @@ static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direc
   S2LineSystem end;
   S2_TRY(s2_lines_solve_for(world, direct->reduction, direct->arena, &end));
   direct_turn(direct, system, impulse);
-  if (passes == 0) { // rows at the start turn with the velocities of the end
-    s2_lines_retune(system);
-  }
-  *is_direct = direct_hold(direct, system, passes > 0 ? &end : system, passes > 0);
+  s2_lines_retune(system); // rows at the start turn with the velocities of the end
+  *is_direct = direct_hold(direct, system, &end, shook);
   *system = end;
   return s2_ok();
 }

@@ -46,6 +46,22 @@ void s2_line_bend(const S2Lines *lines, const S2Line *line, double factor, const
   }
 }
 
+void s2_line_bend_along(const S2Lines *lines, const S2Line *line, double factor, double *out) {
+  for (int from = 0; from < 2; from++) {
+    int32_t slot = line->slot[from], other = line->slot[1 - from];
+    int32_t column = other == S2_NONE ? S2_NONE : lines->column[other];
+    if (slot == S2_NONE || lines->column[slot] != S2_NONE || column == S2_NONE) {
+      continue;
+    }
+    for (int k = 0; k < 3; k++) {
+      double along = factor * lines->world->v.at[3 * slot + k];
+      for (int i = 0; i < 3; i++) {
+        out[column + i] += line->bend.at[3 * from + k][3 * (1 - from) + i] * along;
+      }
+    }
+  }
+}
+
 void s2_line_add_slot(const S2Lines *lines, S2Line *line, int32_t slot, const double j[3]) {
   for (int c = 0; c < 3 && slot != S2_NONE; c++) {
     if (lines->column[slot] == S2_NONE) {

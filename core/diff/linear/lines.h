@@ -30,6 +30,8 @@ void s2_line_add_slot(const S2Lines *lines, S2Line *line, int32_t slot, const do
 // out += factor Hess w, w over the columns
 void s2_line_bend(const S2Lines *lines, const S2Line *line, double factor, const double *w,
                   double *out);
+// out += factor Hess w, w the velocities of bodies without columns (that move by themselves)
+void s2_line_bend_along(const S2Lines *lines, const S2Line *line, double factor, double *out);
 S2Line s2_line_of_coordinate(const S2Lines *lines, const S2Coordinate *coordinate);
 int s2_line_parts_of(const S2Joint *joint); // coordinates it has
 

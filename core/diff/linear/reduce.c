@@ -279,8 +279,10 @@ static void reduction_lower_speed(const S2LineSystem *system, const Settled *set
     by_q[c] = 0;
   }
   s2_line_bend(lines, line, 1, u, by_q);
+  s2_line_bend_along(lines, line, 1, by_q);
   for (int r = 0; r < rigid; r++) {
     s2_line_bend(lines, &system->line[r], -y[r], u, by_q);
+    s2_line_bend_along(lines, &system->line[r], -y[r], by_q);
     s2_line_bend(lines, &system->line[r], -settled->mu[r], a, by_q);
   }
   s2_arena_rewind(arena, mark);
