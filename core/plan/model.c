@@ -5,6 +5,8 @@
 #include "dynamics/control/control.h"
 #include "dynamics/program/program.h"
 
+#include "linalg/dense.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -47,6 +49,7 @@ static void model_keep_outputs(S2Model *model) {
 
 S2Status s2_model_open(const S2ModelDef *def, S2Model **out) {
   S2Model *model = s2_memory_take_zeroed(sizeof *model);
+  s2_dense_single_threaded();
   model->def = *def;
   s2_arena_init(&model->arena);
   s2_arena_init(&model->scratch);

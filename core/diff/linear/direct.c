@@ -157,39 +157,50 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
                .nonsymmetric = true,
                .a = S2_TAKE(direct->arena, double, rigid *rigid + 1),
                .pivot = S2_TAKE(direct->arena, int32_t, rigid + 1)};
-  double *p = S2_TAKE(direct->arena, double, rigid + 1);
+  double *p = S2_TAKE(direct->arena, double, rigid *all + 1);
+  double *push = S2_TAKE(direct->arena, double, rigid *n + 1); // M^-1 J0'
+  for (int r = 0; r < rigid; r++) {
+    for (int c = 0; c < n; c++) {
+      push[r * n + c] = start->line[r].j[c] / direct->mass[c];
+    }
+  }
   // G = J M^-1 J0', J of the end or of the start
   for (int r = 0; r < rigid; r++) {
     const double *j = shook[r] ? end->line[r].j : start->line[r].j;
     for (int k = 0; k < rigid; k++) {
       double sum = 0;
       for (int c = 0; c < n; c++) {
-        sum += j[c] * start->line[k].j[c] / direct->mass[c];
+        sum += j[c] * push[k * n + c];
       }
       g.a[k * rigid + r] = sum;
     }
   }
   bool good = rigid == 0 || s2_dense_factor(&g);
-  for (int d = 0; d < all && good; d++) {
-    // G dp = -(J (dq0 / h + w)) or -(J0 w + turn dq0)
-    for (int r = 0; r < rigid; r++) {
-      double sum = 0;
-      for (int c = 0; c < n; c++) {
-        double dq = t->q[c * all + d], w = t->v[c * all + d];
-        sum += shook[r] ? end->line[r].j[c] * (dq / h + w)
-                        : start->line[r].j[c] * w + start->line[r].turn[c] * dq;
-      }
-      p[r] = -sum;
-    }
-    if (rigid > 0) {
-      s2_dense_solve(&g, p);
+  // G dp = -(J (dq0 / h + w)) or -(J0 w + turn dq0)
+  for (int r = 0; r < rigid; r++) {
+    const double *j = shook[r] ? end->line[r].j : start->line[r].j, *turn = start->line[r].turn;
+    for (int d = 0; d < all; d++) {
+      p[d * rigid + r] = 0;
     }
     for (int c = 0; c < n; c++) {
-      double sum = 0;
-      for (int r = 0; r < rigid; r++) {
-        sum += start->line[r].j[c] * p[r];
+      double by_q = shook[r] ? j[c] / h : turn[c];
+      for (int d = 0; d < all && (j[c] != 0 || by_q != 0); d++) {
+        p[d * rigid + r] -= by_q * t->q[c * all + d] + j[c] * t->v[c * all + d];
       }
-      t->v[c * all + d] += sum / direct->mass[c];
+    }
+  }
+  if (rigid > 0 && good) {
+    s2_dense_solve_many(&g, p, all);
+  }
+  // dv1 and dq1
+  for (int c = 0; c < n && good; c++) {
+    for (int r = 0; r < rigid; r++) {
+      double part = push[r * n + c];
+      for (int d = 0; d < all && part != 0; d++) {
+        t->v[c * all + d] += part * p[d * rigid + r];
+      }
+    }
+    for (int d = 0; d < all; d++) {
       t->q[c * all + d] += h * t->v[c * all + d];
     }
   }

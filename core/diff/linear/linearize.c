@@ -160,6 +160,7 @@ struct S2Linearizer {
 
 S2Linearizer *s2_linearizer_new(void) {
   S2Linearizer *linearizer = s2_memory_take_zeroed(sizeof *linearizer);
+  s2_dense_single_threaded();
   linearizer->trace = s2_trace_new();
   return linearizer;
 }

@@ -126,13 +126,17 @@ static S2Status reduction_rigid_factor(const S2LineSystem *system, Settled *sett
       settled->mass[at + c] = c == 0 ? world->bodies.at[slot].inertia : world->bodies.at[slot].mass;
     }
   }
+  double *push = S2_TAKE(arena, double, n + 1);
   for (int i = 0; i < rigid; i++) {
-    for (int k = 0; k < rigid; k++) {
+    for (int c = 0; c < n; c++) {
+      push[c] = system->line[i].j[c] / settled->mass[c];
+    }
+    for (int k = 0; k <= i; k++) {
       double sum = 0;
       for (int c = 0; c < n; c++) {
-        sum += system->line[i].j[c] * system->line[k].j[c] / settled->mass[c];
+        sum += system->line[k].j[c] * push[c];
       }
-      settled->factor.a[k * rigid + i] = sum;
+      settled->factor.a[k * rigid + i] = settled->factor.a[i * rigid + k] = sum;
     }
   }
   return rigid == 0 || s2_dense_factor(&settled->factor)
@@ -225,25 +229,27 @@ void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = system->lines.n;
   memset(lift, 0, sizeof(double) * (size_t)(4 * n * m));
-  double *p = S2_TAKE(arena, double, n + 1), *s = S2_TAKE(arena, double, n + 1);
+  double *p = S2_TAKE_ZEROED(arena, double, n *m + 1), *s = S2_TAKE_ZEROED(arena, double, n *m + 1);
+  // dq by the coordinates: K p = e_k
   for (int k = 0; k < m; k++) {
-    // dq by coordinate k: K p = e_k
-    memset(p, 0, sizeof(double) * (size_t)n);
-    p[n - m + k] = 1;
-    s2_dense_solve(&system->factor, p);
-    // dv by it, as rows turn: K s = -turn p
+    p[k * n + n - m + k] = 1;
+  }
+  s2_dense_solve_many(&system->factor, p, m);
+  // dv by them, as rows turn: K s = -turn p
+  for (int k = 0; k < m; k++) {
     for (int i = 0; i < n; i++) {
-      s[i] = 0;
       for (int c = 0; c < n; c++) {
-        s[i] -= system->line[i].turn[c] * p[c];
+        s[k * n + i] -= system->line[i].turn[c] * p[k * n + c];
       }
     }
-    s2_dense_solve(&system->factor, s);
+  }
+  s2_dense_solve_many(&system->factor, s, m);
+  // Of positions by positions, velocities by velocities, and velocities by positions.
+  for (int k = 0; k < m; k++) {
     for (int i = 0; i < n; i++) {
-      // Of positions by positions, velocities by velocities, and velocities by positions.
       double *at = lift + s2_reduction_place(i) * 2 * m + k, *speed = at + 6 * m;
-      at[0] = speed[m] = p[i];
-      speed[0] = s[i];
+      at[0] = speed[m] = p[k * n + i];
+      speed[0] = s[k * n + i];
     }
   }
   s2_arena_rewind(arena, mark);
