@@ -46,9 +46,9 @@ static void direct_gather(const S2Lines *lines, const double *from, double *to) 
   }
 }
 
-static void direct_open(Direct *direct, const S2LineSystem *system) {
+static S2Status direct_open(Direct *direct, S2LineSystem *system) {
   S2Arena *arena = direct->arena;
-  const S2World *world = direct->world;
+  S2World *world = direct->world;
   int n = direct->n, m = direct->m, all = m + direct->count;
   direct->mass = S2_TAKE(arena, double, n + 1);
   direct->before = S2_TAKE(arena, double, n + 1);
@@ -64,13 +64,14 @@ static void direct_open(Direct *direct, const S2LineSystem *system) {
   }
   // They begin as the reduced state makes them.
   double *lift = S2_TAKE(arena, double, 2 * n * m + 1);
-  s2_reduction_lift_by(system, direct->reduction->m, lift);
+  S2_TRY(s2_reduction_lift_of(world, system, direct->reduction->m, lift));
   for (int i = 0; i < n; i++) {
     memcpy(direct->tangents.q + i * all, lift + s2_reduction_place(i) * m,
            sizeof(double) * (size_t)m);
     memcpy(direct->tangents.v + i * all, lift + (s2_reduction_place(i) + 3) * m,
            sizeof(double) * (size_t)m);
   }
+  return s2_ok();
 }
 
 // ---- A step ------------------------------------------------------------------------------------
@@ -268,11 +269,9 @@ S2Status s2_direct_steps(S2World *world, const S2Input *inputs, int count,
                        .coordinates = reduction->m,
                        .coordinate = reduction->coordinate};
   S2ArenaMark mark = s2_arena_mark(arena);
-  // From velocities without what is against the joints, as the general way does.
   S2LineSystem system;
   S2_TRY(s2_lines_solve_for(world, reduction, arena, &system));
-  S2_TRY(s2_reduction_settle_by(world, &system));
-  direct_open(&direct, &system);
+  S2_TRY(direct_open(&direct, &system));
   for (int step = 0; step < steps; step++) {
     S2_TRY(direct_step(&direct, &system, is_direct));
     if (!*is_direct) {

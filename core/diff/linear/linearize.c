@@ -337,9 +337,9 @@ S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2In
                             int count, const S2Reduction *reduction, S2Arena *arena,
                             S2Linear *linear) {
   int n = 2 * reduction->n, m = 2 * reduction->m;
-  // From velocities without what is against the joints, which the step takes from them anyway.
+  // What velocities have against the joints stays there: the step takes it from them.
   double *lift = S2_TAKE(arena, double, n *m + 1), *half = S2_TAKE(arena, double, n *m + 1);
-  S2_TRY(s2_reduction_settle_and_lift(world, reduction, arena, lift));
+  S2_TRY(s2_reduction_lift(world, reduction, arena, lift));
   *linear = (S2Linear){.states = m,
                        .inputs = count,
                        .a = S2_TAKE(arena, double, m *m + 1),

@@ -272,7 +272,7 @@ static int lines_constrain(const S2Lines *lines, int wanted, S2Line *line) {
 }
 
 // Does elimination leave something of each row?
-static bool lines_told_apart(const S2Dense *factor) {
+static bool lines_apart(const S2Dense *factor) {
   double most = 0, least = INFINITY;
   for (int i = 0; i < factor->size; i++) {
     double pivot = fabs(factor->a[i * factor->size + i]);
@@ -316,7 +316,7 @@ S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, 
       system->factor.a[k * n + i] = system->line[i].j[k];
     }
   }
-  return s2_dense_factor(&system->factor) && lines_told_apart(&system->factor)
+  return s2_dense_factor(&system->factor) && lines_apart(&system->factor)
              ? s2_ok()
              : s2_error(S2_INVALID, "coordinates: they do not tell the motions apart");
 }

@@ -75,8 +75,10 @@ static inline int s2_reduction_place(int k) {
   return 6 * (k / 3) + k % 3;
 }
 
-S2Status s2_reduction_settle_by(S2World *world, S2LineSystem *system);
-void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift);
+// `mu` (NULL or one a rigid row): v = settled v + M^-1 J' mu.
+S2Status s2_reduction_settle_by(S2World *world, S2LineSystem *system, double *mu);
+void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift); // of settled velocities
+S2Status s2_reduction_lift_of(S2World *world, S2LineSystem *system, int m, double *lift);
 S2Status s2_reduction_lower_by(const S2LineSystem *system, int m, double *lower);
 
 #endif

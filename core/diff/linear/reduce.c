@@ -170,7 +170,7 @@ static void reduction_speeds(const S2LineSystem *system, Settled *settled, doubl
   }
 }
 
-S2Status s2_reduction_settle_by(S2World *world, S2LineSystem *system) {
+S2Status s2_reduction_settle_by(S2World *world, S2LineSystem *system, double *mu) {
   S2Arena *arena = system->lines.arena;
   S2ArenaMark mark = s2_arena_mark(arena);
   Settled settled;
@@ -184,6 +184,9 @@ S2Status s2_reduction_settle_by(S2World *world, S2LineSystem *system) {
         memcpy(world->v.at + 3 * slot, v + at, 3 * sizeof(double));
       }
     }
+    if (mu != NULL) {
+      memcpy(mu, settled.mu, sizeof(double) * (size_t)system->rigid);
+    }
     s2_lines_retune(system);
   }
   s2_arena_rewind(arena, mark);
@@ -195,7 +198,7 @@ S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Are
   S2LineSystem system;
   S2Status status = s2_lines_hold(world, reduction, arena, &system);
   if (status.code == S2_OK) {
-    status = s2_reduction_settle_by(world, &system);
+    status = s2_reduction_settle_by(world, &system, NULL);
   }
   s2_arena_rewind(arena, mark);
   return status;
@@ -207,7 +210,7 @@ S2Status s2_reduction_settle_and_lift(S2World *world, const S2Reduction *reducti
   S2LineSystem system;
   S2Status status = s2_lines_solve_for(world, reduction, arena, &system);
   if (status.code == S2_OK) {
-    status = s2_reduction_settle_by(world, &system);
+    status = s2_reduction_settle_by(world, &system, NULL);
   }
   if (status.code == S2_OK) {
     s2_reduction_lift_by(&system, reduction->m, lift);
@@ -253,6 +256,52 @@ void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift) {
     }
   }
   s2_arena_rewind(arena, mark);
+}
+
+S2Status s2_reduction_lift_of(S2World *world, S2LineSystem *system, int m, double *lift) {
+  S2Arena *arena = system->lines.arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int n = system->lines.n;
+  double *mu = S2_TAKE(arena, double, system->rigid + 1);
+  double *v = s2_reduction_keep(world, arena);
+  S2Status status = s2_reduction_settle_by(world, system, mu);
+  if (status.code == S2_OK) {
+    s2_reduction_lift_by(system, m, lift);
+  }
+  s2_reduction_restore(world, v);
+  // M^-1 J' mu turns with the poses.
+  double *dq = S2_TAKE(arena, double, n + 1), *turned = S2_TAKE(arena, double, n + 1);
+  for (int k = 0; k < m && status.code == S2_OK; k++) {
+    for (int i = 0; i < n; i++) {
+      dq[i] = lift[s2_reduction_place(i) * 2 * m + k];
+      turned[i] = 0;
+    }
+    for (int r = 0; r < system->rigid; r++) {
+      s2_line_bend(&system->lines, &system->line[r], mu[r], dq, turned);
+    }
+    for (int s = 0; s < world->order.count; s++) {
+      int32_t slot = world->order.at[s], at = system->lines.column[slot];
+      const S2Body *body = &world->bodies.at[slot];
+      for (int c = 0; c < 3 && at != S2_NONE; c++) {
+        lift[(s2_reduction_place(at + c) + 3) * 2 * m + k] +=
+            turned[at + c] / (c == 0 ? body->inertia : body->mass);
+      }
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return status;
+}
+
+S2Status s2_reduction_lift(S2World *world, const S2Reduction *reduction, S2Arena *arena,
+                           double *lift) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2LineSystem system;
+  S2Status status = s2_lines_solve_for(world, reduction, arena, &system);
+  if (status.code == S2_OK) {
+    status = s2_reduction_lift_of(world, &system, reduction->m, lift);
+  }
+  s2_arena_rewind(arena, mark);
+  return status;
 }
 
 // The speed of a coordinate, C u with u as above, by q and v: with y = G^-1 J M^-1 C' and a = M^-1
