@@ -395,6 +395,12 @@ return function(sim, host)
       end
     end
     result.gain_crossings, result.phase_crossings = gains, phases
+    -- the turn in which phases are told: that of -180 degrees where the phase margin is
+    if not result.w_phase then return end
+    local at = 1
+    while result.w[at + 1] and result.w[at + 1] <= result.w_phase do at = at + 1 end
+    local turn = 360 * math.floor((result.phase[at] - result.phase_margin + 180) / 360 + 0.5)
+    for i, angle in ipairs(result.phase) do result.phase[i] = angle - turn end
   end
 
   -- ---- Step response ----------------------------------------------------------------------------
@@ -528,7 +534,7 @@ return function(sim, host)
   end
 
   local STYLE = [[body{font:15px/1.5 Helvetica,Arial,sans-serif;color:#2e3440;background:#fcfbf8;margin:24px auto;max-width:1000px}
-h1{font-size:22px}table{border-collapse:collapse;margin:8px 32px 8px 0;display:inline-table;vertical-align:top}
+table{border-collapse:collapse;margin:8px 32px 8px 0;display:inline-table;vertical-align:top}
 th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}svg{max-width:100%;height:auto}]]
 
   local function rows_of(list)
@@ -553,13 +559,12 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
     for i, pole in ipairs(result.poles) do poles[i] = { pole_text(result, pole) } end
     return ([[<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>%s</title><style>%s</style></head><body>
-<h1>%s</h1>
 %s
 <table><tr><th>Loop</th><th></th></tr>%s</table>
 <table><tr><th>Gain</th><th></th></tr>%s</table>
 <table><tr><th>Closed pole</th><th>rad/s</th><th>damping</th></tr>%s</table>
 </body></html>
-]]):format(escaped(title), STYLE, escaped(title), result.plot:svg(), rows_of(facts), rows_of(gains), rows_of(poles))
+]]):format(escaped(title), STYLE, result.plot:svg(), rows_of(facts), rows_of(gains), rows_of(poles))
   end
 
   -- ---- All of it --------------------------------------------------------------------------------
