@@ -1,5 +1,5 @@
 -- From which tilts and speeds of a pole a regulator brings a cart-pole back, with a force that is limited: a grid
--- of starts, each a run, coloured by when it has settled. Beside it what the linear model says.
+-- of starts, each a run, coloured by when it has settled. --out FILE (.svg or .png) writes the picture.
 local sim = require "sim2d"
 
 local exp = sim.experiment("The basin of a regulator")

@@ -237,3 +237,214 @@ test("wrong things to tune", function()
   raises("there is no 'kq'; there are: kd, ki, kp", control.tune, pid, { range = { kq = { 0, 1 } } })
   raises("range: kp: {lo, hi} around 3 expected", control.tune, pid, { range = { kp = { 0, 1 } } })
 end)
+
+-- ---- Panels --------------------------------------------------------------------------------------
+
+local function biggest(poles)
+  local most = 0
+  for _, pole in ipairs(poles) do most = math.max(most, math.sqrt(pole[1] ^ 2 + pole[2] ^ 2)) end
+  return most
+end
+
+test("Bode of 1/(s+1) is its formula, and the step that of the closed loop", function()
+  local result = control.panel({ { 1 } }, { A = { { -1 } }, B = { { 1 } } })
+  eq(#result.w, 400)
+  ok(result.w[1] < 0.05 and result.w[400] > 20)
+  for k, w in ipairs(result.w) do
+    near(result.magnitude[k], 1 / math.sqrt(1 + w * w), 1e-12)
+    near(result.phase[k], -math.deg(math.atan(w)), 1e-9)
+  end
+  for k, t in ipairs(result.t) do near(result.y[k], (1 - math.exp(-2 * t)) / 2, 1e-12) end
+  eq({ result.gain_margin, result.gain_reduction, result.stable, result.w_gain }, { math.huge, 0, true })
+  eq({ result.poles, result.open_poles }, { { { -2.0, 0.0 } }, { { -1.0, 0.0 } } })
+  eq({ result.overshoot, result.settled }, {}) -- it never comes near 1
+end)
+
+test("margins of a double integrator with PD, by hand", function()
+  -- L = (3 s + 2) / s^2: abs(L) = 1 where w^4 = 9 w^2 + 4
+  local w = math.sqrt((9 + math.sqrt(97)) / 2)
+  local plant = { A = { { 0, 1 }, { 0, 0 } }, B = { 0, 1 } }
+  for _, law in ipairs { { kp = 2, kd = 3 }, { { 2, 3 } } } do
+    local result = control.panel(law, plant)
+    near(result.w_phase, w, 1e-9)
+    near(result.phase_margin, math.deg(math.atan(3 * w / 2)), 1e-9)
+    eq(result.gain_margin, math.huge)
+    for k, at in ipairs(result.w) do near(result.phase[k], math.deg(math.atan(1.5 * at)) - 180, 1e-9) end
+    -- poles -1 and -2
+    for k, t in ipairs(result.t) do near(result.y[k], 1 - 2 * math.exp(-t) + math.exp(-2 * t), 1e-10) end
+    near(result.overshoot, 0, 1e-12)
+    near(1 - 2 * math.exp(-result.settled) + math.exp(-2 * result.settled), 0.98, 2e-3)
+  end
+end)
+
+test("margins of three lags, by hand", function()
+  -- 2 / (s + 1)^3: -180 degrees at sqrt 3, where it is 2 / 8
+  local result = control.panel({ { 2, 0, 0 } }, { A = { { -1, 1, 0 }, { 0, -1, 1 }, { 0, 0, -1 } }, B = { 0, 0, 1 } })
+  near(result.gain_margin, 4, 1e-9)
+  near(result.w_gain, math.sqrt(3), 1e-9)
+  local w = math.sqrt(2 ^ (2 / 3) - 1)
+  near(result.w_phase, w, 1e-9)
+  near(result.phase_margin, 180 - 3 * math.deg(math.atan(w)), 1e-9)
+  -- at the margin a pair stands on the axis
+  local poles = result.closed_poles(result.gain_margin)
+  local most = -1
+  for _, pole in ipairs(poles) do most = math.max(most, pole[1]) end
+  near(most, 0, 1e-9)
+end)
+
+test("margins of steps: an integrator, by hand", function()
+  local dt, k = 0.1, 4
+  local result = control.panel(k, { A = 1, B = dt, dt = dt })
+  near(result.gain_margin, 2 / (k * dt), 1e-9)
+  near(result.w_gain, math.pi / dt, 1e-9)
+  local w = 2 / dt * math.asin(k * dt / 2)
+  near(result.w_phase, w, 1e-9)
+  near(result.phase_margin, 90 - math.deg(w * dt / 2), 1e-9)
+  for i, t in ipairs(result.t) do near({ t, result.y[i] }, { (i - 1) * dt, 1 - 0.6 ^ (i - 1) }, 1e-12) end
+end)
+
+test("a pid's step is what the world does", function()
+  for _, def in ipairs { { kp = 20, ki = 5, kd = 12, filter = 0.05 }, { kp = 20, kd = 12 }, { kp = 3, ki = 0.1, kd = 5, period = 0.03 } } do
+    local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
+    local cart = world:box { size = { 1, 1 }, mass = 2 }
+    world:actuator { "push", body = cart, kind = "force", direction = { 1, 0 } }
+    local law = control.pid { kp = def.kp, ki = def.ki, kd = def.kd, filter = def.filter, measure = function() return cart.x end }
+    local model = sim.world { gravity = { 0, 0 }, dt = 0.01 }
+    local body = model:box { size = { 1, 1 }, mass = 2 }
+    model:actuator { "push", body = body, kind = "force", direction = { 1, 0 } }
+    local result = control.panel(law, model, { output = 2, period = def.period, coordinates = { body }, duration = 3 })
+    local steps = def.period and 3 or 1
+    world:control(law, { period = def.period or 0.01 })
+    world:step(steps) -- at rest, so that the law knows what it saw before
+    law.setpoint = 1
+    for k = 1, 60 do
+      near(result.y[k], cart.x, 1e-11)
+      near(result.t[k], (k - 1) * steps * 0.01, 1e-12)
+      world:step(steps)
+    end
+    ok(math.abs(cart.x) > 0.3)
+  end
+end)
+
+local function cart_pole()
+  local world = sim.world { dt = 0.01 }
+  local cart = world:box { size = { 0.4, 0.2 }, mass = 1, mask = 0 }
+  local pole = world:box { size = { 0.05, 0.5 }, mass = 0.2, position = { 0, 0.25 }, mask = 0 }
+  local rail = world:slider { a = cart, anchor = { 0, 0 }, axis = { 1, 0 } }
+  local hinge = world:hinge { a = pole, b = cart, anchor = { 0, 0 } }
+  world:actuator { "push", joint = rail, kind = "force" }
+  return world, rail, hinge
+end
+
+test("a regulator of a world: poles, and margins where poles leave the circle", function()
+  local world, rail, hinge = cart_pole()
+  local law = control.lqr(world, { coordinates = { rail, hinge }, Q = 1, R = 0.01 })
+  local result = control.panel(law, world)
+  eq(control.panel(law).gain_margin, result.gain_margin) -- the law knows its model
+  eq(control.panel(law.K, world, { coordinates = { rail, hinge } }).phase_margin, result.phase_margin)
+  ok(result.stable and result.gain_margin > 2 and result.gain_reduction < 0.5)
+  ok(result.phase_margin > 45)
+  near(biggest(result.poles), biggest { { law.poles[4], 0 } }, 1e-9)
+  near(biggest(result.closed_poles(result.gain_margin)), 1, 1e-9)
+  near(biggest(result.closed_poles(result.gain_reduction)), 1, 1e-9)
+  -- the cart comes to where it is to stand
+  near(result.y[#result.y], 1, 1e-2)
+  near(control.panel(law, world, { output = rail }).y[50], result.y[50], 0)
+end)
+
+test("of several inputs the loops of the others are closed", function()
+  local A, B = { { 0, 1 }, { 0, 0 } }, { { 1, 0 }, { 0, 1 } }
+  local K = { { 2, 1 }, { 0, 3 } }
+  local one, other = control.panel(K, { A = A, B = B }), control.panel(K, { A = A, B = B }, { input = 2, output = 2 })
+  -- the first: x1' = x2 + u1, x2' = -3 x2; L = 2 / s
+  near(one.magnitude[100], 2 / one.w[100], 1e-12)
+  -- the second: x1' = -2 x1, x2' = u2: L = 3 / s
+  near(other.magnitude[100], 3 / other.w[100], 1e-12)
+  eq(one.poles, other.poles)
+end)
+
+test("a panel is one page", function()
+  local path = os.tmpname() .. ".html"
+  local result = control.panel({ kp = 2, kd = 3 }, { A = { { 0, 1 }, { 0, 0 } }, B = { 0, 1 } }, { path = path, title = "A < B" })
+  local file = assert(io.open(path))
+  local page = file:read "a"
+  file:close()
+  os.remove(path)
+  eq(select(2, page:gsub("<svg", "")), 1)
+  ok(page:find("<title>A &lt; B</title>", 1, true))
+  ok(page:find("77.75 degrees at 3.07 rad/s", 1, true))
+  ok(not page:find("<script", 1, true) and not page:gsub("http://www.w3.org/2000/svg", ""):find("http", 1, true))
+  eq(select(2, result.plot:svg():gsub("<clipPath", "")), 4)
+  local good, why = control.panel(1, { A = -1, B = 1 }, { path = "no/such/folder/x.html" })
+  eq(good, nil)
+  ok(why:find "no/such/folder")
+end)
+
+test("wrong panels", function()
+  local plant = { A = { { 0, 1 }, { 0, 0 } }, B = { 0, 1 } }
+  raises("a world, or { A =, B =, C =, dt = }, expected, got nil", control.panel, { kp = 1 })
+  raises("a pid, a regulator without a horizon, or gains, expected", control.panel, "x", plant)
+  raises("unknown key 'kq'; did you mean 'kd'%?", control.panel, { kp = 1, kq = 2 }, plant)
+  raises("unknown key 'pth'; did you mean 'path'%?", control.panel, { kp = 1 }, plant, { pth = "x" })
+  raises("K: a matrix of 1 x 2 expected, got 1 x 3", control.panel, { 1, 2, 3 }, plant)
+  raises("A: square matrix expected, got 1 x 2", control.panel, { 1 }, { A = { { 1, 2 } }, B = { 1 } })
+  raises("key 'output'", control.panel, { 1, 2 }, plant, { output = 3 })
+  raises("key 'input'", control.panel, { 1, 2 }, plant, { input = 2 })
+  raises("ends with .html", control.panel, { 1, 2 }, plant, { path = "x.svg" })
+  raises("give the pid a filter", control.panel, { kd = 1 }, { A = -1, B = 1 })
+  raises("key 'period': a multiple of dt", control.panel, 1, { A = 1, B = 1, dt = 0.1 }, { period = 0.15 })
+  raises("dt: seconds of a step expected", control.panel, 1, { A = 1, B = 1, dt = 0 })
+  raises("key 'range'", control.panel, 1, { A = 1, B = 1 }, { range = { 2, 1 } })
+  raises("key 'duration'", control.panel, 1, { A = 1, B = 1 }, { duration = 0 })
+  raises("A: number 1, 1 is not finite", control.panel, 1, { A = 0 / 0, B = 1 })
+  raises("the world has no actuators", control.panel, { kp = 1 }, sim.world {})
+  raises("give the law in it", control.panel, control.low_pass(control.pid { measure = function() return 0 end }, 1), plant)
+end)
+
+-- ---- Basins --------------------------------------------------------------------------------------
+
+test("when a world comes to rest", function()
+  -- x' = v, v falls to 0 under friction: from v = 1 after 1 / (mu g) = 0.2039 s
+  local function slide(v)
+    local world = sim.world { dt = 0.01 }
+    world:box { size = { 20, 1 }, position = { 0, -0.5 }, type = "static", friction = 0.5 }
+    local box = world:box { size = { 0.4, 0.4 }, position = { 0, 0.2 }, friction = 0.5, velocity = { v, 0 } }
+    return world, function() return math.abs(box.vx) < 1e-6 end
+  end
+  local world, rest = slide(1)
+  near(control.settling(world, rest, { duration = 2, hold = 0.1 }), 1 / (0.5 * 9.81), 0.011)
+  near(world.time, 0.21 + 0.1, 1e-9)
+  world, rest = slide(0)
+  eq(control.settling(world, rest, { duration = 2, hold = 0.1 }), 0.0)
+  world, rest = slide(20)
+  local after = control.settling(world, rest, { duration = 2 })
+  ok(after ~= after)
+  raises("key 'duration': seconds expected, got nil", control.settling, world, rest, {})
+  raises("function expected", control.settling, world, 3, { duration = 1 })
+end)
+
+test("a basin is a grid of runs, the same from any number of threads", function()
+  local function run(p, _, limit) return math.abs(p.a + 2 * p.b) < limit and math.abs(p.a) or 0 / 0 end
+  local def = { run = run, x = { "a", -1, 1, 5 }, y = { "b", 0, 1, 3, label = "b, m" }, common = 1.2, progress = false }
+  local basin = control.basin(def)
+  eq(basin.xs, { -1.0, -0.5, 0.0, 0.5, 1.0 })
+  eq(basin.ys, { 0.0, 0.5, 1.0 })
+  local nan = 0 / 0
+  eq(basin.after, { { 1.0, 0.5, 0.0, 0.5, 1.0 }, { 1.0, 0.5, 0.0, nan, nan }, { 1.0, nan, nan, nan, nan } })
+  eq({ basin.settled, basin.starts, basin.share }, { 9, 15, 0.6 })
+  ok(basin.plot:svg():find("b, m", 1, true))
+  def.threads = 1
+  eq(control.basin(def).after, basin.after)
+  -- nothing settles
+  def.common = 0
+  eq(control.basin(def).settled, 0)
+end)
+
+test("wrong basins", function()
+  local function run() return 1 end
+  raises("key 'run'", control.basin, { x = { "a", 0, 1 }, y = { "b", 0, 1 } })
+  raises("key 'x'", control.basin, { run = run, x = { "a", 1, 0 }, y = { "b", 0, 1 } })
+  raises("key 'x'", control.basin, { run = run, x = { "a", 0, 1, 1 }, y = { "b", 0, 1 } })
+  raises("key 'y': another name", control.basin, { run = run, x = { "a", 0, 1 }, y = { "a", 0, 1 } })
+  raises("unknown key 'z'", control.basin, { run = run, x = { "a", 0, 1 }, y = { "b", 0, 1 }, z = 1 })
+end)
