@@ -24,7 +24,7 @@ return function(sim, host)
     if not good or #a.shape ~= 2 or (rows and a.shape[1] ~= rows) or (columns and a.shape[2] ~= columns) then
       fail("bad argument to '%s' (%s: a matrix%s expected, got %s)", what, name,
         (rows or columns) and (" of %s x %s"):format(rows or "any", columns or "any") or "",
-        good and table.concat(a.shape, " x ") or describe(value))
+        good and table.concat(a.shape, " x ") or tostring(a):gsub("^[^ ]*:%d+: ", ""))
     end
     local list = sim.stop_gradient(a):table()
     for i, row in ipairs(list) do
@@ -52,6 +52,7 @@ return function(sim, host)
       for j = 1, n do M[i][j], I[i][j] = (i == j and re or 0) - A[i][j], i == j and im or 0 end
       M[i][n + 1], I[i][n + 1] = b[i][1], 0
     end
+    -- each column: the largest as pivot, nothing above and below it
     for k = 1, n do
       local best = k
       for i = k + 1, n do
@@ -70,6 +71,7 @@ return function(sim, host)
         end
       end
     end
+    -- a diagonal is left
     local xr, xi = {}, {}
     for k = 1, n do
       local d = M[k][k] ^ 2 + I[k][k] ^ 2
