@@ -177,7 +177,7 @@ function ControlLibrary.planner(world, def) end
 ---A slider of the live viewer for each gain or weight.
 ---@param object sim2d.Law|sim2d.Cost
 ---@param def? { name?: string, range?: table<string, number[]>, on_change?: fun(name: string, value: number) }
----@return table<string, sim2d.Slider>
+---@return table<string, sim2d.SliderControl>
 function ControlLibrary.tune(object, def) end
 
 ---The loop of a law and a linear model: Bode, margins, step response, poles.
