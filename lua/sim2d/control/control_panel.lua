@@ -96,7 +96,7 @@ return function(sim, host)
   end
 
   local function read_model(model, def, law)
-    local A, B, dt, list
+    local A, B, dt, list, names
     if getmetatable(model) == "World" then
       local inputs = host.actuators(model)
       if #inputs == 0 then fail("panel: the world has no actuators: declare one: world:actuator { ... }") end
@@ -106,7 +106,8 @@ return function(sim, host)
         for i, of in ipairs(law.coordinates) do coordinates[i] = of.joint or of.body end
       end
       A, B, list = model:linearize { inputs = inputs, coordinates = coordinates or "reduced" }
-      dt = model.dt
+      dt, names = model.dt, {}
+      for i, actuator in ipairs(inputs) do names[actuator.name] = i end
     elseif model == nil and type(law) == "table" and law.A and law.B then
       A, B, dt = law.A, law.B, law.period
     elseif type(model) == "table" and model.A and model.B then
@@ -129,7 +130,7 @@ return function(sim, host)
       A, B = held(A, B, steps)
       dt = steps * dt
     end
-    return { A = A, B = B, dt = dt, n = #A, m = #B[1], coordinates = list, C = type(model) == "table" and model.C }
+    return { A = A, B = B, dt = dt, n = #A, m = #B[1], coordinates = list, names = names, C = type(model) == "table" and model.C }
   end
 
   -- The row of what is looked at: a number of x, a row, or a coordinate of the world.
@@ -189,7 +190,7 @@ return function(sim, host)
   -- A PID as feedback of a larger state: its sum, and what its slope remembers. Of steps as the law does them.
   local function pid(loop, law, def)
     if loop.m > 1 then
-      local input = def.input == nil and 1 or def.input
+      local input = def.input == nil and (loop.names and loop.names[law.actuator] or 1) or def.input
       single_input(loop, zeros(loop.m, loop.n), input)
       loop.m = 1
     end
@@ -619,7 +620,8 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
     local gains
     if type(law) == "table" and (law.kp or law.ki or law.kd) then
       if not is_law then host.check_panel_keys("panel: gains", law, { kp = true, ki = true, kd = true, filter = true }) end
-      pid(loop, { kp = law.kp or 0, ki = law.ki or 0, kd = law.kd or 0, filter = law.filter }, def)
+      pid(loop, { kp = law.kp or 0, ki = law.ki or 0, kd = law.kd or 0, filter = law.filter,
+        actuator = is_law and law.actuator or nil }, def)
       gains = gains_list({ kp = law.kp, ki = law.ki, kd = law.kd, filter = law.filter })
     elseif is_law and law.gains or not (type(law) == "number" or type(law) == "table" or getmetatable(law) == "Array") then
       fail("bad argument #1 to 'panel' (a pid, a regulator without a horizon, or gains, expected, got %s)", describe(law))

@@ -320,6 +320,11 @@ return function(sim, host)
       fail("bad argument #1 to 'tune' (a cost, a planner, or a law with gains: pid, lqr, computed_torque, expected, got %s)",
         describe(object))
     end
+    if def.name ~= nil and type(def.name) ~= "string" then
+      fail("bad argument #2 to 'tune' (key 'name': a text expected, got %s)", describe(def.name))
+    elseif def.range ~= nil and type(def.range) ~= "table" then
+      fail("bad argument #2 to 'tune' (key 'range': { NAME = {lo, hi} } expected, got %s)", describe(def.range))
+    end
     if def.on_change ~= nil then host.check_function("tune", 2, def.on_change) end
     local known = {}
     for _, gain in ipairs(list) do known[gain[1]] = true end

@@ -235,6 +235,8 @@ test("wrong things to tune", function()
   local pid = control.pid { kp = 3, measure = function() return 0 end }
   raises("unknown key 'rnage'; did you mean 'range'?", control.tune, pid, { rnage = {} })
   raises("there is no 'kq'; there are: kd, ki, kp", control.tune, pid, { range = { kq = { 0, 1 } } })
+  raises("key 'name': a text expected, got 3", control.tune, pid, { name = 3 })
+  raises("key 'range': { NAME = {lo, hi} } expected, got 3", control.tune, pid, { range = 3 })
   raises("range: kp: {lo, hi} around 3 expected", control.tune, pid, { range = { kp = { 0, 1 } } })
 end)
 
@@ -361,6 +363,17 @@ test("of several inputs the loops of the others are closed", function()
   -- the second: x1' = -2 x1, x2' = u2: L = 3 / s
   near(other.magnitude[100], 3 / other.w[100], 1e-12)
   eq(one.poles, other.poles)
+end)
+
+test("a pid's actuator is where its loop is cut", function()
+  local world = sim.world { gravity = { 0, 0 }, dt = 0.01 }
+  local a, b = world:box { size = { 1, 1 }, mass = 2 }, world:box { size = { 1, 1 }, mass = 5, position = { 3, 0 } }
+  world:actuator { "first", body = a, kind = "force", direction = { 1, 0 } }
+  world:actuator { "second", body = b, kind = "force", direction = { 1, 0 } }
+  local law = control.pid { kp = 20, kd = 12, actuator = "second", measure = function() return b.x end }
+  local result = control.panel(law, world, { coordinates = { a, b }, output = 5 })
+  -- 20 / (m w^2) where frequencies are low
+  near(result.magnitude[1] * result.w[1] ^ 2, 20 / 5, 1e-2)
 end)
 
 test("a panel is one page", function()
