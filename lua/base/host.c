@@ -193,6 +193,8 @@ void s2_host_push(lua_State *L) {
                                        {"plots_wanted", s2_lua_plots_wanted},
                                        {"plot_show", s2_lua_plot_show},
                                        {"plot_record", s2_lua_plot_record},
+                                       {"decided", s2_lua_decided},
+                                       {"decide", s2_lua_decide},
                                        {"canvas", s2_lua_canvas},
                                        {"write_file", host_write_file},
                                        {"color", s2_lua_color},

@@ -1,6 +1,6 @@
 #include "diff/linear/linearize.h"
 
-#include "diff/linear/reduce.h"
+#include "diff/linear/lines.h"
 #include "diff/step/trace.h"
 #include "dynamics/control/control.h"
 #include "dynamics/joints/joint.h"
@@ -160,6 +160,7 @@ struct S2Linearizer {
 
 S2Linearizer *s2_linearizer_new(void) {
   S2Linearizer *linearizer = s2_memory_take_zeroed(sizeof *linearizer);
+  s2_dense_single_threaded();
   linearizer->trace = s2_trace_new();
   return linearizer;
 }
@@ -172,11 +173,65 @@ void s2_linearizer_free(S2Linearizer *linearizer) {
   }
 }
 
+// Forces of actuators along what joints measure turn with the poses.
+typedef struct Turning {
+  S2Lines lines;
+  int count;
+  S2Line *line; // what the force acts along, at the poses before the step
+  double *u, *force, *by_pose;
+} Turning;
+
+static S2Status linearize_turning(S2World *world, S2Arena *arena, Turning *turning) {
+  int actuators = s2_world_actuator_count(world);
+  turning->lines = s2_lines_of(world, arena);
+  turning->line = S2_TAKE(arena, S2Line, actuators + 1);
+  turning->u = S2_TAKE(arena, double, actuators + 1);
+  turning->force = S2_TAKE(arena, double, turning->lines.n + 1);
+  turning->by_pose = S2_TAKE(arena, double, turning->lines.n + 1);
+  for (int i = 0; i < actuators; i++) {
+    S2ActuatorDef def;
+    int32_t slot;
+    double since;
+    S2_TRY(s2_actuator_info(world, i, &def));
+    bool along = def.kind == S2_ACTUATOR_FORCE && def.joint.index != 0 &&
+                 s2_joint_slot(world, def.joint, &slot).code == S2_OK;
+    double u = along ? s2_actuator_held(world, i, &since) : 0;
+    if (u != 0) {
+      turning->line[turning->count] =
+          s2_line_of_coordinate(&turning->lines, &(S2Coordinate){.joint = def.joint});
+      turning->u[turning->count++] = u;
+    }
+  }
+  return s2_ok();
+}
+
+// dl/dq += u Hess dl/dF
+static void linearize_turn(Turning *turning, S2WorldGradient *g) {
+  const S2Lines *lines = &turning->lines;
+  const S2World *world = lines->world;
+  for (int i = 0; i < world->order.count && turning->count > 0; i++) {
+    int32_t slot = world->order.at[i], at = lines->column[slot];
+    for (int c = 0; c < 3 && at != S2_NONE; c++) {
+      turning->force[at + c] = g->f[3 * slot + c];
+      turning->by_pose[at + c] = 0;
+    }
+  }
+  for (int i = 0; i < turning->count; i++) {
+    s2_line_bend(lines, &turning->line[i], turning->u[i], turning->force, turning->by_pose);
+  }
+  for (int i = 0; i < world->order.count && turning->count > 0; i++) {
+    int32_t slot = world->order.at[i], at = lines->column[slot];
+    for (int c = 0; c < 3 && at != S2_NONE; c++) {
+      g->q[3 * slot + c] += turning->by_pose[at + c];
+    }
+  }
+}
+
 // One row of A and B: how a sum of the numbers of the state after the step, `sum` times each,
 // depends on the state before it and on the inputs.
 static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
-                                const Column *columns, int inputs, const double *sum,
-                                S2Arena *arena, double *row_a, double *row_b) {
+                                const Column *columns, int inputs, Turning *turning,
+                                const double *sum, S2Arena *arena, double *row_a, double *row_b) {
   S2WorldGradient *g = &linearizer->g;
   unsigned flags = g->flags;
   // dl/d(state) is that sum, ...
@@ -191,6 +246,7 @@ static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
   }
   // ... and what it becomes is the row.
   S2_TRY(s2_trace_vjp(linearizer->trace, g, arena));
+  linearize_turn(turning, g);
   for (int i = 0, at = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (s2_body_yields(&world->bodies.at[slot])) {
@@ -221,6 +277,8 @@ static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const S
   S2_TRY(linearize_check_laws(world));
   Column *columns = S2_TAKE(arena, Column, sweeps->count + 1);
   S2_TRY(linearize_columns_of(world, sweeps->inputs, sweeps->count, columns));
+  Turning turning = {0};
+  S2_TRY(linearize_turning(world, arena, &turning));
   // One step, and a sweep over it for each row.
   S2_TRY(s2_world_step_traced(world, linearizer->trace));
   s2_world_gradient_fit(&linearizer->g, world);
@@ -230,8 +288,8 @@ static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const S
   }
   for (int i = 0; i < sweeps->rows; i++) {
     size_t at = (size_t)i * (size_t)sweeps->states;
-    S2_TRY(linearize_sweep(linearizer, world, columns, sweeps->count, sweeps->sum + at, arena,
-                           sweeps->a + at, sweeps->b + i * sweeps->count));
+    S2_TRY(linearize_sweep(linearizer, world, columns, sweeps->count, &turning, sweeps->sum + at,
+                           arena, sweeps->a + at, sweeps->b + i * sweeps->count));
   }
   // A derivative that some system did not give is none.
   return (linearizer->g.flags & S2_GRADIENT_SINGULAR) == 0
@@ -279,8 +337,7 @@ S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2In
                             int count, const S2Reduction *reduction, S2Arena *arena,
                             S2Linear *linear) {
   int n = 2 * reduction->n, m = 2 * reduction->m;
-  // From velocities without what is against the joints, which the step takes from them anyway.
-  S2_TRY(s2_reduction_settle(world, reduction, arena));
+  // What velocities have against the joints stays there: the step takes it from them.
   double *lift = S2_TAKE(arena, double, n *m + 1), *half = S2_TAKE(arena, double, n *m + 1);
   S2_TRY(s2_reduction_lift(world, reduction, arena, lift));
   *linear = (S2Linear){.states = m,

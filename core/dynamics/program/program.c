@@ -125,7 +125,7 @@ static inline void keep_most(double *most, double x) { // fmax is a call
   *most = x > *most ? x : *most;
 }
 
-static void write_island(S2World *world, const S2ProgramIsland *island, Lane lane) {
+static void write_island(S2World *world, S2ProgramIsland *island, Lane lane) {
   const S2Table *table = &island->table;
   for (int i = 0; i < table->nodes; i++) {
     size_t slot = 3 * (size_t)island->node[i], at = 3 * (size_t)i;
@@ -148,7 +148,9 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
   keep_most(&left->solve.scaled, scaled);
   keep_most(&left->solve.joint, raw);
   keep_most(&left->joint_error, lane_number(lane, AT(S2TableState, error)));
-  world->stats.projections += (uint64_t)lane_number(lane, AT(S2TableState, passes));
+  double passes = lane_number(lane, AT(S2TableState, passes));
+  world->stats.projections += (uint64_t)passes;
+  island->shook = passes > 0;
 }
 
 // Bodies that nothing holds: the velocities behind the step and the poses there.
@@ -261,6 +263,7 @@ bool s2_program_write(S2World *world, int lanes, int lane, const double *state, 
   }
   program->waits = 0;
   // From here on the world changes.
+  world->programmed = true;
   s2_annotations_begin_step(world);
   if (world->kept.fresh) {
     box_still(world);
@@ -306,6 +309,28 @@ bool s2_program_run(S2World *world, S2Status *status) {
   }
   *status = s2_ok();
   return s2_program_write(world, 1, 0, (const double *)state, sizeof *state / sizeof(double));
+}
+
+bool s2_program_hangs(const S2World *world) {
+  const S2Program *program = world->program;
+  bool hangs = world->program_is == S2_PROGRAM_MADE && program != NULL;
+  for (int i = 0; hangs && i < program->islands; i++) {
+    hangs = !program->island[i].table.floats;
+  }
+  return hangs;
+}
+
+bool s2_program_shook(const S2World *world, int32_t joint_slot) {
+  const S2Program *program = world->program;
+  for (int i = 0; i < program->islands; i++) {
+    const S2ProgramIsland *island = &program->island[i];
+    for (int g = 0; g < island->table.joints; g++) {
+      if (island->joint[g] == joint_slot) {
+        return island->shook;
+      }
+    }
+  }
+  return false;
 }
 
 bool s2_program_step(S2World *world, S2Status *status) {

@@ -394,6 +394,7 @@ struct S2World {
   S2ProgramIs program_is;
   struct S2Program *program; // NULL: none
   int lanes;                 // that it may be stepped in, 0: no program
+  bool programmed;           // the last step was the program's
   struct S2Notes *notes;     // of the step under way, for its derivative; NULL: none (notes.h)
   S2_ARRAY(S2Annotation) annotations;
   char *dump_directory;

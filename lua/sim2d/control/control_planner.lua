@@ -483,18 +483,24 @@ return function(sim, host)
     end
   end
 
-  -- Goes on until done, out of iterations, or out of time (which is looked at between iterations).
-  local function limit(problem, iterations, budget)
-    local start = os.clock()
-    problem.missed = false
-    return function(result)
+  -- Runs the method until done, out of iterations, or out of time, which is looked at between iterations. The look at
+  -- which time was over, 0: none, is part of recordings, so that a run that is made again ends there, too.
+  local function search(problem, iterations)
+    local budget, start, looks, over = problem.budget, sim.clock(), 0, 0
+    local recorded
+    if budget then recorded = host.decided() end
+    methods[problem.method](problem, function(result)
       if result.state ~= "going" or result.iterations >= iterations then return false end
-      if budget and os.clock() - start >= budget then
-        problem.missed = true
-        return false
+      looks = looks + 1
+      if over == 0 and budget then
+        local late = sim.clock() - start >= budget
+        if recorded then late = looks == recorded end
+        if late then over = looks end
       end
-      return true
-    end
+      return over == 0
+    end)
+    problem.missed = over > 0
+    if budget then host.decide(over) end
   end
 
   local function gains_of(problem, gains)
@@ -541,7 +547,7 @@ return function(sim, host)
       follow(problem)
     end
     problem.u = read_start("trajectory", problem, def.u0)
-    methods[problem.method](problem, limit(problem, problem.iterations, problem.budget))
+    search(problem, problem.iterations)
     return plan_of(problem)
   end
 
@@ -646,7 +652,7 @@ return function(sim, host)
     problem.solver:forget()
     -- the first plan has none before it
     local iterations = self.at and problem.iterations or math.max(problem.iterations, ITERATIONS[problem.method])
-    methods[problem.method](problem, limit(problem, iterations, problem.budget))
+    search(problem, iterations)
     self.u, self.x, self.K, self.at = problem.u, problem.x, problem.K, t
     self.cost, self.result = problem.result.cost, problem.result
     self.decisions = self.decisions + 1

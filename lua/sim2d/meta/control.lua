@@ -41,7 +41,7 @@
 ---@field u0? any commands to begin with
 ---@field x0? number[] a state to begin in, as world:state()
 ---@field iterations? integer
----@field budget? number s of processor time
+---@field budget? number s; what was done in time is part of recordings
 ---@field tolerance? number
 ---@field violation? number
 ---@field coordinates? table[] joints and bodies of the reduced state
