@@ -129,7 +129,13 @@ return function(sim, host)
   -- cost:set_weight(name, weight [, terminal]): planners have it from their next plan on.
   function Cost:set_weight(name, weight, terminal)
     if name == "controls" and weight ~= nil then
-      self.controls = read_weight("controls", weight)
+      if type(weight) == "table" then
+        local list = {}
+        for i, value in ipairs(weight) do list[i] = read_weight("controls", value) end
+        self.controls = list
+      else
+        self.controls = read_weight("controls", weight)
+      end
       self.version = self.version + 1
       return
     end
@@ -271,6 +277,14 @@ return function(sim, host)
       if type(object.controls) == "number" then
         list[#list + 1] = { "controls", function() return object.controls end,
           function(value) object:set_weight("controls", value) end }
+      else
+        for i = 1, #object.controls do
+          list[#list + 1] = { "controls " .. i, function() return object.controls[i] end, function(value)
+            local weights = host.cost_controls(object, #object.controls)
+            weights[i] = value
+            object:set_weight("controls", weights)
+          end }
+        end
       end
       return list
     end

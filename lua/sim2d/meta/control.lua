@@ -82,7 +82,7 @@ function Cost:names() end
 
 ---Planners have it from their next plan on.
 ---@param name string of a term, or "controls"
----@param weight? number
+---@param weight? number|number[] a list of controls, one an actuator
 ---@param terminal? number
 function Cost:set_weight(name, weight, terminal) end
 

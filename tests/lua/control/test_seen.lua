@@ -229,6 +229,20 @@ test("gains and weights have sliders", function()
   eq({ list.angle.value, list["angle at the end"].value, list.controls.value }, { 2.0, 5.0, 0.1 })
 end)
 
+test("commands that have a weight each have a slider each", function()
+  local world = sim.world {}
+  local box = world:box { size = { 1, 1 }, mass = 2 }
+  world:actuator { "across", body = box, kind = "force", direction = { 1, 0 } }
+  world:actuator { "up", body = box, kind = "force", direction = { 0, 1 } }
+  local cost = control.cost { { "x", of = box, field = "x" }, controls = { 0.5, 2 } }
+  local sliders = control.tune(cost, { name = "two" })
+  eq({ sliders["controls 1"].value, sliders["controls 2"].value }, { 0.5, 2.0 })
+  eq(cost:parts(world, { 2, 3 }), { x = 0.0, controls = 10.0 })
+  cost:set_weight("controls", { 1, 0 })
+  eq(cost:parts(world, { 2, 3 }), { x = 0.0, controls = 2.0 })
+  raises("a number of at least 0 expected, got %-1", cost.set_weight, cost, "controls", { 1, -1 })
+end)
+
 test("wrong things to tune", function()
   raises("a cost, a planner, or a law with gains", control.tune, function() end)
   raises("a cost, a planner, or a law with gains", control.tune, nil)
