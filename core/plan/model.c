@@ -64,6 +64,7 @@ S2Status s2_model_open(const S2ModelDef *def, S2Model **out) {
     return status;
   }
   model_keep_outputs(model);
+  s2_program_hasten(def->world);
   s2_model_start(model);
   *out = model;
   return status;
@@ -210,40 +211,21 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, boo
 
 // ---- With derivatives -------------------------------------------------------------------------
 
-// a and b of a knot whose steps can be followed forwards; *is_direct false: they cannot, and the
-// world is where it was.
-static S2Status model_direct_slopes(S2Model *model, double *a, double *b, bool *is_direct) {
-  S2World *world = model->def.world;
-  *is_direct = s2_program_hangs(world);
-  if (!*is_direct) {
-    return s2_ok();
-  }
-  S2ArenaMark mark = s2_arena_mark(&model->scratch);
-  size_t size = s2_world_image_size(world);
-  unsigned char *image = S2_TAKE(&model->scratch, unsigned char, size);
-  s2_world_image_write(world, image);
-  S2Linear linear;
-  S2_TRY(s2_direct_steps(world, model->inputs, model->m, &model->reduction, model->def.steps,
-                         &model->scratch, &linear, is_direct));
-  if (*is_direct) {
-    memcpy(a, linear.a, sizeof(double) * (size_t)(model->n * model->n));
-    memcpy(b, linear.b, sizeof(double) * (size_t)(model->n * model->m));
-  } else {
-    S2_TRY(s2_world_image_read(world, image, size));
-  }
-  s2_arena_rewind(&model->scratch, mark);
-  return s2_ok();
-}
-
-// The same in general, from those of its steps: a = a_s ... a_1, b = a_s ... a_2 b_1 + ... + b_s.
+// a and b of a knot. In general from those of its steps: a = a_s ... a_1, b = a_s ... a_2 b_1 + ...
+// + b_s.
 static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned *flags) {
   int n = model->n, m = model->m;
-  bool is_direct;
-  S2_TRY(model_direct_slopes(model, a, b, &is_direct));
-  if (is_direct) {
+  S2ArenaMark mark = s2_arena_mark(&model->scratch);
+  S2Linear all;
+  bool direct;
+  S2_TRY(s2_direct_try(model->def.world, model->inputs, m, &model->reduction, model->def.steps,
+                       &model->scratch, &all, &direct));
+  if (direct) {
+    memcpy(a, all.a, sizeof(double) * (size_t)(n * n));
+    memcpy(b, all.b, sizeof(double) * (size_t)(n * m));
+    s2_arena_rewind(&model->scratch, mark);
     return s2_ok();
   }
-  S2ArenaMark mark = s2_arena_mark(&model->scratch);
   double *half = S2_TAKE(&model->scratch, double, n *(n + m) + 1);
   for (int step = 0; step < model->def.steps; step++) {
     S2Linear linear;

@@ -9,7 +9,6 @@
 #include "diff/linear/direct.h"
 
 #include "diff/linear/lines.h"
-#include "dynamics/control/control.h"
 #include "dynamics/program/program.h"
 
 #include <math.h>
@@ -76,41 +75,45 @@ static S2Status direct_open(Direct *direct, S2LineSystem *system) {
 
 // ---- A step ------------------------------------------------------------------------------------
 
-// w, in place of the old dv0, before the step is taken but for the impulses: forces of inputs,
-// which turn with what they act along.
-static void direct_push(const Direct *direct, const S2LineSystem *system) {
+// w, in place of the old dv0, before the step is taken and but for the impulses: forces of inputs,
+// and those that turn with what they act along.
+static S2Status direct_push(const Direct *direct, const S2LineSystem *system) {
   const Tangents *t = &direct->tangents;
+  int n = direct->n, all = t->count;
   double h = s2_world_settings(direct->world)->dt;
   S2ArenaMark mark = s2_arena_mark(direct->arena);
-  double *turned = S2_TAKE(direct->arena, double, direct->n + 1);
-  double *dq = S2_TAKE(direct->arena, double, direct->n + 1);
   for (int k = 0; k < direct->count; k++) {
     const S2Input *input = &direct->inputs[k];
-    S2Line line = s2_lines_new(&system->lines);
-    double amount = 1;
-    if (input->kind == S2_INPUT_FORCE) {
+    bool free = input->kind == S2_INPUT_FORCE;
+    S2Line line =
+        free ? s2_lines_new(&system->lines)
+             : s2_line_of_coordinate(&system->lines, &(S2Coordinate){.joint = input->joint});
+    if (free) {
       s2_line_add_slot(&system->lines, &line, (int32_t)input->body.index - 1, input->amount);
-    } else {
-      line = s2_line_of_coordinate(&system->lines, &(S2Coordinate){.joint = input->joint});
-      amount = input->amount[0];
     }
-    for (int i = 0; i < direct->n; i++) {
-      t->v[i * t->count + direct->m + k] += h * amount * line.j[i] / direct->mass[i];
+    double amount = free ? 1 : input->amount[0];
+    for (int i = 0; i < n; i++) {
+      t->v[i * all + direct->m + k] += h * amount * line.j[i] / direct->mass[i];
     }
-    // Where the force goes as the pose does.
-    double u = s2_actuator_value(direct->world, k);
-    for (int d = 0; d < t->count && u != 0 && input->kind == S2_INPUT_JOINT_FORCE; d++) {
-      for (int i = 0; i < direct->n; i++) {
-        dq[i] = t->q[i * t->count + d];
-        turned[i] = 0;
-      }
-      s2_line_bend(&system->lines, &line, h * amount * u, dq, turned);
-      for (int i = 0; i < direct->n; i++) {
-        t->v[i * t->count + d] += turned[i] / direct->mass[i];
-      }
+  }
+  // Commands there are.
+  S2Turning turning;
+  S2_TRY(s2_turning_of(direct->world, direct->arena, &turning));
+  for (int d = 0; d < all && turning.count > 0; d++) {
+    for (int i = 0; i < n; i++) {
+      turning.force[i] = t->q[i * all + d];
+      turning.by_pose[i] = 0;
+    }
+    for (int k = 0; k < turning.count; k++) {
+      s2_line_bend(&turning.lines, &turning.line[k], h * turning.u[k], turning.force,
+                   turning.by_pose);
+    }
+    for (int i = 0; i < n; i++) {
+      t->v[i * all + d] += turning.by_pose[i] / direct->mass[i];
     }
   }
   s2_arena_rewind(direct->arena, mark);
+  return s2_ok();
 }
 
 // What old impulses bring as their rows turn; they are those of the step just taken.
@@ -231,7 +234,7 @@ static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direc
   S2World *world = direct->world;
   int n = direct->n;
   direct_gather(&system->lines, world->q.at, direct->before);
-  direct_push(direct, system);
+  S2_TRY(direct_push(direct, system));
   S2_TRY(s2_world_step(world));
   direct_gather(&system->lines, world->q.at, direct->after);
   direct_gather(&system->lines, world->v.at, direct->speed);
@@ -257,9 +260,9 @@ static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direc
   return s2_ok();
 }
 
-S2Status s2_direct_steps(S2World *world, const S2Input *inputs, int count,
-                         const S2Reduction *reduction, int steps, S2Arena *arena, S2Linear *linear,
-                         bool *is_direct) {
+static S2Status direct_steps(S2World *world, const S2Input *inputs, int count,
+                             const S2Reduction *reduction, int steps, S2Arena *arena,
+                             S2Linear *linear, bool *is_direct) {
   int n = reduction->n, m = 2 * reduction->m;
   Direct direct = {world, inputs, reduction, arena, n, m, count, NULL, NULL, NULL, NULL, {0}};
   *linear = (S2Linear){.states = m,
@@ -294,4 +297,21 @@ S2Status s2_direct_steps(S2World *world, const S2Input *inputs, int count,
   }
   s2_arena_rewind(arena, mark);
   return s2_ok();
+}
+
+S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
+                       const S2Reduction *reduction, int steps, S2Arena *arena, S2Linear *linear,
+                       bool *direct) {
+  *direct = s2_program_hangs(world);
+  for (int i = 0; i < count; i++) {
+    *direct = *direct && inputs[i].kind <= S2_INPUT_JOINT_TORQUE; // no fields
+  }
+  if (!*direct) {
+    return s2_ok();
+  }
+  size_t size = s2_world_image_size(world);
+  unsigned char *image = S2_TAKE(arena, unsigned char, size);
+  s2_world_image_write(world, image);
+  S2_TRY(direct_steps(world, inputs, count, reduction, steps, arena, linear, direct));
+  return *direct ? s2_ok() : s2_world_image_read(world, image, size);
 }

@@ -1,9 +1,11 @@
 #include "diff/linear/linearize.h"
 
+#include "diff/linear/direct.h"
 #include "diff/linear/lines.h"
 #include "diff/step/trace.h"
 #include "dynamics/control/control.h"
 #include "dynamics/joints/joint.h"
+#include "dynamics/program/program.h"
 
 #include <string.h>
 
@@ -173,43 +175,14 @@ void s2_linearizer_free(S2Linearizer *linearizer) {
   }
 }
 
-// Forces of actuators along what joints measure turn with the poses.
-typedef struct Turning {
-  S2Lines lines;
-  int count;
-  S2Line *line; // what the force acts along, at the poses before the step
-  double *u, *force, *by_pose;
-} Turning;
-
-static S2Status linearize_turning(S2World *world, S2Arena *arena, Turning *turning) {
-  int actuators = s2_world_actuator_count(world);
-  turning->lines = s2_lines_of(world, arena);
-  turning->line = S2_TAKE(arena, S2Line, actuators + 1);
-  turning->u = S2_TAKE(arena, double, actuators + 1);
-  turning->force = S2_TAKE(arena, double, turning->lines.n + 1);
-  turning->by_pose = S2_TAKE(arena, double, turning->lines.n + 1);
-  for (int i = 0; i < actuators; i++) {
-    S2ActuatorDef def;
-    int32_t slot;
-    double since;
-    S2_TRY(s2_actuator_info(world, i, &def));
-    bool along = def.kind == S2_ACTUATOR_FORCE && def.joint.index != 0 &&
-                 s2_joint_slot(world, def.joint, &slot).code == S2_OK;
-    double u = along ? s2_actuator_held(world, i, &since) : 0;
-    if (u != 0) {
-      turning->line[turning->count] =
-          s2_line_of_coordinate(&turning->lines, &(S2Coordinate){.joint = def.joint});
-      turning->u[turning->count++] = u;
-    }
-  }
-  return s2_ok();
-}
-
 // dl/dq += u Hess dl/dF
-static void linearize_turn(Turning *turning, S2WorldGradient *g) {
+static void linearize_turn(S2Turning *turning, S2WorldGradient *g) {
   const S2Lines *lines = &turning->lines;
   const S2World *world = lines->world;
-  for (int i = 0; i < world->order.count && turning->count > 0; i++) {
+  if (turning->count == 0) {
+    return;
+  }
+  for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i], at = lines->column[slot];
     for (int c = 0; c < 3 && at != S2_NONE; c++) {
       turning->force[at + c] = g->f[3 * slot + c];
@@ -219,7 +192,7 @@ static void linearize_turn(Turning *turning, S2WorldGradient *g) {
   for (int i = 0; i < turning->count; i++) {
     s2_line_bend(lines, &turning->line[i], turning->u[i], turning->force, turning->by_pose);
   }
-  for (int i = 0; i < world->order.count && turning->count > 0; i++) {
+  for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i], at = lines->column[slot];
     for (int c = 0; c < 3 && at != S2_NONE; c++) {
       g->q[3 * slot + c] += turning->by_pose[at + c];
@@ -230,7 +203,7 @@ static void linearize_turn(Turning *turning, S2WorldGradient *g) {
 // One row of A and B: how a sum of the numbers of the state after the step, `sum` times each,
 // depends on the state before it and on the inputs.
 static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
-                                const Column *columns, int inputs, Turning *turning,
+                                const Column *columns, int inputs, S2Turning *turning,
                                 const double *sum, S2Arena *arena, double *row_a, double *row_b) {
   S2WorldGradient *g = &linearizer->g;
   unsigned flags = g->flags;
@@ -277,8 +250,8 @@ static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const S
   S2_TRY(linearize_check_laws(world));
   Column *columns = S2_TAKE(arena, Column, sweeps->count + 1);
   S2_TRY(linearize_columns_of(world, sweeps->inputs, sweeps->count, columns));
-  Turning turning = {0};
-  S2_TRY(linearize_turning(world, arena, &turning));
+  S2Turning turning;
+  S2_TRY(s2_turning_of(world, arena, &turning));
   // One step, and a sweep over it for each row.
   S2_TRY(s2_world_step_traced(world, linearizer->trace));
   s2_world_gradient_fit(&linearizer->g, world);
@@ -361,6 +334,15 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
   S2Reduction *reduction = S2_TAKE(arena, S2Reduction, 1);
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_reduction_choose(world, wanted, wanted_count, arena, reduction));
+  // Inputs that are none are told of before anything is done.
+  S2_TRY(linearize_check_laws(world));
+  S2_TRY(linearize_columns_of(world, inputs, count, S2_TAKE(arena, Column, count + 1)));
+  s2_program_hasten(world);
+  bool direct;
+  S2_TRY(s2_direct_try(world, inputs, count, reduction, 1, arena, linear, &direct));
+  if (direct) {
+    return s2_ok();
+  }
   S2Linearizer *linearizer = s2_linearizer_new();
   S2Status status = s2_linearizer_step(linearizer, world, inputs, count, reduction, arena, linear);
   s2_linearizer_free(linearizer);

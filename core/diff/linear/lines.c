@@ -1,5 +1,6 @@
 #include "diff/linear/lines.h"
 
+#include "dynamics/control/control.h"
 #include "dynamics/joints/joint.h"
 
 #include <math.h>
@@ -217,6 +218,30 @@ bool s2_basis_extend(S2Basis *basis, const double *row) {
   // It is the next vector.
   basis->count += 1;
   return true;
+}
+
+S2Status s2_turning_of(S2World *world, S2Arena *arena, S2Turning *turning) {
+  int actuators = s2_world_actuator_count(world);
+  *turning = (S2Turning){.lines = s2_lines_of(world, arena)};
+  turning->line = S2_TAKE(arena, S2Line, actuators + 1);
+  turning->u = S2_TAKE(arena, double, actuators + 1);
+  turning->force = S2_TAKE(arena, double, turning->lines.n + 1);
+  turning->by_pose = S2_TAKE(arena, double, turning->lines.n + 1);
+  for (int i = 0; i < actuators; i++) {
+    S2ActuatorDef def;
+    int32_t slot;
+    double since;
+    S2_TRY(s2_actuator_info(world, i, &def));
+    bool along = def.kind == S2_ACTUATOR_FORCE && def.joint.index != 0 &&
+                 s2_joint_slot(world, def.joint, &slot).code == S2_OK;
+    double u = along ? s2_actuator_held(world, i, &since) : 0;
+    if (u != 0) {
+      turning->line[turning->count] =
+          s2_line_of_coordinate(&turning->lines, &(S2Coordinate){.joint = def.joint});
+      turning->u[turning->count++] = u;
+    }
+  }
+  return s2_ok();
 }
 
 S2Basis s2_basis_new(const S2Lines *lines) {

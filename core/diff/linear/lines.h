@@ -35,6 +35,17 @@ void s2_line_bend_along(const S2Lines *lines, const S2Line *line, double factor,
 S2Line s2_line_of_coordinate(const S2Lines *lines, const S2Coordinate *coordinate);
 int s2_line_parts_of(const S2Joint *joint); // coordinates it has
 
+// Forces of actuators along what joints measure, which turn with the poses: dF/dq = u Hess.
+typedef struct S2Turning {
+  S2Lines lines;
+  int count;
+  S2Line *line;
+  double *u, *force, *by_pose; // by_pose, force: n numbers to work with
+} S2Turning;
+
+// Those of the commands that count now.
+S2Status s2_turning_of(S2World *world, S2Arena *arena, S2Turning *turning);
+
 // ---- Which rows are independent ---------------------------------------------------------------
 
 typedef struct S2Basis { // orthonormal

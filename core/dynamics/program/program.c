@@ -11,6 +11,13 @@ enum { WAIT_MOST = 63 };
 
 // ---- When -------------------------------------------------------------------------------------
 
+static void program_make(S2World *world) {
+  s2_arena_reset(&world->arena);
+  world->program = s2_program_compile(world, &world->arena);
+  world->program_is = S2_PROGRAM_MADE;
+  s2_array_reserve(world->corrected, 3 * world->bodies.count);
+}
+
 void s2_program_prepare(S2World *world) {
   // One step of the general path after each change: what others left behind (touches, boxes,
   // impulses of limits that are gone) is then as kernels expect it.
@@ -19,9 +26,17 @@ void s2_program_prepare(S2World *world) {
     world->program = NULL;
     world->program_is = S2_PROGRAM_WAITS;
   } else if (world->program_is == S2_PROGRAM_WAITS && world->lanes > 0) {
-    s2_arena_reset(&world->arena);
-    world->program = s2_program_compile(world, &world->arena);
-    world->program_is = S2_PROGRAM_MADE;
+    program_make(world);
+  }
+}
+
+void s2_program_hasten(S2World *world) {
+  // Nothing is left behind in a world that was never stepped, nor in an image of one with a
+  // program.
+  bool clear = world->kept.steps == 0 || world->settled;
+  if (world->program_is != S2_PROGRAM_MADE && clear && world->lanes > 0) {
+    s2_memory_free(world->program);
+    program_make(world);
   }
 }
 
@@ -40,9 +55,15 @@ bool s2_program_ready(S2World *world) {
     program->wait -= 1;
     return false;
   }
-  return world->lanes > 0 && world->notes == NULL && world->dump_directory == NULL &&
-         world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0 &&
-         world->corrected.count == 3 * world->bodies.count;
+  bool fits = world->lanes > 0 && world->notes == NULL && world->dump_directory == NULL &&
+              world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0;
+  // Nothing has been corrected as yet, or since the state was set.
+  int numbers = 3 * world->bodies.count;
+  if (fits && world->corrected.count == 0 && world->corrected.capacity >= numbers) {
+    world->corrected.count = numbers;
+    memset(world->corrected.at, 0, sizeof(double) * (size_t)numbers);
+  }
+  return fits && world->corrected.count == numbers;
 }
 
 // After a step that it did not do: worlds that it does not suit lose little time.

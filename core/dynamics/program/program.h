@@ -37,6 +37,10 @@ typedef struct S2Program {
 // before a step of the general path, where memory may run out.
 void s2_program_prepare(S2World *world);
 
+// Makes it before that step, for who knows that the world stays as it is: of one that was never
+// stepped, or is a clone of one that has a program.
+void s2_program_hasten(S2World *world);
+
 // May the world be stepped by its program now? To be asked once a step.
 bool s2_program_ready(S2World *world);
 // Takes the step of a world that is ready and was told to proceed. False: the general path has to,

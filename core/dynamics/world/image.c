@@ -199,6 +199,7 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   world->impulses_listed = true; // of another step
   s2_world_revised(world);
   world->program_is = program_is;
+  world->settled = header.settled != 0;
   return s2_ok();
 }
 
