@@ -6,7 +6,10 @@ return function(sim, host)
 
   local KEYS = { coordinates = true, acceleration = true }
 
-  -- The step from here with the present commands: speeds before and after it (columns), B of speeds, commands.
+  local CORRECTIONS, EXACT = 4, 1e-12 -- of efforts, relative: joints that turn make a step not quite linear in them
+
+  -- The step from here with the present commands: speeds before and after it (columns), B of speeds, commands; and
+  -- a function that says after and B of other commands.
   local function step_of(what, world, def)
     world = host.world(world)
     host.check_law_keys(what, def, KEYS)
@@ -26,10 +29,15 @@ return function(sim, host)
     local model = host.model(clone, { coordinates = coordinates, outputs = {}, knots = 1, steps = 1, extra_count = 0 })
     for i, actuator in ipairs(actuators) do now[i] = sim.stop_gradient(actuator.value) end
     local n = model:sizes()
-    local x, _, _, b = model:linearize(sim.array { now })
-    local r = n // 2
-    local function speeds(k) return sim.array(table.move(x[k]:table(), r + 1, n, 1, {})) end
-    return speeds(1), speeds(2), b:slice({ r + 1, n }, nil), sim.array(now), r
+    local r, before = n // 2, nil
+    local function step(commands)
+      local x, _, _, b = model:linearize(sim.array { commands })
+      local function speeds(k) return sim.array(table.move(x[k]:table(), r + 1, n, 1, {})) end
+      before = speeds(1)
+      return speeds(2), b:slice({ r + 1, n }, nil)
+    end
+    local after, B = step(now)
+    return before, after, B, sim.array(now), r, step
   end
 
   local function square(what, r, m)
@@ -55,21 +63,25 @@ return function(sim, host)
     if type(def) ~= "table" then
       fail("bad argument #1 to 'inverse_dynamics' ({ acceleration = {...} } expected, got %s)", describe(def))
     end
-    local before, after, B, now, r = step_of("inverse_dynamics", world, def)
+    local before, after, B, now, r, step = step_of("inverse_dynamics", world, def)
     local good, wanted = pcall(sim.array, type(def.acceleration) == "number" and { def.acceleration } or def.acceleration)
     if def.acceleration == nil or not good or wanted.size ~= r then
       host.bad_law_key("inverse_dynamics", "acceleration", ("%d numbers, one a coordinate"):format(r), def.acceleration)
     end
-    local missing = wanted:reshape(r) * sim.stop_gradient(world.dt) - (after - before)
-    local more
-    if r == now.size then
-      local why
-      more, why = sim.linalg.solve(B, missing)
-      if not more then fail("inverse_dynamics: actuators that act in one way (%s)", why) end
-    else
-      more = sim.linalg.lstsq(B, missing) -- the shortest, or the nearest
+    local goal = wanted:reshape(r) * sim.stop_gradient(world.dt) + before
+    for correction = 1, CORRECTIONS do
+      local more, why
+      if r == now.size then
+        more, why = sim.linalg.solve(B, goal - after)
+        if not more then fail("inverse_dynamics: actuators that act in one way (%s)", why) end
+      else
+        more = sim.linalg.lstsq(B, goal - after) -- the shortest, or the nearest
+      end
+      now = now + more
+      if correction == CORRECTIONS or more:norm() <= EXACT * now:norm() then break end
+      after, B = step(now:table())
     end
-    return (now + more):table()
+    return now:table()
   end
 
   -- ---- Computed torque --------------------------------------------------------------------------
