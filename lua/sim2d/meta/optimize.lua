@@ -11,6 +11,7 @@ local Optimize = {}
 ---@field upper? number|table
 ---@field callback? fun(p, value: number, entry: sim2d.OptimizeEntry): boolean? true stops
 ---@field history? boolean fills info.history
+---@field journal? string file of all evaluations: the same call goes on where a run before it ended
 
 ---@class sim2d.MinimizeOptions: sim2d.FitOptions
 ---@field method? "lbfgs"|"adam"|"sgd"|"rmsprop"|"nelder-mead"|"cmaes"
