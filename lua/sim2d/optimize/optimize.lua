@@ -51,9 +51,12 @@ local OWN = { -- of each method, groups of options
     restarts = { "integer, 0 or more", function(v) return math.type(v) == "integer" and v >= 0 end, 0 },
     seed = { "integer", function(v) return math.type(v) == "integer" end },
     target = { "number", function(v) return type(v) == "number" and v == v end } } },
+  nlopt = { GRADIENT, { max_iterations = DEPENDS, algorithm = { "text", any, "bobyqa" },
+    initial_step = { "number or table of the parameters' shape", any },
+    seed = { "integer of at least 0", function(v) return math.type(v) == "integer" and v >= 0 end } } },
   least_squares = { { max_iterations = DEPENDS } },
 }
-local METHODS = { "adam", "cmaes", "lbfgs", "nelder-mead", "rmsprop", "sgd" }
+local METHODS = { "adam", "cmaes", "lbfgs", "nelder-mead", "nlopt", "rmsprop", "sgd" }
 
 local function known_options(method)
   local known, names = {}, {}
