@@ -1,7 +1,8 @@
 -- A cart-pole learns itself from its first swings and then swings up. Its masses and the friction of its rail are not
--- known. It pushes itself to and fro for two seconds; least squares through the steps finds the three numbers with which the
--- engine repeats the places that were seen, through noise of a millimetre. iLQR with this model finds
--- a swing-up, which the true world then follows by the plan's feedback. A plan by the numbers guessed before is followed likewise.
+-- known. It pushes itself to and fro for two seconds; least squares through the steps finds the three numbers with
+-- which the engine repeats the places that were seen, through noise of a millimetre. iLQR with this model finds a swing-up,
+-- which the true world then follows by the plan's feedback. A plan by the numbers guessed before is followed likewise,
+-- and misses.
 local sim = require "sim2d"
 
 local exp = sim.experiment("A cart-pole that learns itself, and swings up")
@@ -50,8 +51,8 @@ local function swing_up(name, p)
   local model = cart_pole(p)
   local u0 = {}
   for k = 1, 80 do u0[k] = { 2 * math.sin(4 * k / 20) } end
-  local plan = sim.control.trajectory(world, { model = model, horizon = 4, period = 1 / 20, u0 = u0, coordinates = { rail, hinge },
-    cost = {
+  local plan = sim.control.trajectory(world, { model = model, horizon = 4, period = 1 / 20, u0 = u0,
+    coordinates = { rail, hinge }, cost = {
       { "cart", of = rail, field = { "translation", "speed" }, weight = 0.01 },
       { "pole", of = hinge, field = { "angle", "speed" }, goal = { math.pi, 0 }, weight = 0.01 },
       controls = 0.01, terminal = { cart = 20, pole = 100 } } })
