@@ -37,7 +37,7 @@ local function cart_pole(dt)
   local rail = world:slider { cart, axis = { 1, 0 }, anchor = { 0, 0 } }
   local hinge = world:hinge { pole, cart, anchor = { 0, 0 } }
   world:actuator { "push", joint = rail, kind = "force", range = { -3, 3 } }
-  return world, { horizon = 5, period = 1 / 20, u0 = 0.01, coordinates = { rail, hinge }, cost = {
+  return world, { horizon = 5, period = 1 / 20, u0 = 0.01, tolerance = 1e-3, coordinates = { rail, hinge }, cost = {
     { "cart", of = rail, field = { "translation", "speed" }, weight = 0.01 },
     { "pole", of = hinge, field = { "angle", "speed" }, goal = { math.pi, 0 }, weight = 0.01 },
     controls = 0.1, terminal = { cart = 100, pole = 100 } } }, rail, hinge

@@ -33,11 +33,15 @@ bool s2_dense_factor(S2Dense *matrix) {
   return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, matrix->a, n) == 0;
 }
 
-void s2_dense_solve(const S2Dense *matrix, double *x) {
+void s2_dense_solve_many(const S2Dense *matrix, double *x, int count) {
   int n = matrix->size;
   if (matrix->nonsymmetric) {
-    LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'N', n, 1, matrix->a, n, matrix->pivot, x, n);
+    LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'N', n, count, matrix->a, n, matrix->pivot, x, n);
   } else {
-    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, 1, matrix->a, n, x, n);
+    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, count, matrix->a, n, x, n);
   }
+}
+
+void s2_dense_solve(const S2Dense *matrix, double *x) {
+  s2_dense_solve_many(matrix, x, 1);
 }

@@ -18,6 +18,8 @@ bool s2_dense_factor(S2Dense *matrix);
 
 // x := K^-1 x
 void s2_dense_solve(const S2Dense *matrix, double *x);
+// The same for `count` of them, one behind the other.
+void s2_dense_solve_many(const S2Dense *matrix, double *x, int count);
 
 // One thread for BLAS: islands are what runs in parallel here, and a second thread costs more to
 // wake than these systems take. Cheap; the solvers call it once a problem.

@@ -360,7 +360,6 @@ S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result) {
           ilqr->def.goal_count > 0 && ilqr_violation(ilqr, &ilqr->now) > ilqr->def.violation;
       settled = before - ilqr->now.merit <= (goals ? SETTLING : ilqr->def.tolerance) * size;
     } else {
-      ilqr->sloped = false; // derivatives may be those of a candidate
       ilqr_more(ilqr);
     }
   }

@@ -1,7 +1,11 @@
 #include "plan/model.h"
 
 #include "base/memory.h"
+#include "diff/linear/direct.h"
 #include "dynamics/control/control.h"
+#include "dynamics/program/program.h"
+
+#include "linalg/dense.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,6 +49,7 @@ static void model_keep_outputs(S2Model *model) {
 
 S2Status s2_model_open(const S2ModelDef *def, S2Model **out) {
   S2Model *model = s2_memory_take_zeroed(sizeof *model);
+  s2_dense_single_threaded();
   model->def = *def;
   s2_arena_init(&model->arena);
   s2_arena_init(&model->scratch);
@@ -59,6 +64,7 @@ S2Status s2_model_open(const S2ModelDef *def, S2Model **out) {
     return status;
   }
   model_keep_outputs(model);
+  s2_program_hasten(def->world);
   s2_model_start(model);
   *out = model;
   return status;
@@ -127,13 +133,17 @@ static void model_product(int r, int s, int c, const double *x, const double *y,
 }
 
 // State and outputs of the world now, of velocities without what is against the joints, or as they
-// are when `raw`; dy and dstate (extra x 2 reduction.n): NULL or filled. The world stays as it is.
+// are when `raw`; dy (of settled ones) and dstate (extra x 2 reduction.n): NULL or filled. The
+// world stays as it is.
 static S2Status model_look(S2Model *model, bool raw, double *x, double *y, double *dy) {
   const S2ModelDef *def = &model->def;
   S2Arena *arena = &model->scratch;
   int n = model->n, states = 2 * model->reduction.n, extra = def->extra_count;
   double *dstate = dy == NULL ? NULL : S2_TAKE_ZEROED(arena, double, extra *states + 1);
-  if (!raw) {
+  double *lift = dy == NULL ? NULL : S2_TAKE(arena, double, states *n + 1);
+  if (dy != NULL) {
+    S2_TRY(s2_reduction_settle_and_lift(def->world, &model->reduction, arena, lift));
+  } else if (!raw) {
     S2_TRY(s2_reduction_settle(def->world, &model->reduction, arena));
   }
   S2_TRY(s2_outputs_read(def->world, model->states, model->reduction.m, arena, x));
@@ -143,8 +153,6 @@ static S2Status model_look(S2Model *model, bool raw, double *x, double *y, doubl
   }
   // How outputs follow the state.
   if (dy != NULL) {
-    double *lift = S2_TAKE(arena, double, states *n + 1);
-    S2_TRY(s2_reduction_lift(def->world, &model->reduction, arena, lift));
     S2_TRY(s2_outputs_slope(def->world, model->outputs, def->output_count, &model->reduction, lift,
                             arena, dy));
     model_product(extra, states, n, dstate, lift, dy + 2 * def->output_count * n);
@@ -203,10 +211,21 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, boo
 
 // ---- With derivatives -------------------------------------------------------------------------
 
-// a and b of a knot, from those of its steps: a = a_s ... a_1, b = a_s ... a_2 b_1 + ... + b_s.
+// a and b of a knot. In general from those of its steps: a = a_s ... a_1, b = a_s ... a_2 b_1 + ...
+// + b_s.
 static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned *flags) {
   int n = model->n, m = model->m;
   S2ArenaMark mark = s2_arena_mark(&model->scratch);
+  S2Linear all;
+  bool direct;
+  S2_TRY(s2_direct_try(model->def.world, model->inputs, m, &model->reduction, model->def.steps,
+                       &model->scratch, &all, &direct));
+  if (direct) {
+    memcpy(a, all.a, sizeof(double) * (size_t)(n * n));
+    memcpy(b, all.b, sizeof(double) * (size_t)(n * m));
+    s2_arena_rewind(&model->scratch, mark);
+    return s2_ok();
+  }
   double *half = S2_TAKE(&model->scratch, double, n *(n + m) + 1);
   for (int step = 0; step < model->def.steps; step++) {
     S2Linear linear;

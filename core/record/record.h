@@ -83,6 +83,9 @@ S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment);
 // the format holds none.
 bool s2_recorder_holds_plots(const S2Recorder *recorder);
 S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *svg);
+// What clocks have decided in the run, in order, after what was told before: formats that hold a
+// run so that it can be made again keep it (docs/replay-format.md), others pass it over.
+S2Status s2_recorder_decisions(S2Recorder *recorder, const uint32_t *decisions, int count);
 S2Status s2_recorder_close(S2Recorder *recorder); // also frees; safe on NULL
 
 #endif

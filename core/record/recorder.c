@@ -29,6 +29,7 @@ typedef struct Sink {
   bool (*wants)(const S2Recorder *recorder, double time); // NULL: every step
   S2Status (*frame)(S2Recorder *recorder, const S2Moment *moment);
   S2Status (*plot)(S2Recorder *recorder, const char *name, const char *svg);
+  S2Status (*decisions)(S2Recorder *recorder, const uint32_t *decisions, int count);
   S2Status (*finish)(S2Recorder *recorder);
 } Sink;
 
@@ -90,6 +91,10 @@ static S2Status s2d_plot(S2Recorder *recorder, const char *name, const char *svg
   return s2_s2d_plot(&recorder->writer, &recorder->output, name, svg);
 }
 
+static S2Status s2d_decisions(S2Recorder *recorder, const uint32_t *decisions, int count) {
+  return s2_s2d_decisions(&recorder->writer, &recorder->output, decisions, count);
+}
+
 static S2Status s2d_finish(S2Recorder *recorder) {
   s2_s2d_end(&recorder->writer, &recorder->output);
   return s2_ok();
@@ -119,6 +124,10 @@ static S2Status html_frame(S2Recorder *recorder, const S2Moment *moment) {
 
 static S2Status html_plot(S2Recorder *recorder, const char *name, const char *svg) {
   return s2_html_plot(&recorder->html, &recorder->output, name, svg);
+}
+
+static S2Status html_decisions(S2Recorder *recorder, const uint32_t *decisions, int count) {
+  return s2_html_decisions(&recorder->html, &recorder->output, decisions, count);
 }
 
 static S2Status html_finish(S2Recorder *recorder) {
@@ -233,9 +242,10 @@ static const Sink sinks[] = {
     {".h5", .capture = s2_moment_capture, .arrays = true, .frame = track_frame,
      .finish = track_finish},
     {".s2d", .stream = true, .capture = s2_moment_capture, .start = s2d_start, .frame = s2d_frame,
-     .plot = s2d_plot, .finish = s2d_finish},
+     .plot = s2d_plot, .decisions = s2d_decisions, .finish = s2d_finish},
     {".html", .stream = true, .capture = s2_moment_capture, .available = s2_html_available,
-     .start = html_start, .frame = html_frame, .plot = html_plot, .finish = html_finish},
+     .start = html_start, .frame = html_frame, .plot = html_plot, .decisions = html_decisions,
+     .finish = html_finish},
     {".svg", .picture = true, .capture = s2_moment_capture, .wants = picture_wants,
      .frame = picture_frame, .finish = svg_finish},
     {".png", .picture = true, .foreign = true, .capture = s2_moment_capture,
@@ -444,6 +454,14 @@ S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *sv
   S2_TRY(recorder_start(recorder));
   S2_TRY(recorder->sink->plot(recorder, name, svg));
   return s2_output_flush(&recorder->output);
+}
+
+S2Status s2_recorder_decisions(S2Recorder *recorder, const uint32_t *decisions, int count) {
+  if (recorder->sink->decisions == NULL || count == 0) {
+    return s2_ok();
+  }
+  S2_TRY(recorder_start(recorder));
+  return recorder->sink->decisions(recorder, decisions, count);
 }
 
 static S2Status recorder_finish(void *user) {

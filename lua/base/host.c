@@ -5,6 +5,7 @@
 #include "lua/diff/solve_tracked.h"
 #include "lua/diff/tracked.h"
 #include "lua/parallel/parallel.h"
+#include "lua/plan/nlopt.h"
 #include "lua/plan/plan.h"
 #include "lua/record/canvas.h"
 #include "lua/record/live.h"
@@ -193,6 +194,10 @@ void s2_host_push(lua_State *L) {
                                        {"plots_wanted", s2_lua_plots_wanted},
                                        {"plot_show", s2_lua_plot_show},
                                        {"plot_record", s2_lua_plot_record},
+                                       {"nlopt", s2_lua_nlopt},
+                                       {"nlopt_about", s2_lua_nlopt_about},
+                                       {"decided", s2_lua_decided},
+                                       {"decide", s2_lua_decide},
                                        {"canvas", s2_lua_canvas},
                                        {"write_file", host_write_file},
                                        {"color", s2_lua_color},

@@ -11,6 +11,7 @@ static const char SESSION = 's'; // registry key, by address
 static int session_collect(lua_State *L) {
   S2LuaSession *session = lua_touserdata(L, 1);
   s2_plots_free(&session->open.plots);
+  s2_array_free(session->open.decisions);
   return 0;
 }
 

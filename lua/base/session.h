@@ -40,6 +40,7 @@ typedef struct S2Session {
   bool unsolved;      // a step raised because of `strict`
   S2WorldStats total; // summed (worst: maximised) when a world is closed, and by s2_session_close
   double seconds_lua; // in callbacks
+  S2Decisions decisions; // of clocks, in order (recording.c)
   S2Recorder *page; // of --record, of the first world, if it holds plots: open to the end; or NULL
   S2Plots plots;    // of the script, for the page and the live viewer
 } S2Session;

@@ -68,6 +68,14 @@ static S2Status record_frame(lua_State *L, S2LuaWorld *lw, S2LuaRecorder *record
   }
   if (recorder->recorder != NULL) {
     set_channels(L, recorder, watched);
+    // What clocks decided on the way to this frame.
+    const S2Decisions *decided = &lw->session->open.decisions;
+    int first = recorder->decisions;
+    recorder->decisions = decided->count;
+    if (first < decided->count) {
+      S2_TRY(
+          s2_recorder_decisions(recorder->recorder, decided->at + first, decided->count - first));
+    }
     return s2_recorder_frame(recorder->recorder, lw->world);
   }
   return recorder->compared ? s2_validator_frame(lw->session->open.validator, lw->world) : s2_ok();
@@ -411,6 +419,28 @@ static int recording_tostring(lua_State *L) {
 
 static int recording_no_field(lua_State *L) {
   return s2_lua_no_field(L, "Recording", 2, lua_upvalueindex(1));
+}
+
+// ---- What clocks decide -----------------------------------------------------------------------
+
+// What a clock decided here in the run that is made again: a number, or nil where no clock has been
+// asked yet.
+int s2_lua_decided(lua_State *L) {
+  const S2Session *session = s2_session(L);
+  uint32_t decision;
+  if (session->validator == NULL ||
+      !s2_validator_decision(session->validator, session->decisions.count, &decision)) {
+    lua_pushnil(L);
+  } else {
+    lua_pushinteger(L, decision);
+  }
+  return 1;
+}
+
+// (number): what it has decided now, for recordings.
+int s2_lua_decide(lua_State *L) {
+  *s2_array_append(s2_session(L)->decisions) = (uint32_t)luaL_checkinteger(L, 1);
+  return 0;
 }
 
 // ---- Plots ------------------------------------------------------------------------------------

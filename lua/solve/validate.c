@@ -16,6 +16,7 @@ struct S2Validator {
   bool ended, differs, failed;
   char message[S2_MESSAGE_SIZE]; // what differs
   S2Moment moment;
+  S2Decisions decisions; // of the recorded run
 };
 
 S2Validator *s2_validator_new(S2Replay *replay) {
@@ -23,18 +24,28 @@ S2Validator *s2_validator_new(S2Replay *replay) {
   const char *recording = s2_run_get(s2_replay_run(replay), "recording", 0);
   validator->replay = replay;
   validator->recording = recording == NULL ? 1 : atoi(recording);
+  s2_replay_decisions(replay, &validator->decisions);
   return validator;
 }
 
 void s2_validator_free(S2Validator *validator) {
   if (validator != NULL) {
     s2_moment_free(&validator->moment);
+    s2_array_free(validator->decisions);
     s2_memory_free(validator);
   }
 }
 
 bool s2_validator_wants(const S2Validator *validator, int recording) {
   return validator->recording == recording;
+}
+
+bool s2_validator_decision(const S2Validator *validator, int number, uint32_t *decision) {
+  if (number >= validator->decisions.count) {
+    return false;
+  }
+  *decision = validator->decisions.at[number];
+  return true;
 }
 
 static void describe_body(const S2MomentBody *body, int at, char *text, size_t size) {

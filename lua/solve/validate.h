@@ -13,6 +13,10 @@ void s2_validator_free(S2Validator *validator);
 // Is it the nth recording of the run (from 1) that is compared?
 bool s2_validator_wants(const S2Validator *validator, int recording);
 
+// What a clock decided at that point of the recorded run, counted from 0. False: the recording does
+// not go so far.
+bool s2_validator_decision(const S2Validator *validator, int number, uint32_t *decision);
+
 // The next frame. Fails, to end the run, when it differs, and when a recording that was cut short
 // has no more.
 S2Status s2_validator_frame(S2Validator *validator, S2World *world);

@@ -105,6 +105,7 @@ typedef struct S2LuaRecorder {
   bool failed;          // a frame could not be written
   int64_t id;
   int channels;       // watched values it holds
+  int decisions;      // of the run that it holds
   int every, skipped; // steps a frame, steps since the last frame
 } S2LuaRecorder;
 
@@ -361,6 +362,8 @@ S2Status s2_lua_page_close(S2Session *session); // gives it its plots
 int s2_lua_plots_wanted(lua_State *L);
 int s2_lua_plot_show(lua_State *L);
 int s2_lua_plot_record(lua_State *L);
+int s2_lua_decided(lua_State *L); // what clocks decide (recording.c)
+int s2_lua_decide(lua_State *L);
 int s2_lua_recording_methods(lua_State *L);
 extern const luaL_Reg s2_lua_control_functions[];        // control.c
 S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL: closed

@@ -200,6 +200,28 @@ world:before_step(function()
 end)
 ` + LONG;
 
+const TUNED = BOX + `
+local cost = sim.control.cost { { "height", of = box, field = "y", weight = 2 } }
+local motor = world:actuator { "push", body = box, kind = "force", direction = { 1, 0 } }
+local law = sim.control.pid { kp = 3, measure = function() return -1 end }
+world:control(law, { cost = cost })
+sim.control.tune(law, { name = "push" })
+sim.control.tune(cost, { on_change = function(name, value) print(name, value) io.stdout:flush() end })
+` + LONG;
+
+live("gains and weights are tuned while a law runs", TUNED, async ({ page, run }) => {
+  await page.until("there are sliders", (seen) => seen.controls?.sliders.length === 5);
+  assert.deepEqual(page.controls.sliders.map((slider) => slider.name), ["push kp", "push ki", "push kd", "height", "controls"]);
+  assert.deepEqual(page.controls.watches.map((watch) => watch.name), ["u.push", "cost.height"]);
+  await page.until("values come", (seen) => seen.values?.values[0] === 3);
+  assert.ok(Math.abs(page.values.values[1] - 0.25) < 1e-6);
+  page.send("set 1 7.5");
+  await page.until("the gain acts", (seen) => seen.values.values[0] === 7.5);
+  page.send("set 4 8");
+  await run.says("height\t8.0");
+  await page.until("the weight counts", (seen) => Math.abs(seen.values.values[1] - 1) < 1e-6);
+});
+
 live("sliders, buttons, keys, watched values", CONTROLS, async ({ page, address, run }) => {
   await page.until("there are controls", (seen) => seen.controls?.keys.includes("left"));
   assert.deepEqual(page.controls.sliders, [{ type: "slider", name: "push", min: 0, max: 20, value: 1,

@@ -1,9 +1,11 @@
 #include "diff/linear/linearize.h"
 
-#include "diff/linear/reduce.h"
+#include "diff/linear/direct.h"
+#include "diff/linear/lines.h"
 #include "diff/step/trace.h"
 #include "dynamics/control/control.h"
 #include "dynamics/joints/joint.h"
+#include "dynamics/program/program.h"
 
 #include <string.h>
 
@@ -160,6 +162,7 @@ struct S2Linearizer {
 
 S2Linearizer *s2_linearizer_new(void) {
   S2Linearizer *linearizer = s2_memory_take_zeroed(sizeof *linearizer);
+  s2_dense_single_threaded();
   linearizer->trace = s2_trace_new();
   return linearizer;
 }
@@ -172,11 +175,36 @@ void s2_linearizer_free(S2Linearizer *linearizer) {
   }
 }
 
+// dl/dq += u Hess dl/dF
+static void linearize_turn(S2Turning *turning, S2WorldGradient *g) {
+  const S2Lines *lines = &turning->lines;
+  const S2World *world = lines->world;
+  if (turning->count == 0) {
+    return;
+  }
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i], at = lines->column[slot];
+    for (int c = 0; c < 3 && at != S2_NONE; c++) {
+      turning->force[at + c] = g->f[3 * slot + c];
+      turning->by_pose[at + c] = 0;
+    }
+  }
+  for (int i = 0; i < turning->count; i++) {
+    s2_line_bend(lines, &turning->line[i], turning->u[i], turning->force, turning->by_pose);
+  }
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i], at = lines->column[slot];
+    for (int c = 0; c < 3 && at != S2_NONE; c++) {
+      g->q[3 * slot + c] += turning->by_pose[at + c];
+    }
+  }
+}
+
 // One row of A and B: how a sum of the numbers of the state after the step, `sum` times each,
 // depends on the state before it and on the inputs.
 static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
-                                const Column *columns, int inputs, const double *sum,
-                                S2Arena *arena, double *row_a, double *row_b) {
+                                const Column *columns, int inputs, S2Turning *turning,
+                                const double *sum, S2Arena *arena, double *row_a, double *row_b) {
   S2WorldGradient *g = &linearizer->g;
   unsigned flags = g->flags;
   // dl/d(state) is that sum, ...
@@ -191,6 +219,7 @@ static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
   }
   // ... and what it becomes is the row.
   S2_TRY(s2_trace_vjp(linearizer->trace, g, arena));
+  linearize_turn(turning, g);
   for (int i = 0, at = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (s2_body_yields(&world->bodies.at[slot])) {
@@ -221,6 +250,8 @@ static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const S
   S2_TRY(linearize_check_laws(world));
   Column *columns = S2_TAKE(arena, Column, sweeps->count + 1);
   S2_TRY(linearize_columns_of(world, sweeps->inputs, sweeps->count, columns));
+  S2Turning turning;
+  S2_TRY(s2_turning_of(world, arena, &turning));
   // One step, and a sweep over it for each row.
   S2_TRY(s2_world_step_traced(world, linearizer->trace));
   s2_world_gradient_fit(&linearizer->g, world);
@@ -230,8 +261,8 @@ static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const S
   }
   for (int i = 0; i < sweeps->rows; i++) {
     size_t at = (size_t)i * (size_t)sweeps->states;
-    S2_TRY(linearize_sweep(linearizer, world, columns, sweeps->count, sweeps->sum + at, arena,
-                           sweeps->a + at, sweeps->b + i * sweeps->count));
+    S2_TRY(linearize_sweep(linearizer, world, columns, sweeps->count, &turning, sweeps->sum + at,
+                           arena, sweeps->a + at, sweeps->b + i * sweeps->count));
   }
   // A derivative that some system did not give is none.
   return (linearizer->g.flags & S2_GRADIENT_SINGULAR) == 0
@@ -279,8 +310,7 @@ S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2In
                             int count, const S2Reduction *reduction, S2Arena *arena,
                             S2Linear *linear) {
   int n = 2 * reduction->n, m = 2 * reduction->m;
-  // From velocities without what is against the joints, which the step takes from them anyway.
-  S2_TRY(s2_reduction_settle(world, reduction, arena));
+  // What velocities have against the joints stays there: the step takes it from them.
   double *lift = S2_TAKE(arena, double, n *m + 1), *half = S2_TAKE(arena, double, n *m + 1);
   S2_TRY(s2_reduction_lift(world, reduction, arena, lift));
   *linear = (S2Linear){.states = m,
@@ -304,6 +334,15 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
   S2Reduction *reduction = S2_TAKE(arena, S2Reduction, 1);
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_reduction_choose(world, wanted, wanted_count, arena, reduction));
+  // Inputs that are none are told of before anything is done.
+  S2_TRY(linearize_check_laws(world));
+  S2_TRY(linearize_columns_of(world, inputs, count, S2_TAKE(arena, Column, count + 1)));
+  s2_program_hasten(world);
+  bool direct;
+  S2_TRY(s2_direct_try(world, inputs, count, reduction, 1, arena, linear, &direct));
+  if (direct) {
+    return s2_ok();
+  }
   S2Linearizer *linearizer = s2_linearizer_new();
   S2Status status = s2_linearizer_step(linearizer, world, inputs, count, reduction, arena, linear);
   s2_linearizer_free(linearizer);

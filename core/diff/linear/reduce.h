@@ -25,8 +25,11 @@ double *s2_reduction_keep(const S2World *world, S2Arena *arena);
 void s2_reduction_restore(S2World *world, const double *v);
 // d(state)/d(reduced state), 2n x 2m, and d(reduced state)/d(state), 2m x 2n; row-major, the state
 // as s2_world_state has it.
-S2Status s2_reduction_lift(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
+// (Of velocities as they are: those of the reduced state and M^-1 J' mu, mu as it is.)
+S2Status s2_reduction_lift(S2World *world, const S2Reduction *reduction, S2Arena *arena,
                            double *lift);
+S2Status s2_reduction_settle_and_lift(S2World *world, const S2Reduction *reduction, S2Arena *arena,
+                                      double *lift); // of the settled velocities
 S2Status s2_reduction_lower(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
                             double *lower);
 

@@ -11,6 +11,13 @@ enum { WAIT_MOST = 63 };
 
 // ---- When -------------------------------------------------------------------------------------
 
+static void program_make(S2World *world) {
+  s2_arena_reset(&world->arena);
+  world->program = s2_program_compile(world, &world->arena);
+  world->program_is = S2_PROGRAM_MADE;
+  s2_array_reserve(world->corrected, 3 * world->bodies.count);
+}
+
 void s2_program_prepare(S2World *world) {
   // One step of the general path after each change: what others left behind (touches, boxes,
   // impulses of limits that are gone) is then as kernels expect it.
@@ -19,9 +26,17 @@ void s2_program_prepare(S2World *world) {
     world->program = NULL;
     world->program_is = S2_PROGRAM_WAITS;
   } else if (world->program_is == S2_PROGRAM_WAITS && world->lanes > 0) {
-    s2_arena_reset(&world->arena);
-    world->program = s2_program_compile(world, &world->arena);
-    world->program_is = S2_PROGRAM_MADE;
+    program_make(world);
+  }
+}
+
+void s2_program_hasten(S2World *world) {
+  // Nothing is left behind in a world that was never stepped, nor in an image of one with a
+  // program.
+  bool clear = world->kept.steps == 0 || world->settled;
+  if (world->program_is != S2_PROGRAM_MADE && clear && world->lanes > 0) {
+    s2_memory_free(world->program);
+    program_make(world);
   }
 }
 
@@ -40,9 +55,15 @@ bool s2_program_ready(S2World *world) {
     program->wait -= 1;
     return false;
   }
-  return world->lanes > 0 && world->notes == NULL && world->dump_directory == NULL &&
-         world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0 &&
-         world->corrected.count == 3 * world->bodies.count;
+  bool fits = world->lanes > 0 && world->notes == NULL && world->dump_directory == NULL &&
+              world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0;
+  // Nothing has been corrected as yet, or since the state was set.
+  int numbers = 3 * world->bodies.count;
+  if (fits && world->corrected.count == 0 && world->corrected.capacity >= numbers) {
+    world->corrected.count = numbers;
+    memset(world->corrected.at, 0, sizeof(double) * (size_t)numbers);
+  }
+  return fits && world->corrected.count == numbers;
 }
 
 // After a step that it did not do: worlds that it does not suit lose little time.
@@ -125,7 +146,7 @@ static inline void keep_most(double *most, double x) { // fmax is a call
   *most = x > *most ? x : *most;
 }
 
-static void write_island(S2World *world, const S2ProgramIsland *island, Lane lane) {
+static void write_island(S2World *world, S2ProgramIsland *island, Lane lane) {
   const S2Table *table = &island->table;
   for (int i = 0; i < table->nodes; i++) {
     size_t slot = 3 * (size_t)island->node[i], at = 3 * (size_t)i;
@@ -148,7 +169,9 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
   keep_most(&left->solve.scaled, scaled);
   keep_most(&left->solve.joint, raw);
   keep_most(&left->joint_error, lane_number(lane, AT(S2TableState, error)));
-  world->stats.projections += (uint64_t)lane_number(lane, AT(S2TableState, passes));
+  double passes = lane_number(lane, AT(S2TableState, passes));
+  world->stats.projections += (uint64_t)passes;
+  island->shook = passes > 0;
 }
 
 // Bodies that nothing holds: the velocities behind the step and the poses there.
@@ -261,6 +284,7 @@ bool s2_program_write(S2World *world, int lanes, int lane, const double *state, 
   }
   program->waits = 0;
   // From here on the world changes.
+  world->programmed = true;
   s2_annotations_begin_step(world);
   if (world->kept.fresh) {
     box_still(world);
@@ -306,6 +330,28 @@ bool s2_program_run(S2World *world, S2Status *status) {
   }
   *status = s2_ok();
   return s2_program_write(world, 1, 0, (const double *)state, sizeof *state / sizeof(double));
+}
+
+bool s2_program_hangs(const S2World *world) {
+  const S2Program *program = world->program;
+  bool hangs = world->program_is == S2_PROGRAM_MADE && program != NULL;
+  for (int i = 0; hangs && i < program->islands; i++) {
+    hangs = !program->island[i].table.floats;
+  }
+  return hangs;
+}
+
+bool s2_program_shook(const S2World *world, int32_t joint_slot) {
+  const S2Program *program = world->program;
+  for (int i = 0; i < program->islands; i++) {
+    const S2ProgramIsland *island = &program->island[i];
+    for (int g = 0; g < island->table.joints; g++) {
+      if (island->joint[g] == joint_slot) {
+        return island->shook;
+      }
+    }
+  }
+  return false;
 }
 
 bool s2_program_step(S2World *world, S2Status *status) {

@@ -394,6 +394,8 @@ struct S2World {
   S2ProgramIs program_is;
   struct S2Program *program; // NULL: none
   int lanes;                 // that it may be stepped in, 0: no program
+  bool programmed;           // the last step was the program's
+  bool settled;              // it is as an image of a world with a program was
   struct S2Notes *notes;     // of the step under way, for its derivative; NULL: none (notes.h)
   S2_ARRAY(S2Annotation) annotations;
   char *dump_directory;
@@ -437,6 +439,7 @@ S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot);
 // To be called wherever something changes that steps read, but the state, forces and impulses.
 static inline void s2_world_changed(S2World *world) {
   world->program_is = S2_PROGRAM_STALE;
+  world->settled = false;
 }
 // To be called wherever what s2_world_revision stands for changes.
 static inline void s2_world_revised(S2World *world) {

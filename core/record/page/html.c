@@ -100,6 +100,12 @@ S2Status s2_html_plot(S2HtmlWriter *writer, S2Output *output, const char *name, 
   return write_line(writer, output);
 }
 
+S2Status s2_html_decisions(S2HtmlWriter *writer, S2Output *output, const uint32_t *decisions,
+                           int count) {
+  S2_TRY(s2_s2d_decisions(&writer->s2d, &writer->memory, decisions, count));
+  return write_line(writer, output);
+}
+
 S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output) {
   if (writer->memory.file == NULL) {
     return s2_ok(); // it could not be started

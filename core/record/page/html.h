@@ -27,6 +27,8 @@ S2Status s2_html_available(void);
 S2Status s2_html_start(S2HtmlWriter *writer, S2Output *output, const S2Run *run);
 S2Status s2_html_frame(S2HtmlWriter *writer, S2Output *output, const S2Moment *moment);
 S2Status s2_html_plot(S2HtmlWriter *writer, S2Output *output, const char *name, const char *svg);
+S2Status s2_html_decisions(S2HtmlWriter *writer, S2Output *output, const uint32_t *decisions,
+                           int count);
 S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output);
 void s2_html_free(S2HtmlWriter *writer); // safe on all zeros
 

@@ -635,23 +635,42 @@ static void take_plot(const S2Replay *replay, uint32_t size, S2Plots *plots) {
   s2_plots_append(plots, (const char *)name, name_size, (const char *)svg, svg_size);
 }
 
+// The next chunk from `*offset` on; false: there is no other before the end.
+static bool replay_next(S2Replay *replay, off_t *offset, uint32_t wanted, Chunk *chunk) {
+  unsigned char header[S2_S2D_CHUNK_HEADER];
+  while (replay->length - *offset >= S2_S2D_CHUNK_HEADER &&
+         fseeko(replay->file, *offset, SEEK_SET) == 0 &&
+         fread(header, 1, sizeof header, replay->file) == sizeof header) {
+    off_t here = *offset;
+    uint32_t kind = s2_s2d_get32(header);
+    if (kind == S2_S2D_END) {
+      return false;
+    }
+    *offset += S2_S2D_CHUNK_HEADER + (off_t)s2_s2d_get32(header + 4);
+    if (kind == wanted && replay_read_chunk(replay, here, chunk)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void s2_replay_plots(S2Replay *replay, S2Plots *plots) {
   off_t offset = S2_S2D_FILE_HEADER;
-  unsigned char header[S2_S2D_CHUNK_HEADER];
-  while (replay->length - offset >= S2_S2D_CHUNK_HEADER &&
-         fseeko(replay->file, offset, SEEK_SET) == 0 &&
-         fread(header, 1, sizeof header, replay->file) == sizeof header) {
-    uint32_t kind = s2_s2d_get32(header);
-    Chunk chunk;
-    if (kind == S2_S2D_END) {
-      break;
-    }
-    if (kind == S2_S2D_PLOT && replay_read_chunk(replay, offset, &chunk)) {
-      take_plot(replay, chunk.size, plots);
-    }
-    offset += S2_S2D_CHUNK_HEADER + (off_t)s2_s2d_get32(header + 4);
+  Chunk chunk;
+  while (replay_next(replay, &offset, S2_S2D_PLOT, &chunk)) {
+    take_plot(replay, chunk.size, plots);
   }
   s2_plots_settle(plots);
+}
+
+void s2_replay_decisions(S2Replay *replay, S2Decisions *decisions) {
+  off_t offset = S2_S2D_FILE_HEADER;
+  Chunk chunk;
+  while (replay_next(replay, &offset, S2_S2D_DECISIONS, &chunk)) {
+    for (uint32_t i = 0; i + 4 <= chunk.size; i += 4) {
+      *s2_array_append(*decisions) = s2_s2d_get32(replay->contents + i);
+    }
+  }
 }
 
 void s2_replay_close(S2Replay *replay) {

@@ -31,6 +31,10 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
 // The plots of the script that the file holds, in order.
 void s2_replay_plots(S2Replay *replay, S2Plots *plots);
 
+// What clocks decided in the run, in order: appended to `decisions`.
+typedef S2_ARRAY(uint32_t) S2Decisions;
+void s2_replay_decisions(S2Replay *replay, S2Decisions *decisions);
+
 void s2_replay_close(S2Replay *replay); // safe on NULL
 
 #endif

@@ -35,6 +35,7 @@ typedef enum S2S2dChunk {
   S2_S2D_INDEX = 6,
   S2_S2D_PLOT = 7,
   S2_S2D_ANNOTATIONS = 8, // of the frame before it
+  S2_S2D_DECISIONS = 9,   // what clocks have decided
 } S2S2dChunk;
 
 enum {

@@ -378,6 +378,18 @@ S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, co
   return s2_ok();
 }
 
+S2Status s2_s2d_decisions(S2S2dWriter *writer, S2Output *output, const uint32_t *decisions,
+                          int count) {
+  S2S2dBytes *chunk = &writer->chunk;
+  size_t start = chunk_start(chunk);
+  for (int i = 0; i < count; i++) {
+    s2d_put32(chunk, decisions[i]);
+  }
+  S2_TRY(chunk_end(chunk, start, S2_S2D_DECISIONS));
+  send_chunk(writer, output);
+  return s2_ok();
+}
+
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
   S2S2dBytes *chunk = &writer->chunk;
   chunk->size = 0; // of a frame that was given up

@@ -58,6 +58,9 @@ void s2_s2d_start(S2S2dWriter *writer, S2Output *output, const S2Run *run);
 S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *moment);
 // A plot of the script, anywhere before the end. S2_INVALID: it would not fit into 4 GB.
 S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, const char *svg);
+// What clocks have decided since the last such chunk: `count` numbers. S2_INVALID as above.
+S2Status s2_s2d_decisions(S2S2dWriter *writer, S2Output *output, const uint32_t *decisions,
+                          int count);
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output);
 void s2_s2d_free(S2S2dWriter *writer);
 

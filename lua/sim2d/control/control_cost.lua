@@ -16,6 +16,7 @@ return function(sim, host)
 
   local Cost = { __name = "Cost" }
   Cost.__index = Cost
+  host.Cost = Cost -- more of it in control_seen.lua
   Cost.__tostring = function(cost)
     local names = {}
     for i, term in ipairs(cost.terms) do names[i] = term.name end
@@ -117,6 +118,9 @@ return function(sim, host)
     end
     where = ("'%s': "):format(name)
     -- what it looks at, by fields or by a function
+    if name == "controls" then
+      fail("bad argument #1 to 'cost' (%skey 'name': 'controls' is what commands are called)", where)
+    end
     if names[name] then fail("bad argument #1 to 'cost' (there is a term '%s' already)", name) end
     names[name] = true
     if (def.of == nil) == (def.residual == nil) then
@@ -149,7 +153,7 @@ return function(sim, host)
   -- terminal = {name = weight} }
   function control.cost(def)
     if type(def) ~= "table" then fail("bad argument #1 to 'cost' (table expected, got %s)", describe(def)) end
-    local cost = setmetatable({ terms = {}, controls = def.controls == nil and 0 or def.controls }, Cost)
+    local cost = setmetatable({ terms = {}, version = 0, controls = def.controls == nil and 0 or def.controls }, Cost)
     local names = {}
     for i, term in ipairs(def) do cost.terms[i] = read_term(term, i, names) end
     -- all else are keys of the cost itself
@@ -216,6 +220,9 @@ return function(sim, host)
     end
     fail("cost: '%s': its residual should be a number or a list of numbers (at most %d), got %s", name, MOST, describe(value))
   end
+
+  host.cost_list = as_list
+  function host.cost_goal(name, goal, count) return read_goal("'" .. name .. "': ", goal, count) end
 
   -- The terms for a world, which may be a clone of the one they were declared for: outputs and terms as the model in C takes
   -- them, and the function of extra numbers.

@@ -74,7 +74,7 @@ return function(sim, host)
     end
   end
 
-  local KEYS = { period = true, delay = true, log = true }
+  local KEYS = { period = true, delay = true, log = true, cost = true }
 
   function methods.control(world, law, options)
     world = host.world(world)
@@ -88,9 +88,9 @@ return function(sim, host)
     end
     for _, key in ipairs(host.sorted_keys(options)) do
       if not KEYS[key] then
-        local near = type(key) == "string" and host.nearest(key, { "delay", "log", "period" })
+        local near = type(key) == "string" and host.nearest(key, { "cost", "delay", "log", "period" })
         host.fail("bad argument #2 to 'control' (unknown key '%s'%s)", tostring(key),
-          near and ("; did you mean '%s'?"):format(near) or "; known: delay, log, period")
+          near and ("; did you mean '%s'?"):format(near) or "; known: cost, delay, log, period")
       end
     end
     -- seconds, both
@@ -101,10 +101,20 @@ return function(sim, host)
           host.describe(value))
       end
     end
+    -- what is logged of a cost: that of the options, else a planner's own
+    local cost = options.cost or type(law) == "table" and law.problem and law.problem.cost
+    if type(cost) == "table" and getmetatable(cost) == nil then cost = sim.control.cost(cost) end
+    if cost and getmetatable(cost) ~= host.Cost then
+      host.fail("bad argument #2 to 'control' (key 'cost': what sim.control.cost gives expected, got %s)",
+        host.describe(options.cost))
+    end
     local loop = { law = law, period = options.period or 0, delay = options.delay or 0, queue = {},
       next = plain(world.time) }
     attach(world, loop)
-    if options.log ~= false then log_commands(world) end
+    if options.log ~= false then
+      log_commands(world)
+      if cost then host.log_cost(world, cost) end
+    end
     return loop
   end
 
@@ -151,6 +161,7 @@ return function(sim, host)
   function methods.clone(world, options)
     local copy = clone(world, options)
     if options and options.callbacks then
+      host.logged_cost(host.world(world), copy)
       for _, loop in ipairs(loops[world] or {}) do
         local law = type(loop.law) == "table" and loop.law.copy and loop.law:copy() or loop.law
         attach(copy, { law = law, period = loop.period, delay = loop.delay, next = loop.next, u = loop.u,

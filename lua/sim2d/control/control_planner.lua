@@ -13,7 +13,7 @@ return function(sim, host)
   local KEYS = { cost = true, method = true, horizon = true, period = true, knots = true, spline = true, samples = true,
     noise = true, iterations = true, budget = true, gradient = true, smoothing = true, seed = true, goal = true,
     u0 = true, x0 = true, tolerance = true, violation = true, coordinates = true, model = true, elites = true,
-    temperature = true, log = true }
+    temperature = true, log = true, show = true }
 
   -- ---- Reading ----------------------------------------------------------------------------------
 
@@ -97,9 +97,24 @@ return function(sim, host)
     return all
   end
 
+  -- With the weights that the cost has now.
+  local function make_solver(problem)
+    for _, term in ipairs(problem.terms) do
+      local of = problem.cost.terms[term.of]
+      term.weight, term.terminal = of.weight, of.terminal
+    end
+    problem.version, problem.together = problem.cost.version, nil
+    problem.solver = host.ilqr(problem.model, { terms = problem.terms, goals = problem.goals,
+      controls = host.cost_controls(problem.cost, problem.m), tolerance = problem.tolerance,
+      violation = problem.violation })
+  end
+
   local function open(what, world, def)
     world = host.world(world)
     host.check_law_keys(what, def, KEYS)
+    if def.show ~= nil and what ~= "planner" then
+      host.bad_law_key(what, "show", "nothing: planners show their plans", def.show)
+    end
     local cost = read_cost(what, def.cost)
     local periods, steps, period = read_times(what, world, def)
     if #host.actuators(world) == 0 then
@@ -123,9 +138,9 @@ return function(sim, host)
     local problem = { world = world, clone = clone, model = model, cost = cost, terms = terms, goals = wanted,
       periods = periods, steps = steps, period = period, n = n, m = m, p = p, own_model = def.model ~= nil,
       actuators = host.actuators(clone) }
-    problem.solver = host.ilqr(model, { terms = terms, controls = host.cost_controls(cost, m), goals = wanted,
-      tolerance = read_number(what, def, "tolerance", TOLERANCE, 0),
-      violation = read_number(what, def, "violation", VIOLATION, 0, true) })
+    problem.tolerance = read_number(what, def, "tolerance", TOLERANCE, 0)
+    problem.violation = read_number(what, def, "violation", VIOLATION, 0, true)
+    make_solver(problem)
     return problem
   end
 
@@ -299,6 +314,7 @@ return function(sim, host)
   -- Costs of candidates, in their order: by threads and lanes, where nothing of the script is to be asked.
   local function judge(problem, candidates)
     local costs = {}
+    problem.candidates = candidates
     if problem.together == nil then
       problem.together = host.cost_for_rollouts(problem.cost, problem.clone, problem.m) or false
     end
@@ -471,18 +487,24 @@ return function(sim, host)
     end
   end
 
-  -- Goes on until done, out of iterations, or out of time (which is looked at between iterations).
-  local function limit(problem, iterations, budget)
-    local start = os.clock()
-    problem.missed = false
-    return function(result)
+  -- Runs the method until done, out of iterations, or out of time, which is looked at between iterations. The look at
+  -- which time was over, 0: none, is part of recordings, so that a run that is made again ends there, too.
+  local function search(problem, iterations)
+    local budget, start, looks, over = problem.budget, sim.clock(), 0, 0
+    local recorded
+    if budget then recorded = host.decided() end
+    methods[problem.method](problem, function(result)
       if result.state ~= "going" or result.iterations >= iterations then return false end
-      if budget and os.clock() - start >= budget then
-        problem.missed = true
-        return false
+      looks = looks + 1
+      if over == 0 and budget then
+        local late = sim.clock() - start >= budget
+        if recorded then late = looks == recorded end
+        if late then over = looks end
       end
-      return true
-    end
+      return over == 0
+    end)
+    problem.missed = over > 0
+    if budget then host.decide(over) end
   end
 
   local function gains_of(problem, gains)
@@ -529,7 +551,7 @@ return function(sim, host)
       follow(problem)
     end
     problem.u = read_start("trajectory", problem, def.u0)
-    methods[problem.method](problem, limit(problem, problem.iterations, problem.budget))
+    search(problem, problem.iterations)
     return plan_of(problem)
   end
 
@@ -609,6 +631,7 @@ return function(sim, host)
     problem.iterations = given or (problem.method == "ilqr" and 5 or 1)
     local law = setmetatable({ problem = problem, period = problem.period, misses = 0, decisions = 0 }, Planner)
     law.u = read_start("planner", problem, def.u0)
+    problem.show = host.read_show("planner", problem.world, def.show)
     return law
   end
 
@@ -629,14 +652,16 @@ return function(sim, host)
     problem.u, problem.x, problem.K = shifted(self.u, passed, 1), shifted(self.x, passed, 1),
       shifted(self.K, passed * problem.m, problem.m)
     follow(problem)
+    if problem.version ~= problem.cost.version then make_solver(problem) end
     problem.solver:forget()
     -- the first plan has none before it
     local iterations = self.at and problem.iterations or math.max(problem.iterations, ITERATIONS[problem.method])
-    methods[problem.method](problem, limit(problem, iterations, problem.budget))
+    search(problem, iterations)
     self.u, self.x, self.K, self.at = problem.u, problem.x, problem.K, t
     self.cost, self.result = problem.result.cost, problem.result
     self.decisions = self.decisions + 1
     if problem.missed then self.misses = self.misses + 1 end
+    if problem.show then host.draw_plan(world, problem) end
     local first = {}
     for i = 1, problem.m do first[i] = self.u[1][i] end
     return first

@@ -41,7 +41,7 @@
 ---@field u0? any commands to begin with
 ---@field x0? number[] a state to begin in, as world:state()
 ---@field iterations? integer
----@field budget? number s of processor time
+---@field budget? number s; what was done in time is part of recordings
 ---@field tolerance? number
 ---@field violation? number
 ---@field coordinates? table[] joints and bodies of the reduced state
@@ -55,6 +55,7 @@
 ---@field seed? integer
 ---@field gradient? "exact"|"smooth"
 ---@field smoothing? number
+---@field show? table of planners: { body or { body, {x, y} }, ..., rollouts = 10 }
 
 ---@class sim2d.Plan
 ---@field u sim2d.Array periods x actuators
@@ -69,6 +70,51 @@
 local Plan = {}
 
 ---@class sim2d.Cost
+local Cost = {}
+
+---What each term costs a second now, by name; `controls` for u or for the commands that act.
+---@param world sim2d.World
+---@param u? table|number
+---@return table<string, number>
+function Cost:parts(world, u) end
+
+---@return string[]
+function Cost:names() end
+
+---Planners have it from their next plan on.
+---@param name string of a term, or "controls"
+---@param weight? number|number[] a list of controls, one an actuator
+---@param terminal? number
+function Cost:set_weight(name, weight, terminal) end
+
+---@class sim2d.Panel
+---@field w number[] rad/s
+---@field magnitude number[] of the open loop
+---@field phase number[] degrees
+---@field gain_margin number
+---@field gain_reduction number
+---@field phase_margin number degrees
+---@field w_gain? number
+---@field w_phase? number
+---@field poles number[][] {re, im}
+---@field open_poles number[][]
+---@field stable boolean
+---@field t number[] s
+---@field y number[]
+---@field overshoot? number
+---@field settled? number s
+---@field closed_poles fun(factor: number): number[][]
+---@field plot sim2d.Plot
+
+---@class sim2d.Basin
+---@field after number[][] s, a row for each y; nan where it does not settle
+---@field xs number[]
+---@field ys number[]
+---@field settled integer
+---@field starts integer
+---@field share number
+---@field sweep sim2d.Sweep
+---@field plot sim2d.Plot
 
 ---@class sim2d.ControlLibrary
 local ControlLibrary = {}
@@ -129,6 +175,31 @@ function ControlLibrary.tvlqr(world, plan, def) end
 ---@return sim2d.Law
 function ControlLibrary.planner(world, def) end
 
+---A slider of the live viewer for each gain or weight.
+---@param object sim2d.Law|sim2d.Cost
+---@param def? { name?: string, range?: table<string, number[]>, on_change?: fun(name: string, value: number) }
+---@return table<string, sim2d.SliderControl>
+function ControlLibrary.tune(object, def) end
+
+---The loop of a law and a linear model: Bode, margins, step response, poles.
+---@param law any a pid, an lqr, or gains
+---@param model? sim2d.World|{ A: any, B: any, C?: any, dt?: number }
+---@param def? { path?: string, title?: string, output?: any, input?: integer, coordinates?: table[], period?: number, duration?: number, range?: number[] }
+---@return sim2d.Panel? panel, string? message
+function ControlLibrary.panel(law, model, def) end
+
+---Steps the world until it has been at rest for `hold`; after how long that was, s, or nan.
+---@param world sim2d.World
+---@param at_rest fun(world: sim2d.World): boolean
+---@param def { duration: number, hold?: number }
+---@return number
+function ControlLibrary.settling(world, at_rest, def) end
+
+---From which starts it comes to rest.
+---@param def { run: function, x: table, y: table, title?: string, common?: any, threads?: integer, seed?: integer, journal?: string, progress?: boolean, time_limit?: number, failures?: string }
+---@return sim2d.Basin
+function ControlLibrary.basin(def) end
+
 ---@class sim2d
 ---@field control sim2d.ControlLibrary
 
@@ -142,7 +213,7 @@ local World = {}
 
 ---Runs a law before each step, or at its own period.
 ---@param law sim2d.Law|fun(world: sim2d.World, t: number): table
----@param options? { period?: number, delay?: number, log?: boolean }
+---@param options? { period?: number, delay?: number, log?: boolean, cost?: sim2d.Cost|table }
 ---@return sim2d.ControlHandle
 function World:control(law, options) end
 

@@ -11,9 +11,11 @@ local Optimize = {}
 ---@field upper? number|table
 ---@field callback? fun(p, value: number, entry: sim2d.OptimizeEntry): boolean? true stops
 ---@field history? boolean fills info.history
+---@field journal? string file of all evaluations: the same call goes on where a run before it ended
 
 ---@class sim2d.MinimizeOptions: sim2d.FitOptions
----@field method? "lbfgs"|"adam"|"sgd"|"rmsprop"|"nelder-mead"|"cmaes"
+---@field method? "lbfgs"|"adam"|"sgd"|"rmsprop"|"nelder-mead"|"nlopt"|"cmaes"
+---@field algorithm? string of nlopt: "bobyqa"
 ---@field gradient? boolean f returns its gradient second, in the shape of p
 ---@field memory? integer of lbfgs: steps remembered; 30
 ---@field learning_rate? number|fun(iteration: integer): number of adam, sgd, rmsprop; 0.01

@@ -175,7 +175,7 @@ function Experiment:finish() end
 ---@field [2]? sim2d.PlotNumbers|number up; where a function begins
 ---@field [3]? number where it ends
 ---@field label? string
----@field kind? "line"|"scatter"|"steps"|"band"|"histogram"|"phase"|"field"|"heat"|"contour"
+---@field kind? "line"|"scatter"|"steps"|"band"|"stack"|"histogram"|"phase"|"field"|"heat"|"contour"
 ---@field range? number[] of a heat map or contours: { lo, hi } of the values
 ---@field levels? integer|number[] of contours: how many, about, or which
 ---@field color? string

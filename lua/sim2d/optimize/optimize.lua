@@ -24,6 +24,7 @@ local COMMON = {
   history = { "true or false", flag, false },
   lower = { "number or table of the parameters' shape", any },
   upper = { "number or table of the parameters' shape", any },
+  journal = { "the name of a file", function(v) return type(v) == "string" and v ~= "" end },
 }
 local GRADIENT = { gradient = { "true or false", flag, false } }
 local FIRST_ORDER = {
@@ -50,9 +51,12 @@ local OWN = { -- of each method, groups of options
     restarts = { "integer, 0 or more", function(v) return math.type(v) == "integer" and v >= 0 end, 0 },
     seed = { "integer", function(v) return math.type(v) == "integer" end },
     target = { "number", function(v) return type(v) == "number" and v == v end } } },
+  nlopt = { GRADIENT, { max_iterations = DEPENDS, algorithm = { "text", any, "bobyqa" },
+    initial_step = { "number or table of the parameters' shape", any },
+    seed = { "integer of at least 0", function(v) return math.type(v) == "integer" and v >= 0 end } } },
   least_squares = { { max_iterations = DEPENDS } },
 }
-local METHODS = { "adam", "cmaes", "lbfgs", "nelder-mead", "rmsprop", "sgd" }
+local METHODS = { "adam", "cmaes", "lbfgs", "nelder-mead", "nlopt", "rmsprop", "sgd" }
 
 local function known_options(method)
   local known, names = {}, {}
@@ -190,29 +194,79 @@ return function(sim, host)
     return value
   end
 
+  -- ---- The journal: methods are functions of what they were told, so it holds that --------------
+
+  local HEAD, EVALUATION = 0, 1 -- records
+
+  local function open_journal(run)
+    local path, C = run.options.journal, host.parallel
+    local journal, message = C.journal(path)
+    if not journal then host.fail("%s: %s", run.what, message) end
+    local code = type(run.f) == "function" and debug.getinfo(run.f, "S").what == "Lua" and string.dump(run.f, true) or ""
+    local head = C.hash(C.pack({ run.what, run.options.method, run.layout.count, code }, "head"))
+    local kind, bytes = journal:next()
+    if kind == nil then
+      journal:add(HEAD, C.pack(head, "head"))
+    elseif kind ~= HEAD or C.unpack(bytes) ~= head then
+      journal:close()
+      host.fail("%s: the journal '%s' is of another run: of another function, method or number of parameters; "
+        .. "remove it, or name another", run.what, path)
+    end
+    return journal
+  end
+
+  -- What `compute` gives at x, a value that can be packed: as the journal has it, as long as it has any.
+  local function remember(run, x, compute)
+    run.evaluations = run.evaluations + 1
+    if not run.options.journal then return compute() end
+    local C = host.parallel
+    if not run.journal then
+      run.journal = open_journal(run)
+      run.recalls = true
+    end
+    if run.recalls then
+      local _, bytes = run.journal:next()
+      if bytes and type(bytes) == "string" then
+        local before = C.unpack(bytes)
+        for i = 1, run.n do
+          if before.x[i] ~= x[i] then
+            host.fail("%s: the journal '%s' is of another run: evaluation %d was at other parameters (another start, "
+              .. "other options, or no 'seed'); remove it, or name another", run.what, run.options.journal, run.evaluations)
+          end
+        end
+        return before.answer
+      end
+      run.recalls = false
+    end
+    local answer = compute()
+    run.journal:add(EVALUATION, C.pack({ x = table.move(x, 1, run.n, 1, {}), answer = answer }, "evaluation"))
+    return answer
+  end
+
   -- The value at x; math.huge when it is not finite.
   local function value_at(run, x)
     if not all_finite(x) then return math.huge end
-    run.evaluations = run.evaluations + 1
-    local value = check_value(run, (run.f(run.layout:build(x))))
+    local value = remember(run, x, function() return check_value(run, (run.f(run.layout:build(x)))) end)
     return host.finite(value) and value or math.huge
   end
 
   -- The value and its derivatives (a list); math.huge and what is wrong when something is not finite.
   local function gradient_at(run, x)
     if not all_finite(x) then return math.huge, "a parameter overflowed" end
-    run.evaluations = run.evaluations + 1
-    local p, value, g = run.layout:build(x), nil, nil
-    if run.options.gradient then
-      value, g = run.f(p)
-    else
-      value, g = host.value_and_grad(run.f, p)
-    end
-    check_value(run, value)
+    local answer = remember(run, x, function()
+      local p, value, g = run.layout:build(x), nil, nil
+      if run.options.gradient then
+        value, g = run.f(p)
+      else
+        value, g = host.value_and_grad(run.f, p)
+      end
+      check_value(run, value)
+      return { value = value, slope = host.finite(value) and run.layout:read(g, run.what .. ": gradient") or nil }
+    end)
+    local value, g = answer.value, answer.slope
     if not host.finite(value) then
       return math.huge, ("the value is %s"):format(host.describe(value))
     end
-    g = run.layout:read(g, run.what .. ": gradient")
     for i = 1, run.n do
       if not host.finite(g[i]) then
         return math.huge, ("the derivative with respect to %s is %s"):format(run.layout:name(i),
@@ -226,7 +280,11 @@ return function(sim, host)
 
   local Run = {}
   Run.__index = Run
-  Run.value_at, Run.gradient_at = value_at, gradient_at
+  -- However a run ends, its journal is free for the next.
+  function Run:__close()
+    if self.journal then self.journal:close() end
+  end
+  Run.value_at, Run.gradient_at, Run.remember = value_at, gradient_at, remember
 
   function Run:clip(x)
     if self.lower then
@@ -300,7 +358,7 @@ return function(sim, host)
   function host.optimization(...) return setmetatable(new_run(...), Run) end
 
   function optimize.minimize(f, p0, options)
-    local run = host.optimization("minimize", f, p0, options)
+    local run <close> = host.optimization("minimize", f, p0, options)
     return host.minimizers[run.options.method](run)
   end
 

@@ -22,10 +22,11 @@ return function(sim, host)
     for i = 1, run.n do
       if not host.finite(x[i]) then return nil, "a parameter overflowed" end
     end
-    run.evaluations = run.evaluations + 1
-    local r = run.f(run.layout:build(x))
-    if type(r) == "number" then r = { r } end
-    if getmetatable(r) == "Array" then r = r:reshape(r.size):table() end
+    local r = run:remember(x, function()
+      local r = run.f(run.layout:build(x))
+      if type(r) == "number" then r = { r } end
+      return getmetatable(r) == "Array" and r:reshape(r.size):table() or r
+    end)
     if type(r) ~= "table" or #r == 0 then
       host.fail("least_squares: the function has to return residuals, a list of numbers or an array; "
         .. "it returned %s", type(r) == "table" and "an empty table" or host.describe(r))
@@ -49,8 +50,10 @@ return function(sim, host)
   end
 
   local function jacobian_at(run, x)
-    run.evaluations = run.evaluations + 1
-    local J = sim.jacobian(function(list) return run.f(run.layout:build(list)) end, x)
+    local J = run:remember(x, function()
+      local rows = sim.jacobian(function(list) return run.f(run.layout:build(list)) end, x)
+      return getmetatable(rows) == "Array" and rows:table() or rows
+    end)
     return sim.array(J)
   end
 
@@ -172,7 +175,7 @@ return function(sim, host)
   end
 
   function host.optimize.least_squares(f, p0, options)
-    local run = host.optimization("least_squares", f, p0, options, "least_squares")
+    local run <close> = host.optimization("least_squares", f, p0, options, "least_squares")
     local most = run.options.max_iterations or MOST_ITERATIONS
     local here, why = { x = run.x0 }, nil
     here.r, here.value = residuals_at(run, run.x0)

@@ -44,6 +44,13 @@ return function(_, host)
       or (x[i] ~= 0 and RELATIVE_STEP * math.abs(x[i]) or ZERO_STEP)
   end
 
+  -- The first steps that nlopt, too, begins with.
+  function host.first_steps(run)
+    local given, steps = edges(run), {}
+    for i = 1, run.n do steps[i] = edge(given, run.x0, i) end
+    return steps
+  end
+
   local function new_simplex(run, origin, steps)
     local simplex = { origin }
     for i = 1, run.n do

@@ -10,6 +10,7 @@ local ARROW_EVERY = 120 -- px along a trajectory
 local HEAD = 10 -- px, of an arrow
 local FIELD_CELL, FIELD_LEAST = 34, 20 -- px between the arrows of a field
 local CAP = 3 -- px, half of an error bar's end
+local STACKED = 0.55 -- how opaque areas are that stand on each other
 local CAPS = 100 -- bars: more have no ends
 
 return function(_, host)
@@ -258,7 +259,9 @@ return function(_, host)
       local low, high = clamp(plot, to_pixels(plot, band.low)), clamp(plot, to_pixels(plot, band.high))
       local outline = table.move(low, 1, #low, 1, {})
       for i = #high - 1, 1, -2 do outline[#outline + 1], outline[#outline + 2] = high[i], high[i + 1] end
-      sheet:path({ outline }, { fill = with_alpha(series.color, plot.theme.band) }, true)
+      local alpha = series.stacked and STACKED or plot.theme.band
+      sheet:path({ outline }, { fill = with_alpha(series.color, alpha) }, true)
+      if series.stacked then sheet:path({ high }, { stroke = series.color, width = 1.4 }) end
       parts.across_band(low, high, 4, function(x, top, bottom) ink:rect(x, top, x + 3, bottom) end)
     end
   end
@@ -366,5 +369,5 @@ return function(_, host)
   end
 
   parts.with_alpha, parts.to_pixels, parts.cut_line = with_alpha, to_pixels, cut_line
-  parts.clamp, parts.stepped = clamp, stepped
+  parts.clamp, parts.stepped, parts.stacked = clamp, stepped, STACKED
 end

@@ -110,7 +110,7 @@ return function(_, host)
     if series.kind == "scatter" then
       mark()
     elseif series.kind == "band" or series.kind == "histogram" then
-      local alpha = series.kind == "band" and plot.theme.band or plot.theme.bars
+      local alpha = series.stacked and parts.stacked or series.kind == "band" and plot.theme.band or plot.theme.bars
       sheet:rect(x, middle - 5, x + STROKE, middle + 5, { fill = parts.with_alpha(series.color, alpha),
         stroke = series.kind == "histogram" and series.color or 0, width = 1.4, dash = series.dash })
     else

@@ -8,7 +8,7 @@ local MOST_BINS = 100
 local FEW_WHOLE = 30 -- whole numbers that have a bin each
 local QUARTILES_OF = 20000 -- samples: of more, some are enough to choose bins by
 
-local KINDS = { "line", "scatter", "steps", "band", "histogram", "phase", "field", "heat", "contour" }
+local KINDS = { "line", "scatter", "steps", "band", "stack", "histogram", "phase", "field", "heat", "contour" }
 local LEGENDS = { "direct", "inside", "above", "below", "right" }
 local KEYS = { "title", "x", "y", "width", "height", "dark", "equal", "legend" }
 local AXIS_KEYS = { "label", "unit", "log", "range" }
@@ -16,7 +16,7 @@ local COMMON = { "label", "kind", "color" }
 local CURVE = { "dash", "marker", "from", "to", "points", "error", "error_x" }
 local SERIES_KEYS = {
   line = CURVE, steps = CURVE, scatter = { "marker", "from", "to", "points", "error", "error_x" },
-  band = { "low", "high" }, histogram = { "bins", "density", "dash" }, phase = { "dash" }, field = {}, heat = { "points", "range" },
+  band = { "low", "high" }, stack = {}, histogram = { "bins", "density", "dash" }, phase = { "dash" }, field = {}, heat = { "points", "range" },
   contour = { "points", "range", "levels" },
   reference = { "x", "y" }, note = { "x", "y", "text" },
 }
@@ -264,6 +264,25 @@ return function(_, host)
       fail("%s: %d numbers across and %d up", what, #read.xs, math.min(#read.low, #read.high))
     end
     read.x_values, read.y_values = { read.xs }, { read.low, read.high }
+  end
+
+  -- What several share: each stands on the one before it, a band from there to the sum.
+  function readers.stack(plot, series, read, what)
+    if plot.y.log then fail("%s: sums are not stacked on a logarithmic axis", what) end
+    local xs, ys = read_curve(plot, series, what)
+    local below = plot.stack
+    for i = 1, below and math.max(#xs, #below.xs) or 0 do
+      if xs[i] ~= below.xs[i] then fail("%s: all that is stacked has the same numbers across; number %d differs", what, i) end
+    end
+    local low, high = {}, {}
+    for i = 1, #xs do
+      low[i] = below and below.high[i] or 0.0
+      high[i] = low[i] + ys[i]
+    end
+    plot.stack = { xs = xs, high = high }
+    read.kind, read.stacked, read.from_zero = "band", true, true
+    read.xs, read.low, read.high = xs, low, high
+    read.x_values, read.y_values = { xs }, { low, high }
   end
 
   function readers.field(_, series, read, what)

@@ -145,6 +145,43 @@ end
   eq(run("replay piped.s2d --validate --run").status, 2)
 end)
 
+-- Clocks decide how long a planner thinks: the recording knows what they decided.
+test("validate a run whose planner missed deadlines", function()
+  write_file("late.lua", [[
+local sim = require "sim2d"
+local world = sim.world { dt = 0.01 }
+local bob = world:circle { radius = 0.1, mass = 1, position = { 0, -0.5 }, mask = 0 }
+local hinge = world:hinge { bob, anchor = { 0, 0 } }
+world:actuator { "motor", joint = hinge, kind = "torque", range = { -3, 3 } }
+local slow = tonumber(assert(io.open "slow"):read "a")
+local law = sim.control.planner(world, { horizon = 0.4, period = 0.02, iterations = 6, budget = 1e6, tolerance = 1e-14,
+  cost = { { "angle", of = hinge, field = { "angle", "speed" }, goal = { math.pi, 0 } }, controls = 0.01 } })
+-- every third decision comes late, by as much as the file says
+world:control(function(w, t)
+  law.problem.budget = law.decisions % 3 == 2 and slow or 1e6
+  return law(w, t)
+end, { period = 0.02 })
+world:step(60)
+print(law.decisions, law.misses)
+]])
+  write_file("slow", "1e-9")
+  eq(run("--record late.s2d late.lua").out, "30\t10\n")
+  eq(run("--record late.html late.lua").status, 0)
+  write_file("slow", "1e6")
+  local free = run "--record free.s2d late.lua"
+  eq(free.out, "30\t0\n")
+  -- where there is time now, the misses of then are repeated, and the other way round
+  local result = run "replay --validate --run late.s2d"
+  has(result.out, "30\t10\n")
+  has(result.out, "took the same path, bit for bit (61 frames)")
+  write_file("slow", "1e-9")
+  result = run "replay --validate --run free.s2d"
+  has(result.out, "30\t0\n")
+  has(result.out, "took the same path, bit for bit (61 frames)")
+  -- the two are different runs
+  ok(read_file "late.s2d" ~= read_file "free.s2d")
+end)
+
 local function exists(name)
   local file = io.open(FOLDER .. "/" .. name)
   if file then file:close() end

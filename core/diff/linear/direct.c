@@ -1,0 +1,317 @@
+// One step from (q0, v0) with forces F, of bodies that joints g(q) = 0 hold, J = dg/dq (program.h):
+//     v1 = v0 + h M^-1 F + M^-1 J0' p     with J0 v1 = 0, q1 = q0 + h v1
+// and where that leaves the joints, p gets more until g(q1) = 0 (SHAKE), of which the velocities
+// have all: q1 = q0 + h v1 still. To first order, with w what v1 has by itself and by the old
+// impulses,
+//     w = dv0 + h M^-1 dF + M^-1 (sum p_r Hess0_r) dq0
+//     dv1 = w + M^-1 J0' dp, dq1 = dq0 + h dv1
+// where dp follows from J0 dv1 = -(dJ0) v1 without SHAKE, from J1 dq1 = 0 with it.
+#include "diff/linear/direct.h"
+
+#include "diff/linear/lines.h"
+#include "dynamics/program/program.h"
+
+#include <math.h>
+#include <string.h>
+
+// m, rad: by how much q1 may differ from q0 + h v1, beside a rounding of the poses. Where energy
+// keeps velocities from all of what SHAKE brings it is more, and the step is not of this kind.
+static const double WHOLE = 1e-12;
+
+typedef struct Tangents { // columns: the reduced state, then the inputs
+  int n, count;
+  double *q, *v; // n x count
+} Tangents;
+
+typedef struct Direct {
+  S2World *world;
+  const S2Input *inputs;
+  const S2Reduction *reduction;
+  S2Arena *arena;
+  int n, m, count;                // numbers of q; 2 reduction->m; inputs
+  double *mass;                   // n
+  double *before, *after, *speed; // n: q0, q1 and v1
+  Tangents tangents;
+} Direct;
+
+// ---- Numbers over the columns ------------------------------------------------------------------
+
+static void direct_gather(const S2Lines *lines, const double *from, double *to) {
+  for (int i = 0; i < lines->world->order.count; i++) {
+    int32_t slot = lines->world->order.at[i], at = lines->column[slot];
+    if (at != S2_NONE) {
+      memcpy(to + at, from + 3 * slot, 3 * sizeof(double));
+    }
+  }
+}
+
+static S2Status direct_open(Direct *direct, S2LineSystem *system) {
+  S2Arena *arena = direct->arena;
+  S2World *world = direct->world;
+  int n = direct->n, m = direct->m, all = m + direct->count;
+  direct->mass = S2_TAKE(arena, double, n + 1);
+  direct->before = S2_TAKE(arena, double, n + 1);
+  direct->after = S2_TAKE(arena, double, n + 1);
+  direct->speed = S2_TAKE(arena, double, n + 1);
+  direct->tangents = (Tangents){n, all, S2_TAKE_ZEROED(arena, double, n *all + 1),
+                                S2_TAKE_ZEROED(arena, double, n *all + 1)};
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i], at = system->lines.column[slot];
+    for (int c = 0; c < 3 && at != S2_NONE; c++) {
+      direct->mass[at + c] = c == 0 ? world->bodies.at[slot].inertia : world->bodies.at[slot].mass;
+    }
+  }
+  // They begin as the reduced state makes them.
+  double *lift = S2_TAKE(arena, double, 2 * n * m + 1);
+  S2_TRY(s2_reduction_lift_of(world, system, direct->reduction->m, lift));
+  for (int i = 0; i < n; i++) {
+    memcpy(direct->tangents.q + i * all, lift + s2_reduction_place(i) * m,
+           sizeof(double) * (size_t)m);
+    memcpy(direct->tangents.v + i * all, lift + (s2_reduction_place(i) + 3) * m,
+           sizeof(double) * (size_t)m);
+  }
+  return s2_ok();
+}
+
+// ---- A step ------------------------------------------------------------------------------------
+
+// w, in place of the old dv0, before the step is taken and but for the impulses: forces of inputs,
+// and those that turn with what they act along.
+static S2Status direct_push(const Direct *direct, const S2LineSystem *system) {
+  const Tangents *t = &direct->tangents;
+  int n = direct->n, all = t->count;
+  double h = s2_world_settings(direct->world)->dt;
+  S2ArenaMark mark = s2_arena_mark(direct->arena);
+  for (int k = 0; k < direct->count; k++) {
+    const S2Input *input = &direct->inputs[k];
+    bool free = input->kind == S2_INPUT_FORCE;
+    S2Line line =
+        free ? s2_lines_new(&system->lines)
+             : s2_line_of_coordinate(&system->lines, &(S2Coordinate){.joint = input->joint});
+    if (free) {
+      s2_line_add_slot(&system->lines, &line, (int32_t)input->body.index - 1, input->amount);
+    }
+    double amount = free ? 1 : input->amount[0];
+    for (int i = 0; i < n; i++) {
+      t->v[i * all + direct->m + k] += h * amount * line.j[i] / direct->mass[i];
+    }
+  }
+  // Commands there are.
+  S2Turning turning;
+  S2_TRY(s2_turning_of(direct->world, direct->arena, &turning));
+  for (int d = 0; d < all && turning.count > 0; d++) {
+    for (int i = 0; i < n; i++) {
+      turning.force[i] = t->q[i * all + d];
+      turning.by_pose[i] = 0;
+    }
+    for (int k = 0; k < turning.count; k++) {
+      s2_line_bend(&turning.lines, &turning.line[k], h * turning.u[k], turning.force,
+                   turning.by_pose);
+    }
+    for (int i = 0; i < n; i++) {
+      t->v[i * all + d] += turning.by_pose[i] / direct->mass[i];
+    }
+  }
+  s2_arena_rewind(direct->arena, mark);
+  return s2_ok();
+}
+
+// What old impulses bring as their rows turn; they are those of the step just taken.
+static void direct_turn(const Direct *direct, const S2LineSystem *start, const double *impulse) {
+  const Tangents *t = &direct->tangents;
+  int n = direct->n;
+  S2ArenaMark mark = s2_arena_mark(direct->arena);
+  // sum p_r Hess_r as one matrix, column by column
+  double *bend = S2_TAKE_ZEROED(direct->arena, double, n *n + 1);
+  double *unit = S2_TAKE_ZEROED(direct->arena, double, n + 1);
+  for (int i = 0; i < n; i++) {
+    unit[i] = 1;
+    for (int r = 0; r < start->rigid; r++) {
+      const S2Line *line = &start->line[r];
+      bool has = false;
+      for (int side = 0; side < 2; side++) {
+        int32_t slot = line->slot[side], at = slot == S2_NONE ? S2_NONE : start->lines.column[slot];
+        has = has || (at != S2_NONE && at <= i && i < at + 3);
+      }
+      if (has) {
+        s2_line_bend(&start->lines, line, impulse[r], unit, bend + i * n);
+      }
+    }
+    unit[i] = 0;
+  }
+  for (int i = 0; i < n; i++) {
+    for (int c = 0; c < n; c++) {
+      double part = bend[c * n + i] / direct->mass[i];
+      for (int d = 0; d < t->count && part != 0; d++) {
+        t->v[i * t->count + d] += part * t->q[c * t->count + d];
+      }
+    }
+  }
+  s2_arena_rewind(direct->arena, mark);
+}
+
+// dp, and with it dv1 and dq1. `shook`: a row, was SHAKE at work on it.
+static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
+                        const bool *shook) {
+  const Tangents *t = &direct->tangents;
+  int n = direct->n, rigid = start->rigid, all = t->count;
+  double h = s2_world_settings(direct->world)->dt;
+  S2ArenaMark mark = s2_arena_mark(direct->arena);
+  S2Dense g = {.size = rigid,
+               .nonsymmetric = true,
+               .a = S2_TAKE(direct->arena, double, rigid *rigid + 1),
+               .pivot = S2_TAKE(direct->arena, int32_t, rigid + 1)};
+  double *p = S2_TAKE(direct->arena, double, rigid *all + 1);
+  double *push = S2_TAKE(direct->arena, double, rigid *n + 1); // M^-1 J0'
+  for (int r = 0; r < rigid; r++) {
+    for (int c = 0; c < n; c++) {
+      push[r * n + c] = start->line[r].j[c] / direct->mass[c];
+    }
+  }
+  // G = J M^-1 J0', J of the end or of the start
+  for (int r = 0; r < rigid; r++) {
+    const double *j = shook[r] ? end->line[r].j : start->line[r].j;
+    for (int k = 0; k < rigid; k++) {
+      double sum = 0;
+      for (int c = 0; c < n; c++) {
+        sum += j[c] * push[k * n + c];
+      }
+      g.a[k * rigid + r] = sum;
+    }
+  }
+  bool good = rigid == 0 || s2_dense_factor(&g);
+  // G dp = -(J (dq0 / h + w)) or -(J0 w + turn dq0)
+  for (int r = 0; r < rigid; r++) {
+    const double *j = shook[r] ? end->line[r].j : start->line[r].j, *turn = start->line[r].turn;
+    for (int d = 0; d < all; d++) {
+      p[d * rigid + r] = 0;
+    }
+    for (int c = 0; c < n; c++) {
+      double by_q = shook[r] ? j[c] / h : turn[c];
+      for (int d = 0; d < all && (j[c] != 0 || by_q != 0); d++) {
+        p[d * rigid + r] -= by_q * t->q[c * all + d] + j[c] * t->v[c * all + d];
+      }
+    }
+  }
+  if (rigid > 0 && good) {
+    s2_dense_solve_many(&g, p, all);
+  }
+  // dv1 and dq1
+  for (int c = 0; c < n && good; c++) {
+    for (int r = 0; r < rigid; r++) {
+      double part = push[r * n + c];
+      for (int d = 0; d < all && part != 0; d++) {
+        t->v[c * all + d] += part * p[d * rigid + r];
+      }
+    }
+    for (int d = 0; d < all; d++) {
+      t->q[c * all + d] += h * t->v[c * all + d];
+    }
+  }
+  s2_arena_rewind(direct->arena, mark);
+  return good;
+}
+
+// What the step did to the system's rows, in their order. False: they are not as many.
+static bool direct_rows(const S2World *world, const S2LineSystem *system, double *impulse,
+                        bool *shook) {
+  int rows = 0;
+  for (int i = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    const S2Joint *joint = &world->joints.at[slot];
+    for (int k = 0; k < 2 && s2_joint_active(world, joint); k++, rows++) {
+      if (rows < system->rigid) {
+        impulse[rows] = joint->impulse[k];
+        shook[rows] = s2_program_shook(world, slot);
+      }
+    }
+  }
+  return rows == system->rigid;
+}
+
+// Takes the step and moves the tangents over it; `system` is of its start, then of its end.
+static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direct) {
+  S2World *world = direct->world;
+  int n = direct->n;
+  direct_gather(&system->lines, world->q.at, direct->before);
+  S2_TRY(direct_push(direct, system));
+  S2_TRY(s2_world_step(world));
+  direct_gather(&system->lines, world->q.at, direct->after);
+  direct_gather(&system->lines, world->v.at, direct->speed);
+  // Was it such a step?
+  double *impulse = S2_TAKE(direct->arena, double, system->rigid + 1);
+  bool *shook = S2_TAKE(direct->arena, bool, system->rigid + 1);
+  *is_direct =
+      world->programmed && s2_program_hangs(world) && direct_rows(world, system, impulse, shook);
+  double h = s2_world_settings(world)->dt;
+  for (int i = 0; i < n && *is_direct; i++) {
+    double apart = direct->after[i] - direct->before[i] - h * direct->speed[i];
+    *is_direct = fabs(apart) <= WHOLE * (1 + fabs(direct->after[i]));
+  }
+  if (!*is_direct) {
+    return s2_ok();
+  }
+  S2LineSystem end;
+  S2_TRY(s2_lines_solve_for(world, direct->reduction, direct->arena, &end));
+  direct_turn(direct, system, impulse);
+  s2_lines_retune(system); // rows at the start turn with the velocities of the end
+  *is_direct = direct_hold(direct, system, &end, shook);
+  *system = end;
+  return s2_ok();
+}
+
+static S2Status direct_steps(S2World *world, const S2Input *inputs, int count,
+                             const S2Reduction *reduction, int steps, S2Arena *arena,
+                             S2Linear *linear, bool *is_direct) {
+  int n = reduction->n, m = 2 * reduction->m;
+  Direct direct = {world, inputs, reduction, arena, n, m, count, NULL, NULL, NULL, NULL, {0}};
+  *linear = (S2Linear){.states = m,
+                       .inputs = count,
+                       .a = S2_TAKE_ZEROED(arena, double, m *m + 1),
+                       .b = S2_TAKE_ZEROED(arena, double, m *count + 1),
+                       .coordinates = reduction->m,
+                       .coordinate = reduction->coordinate};
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2LineSystem system;
+  S2_TRY(s2_lines_solve_for(world, reduction, arena, &system));
+  S2_TRY(direct_open(&direct, &system));
+  for (int step = 0; step < steps; step++) {
+    S2_TRY(direct_step(&direct, &system, is_direct));
+    if (!*is_direct) {
+      return s2_ok();
+    }
+  }
+  // The reduced state at the end.
+  const Tangents *t = &direct.tangents;
+  double *lower = S2_TAKE(arena, double, 2 * n * m + 1);
+  S2_TRY(s2_reduction_lower_by(&system, reduction->m, lower));
+  for (int r = 0; r < m; r++) {
+    for (int c = 0; c < n; c++) {
+      double by_q = lower[r * 2 * n + s2_reduction_place(c)];
+      double by_v = lower[r * 2 * n + s2_reduction_place(c) + 3];
+      for (int d = 0; d < t->count; d++) {
+        double part = by_q * t->q[c * t->count + d] + by_v * t->v[c * t->count + d];
+        *(d < m ? &linear->a[r * m + d] : &linear->b[r * count + d - m]) += part;
+      }
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return s2_ok();
+}
+
+S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
+                       const S2Reduction *reduction, int steps, S2Arena *arena, S2Linear *linear,
+                       bool *direct) {
+  *direct = s2_program_hangs(world);
+  for (int i = 0; i < count; i++) {
+    *direct = *direct && inputs[i].kind <= S2_INPUT_JOINT_TORQUE; // no fields
+  }
+  if (!*direct) {
+    return s2_ok();
+  }
+  size_t size = s2_world_image_size(world);
+  unsigned char *image = S2_TAKE(arena, unsigned char, size);
+  s2_world_image_write(world, image);
+  S2_TRY(direct_steps(world, inputs, count, reduction, steps, arena, linear, direct));
+  return *direct ? s2_ok() : s2_world_image_read(world, image, size);
+}
