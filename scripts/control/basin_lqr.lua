@@ -87,7 +87,7 @@ for _, fate in ipairs { { 1, "comes back" }, { 0, "falls" } } do
   plot[#plot + 1] = series
 end
 for _, side in ipairs { 1, -1 } do
-  local line, row = { {}, {}, label = side == 1 and "beyond this no law helps" or nil }, sweep.rows[1]
+  local line, row = { {}, {}, label = side == 1 and "beyond this no law helps" or nil, color = "#7f1d3d" }, sweep.rows[1]
   for rate = -1.4, 1.4, 0.05 do
     local angle = (side - row.b * rate) / row.a
     if math.abs(angle) <= 0.3 then line[1][#line[1] + 1], line[2][#line[2] + 1] = angle, rate end
