@@ -1,5 +1,6 @@
 -- Shots that send a ball to rest in a pocket, by the gradient through the blows and by CMA-ES: the speed and the angle
--- of the cue ball are looked for, from a shot that is a tenth too slow and aimed a degree beside. Balls are sliding discs, so both are known:
+-- of the cue ball are looked for, from a shot that is a tenth too slow and aimed a degree beside.
+-- Balls are sliding discs, so both are known:
 --     a slide over s:        v'^2 = v^2 - 2 mu g s
 --     a blow at cut angle c: the ball that is hit leaves along the line of centres with (1 + e) / 2 v cos c
 -- so the last ball needs v^2 = 2 mu g s, the one before it is to arrive 2 R behind it on the line to the pocket, and

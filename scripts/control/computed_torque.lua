@@ -1,7 +1,7 @@
 -- A two-link arm along a minimum-jerk path, by computed torque: its own world says what efforts give the acceleration
 -- a = a_r + kp e + kd e', so that each joint is a double integrator, v+ = v + h a, whatever the arm is. A step is
--- straight where the arm turns, which costs each of them O(h^2), and the error e is O(h). Then the arm holds a payload that the
--- model has not: at rest
+-- straight where the arm turns, which costs each of them O(h^2), and the error e is O(h). Then the arm holds a payload
+-- that the model has not: at rest
 -- M kp e = what the payload's weight does to the joints. And PD, a spring at each joint, which carries all of the weight.
 local sim = require "sim2d"
 

@@ -240,7 +240,10 @@ return function(sim, host)
   function methods.ilqr(problem, going)
     local solver = problem.solver
     problem.result = solver:set(problem.u, problem.x, problem.K)
-    while going(problem.result) do problem.result = solver:iterate() end
+    while going(problem.result) do
+      problem.result = solver:iterate()
+      problem.evaluations = (problem.evaluations or 0) + 1
+    end
     solver:gains()
     local _
     problem.u, problem.x, _, problem.K = solver:plan()
@@ -260,6 +263,7 @@ return function(sim, host)
     local function value_and_slope(x)
       local u = M:mm(sim.array(x):reshape(knots, m))
       local value, slope
+      problem.evaluations = (problem.evaluations or 0) + 1
       if problem.together then -- the way back through each step, without the matrices of steps
         problem.model:rewind()
         value, slope = sim.value_and_grad(roll, u:reshape(1, problem.periods * m))

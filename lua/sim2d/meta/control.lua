@@ -64,6 +64,7 @@
 ---@field cost number
 ---@field violation number of goals
 ---@field iterations integer
+---@field evaluations integer trajectories looked at
 ---@field status "converged"|"stuck"|"out of iterations"|"out of time"
 ---@field law fun(self: sim2d.Plan, options?: table): sim2d.Law
 local Plan = {}

@@ -125,6 +125,10 @@ test("all methods lower one cost, and repeat to the bit", function()
       local plan = control.trajectory(world, { cost = cost, horizon = 0.8, method = method, iterations = 12, samples = 20,
         seed = 3, knots = 8 })
       costs[run] = plan.cost
+      local sampled = method == "sampling" or method == "cem" or method == "mppi"
+      if sampled then ok(plan.evaluations == 240 or method == "mppi" and plan.evaluations == 241) end
+      if method == "ilqr" then eq(plan.evaluations, plan.iterations) end
+      ok(plan.evaluations >= plan.iterations, method)
       if method ~= "ilqr" then ok(plan.cost < 0.7 * before, method .. ": " .. plan.cost .. " of " .. before) end
       ok(plan.cost < 1.2, method .. ": " .. plan.cost)
     end
