@@ -538,6 +538,17 @@ return function(sim, host)
     return list
   end
 
+  -- What is observed, without noise: lists { name =, fields =, noise =, numbers }.
+  function host.observations(world)
+    local all = {}
+    for i, observation in ipairs(system_of(world).observations) do
+      local list = observed(world, observation)
+      list.name, list.fields, list.noise = observation.name, observation.fields, observation.noise
+      all[i] = list
+    end
+    return all
+  end
+
   local function observation(world, all)
     local system = system_of(world)
     if all ~= nil and (type(all) ~= "table" or getmetatable(all)) then

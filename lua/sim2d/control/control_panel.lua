@@ -550,6 +550,23 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
     return table.concat(out, "\n")
   end
 
+  -- A page of its own, of parts of HTML.
+  function host.page(title, ...)
+    return ([[<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>%s</title><style>%s</style></head><body>
+%s
+</body></html>
+]]):format(escaped(title), STYLE, table.concat({ ... }, "\n"))
+  end
+
+  -- A table of it; head: a list of texts.
+  function host.page_table(head, rows)
+    local cells = {}
+    for i, cell in ipairs(head) do cells[i] = ("<th>%s</th>"):format(escaped(cell)) end
+    return ("<table><tr>%s</tr>%s</table>"):format(table.concat(cells), rows_of(rows))
+  end
+  host.page_text = escaped
+
   local function page_of(result, title, gains)
     local function decibel(value) return ("%.2f dB (times %.4g)"):format(20 * math.log(value, 10), value) end
     local facts = { { "closed loop", result.stable and "stable" or "not stable" },
@@ -560,14 +577,8 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
       { "within 2 % after", result.settled and ("%.4g s"):format(result.settled) or "never" } }
     local poles = {}
     for i, pole in ipairs(result.poles) do poles[i] = { pole_text(result, pole) } end
-    return ([[<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>%s</title><style>%s</style></head><body>
-%s
-<table><tr><th>Loop</th><th></th></tr>%s</table>
-<table><tr><th>Gain</th><th></th></tr>%s</table>
-<table><tr><th>Closed pole</th><th>rad/s</th><th>damping</th></tr>%s</table>
-</body></html>
-]]):format(escaped(title), STYLE, result.plot:svg(), rows_of(facts), rows_of(gains), rows_of(poles))
+    return host.page(title, result.plot:svg(), host.page_table({ "Loop", "" }, facts), host.page_table({ "Gain", "" }, gains),
+      host.page_table({ "Closed pole", "rad/s", "damping" }, poles))
   end
 
   -- ---- All of it --------------------------------------------------------------------------------

@@ -200,6 +200,26 @@ function ControlLibrary.settling(world, at_rest, def) end
 ---@return sim2d.Basin
 function ControlLibrary.basin(def) end
 
+---@class sim2d.Fit
+---@field parameters table<string, number>
+---@field deviation table<string, number> standard errors, of what is determined
+---@field confidence95 table<string, number[]> { low, high }
+---@field bias table<string, number>
+---@field delays table<string, number> s
+---@field correlation sim2d.Array
+---@field undetermined string[][] names that the data see together only, or not at all
+---@field train number rms of the residuals, in deviations
+---@field test? number the same behind the split
+---@field status string
+---@field message string
+---@field iterations integer
+---@field rollouts integer
+
+---Parameters of a world from logs of its commands and observations.
+---@param def { world: function, data: any, parameters: table, noise?: table, bias?: string[], delays?: table, start?: function, split?: number, report?: string, title?: string, max_iterations?: integer, tolerance?: number, callback?: function }
+---@return sim2d.Fit
+function sim.fit(def) end
+
 ---@class sim2d
 ---@field control sim2d.ControlLibrary
 

@@ -1,0 +1,56 @@
+-- The page that sim.fit writes: what was measured and what the fitted world says, and how well it is known.
+
+local WIDTH, HEIGHT = 980, 260 -- of the plots of one observation
+
+return function(sim, host)
+  local function curves(fit)
+    local plots = { columns = 2, width = WIDTH, title = "Measured (crosses), fitted (lines); right: what is left" }
+    local rows = 0
+    for k, column in ipairs(fit.columns) do
+      if column.seen then
+        local both = { title = column.name, x = "t, s" }
+        local rest = { title = column.name .. ", (fitted - measured) / sigma", x = "t, s", { y = 0 } }
+        for _, log in ipairs(fit.logs) do
+          if log.y[k] then
+            local left = {}
+            for row = 1, log.rows do left[row] = (log.fitted[k][row] - log.y[k][row]) / column.sigma end
+            both[#both + 1] = { log.t, log.y[k], kind = "scatter", marker = "cross" }
+            both[#both + 1] = { log.t, log.fitted[k], color = "#c8553d" }
+            rest[#rest + 1] = { log.t, left }
+            -- from here on it is prediction
+            if log.cut < log.rows then
+              both[#both + 1], rest[#rest + 1] = { x = log.t[log.cut] }, { x = log.t[log.cut] }
+            end
+          end
+        end
+        plots[#plots + 1], plots[#plots + 2], rows = both, rest, rows + 1
+      end
+    end
+    plots.height = HEIGHT * rows + 40
+    return sim.plot.grid(plots)
+  end
+
+  function host.fit_report(fit, result, told, def)
+    local values, correlation, head = {}, {}, { "" }
+    for i, row in ipairs(result.rows) do
+      values[i] = { row.name, ("%.6g"):format(row.value), row.deviation and ("%.2g"):format(row.deviation) or "",
+        row.deviation and ("%.6g to %.6g"):format(row.low, row.high) or row.held and "held by its bound" or "not determined",
+        ("%.6g"):format(row.start) }
+      head[i + 1] = row.name
+      correlation[i] = { row.name }
+      for k = 1, #result.rows do correlation[i][k + 1] = ("%.2f"):format(result.correlation[{ i, k }]) end
+    end
+    local facts = { { "search", result.status .. ": " .. result.message }, { "iterations, rollouts", ("%d, %d"):format(result.iterations,
+      result.rollouts) }, { "residuals of what was fitted, rms", ("%.4g"):format(result.train) },
+      { "residuals beyond it, rms", result.test and ("%.4g"):format(result.test) or "all rows were fitted" } }
+    for name, delay in pairs(result.delays) do facts[#facts + 1] = { "delay of " .. name, ("%g s"):format(delay) } end
+    local notes = {}
+    for i, text in ipairs(told) do notes[i] = ("<p><b>%s.</b></p>"):format(host.page_text(text)) end
+    local title = def.title or "Fit"
+    local page = host.page(title, ("<h1>%s</h1>"):format(host.page_text(title)),
+      host.page_table({ "parameter", "value", "deviation", "95 % between", "start" }, values), host.page_table({ "", "" }, facts),
+      table.concat(notes, "\n"), "<h2>Correlation</h2>", host.page_table(head, correlation), curves(fit):svg())
+    local done, message = host.write_file(def.report, page)
+    if not done then host.fail("sim.fit: '%s': %s", def.report, message) end
+  end
+end
