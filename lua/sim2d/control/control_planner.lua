@@ -144,6 +144,14 @@ return function(sim, host)
     return problem
   end
 
+  -- The model's derivatives are of the planner's kind, whatever those of the world are.
+  local function differentiate(problem)
+    if problem.gradient then
+      problem.clone.gradient, problem.clone.smoothing = problem.gradient, problem.smoothing
+      problem.model:start()
+    end
+  end
+
   -- The state of the world, which may be another than the model is of.
   local function follow(problem)
     if problem.own_model then
@@ -152,6 +160,7 @@ return function(sim, host)
     else
       problem.model:follow(problem.world)
     end
+    differentiate(problem)
   end
 
   -- Controls to begin with, periods x m: a number, a list of m, periods lists of m, an array.
@@ -482,8 +491,10 @@ return function(sim, host)
     if def.gradient ~= nil and def.gradient ~= "exact" and def.gradient ~= "smooth" then
       host.bad_law_key(what, "gradient", "'exact' or 'smooth'", def.gradient)
     end
-    if def.gradient == "smooth" then
-      problem.clone.smoothing = read_number(what, def, "smoothing", 1e-3, 0, true)
+    if def.gradient ~= nil then
+      problem.gradient = def.gradient
+      problem.smoothing = read_number(what, def, "smoothing", 1e-3, 0, true)
+      differentiate(problem)
     end
   end
 
