@@ -221,3 +221,34 @@ test("bad costs and plans name the key", function()
   world:actuator { "goal", joint = hinge, kind = "position" }
   raises("actuator 'goal': a position is no input of a linear step", plan, {})
 end)
+
+test("smooth derivatives see what does not touch yet", function()
+  local function costs(keys)
+    local world = sim.world { dt = 1 / 50, gravity = { 0, 0 }, stepping = "speculative", contact_margin = 0.5 }
+    local ball = world:circle { radius = 0.1, mass = 0.5, position = { 0.3, 0 } }
+    local finger = world:circle { radius = 0.1, mass = 0.2 }
+    world:actuator { "push", body = finger, kind = "force", direction = { 1, 0 }, range = { -5, 5 } }
+    keys.horizon, keys.period, keys.tolerance = 1, 0.1, 1e-6
+    keys.cost = { { "ball", of = ball, field = "x", goal = 0.6 }, controls = 1e-3, terminal = { ball = 100 } }
+    local plan = sim.control.trajectory(world, keys)
+    world:control(plan:law { open_loop = true })
+    world:run { duration = 1 }
+    eq(world.gradient, "exact") -- the world's own stay
+    return plan.cost, plan.iterations, ball.x
+  end
+  local cost, iterations, x = costs {}
+  eq({ iterations, x }, { 1, 0.3 })
+  local smooth, more, there = costs { gradient = "smooth", smoothing = 0.1 }
+  ok(more > 1 and smooth < 0.1 * cost, smooth)
+  near(there, 0.6, 0.05)
+  -- a planner has them in each of its decisions
+  local world = sim.world { dt = 1 / 50, gravity = { 0, 0 }, stepping = "speculative", contact_margin = 0.5 }
+  local ball = world:circle { radius = 0.1, mass = 0.5, position = { 0.3, 0 } }
+  local finger = world:circle { radius = 0.1, mass = 0.2 }
+  world:actuator { "push", body = finger, kind = "force", direction = { 1, 0 }, range = { -5, 5 } }
+  local law = sim.control.planner(world, { horizon = 1, period = 0.1, iterations = 5, gradient = "smooth", smoothing = 0.1,
+    tolerance = 1e-6, cost = { { "ball", of = ball, field = "x", goal = 0.6 }, controls = 1e-3, terminal = { ball = 100 } } })
+  world:control(law)
+  world:run { duration = 1.5 }
+  ok(ball.x > 0.45, ball.x)
+end)
