@@ -246,6 +246,15 @@ return function(sim, host)
     return math.huge -- a trajectory that cannot be stepped
   end
 
+  -- The gains about the plan; none where its cost is not convex in the commands.
+  local function keep_gains(problem)
+    local good, message = pcall(problem.solver.gains, problem.solver)
+    if not good and not message:find "not convex" then error(message, 0) end
+    local u, x, _, K = problem.solver:plan()
+    problem.u, problem.x, problem.K = u, good and x or nil, good and K or nil
+    problem.gains_known = good
+  end
+
   function methods.ilqr(problem, going)
     local solver = problem.solver
     problem.result = solver:set(problem.u, problem.x, problem.K)
@@ -253,9 +262,7 @@ return function(sim, host)
       problem.result = solver:iterate()
       problem.evaluations = (problem.evaluations or 0) + 1
     end
-    solver:gains()
-    local _
-    problem.u, problem.x, _, problem.K = solver:plan()
+    keep_gains(problem)
     return problem.result
   end
 
@@ -293,7 +300,7 @@ return function(sim, host)
     problem.result = solver:set(problem.u)
     problem.result.iterations = info.iterations
     problem.result.state = info.status == "converged" and "converged" or "going"
-    solver:gains()
+    keep_gains(problem)
     return problem.result
   end
 
@@ -544,7 +551,7 @@ return function(sim, host)
     local result = problem.result
     local status = result.state == "converged" and "converged" or result.state == "stuck" and "stuck"
       or problem.missed and "out of time" or "out of iterations"
-    local with_gains = problem.method == "ilqr" or problem.method == "mixed" or problem.method == "gradient"
+    local with_gains = problem.gains_known
     return setmetatable({ method = problem.method, u = u, x = x, K = with_gains and gains_of(problem, gains) or nil,
       cost = result.cost, violation = result.violation, iterations = result.iterations, status = status,
       flags = result.flags, period = problem.period, coordinates = coordinates, evaluations = problem.evaluations,
