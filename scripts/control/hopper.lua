@@ -4,7 +4,7 @@
 --   sim2d scripts/control/hopper.lua [--seconds 5]
 local sim = require "sim2d"
 
-local exp = sim.experiment("Hopper by a planner", { seconds = { 2, "s to hop" } })
+local exp = sim.experiment("Hopper by a planner", { seconds = { 1, "s to hop" } })
 local HIP, SOLE = 0.6, 0.05 -- m, above the ground
 
 local world = sim.world { dt = 1 / 60, stepping = "speculative", contact_margin = 0.3 }

@@ -259,6 +259,7 @@ return function(sim, host)
     end
     local J = rows * sim.array(scale)
     local _, s, V = sim.linalg.svd(J)
+    -- noise that nobody knows is what is left
     local variance = 0
     if fit.known_noise then
       variance = 1
@@ -266,6 +267,7 @@ return function(sim, host)
       local r = residuals(fit, x)
       for i = 1, #r do variance = variance + r[i] ^ 2 / (count - n) end
     end
+    -- directions that the residuals see bring covariance; the others are told
     local covariance, weak = sim.zeros(n, n), {}
     for k = 1, n do
       local value = k <= #s and s[k] or 0

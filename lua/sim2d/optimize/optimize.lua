@@ -224,6 +224,7 @@ return function(sim, host)
       run.journal = open_journal(run)
       run.recalls = true
     end
+    -- what a run before it was told, at the same parameters
     if run.recalls then
       local _, bytes = run.journal:next()
       if bytes and type(bytes) == "string" then
