@@ -104,6 +104,11 @@ void s2_world_image_write(const S2World *world, void *image) {
   s2_broadphase_image_write(world->broadphase, to);
 }
 
+// Bytes, padding and all: where that differs the program is made anew, no more.
+static bool image_same_bytes(const void *a, const void *b, size_t size) {
+  return size == 0 || memcmp(a, b, size) == 0;
+}
+
 // The same bytes but for what steps leave in them.
 static bool image_same_joint(const S2Joint *is, const unsigned char *from) {
   S2Joint other;
@@ -112,11 +117,11 @@ static bool image_same_joint(const S2Joint *is, const unsigned char *from) {
   memcpy(other.reaction, is->reaction, sizeof other.reaction);
   memcpy(other.pushed, is->pushed, sizeof other.pushed);
   other.reaction_time = is->reaction_time;
-  return memcmp(&other, is, sizeof other) == 0;
+  return image_same_bytes(&other, is, sizeof other);
 }
 
 #define SAME(from, array)                                                                          \
-  (memcmp((from), (array).at, sizeof *(array).at * (size_t)(array).count) == 0)
+  image_same_bytes((from), (array).at, sizeof *(array).at *(size_t)(array).count)
 #define PAST(from, array, n) ((from) + sizeof *(array).at * (size_t)(n))
 
 // Is the image one of this very world but for what moves, so that its program (program.h) stays?
@@ -130,7 +135,8 @@ static bool image_keeps_program(const S2World *world, const ImageHeader *header,
     return false;
   }
   // In the order of s2_world_image_write(): settings, then what has places, then what does not.
-  bool same = memcmp(from + offsetof(S2Kept, def), &world->kept.def, sizeof world->kept.def) == 0;
+  bool same =
+      image_same_bytes(from + offsetof(S2Kept, def), &world->kept.def, sizeof world->kept.def);
   from += sizeof world->kept;
   from = PAST(PAST(PAST(from, world->q, 3 * header->slots), world->v, 3 * header->slots), world->f,
               3 * header->slots);
@@ -138,9 +144,9 @@ static bool image_keeps_program(const S2World *world, const ImageHeader *header,
   from = PAST(from, world->bodies, header->slots);
   same = same && SAME(from, world->order);
   from = PAST(from, world->order, header->order);
-  same = same && (header->pieces == 0 || SAME(from, world->pieces));
+  same = same && SAME(from, world->pieces);
   from = PAST(from, world->pieces, header->pieces);
-  same = same && (header->vertices == 0 || SAME(from, world->vertices));
+  same = same && SAME(from, world->vertices);
   from = PAST(from, world->vertices, header->vertices);
   for (int i = 0; same && i < header->joints; i++) {
     same = image_same_joint(&world->joints.at[i], from + sizeof(S2Joint) * (size_t)i);
@@ -151,7 +157,7 @@ static bool image_keeps_program(const S2World *world, const ImageHeader *header,
       PAST(PAST(PAST(from, world->joint_order, header->joint_order), world->acted, header->acted),
            world->corrected, header->corrected),
       world->couples, header->couples);
-  return same && (header->excluded == 0 || SAME(from, world->excluded));
+  return same && SAME(from, world->excluded);
 }
 
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {

@@ -276,7 +276,13 @@ return function(sim, host)
       for _, f in ipairs(functions) do
         local list = as_list(f[3], f[1](w))
         if #list ~= f[2] then fail("cost: '%s': %d numbers, before it were %d", f[3], #list, f[2]) end
-        for _, value in ipairs(list) do all[#all + 1] = value end
+        for i, value in ipairs(list) do
+          if not host.finite(sim.stop_gradient(value)) then
+            fail("cost: '%s': number %d of its residual is not finite at t = %g s: %s", f[3], i, sim.stop_gradient(w.time),
+              describe(sim.stop_gradient(value)))
+          end
+          all[#all + 1] = value
+        end
       end
       return all
     end

@@ -213,7 +213,7 @@ test("bad costs and plans name the key", function()
   raises("the world has no actuators", control.trajectory, sim.world {}, { cost = good, horizon = 1 })
   raises("'bad': its residual should be a number or a list of numbers %(at most 16%), got 'x'", plan,
     { cost = { { "bad", residual = function() return "x" end } } })
-  raises("not finite", plan, { cost = { { "nan", residual = function() return 0 / 0 end } } })
+  raises("cost: 'nan': number 1 of its residual is not finite at t = 0 s: nan", plan, { cost = { { "nan", residual = function() return 0 / 0 end } } })
   raises("no idea", plan, { cost = { { "raises", residual = function() error "no idea" end } } })
   local other = sim.world {}
   other:actuator { "push", body = other:box { size = { 1, 1 } }, kind = "torque" }
