@@ -1,0 +1,262 @@
+-- sim.env: a world as a task, in the shape of Gymnasium's environments: reset, step, spaces.
+
+local EARLY = 1e-6 -- of a step: sums of dt round
+local MOST_STEPS = 1000
+
+local KEYS = { name = true, doc = true, world = true, period = true, max_steps = true, reset = true, reward = true,
+  terminated = true, parameters = true, actions = true, baseline = true, low = true, high = true, passed = true }
+
+return function(sim, host)
+  local fail, describe = host.fail, host.describe
+
+  local function bad(what, key, expected, got)
+    fail("bad argument #1 to '%s' (key '%s': %s expected, got %s)", what, key, expected, describe(got))
+  end
+
+  local function check_keys(what, def, known)
+    if type(def) ~= "table" then fail("bad argument #1 to '%s' (a table expected, got %s)", what, describe(def)) end
+    for _, key in ipairs(host.sorted_keys(def)) do
+      if not known[key] then
+        local near = type(key) == "string" and host.nearest(key, host.sorted_keys(known))
+        fail("bad argument #1 to '%s' (unknown key '%s'%s)", what, tostring(key), near and ("; did you mean '%s'?"):format(near) or "")
+      end
+    end
+  end
+
+  -- ---- Parameters: { default, lo, hi } or a number -----------------------------------------------
+
+  local function read_parameters(def)
+    local list = {}
+    for _, name in ipairs(host.sorted_keys(def.parameters or {})) do
+      local entry = def.parameters[name]
+      if type(entry) == "number" then entry = { entry, entry, entry } end
+      if type(name) ~= "string" or type(entry) ~= "table" or not host.finite(entry[1]) or not host.finite(entry[2])
+        or not host.finite(entry[3]) or not (entry[2] <= entry[1] and entry[1] <= entry[3]) then
+        bad("env", "parameters." .. tostring(name), "{ usual, lo, hi } in this order of size: lo <= usual <= hi", def.parameters[name])
+      end
+      list[#list + 1] = { name = name, usual = entry[1], lo = entry[2], hi = entry[3] }
+    end
+    return list
+  end
+
+  -- Those of an episode: given, drawn, or the usual ones.
+  local function draw(env, options)
+    local p, given = {}, options.parameters or {}
+    for _, entry in ipairs(env.randomised) do
+      local value = given[entry.name]
+      if value == nil then value = options.randomise and env.random:uniform(entry.lo, entry.hi) or entry.usual end
+      p[entry.name] = value
+    end
+    for name in pairs(given) do
+      if p[name] == nil then fail("%s:reset: there is no parameter '%s'", env.name, tostring(name)) end
+    end
+    return p
+  end
+
+  -- ---- Spaces -----------------------------------------------------------------------------------
+
+  local function bounds_of(what, list, count, otherwise)
+    local out = {}
+    for i = 1, count do
+      local value = list and (type(list) == "number" and list or list[i])
+      if list ~= nil and type(value) ~= "number" then bad("env", what, ("a number, or one for each of %d observed"):format(count), list) end
+      out[i] = value or otherwise
+    end
+    return out
+  end
+
+  local function spaces(env, def, observation)
+    env.observation_space = { low = bounds_of("low", def.low, #observation, -math.huge),
+      high = bounds_of("high", def.high, #observation, math.huge) }
+    local low, high, names = {}, {}, {}
+    for i, actuator in ipairs(host.actuators(env.world)) do
+      low[i], high[i], names[i] = actuator.range[1], actuator.range[2], actuator.name
+    end
+    if #names == 0 then fail("sim.env: the world has no actuators: declare one: world:actuator { ... }") end
+    if env.actions then
+      for k, u in ipairs(env.actions) do
+        if type(u) ~= "table" or #u ~= #names then bad("env", ("actions[%d]"):format(k), ("a list of %d commands"):format(#names), u) end
+      end
+      env.action_space = { n = #env.actions, names = names }
+    else
+      env.action_space = { low = low, high = high, names = names }
+    end
+  end
+
+  -- ---- Episodes ---------------------------------------------------------------------------------
+
+  local Env = { __name = "Env" }
+  Env.__index = Env
+  Env.__tostring = function(env) return ("Env (%s: %d observed, %d commands)"):format(env.name, #env.observation_space.low,
+    env.action_space.n or #env.action_space.low) end
+
+  local function build(env, p)
+    local world = env.builder(p, env.random)
+    if getmetatable(world) ~= "World" then fail("sim.env: 'world' has to return the world it builds; it returned %s", describe(world)) end
+    return world
+  end
+
+  local function observed(env)
+    local all, list = env.world:observation(), {}
+    for i = 1, #all do list[i] = all[i] end
+    if #list == 0 then fail("sim.env: the world observes nothing: declare it with world:observe { ... }") end
+    return list
+  end
+
+  -- What info tells of the last step.
+  local function info_of(env)
+    local left = env.world:residuals()
+    return { residual = left.scaled, unsolved = env.world:stats().unsolved > env.unsolved, time = env.world.time }
+  end
+
+  local function begin(env, options)
+    if options.seed ~= nil then
+      if math.type(options.seed) ~= "integer" then fail("%s:reset: seed: a whole number expected, got %s", env.name, describe(options.seed)) end
+      env.random:seed(options.seed)
+    end
+    local p = draw(env, options)
+    env.world = build(env, p)
+    env.parameters = p
+    if env.start then env.start(env.world, env.random, p) end
+    env.steps, env.over, env.unsolved = 0, false, 0
+    env.laws = nil
+    return observed(env)
+  end
+
+  -- env:reset { seed =, parameters =, randomise = } -> observation, info
+  function Env:reset(options)
+    options = options or {}
+    check_keys(self.name .. ":reset", options, { seed = true, parameters = true, randomise = true })
+    return begin(self, options), { parameters = self.parameters }
+  end
+
+  -- A command for each actuator, out of an action.
+  local function command_of(env, action)
+    if env.actions then
+      local u = math.type(action) == "integer" and env.actions[action]
+      if not u then fail("%s:step: an action from 1 to %d expected, got %s", env.name, #env.actions, describe(action)) end
+      return u
+    end
+    if type(action) == "number" then action = { action } end
+    local count = #env.action_space.low
+    if (type(action) ~= "table" and getmetatable(action) ~= "Array") or #action ~= count then
+      fail("%s:step: %d commands expected (%s), got %s", env.name, count, table.concat(env.action_space.names, ", "), describe(action))
+    end
+    local u = {}
+    for i = 1, count do
+      u[i] = action[i]
+      if type(u[i]) == "number" and u[i] ~= u[i] or type(u[i]) == "nil" then
+        fail("%s:step: command %d (%s) is %s", env.name, i, env.action_space.names[i], describe(u[i]))
+      end
+    end
+    return u
+  end
+
+  -- env:step(action) -> observation, reward, terminated, truncated, info
+  function Env:step(action)
+    if self.over == nil then fail("%s:step: before the first reset", self.name) end
+    if self.over then fail("%s:step: the episode is over: reset first", self.name) end
+    local u = command_of(self, action)
+    local world = self.world
+    self.unsolved = world:stats().unsolved
+    local clipped = {}
+    for i, actuator in ipairs(host.actuators(world)) do
+      clipped[i] = sim.max(actuator.range[1], sim.min(actuator.range[2], u[i]))
+    end
+    world:act(clipped)
+    world:step(self.substeps)
+    self.steps = self.steps + 1
+    -- judged as it is behind the period
+    local reward = self.reward(world, clipped, self)
+    if type(reward) ~= "number" and getmetatable(reward) ~= "Tracked" then
+      fail("%s: reward: a number expected, got %s", self.name, describe(reward))
+    end
+    local terminated = self.ended ~= nil and self.ended(world, self) == true
+    local truncated = not terminated and self.steps >= self.max_steps
+    self.over = terminated or truncated
+    return observed(self), reward, terminated, truncated, info_of(self)
+  end
+
+  -- A picture of the world as it is.
+  function Env:render(path, options) return self.world:draw(path, options) end
+
+  -- Returns of episodes by a law (default: the baseline), seeds from `seed` on: mean, and a list.
+  function Env:evaluate(options)
+    options = options or {}
+    check_keys(self.name .. ":evaluate", options, { law = true, episodes = true, seed = true, randomise = true })
+    local make = options.law or self.baseline
+    if not make then fail("%s:evaluate: there is no baseline: give a law, a function of the environment that returns one", self.name) end
+    local returns, mean, lengths = {}, 0, 0
+    local episodes = options.episodes or 20
+    for k = 1, episodes do
+      local seen = self:reset { seed = (options.seed or 0) + k - 1, randomise = options.randomise }
+      local law, sum, terminated, truncated = make(self), 0, false, false
+      repeat
+        local reward
+        seen, reward, terminated, truncated = self:step(law(self.world, self.world.time, seen))
+        sum = sum + reward
+      until terminated or truncated
+      returns[k], mean, lengths = sum, mean + sum / episodes, lengths + self.steps / episodes
+    end
+    return mean, returns, lengths
+  end
+
+  -- What a task's file does when it is the script: the baseline for some episodes, and what came of it. With the live viewer
+  -- it is played there, by keys where the task has them.
+  function Env:show(options)
+    local episodes = options and options.episodes or 3
+    local mean, returns = self:evaluate { episodes = episodes }
+    local texts = {}
+    for k, value in ipairs(returns) do texts[k] = ("%.1f"):format(value) end
+    print(("%s: baseline's return %.1f (%s)"):format(self.name, mean, table.concat(texts, ", ")))
+    if self.passed and not (mean >= self.passed) then
+      error(("%s: the baseline's return %.3f is below %.3f"):format(self.name, mean, self.passed), 0)
+    end
+    return mean
+  end
+
+  -- ---- Making one -------------------------------------------------------------------------------
+
+  local function read_reward(def)
+    if type(def.reward) == "function" then return def.reward end
+    if type(def.reward) ~= "table" then bad("env", "reward", "a function(world, u, env), or terms of a cost, whose negative it is", def.reward) end
+    local costs = setmetatable({}, { __mode = "k" })
+    return function(world, u)
+      local cost = costs[world]
+      if not cost then
+        cost = sim.control.cost(def.reward)
+        costs[world] = cost
+      end
+      local sum = 0
+      for _, part in pairs(cost:parts(world, u)) do sum = sum - part end
+      return sum
+    end
+  end
+
+  local function new(def)
+    check_keys("env", def, KEYS)
+    host.check_function("env: world", 1, def.world)
+    for _, key in ipairs { "reset", "terminated", "baseline" } do
+      if def[key] ~= nil then host.check_function("env: " .. key, 1, def[key]) end
+    end
+    local env = setmetatable({ name = def.name or "task", doc = def.doc, builder = def.world, start = def.reset, ended = def.terminated,
+      reward = read_reward(def), randomised = read_parameters(def), baseline = def.baseline, actions = def.actions,
+      random = sim.random.split(), passed = def.passed, max_steps = def.max_steps or MOST_STEPS }, Env)
+    if math.type(env.max_steps) ~= "integer" or env.max_steps < 1 then bad("env", "max_steps", "a whole number of at least 1", def.max_steps) end
+    -- a first world says what there is
+    local first = begin(env, {})
+    env.over = nil
+    local dt = env.world.dt
+    local period = def.period == nil and dt or def.period
+    env.substeps = host.finite(period) and math.floor(period / dt + 0.5) or 0
+    if env.substeps < 1 or math.abs(env.substeps * dt - period) > EARLY * dt * env.substeps then
+      bad("env", "period", ("a multiple of the world's dt, %g s"):format(dt), def.period)
+    end
+    env.period = env.substeps * dt
+    spaces(env, def, first)
+    return env
+  end
+
+  host.new_env = new
+  rawset(sim, "env", setmetatable({}, { __call = function(_, def) return new(def) end }))
+end

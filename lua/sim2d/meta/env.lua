@@ -1,0 +1,58 @@
+---@meta _
+-- sim.env: tasks.
+
+---@class sim2d.Env
+---@field name string
+---@field world sim2d.World of the present episode
+---@field parameters table<string, number> of the present episode
+---@field action_space { low?: number[], high?: number[], n?: integer, names: string[] }
+---@field observation_space { low: number[], high: number[] }
+---@field period number s
+---@field max_steps integer
+local Env = {}
+
+---A new episode.
+---@param options? { seed?: integer, parameters?: table, randomise?: boolean }
+---@return number[] observation, { parameters: table } info
+function Env:reset(options) end
+
+---Holds the commands for a period.
+---@param action any a list of commands, a number, or the number of an action
+---@return number[] observation, number reward, boolean terminated, boolean truncated, table info
+function Env:step(action) end
+
+---Returns of episodes by a law, default: the baseline.
+---@param options? { law?: function, episodes?: integer, seed?: integer, randomise?: boolean }
+---@return number mean, number[] returns, number steps
+function Env:evaluate(options) end
+
+---A picture of the world as it is.
+---@param path string
+---@param options? table
+function Env:render(path, options) end
+
+---Some episodes of the baseline, told on standard output.
+---@param options? { episodes?: integer }
+---@return number mean
+function Env:show(options) end
+
+---@class sim2d.EnvLibrary
+---@overload fun(def: table): sim2d.Env
+local EnvLibrary = {}
+
+---Raises what is wrong with a task; returns the steps it took to see.
+---@param env sim2d.Env
+---@return integer
+function EnvLibrary.check(env) end
+
+---1 where x is within bounds, less beyond, `value` at the margin.
+---@param x sim2d.Number
+---@param bounds? number[]
+---@param margin? number
+---@param shape? string
+---@param value? number
+---@return sim2d.Number
+function EnvLibrary.tolerance(x, bounds, margin, shape, value) end
+
+---@class sim2d
+---@field env sim2d.EnvLibrary

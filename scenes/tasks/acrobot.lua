@@ -1,0 +1,42 @@
+-- Acrobot: two rods hang on each other, a motor between them swings the free end above the line (Gymnasium's
+-- Acrobot-v1: its lengths, masses, inertias and torques).
+--
+-- Observed: cos, sin of both angles, rad/s of both joints. Action: 1, 2, 3: -1, 0, 1 N m for 0.2 s. Reward: -1 a step
+-- until the end is 1 m above the pivot, at most 500. Start: angles and speeds from -0.1 to 0.1.
+local sim = require "sim2d"
+
+local START, LINE = 0.1, 1 -- rad, rad/s; m
+
+local function build()
+  local world = sim.world { dt = 0.01, gravity = { 0, -9.8 } }
+  local upper = world:box { name = "upper", size = { 0.1, 1 }, mass = 1, inertia = 1, position = { 0, -0.5 }, mask = 0 }
+  local lower = world:box { name = "lower", size = { 0.1, 1 }, mass = 1, inertia = 1, position = { 0, -1.5 }, mask = 0 }
+  local shoulder = world:hinge { upper, name = "shoulder", anchor = { 0, 0 } }
+  local elbow = world:hinge { lower, upper, name = "elbow", anchor = { 0, -1 } }
+  world:actuator { "elbow", joint = elbow, kind = "torque", range = { -1, 1 } }
+  world:observe { "angles", read = function(w)
+    local a, b = w.joints.shoulder.angle, w.joints.elbow.angle
+    return { sim.cos(a), sim.sin(a), sim.cos(b), sim.sin(b) }
+  end }
+  world:observe { "shoulder", of = shoulder, field = "speed" }
+  world:observe { "elbow", of = elbow, field = "speed" }
+  return world
+end
+
+local function height(world)
+  local a, b = world.joints.shoulder.angle, world.joints.elbow.angle
+  return -math.cos(a) - math.cos(a + b)
+end
+
+local env = sim.env { name = "acrobot", world = build, period = 0.2, max_steps = 500, actions = { { -1 }, { 0 }, { 1 } },
+  reset = function(world, random)
+    world.joints.shoulder.angle = random:uniform(-START, START)
+    world.joints.elbow.angle = random:uniform(-START, START)
+  end,
+  reward = function(world) return height(world) > LINE and 0 or -1 end,
+  terminated = function(world) return height(world) > LINE end,
+  -- with the elbow's own motion, which brings energy
+  baseline = function() return function(_, _, seen) return seen[6] >= 0 and 3 or 1 end end, passed = -200 }
+
+if sim.is_main() then env:show() end
+return env

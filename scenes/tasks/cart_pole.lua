@@ -1,0 +1,55 @@
+-- Cart-pole: a pole is to be kept up by pushes of the cart to the left or right (Gymnasium's CartPole-v1: its
+-- constants and thresholds; its explicit Euler steps are the engine's implicit ones here).
+--
+-- Observed: place and speed of the cart, m, m/s; angle and speed of the pole, rad (to the right), rad/s. Action: 1, 10 N
+-- to the left, or 2, to the right, for 0.02 s. Reward: 1 a step. Ends beyond 2.4 m or 12 degrees, and after 500 steps.
+-- Start: all four from -0.05 to 0.05.
+local sim = require "sim2d"
+
+local FORCE, EDGE, TILT, START = 10, 2.4, 12 * math.pi / 180, 0.05 -- N, m, rad
+
+local function build(p)
+  local world = sim.world { dt = 0.02, gravity = { 0, -9.8 } }
+  local cart = world:box { name = "cart", size = { 0.4, 0.2 }, mass = p.cart, mask = 0 }
+  local pole = world:box { name = "pole", size = { 0.05, 2 * p.half }, mass = p.pole, inertia = p.pole * p.half ^ 2 / 3,
+    position = { 0, p.half }, mask = 0 }
+  local rail = world:slider { cart, name = "rail", axis = { 1, 0 }, anchor = { 0, 0 } }
+  local hinge = world:hinge { pole, cart, name = "hinge", anchor = { 0, 0 } }
+  world:actuator { "push", joint = rail, kind = "force", range = { -FORCE, FORCE } }
+  world:observe { "cart", of = rail, field = { "translation", "speed" } }
+  world:observe { "pole", read = function(w) return { -w.joints.hinge.angle, -w.joints.hinge.speed } end }
+  return world
+end
+
+-- The side that LQR would push to.
+local function baseline(env)
+  local world = env.world
+  local upright = world:clone()
+  upright:set_state(build(env.parameters):state())
+  local law = sim.control.lqr(upright, { coordinates = { upright.joints.rail, upright.joints.hinge }, Q = { 1, 10, 1, 1 }, R = 0.1 })
+  local K = law.K
+  return function(_, _, seen)
+    local u = -(K[1][1] * seen[1] + K[1][2] * -seen[3] + K[1][3] * seen[2] + K[1][4] * -seen[4])
+    return u > 0 and 2 or 1
+  end
+end
+
+local env = sim.env { name = "cart_pole", world = build, max_steps = 500, actions = { { -FORCE }, { FORCE } },
+  parameters = { cart = { 1, 0.5, 2 }, pole = { 0.1, 0.05, 0.2 }, half = { 0.5, 0.3, 0.8 } },
+  reset = function(world, random)
+    local cart, pole = world.bodies.cart, world.bodies.pole
+    local x, v = random:uniform(-START, START), random:uniform(-START, START)
+    local angle, omega = random:uniform(-START, START), random:uniform(-START, START)
+    -- the pole goes with the cart and turns about its end
+    local half = pole.y
+    cart.x, cart.vx = x, v
+    pole.x, pole.y, pole.angle = x + half * math.sin(angle), half * math.cos(angle), -angle
+    pole.omega, pole.vx, pole.vy = -omega, v + omega * half * math.cos(angle), -omega * half * math.sin(angle)
+  end,
+  reward = function() return 1 end,
+  terminated = function(world)
+    return math.abs(world.joints.rail.translation) > EDGE or math.abs(world.joints.hinge.angle) > TILT
+  end, baseline = baseline, passed = 475 }
+
+if sim.is_main() then env:show() end
+return env

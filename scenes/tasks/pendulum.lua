@@ -1,0 +1,46 @@
+-- Pendulum: a rod is to be swung up and held by a motor too weak to lift it at once (Gymnasium's Pendulum-v1).
+--
+-- Observed: cos and sin of the angle from upright, rad/s. Command: N m, -2 to 2, for 0.05 s. Reward: -(angle^2 +
+-- 0.1 speed^2 + 0.001 torque^2) of each step, the angle to the nearest turn. Start: any angle, up to 1 rad/s. 200 steps.
+local sim = require "sim2d"
+
+local function build(p)
+  local world = sim.world { dt = 0.01, gravity = { 0, -10 } }
+  local rod = world:box { name = "rod", size = { 0.2, p.length }, mass = p.mass, inertia = p.mass * p.length ^ 2 / 12,
+    position = { 0, p.length / 2 }, mask = 0 }
+  local pivot = world:hinge { rod, name = "pivot", anchor = { 0, 0 } }
+  world:actuator { "motor", joint = pivot, kind = "torque", range = { -2, 2 } }
+  world:observe { "direction", read = function(w)
+    local angle = w.joints.pivot.angle
+    return { sim.cos(angle), sim.sin(angle) }
+  end }
+  world:observe { "speed", of = pivot, field = "speed" }
+  return world
+end
+
+local function turned(angle) return angle - 2 * math.pi * math.floor(sim.stop_gradient(angle) / (2 * math.pi) + 0.5) end
+
+-- iLQR that looks two seconds ahead, anew in each step.
+local function baseline(env)
+  local pivot = env.world.joints.pivot
+  return sim.control.planner(env.world, { horizon = 2, period = 0.05, iterations = 8, u0 = 0.01, cost = {
+    { "angle", of = pivot, field = "angle", weight = 2, wrap = true }, { "speed", of = pivot, field = "speed", weight = 0.2 },
+    controls = 0.002, terminal = { angle = 5, speed = 0.5 } } })
+end
+
+local env = sim.env { name = "pendulum", world = build, period = 0.05, max_steps = 200,
+  parameters = { mass = { 1, 0.8, 1.25 }, length = { 1, 0.8, 1.25 } },
+  reset = function(world, random)
+    world.joints.pivot.angle = random:uniform(-math.pi, math.pi)
+    world.bodies.rod.omega = 0
+    local speed = random:uniform(-1, 1)
+    local rod = world.bodies.rod
+    rod.omega, rod.vx, rod.vy = speed, -speed * rod.y, speed * rod.x
+  end,
+  reward = function(world, u)
+    local pivot = world.joints.pivot
+    return -(turned(pivot.angle) ^ 2 + 0.1 * pivot.speed ^ 2 + 0.001 * u[1] ^ 2)
+  end, baseline = baseline, passed = -400 }
+
+if sim.is_main() then env:show() end
+return env

@@ -1,0 +1,156 @@
+-- sim.env: tasks in Gymnasium's shape.
+local sim = require "sim2d"
+
+-- A cart to be brought to the origin.
+local function def(changes)
+  local all = { name = "cart", period = 0.02, max_steps = 30, parameters = { mass = { 1, 0.5, 2 } },
+    world = function(p)
+      local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
+      local cart = world:box { name = "cart", size = { 1, 1 }, mass = p.mass, mask = 0 }
+      world:actuator { "push", body = cart, kind = "force", direction = { 1, 0 }, range = { -2, 2 } }
+      world:observe { "cart", of = cart, field = { "x", "vx" } }
+      return world
+    end,
+    reset = function(world, random) world.bodies.cart.x = random:uniform(0.5, 1.5) end,
+    reward = function(world, u) return -world.bodies.cart.x ^ 2 - 0.1 * u[1] ^ 2 end,
+    terminated = function(world) return world.bodies.cart.x < 0 end,
+    baseline = function() return function(_, _, seen) return -2 * seen[1] - 2 * seen[2] end end }
+  for key, value in pairs(changes or {}) do all[key] = value ~= "none" and value or nil end
+  return all
+end
+
+test("an episode", function()
+  local env = sim.env(def())
+  eq({ env.action_space.low, env.action_space.high, env.action_space.names }, { { -2 }, { 2 }, { "push" } })
+  eq({ #env.observation_space.low, env.observation_space.high[1] }, { 2, math.huge })
+  local first, info = env:reset { seed = 4 }
+  eq(info.parameters, { mass = 1 })
+  local seen, reward, terminated, truncated, told = env:step { 1 }
+  -- what flies freely does so by the trapezoid
+  near(seen[2], 0.02, 1e-14)
+  near(seen[1] - first[1], 0.5 * 0.02 ^ 2, 1e-14)
+  near(reward, -seen[1] ^ 2 - 0.1, 1e-14)
+  eq({ terminated, truncated, told.unsolved }, { false, false, false })
+  ok(told.residual < 1e-9)
+  near(told.time, 0.02, 1e-14)
+  for _ = 2, 30 do seen, reward, terminated, truncated = env:step(0) end
+  eq({ terminated, truncated }, { false, true })
+  raises("cart:step: the episode is over: reset first", env.step, env, 0)
+  env:reset()
+  for _ = 1, 29 do
+    seen, reward, terminated, truncated = env:step(-9) -- clipped to -2
+    near(reward, -seen[1] ^ 2 - 0.4, 1e-13)
+    if terminated then break end
+  end
+end)
+
+test("the same seed gives the same bits, others others", function()
+  local env, other = sim.env(def()), sim.env(def())
+  local function run(e, seed)
+    local told = { e:reset { seed = seed, randomise = true }[1], e.parameters.mass }
+    for k = 1, 20 do told[#told + 1] = e:step(math.sin(k))[1] end
+    return told
+  end
+  local one = run(env, 7)
+  eq(run(other, 7), one)
+  run(env, 8)
+  eq(run(env, 7), one)
+  ok(run(env, 8)[1] ~= one[1])
+  ok(one[2] >= 0.5 and one[2] <= 2 and one[2] ~= 1)
+  eq(sim.env.check(env), 180)
+end)
+
+test("rewards as costs, and derivatives through an episode", function()
+  local env
+  env = sim.env(def { terminated = "none", reward = { { "x", residual = function(w) return w.bodies.cart.x end, weight = 2 }, controls = 0.2 },
+    reset = function(world) world.bodies.cart.x = 1 end })
+  env:reset()
+  local seen, reward = env:step(1)
+  near(reward, -(seen[1] ^ 2 + 0.1), 1e-12)
+  env = sim.env(def { terminated = "none", reset = function(world) world.bodies.cart.x = 1 end })
+  local function loss(u)
+    env:reset()
+    local sum = 0
+    for _ = 1, 10 do
+      local _, r = env:step { u }
+      sum = sum - r
+    end
+    return sum
+  end
+  local _, slope = sim.value_and_grad(loss, 0.3)
+  near(slope, (loss(0.3 + 1e-5) - loss(0.3 - 1e-5)) / 2e-5, 1e-6)
+end)
+
+test("evaluation by the baseline and by a law", function()
+  local env = sim.env(def { max_steps = 400 })
+  local mean, returns, steps = env:evaluate { episodes = 5 }
+  eq(#returns, 5)
+  ok(mean < 0 and steps > 10)
+  eq(env:evaluate { episodes = 5 }, mean)
+  local idle = env:evaluate { episodes = 5, law = function() return function() return 0 end end }
+  ok(idle < mean)
+end)
+
+test("actions by number", function()
+  local env = sim.env(def { actions = { { -1 }, { 1 } } })
+  eq(env.action_space.n, 2)
+  env:reset { seed = 1 }
+  near(env:step(2)[2], 0.02, 1e-14)
+  raises("an action from 1 to 2 expected, got 3", env.step, env, 3)
+  raises("an action from 1 to 2 expected, got table", env.step, env, { 1 })
+end)
+
+test("tolerance", function()
+  local tolerance = sim.env.tolerance
+  eq({ tolerance(0.5, { 0, 1 }), tolerance(1.5, { 0, 1 }), tolerance(0) }, { 1, 0, 1 })
+  for _, shape in ipairs { "gaussian", "linear", "quadratic", "long_tail", "reciprocal", "hyperbolic", "cosine" } do
+    near(tolerance(3, { 0, 1 }, 2, shape), 0.1, 1e-12)
+    near(tolerance(-2, { 0, 1 }, 2, shape, 0.4), 0.4, 1e-12)
+    ok(tolerance(2, { 0, 1 }, 2, shape) > 0.1)
+    near(sim.grad(function(x) return tolerance(x, { 0, 1 }, 2, shape) end, 2),
+      (tolerance(2.00001, { 0, 1 }, 2, shape) - tolerance(1.99999, { 0, 1 }, 2, shape)) / 2e-5, 1e-7)
+  end
+  raises("lo <= hi expected", tolerance, 1, { 2, 1 })
+  raises("a margin of at least 0", tolerance, 1, { 0, 1 }, -1)
+  raises("one of cosine, gaussian", tolerance, 1, { 0, 1 }, 1, "square")
+  raises("a value between 0 and 1", tolerance, 1, { 0, 1 }, 1, "linear", 1)
+end)
+
+test("what check finds", function()
+  local check = sim.env.check
+  raises("what sim.env gives", check, {})
+  raises("the same seed and actions give other numbers", check, sim.env(def { reset = function(world)
+    world.bodies.cart.x = sim.random.uniform(0.5, 1.5)
+  end }))
+  raises("step 1: the reward is nan", check, sim.env(def { reward = function() return 0 / 0 end }))
+  raises("reset: number 1 of what is observed, 9, is not from 20 to inf", check, sim.env(def { low = { 20, -9 }, reset = function(world) world.bodies.cart.x = 9 end }))
+end)
+
+test("bad input", function()
+  local env = sim.env
+  raises("a table expected, got 3", env, 3)
+  raises("unknown key 'rewards'; did you mean 'reward'", env, def { rewards = 1 })
+  raises("env: world", env, def { world = 3 })
+  raises("has to return the world", env, def { world = function() return {} end })
+  raises("key 'reward'", env, def { reward = "none" })
+  raises("key 'period': a multiple of the world's dt, 0.01 s", env, def { period = 0.015 })
+  raises("key 'max_steps'", env, def { max_steps = 0 })
+  raises("parameters.mass': { usual, lo, hi }", env, def { parameters = { mass = { 1, 2, 3 } } })
+  raises("actions%[1%]': a list of 1 commands", env, def { actions = { { 1, 2 } } })
+  raises("the world observes nothing", env, def { world = function() return sim.world {} end, reset = "none" })
+  local cart = env(def())
+  raises("before the first reset", cart.step, cart, 0)
+  raises("unknown key 'sead'; did you mean 'seed'", cart.reset, cart, { sead = 1 })
+  raises("seed: a whole number", cart.reset, cart, { seed = 1.5 })
+  raises("there is no parameter 'weight'", cart.reset, cart, { parameters = { weight = 1 } })
+  cart:reset()
+  raises("1 commands expected %(push%), got table", cart.step, cart, { 1, 2 })
+  raises("command 1 %(push%) is nan", cart.step, cart, { 0 / 0 })
+  raises("reward: a number expected, got 'much'", function()
+    local e = env(def { reward = function() return "much" end })
+    e:reset()
+    e:step(0)
+  end)
+  raises("there is no baseline", cart.evaluate, env(def { baseline = "none" }))
+  raises("of the script", function() env(def { reset = function() error "of the script" end }) end)
+end)
