@@ -20,6 +20,7 @@ struct S2Model {
   S2Output *states;     // the coordinates of the reduced state, as outputs
   unsigned char *start; // image of the world where trajectories begin
   size_t room, size;    // of the image
+  uint64_t changes;     // of the world when it was written
   int n, m, p;
 };
 
@@ -64,7 +65,6 @@ S2Status s2_model_open(const S2ModelDef *def, S2Model **out) {
     return status;
   }
   model_keep_outputs(model);
-  s2_program_hasten(def->world);
   s2_model_start(model);
   *out = model;
   return status;
@@ -113,11 +113,13 @@ void s2_model_start(S2Model *model) {
     model->room = model->size;
   }
   s2_world_image_write(model->def.world, model->start);
+  s2_program_hasten(model->def.world);
+  model->changes = model->def.world->changes;
 }
 
 S2Status s2_model_rewind(S2Model *model) {
   s2_arena_reset(&model->scratch);
-  return s2_world_image_read(model->def.world, model->start, model->size);
+  return s2_world_image_return(model->def.world, model->start, model->size, model->changes);
 }
 
 // out (r x c) = x (r x s) y (s x c)

@@ -17,6 +17,7 @@
 // m, rad: by how much q1 may differ from q0 + h v1, beside a rounding of the poses. Where energy
 // keeps velocities from all of what SHAKE brings it is more, and the step is not of this kind.
 static const double WHOLE = 1e-12;
+static const double HELD = 1e-8; // m, rad: the error of a joint at most, behind such a step
 
 typedef struct Tangents { // columns: the reduced state, then the inputs
   int n, count;
@@ -212,21 +213,69 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
   return good;
 }
 
-// What the step did to the system's rows, in their order. False: they are not as many.
-static bool direct_rows(const S2World *world, const S2LineSystem *system, double *impulse,
-                        bool *shook) {
+// Did linearised rows leave the joints of that island, so that SHAKE was at work? Then velocities
+// are not along the rows at the start: J0 v1 is the error it has removed, over h.
+static bool direct_shook(const Direct *direct, const S2LineSystem *start,
+                         const S2ProgramIsland *island) {
+  const S2World *world = direct->world;
+  double h = s2_world_settings(world)->dt, length = island->constants.length, most = 0;
+  for (int i = 0, row = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    bool of_island = false;
+    for (int g = 0; g < island->table.joints; g++) {
+      of_island = of_island || island->joint[g] == slot;
+    }
+    bool slider = world->joints.at[slot].type == S2_SLIDER;
+    for (int k = 0; k < 2 && s2_joint_active(world, &world->joints.at[slot]); k++, row++) {
+      const S2Line *line = &start->line[row];
+      double error = line->rest;
+      for (int c = 0; c < direct->n && of_island; c++) {
+        error += line->j[c] * direct->speed[c];
+      }
+      most = of_island ? fmax(most, fabs(error) * (slider && k == 1 ? length : 1)) : most;
+    }
+  }
+  return h * most > 0.5 * S2_PROJECTION_TRIGGER * length;
+}
+
+// What the step did to the system's rows, in their order. False: they are not as many, or the step
+// left joints with an error.
+static bool direct_rows(const Direct *direct, const S2LineSystem *system, const S2LineSystem *end,
+                        double *impulse, bool *shook) {
+  const S2World *world = direct->world;
   int rows = 0;
   for (int i = 0; i < world->joint_order.count; i++) {
-    int32_t slot = world->joint_order.at[i];
-    const S2Joint *joint = &world->joints.at[slot];
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     for (int k = 0; k < 2 && s2_joint_active(world, joint); k++, rows++) {
       if (rows < system->rigid) {
         impulse[rows] = joint->impulse[k];
-        shook[rows] = s2_program_shook(world, slot);
       }
     }
   }
-  return rows == system->rigid;
+  if (rows != system->rigid || end->rigid != system->rigid) {
+    return false;
+  }
+  for (int i = 0; i < world->program->islands; i++) {
+    const S2ProgramIsland *island = &world->program->island[i];
+    bool shaken = direct_shook(direct, system, island);
+    rows = 0;
+    for (int k = 0; k < world->joint_order.count; k++) {
+      int32_t slot = world->joint_order.at[k];
+      int count = s2_joint_active(world, &world->joints.at[slot]) ? 2 : 0;
+      for (int g = 0; g < island->table.joints && count > 0; g++) {
+        if (island->joint[g] == slot) {
+          shook[rows] = shook[rows + 1] = shaken;
+        }
+      }
+      rows += count;
+    }
+  }
+  for (int r = 0; r < end->rigid; r++) {
+    if (!(fabs(end->line[r].value) <= HELD)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // Takes the step and moves the tangents over it; `system` is of its start, then of its end.
@@ -239,10 +288,6 @@ static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direc
   direct_gather(&system->lines, world->q.at, direct->after);
   direct_gather(&system->lines, world->v.at, direct->speed);
   // Was it such a step?
-  double *impulse = S2_TAKE(direct->arena, double, system->rigid + 1);
-  bool *shook = S2_TAKE(direct->arena, bool, system->rigid + 1);
-  *is_direct =
-      world->programmed && s2_program_hangs(world) && direct_rows(world, system, impulse, shook);
   double h = s2_world_settings(world)->dt;
   for (int i = 0; i < n && *is_direct; i++) {
     double apart = direct->after[i] - direct->before[i] - h * direct->speed[i];
@@ -251,8 +296,14 @@ static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direc
   if (!*is_direct) {
     return s2_ok();
   }
+  double *impulse = S2_TAKE(direct->arena, double, system->rigid + 1);
+  bool *shook = S2_TAKE_ZEROED(direct->arena, bool, system->rigid + 1);
   S2LineSystem end;
   S2_TRY(s2_lines_solve_for(world, direct->reduction, direct->arena, &end));
+  *is_direct = direct_rows(direct, system, &end, impulse, shook);
+  if (!*is_direct) {
+    return s2_ok();
+  }
   direct_turn(direct, system, impulse);
   s2_lines_retune(system); // rows at the start turn with the velocities of the end
   *is_direct = direct_hold(direct, system, &end, shook);
@@ -302,6 +353,7 @@ static S2Status direct_steps(S2World *world, const S2Input *inputs, int count,
 S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
                        const S2Reduction *reduction, int steps, S2Arena *arena, S2Linear *linear,
                        bool *direct) {
+  s2_program_hasten(world);
   *direct = s2_program_hangs(world);
   for (int i = 0; i < count; i++) {
     *direct = *direct && inputs[i].kind <= S2_INPUT_JOINT_TORQUE; // no fields
@@ -310,8 +362,9 @@ S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
     return s2_ok();
   }
   size_t size = s2_world_image_size(world);
+  uint64_t changes = world->changes;
   unsigned char *image = S2_TAKE(arena, unsigned char, size);
   s2_world_image_write(world, image);
   S2_TRY(direct_steps(world, inputs, count, reduction, steps, arena, linear, direct));
-  return *direct ? s2_ok() : s2_world_image_read(world, image, size);
+  return *direct ? s2_ok() : s2_world_image_return(world, image, size, changes);
 }

@@ -337,7 +337,6 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
   // Inputs that are none are told of before anything is done.
   S2_TRY(linearize_check_laws(world));
   S2_TRY(linearize_columns_of(world, inputs, count, S2_TAKE(arena, Column, count + 1)));
-  s2_program_hasten(world);
   bool direct;
   S2_TRY(s2_direct_try(world, inputs, count, reduction, 1, arena, linear, &direct));
   if (direct) {

@@ -31,12 +31,14 @@ void s2_program_prepare(S2World *world) {
 }
 
 void s2_program_hasten(S2World *world) {
-  // Nothing is left behind in a world that was never stepped, nor in an image of one with a
-  // program.
-  bool clear = world->kept.steps == 0 || world->settled;
-  if (world->program_is != S2_PROGRAM_MADE && clear && world->lanes > 0) {
-    s2_memory_free(world->program);
-    program_make(world);
+  if (world->program_is == S2_PROGRAM_MADE || world->lanes == 0) {
+    return;
+  }
+  s2_memory_free(world->program);
+  program_make(world);
+  // What others may have left behind goes with a step of the general path.
+  if (world->program != NULL && world->kept.steps > 0) {
+    world->program->wait = 1;
   }
 }
 
@@ -146,7 +148,7 @@ static inline void keep_most(double *most, double x) { // fmax is a call
   *most = x > *most ? x : *most;
 }
 
-static void write_island(S2World *world, S2ProgramIsland *island, Lane lane) {
+static void write_island(S2World *world, const S2ProgramIsland *island, Lane lane) {
   const S2Table *table = &island->table;
   for (int i = 0; i < table->nodes; i++) {
     size_t slot = 3 * (size_t)island->node[i], at = 3 * (size_t)i;
@@ -169,9 +171,7 @@ static void write_island(S2World *world, S2ProgramIsland *island, Lane lane) {
   keep_most(&left->solve.scaled, scaled);
   keep_most(&left->solve.joint, raw);
   keep_most(&left->joint_error, lane_number(lane, AT(S2TableState, error)));
-  double passes = lane_number(lane, AT(S2TableState, passes));
-  world->stats.projections += (uint64_t)passes;
-  island->shook = passes > 0;
+  world->stats.projections += (uint64_t)lane_number(lane, AT(S2TableState, passes));
 }
 
 // Bodies that nothing holds: the velocities behind the step and the poses there.
@@ -284,7 +284,6 @@ bool s2_program_write(S2World *world, int lanes, int lane, const double *state, 
   }
   program->waits = 0;
   // From here on the world changes.
-  world->programmed = true;
   s2_annotations_begin_step(world);
   if (world->kept.fresh) {
     box_still(world);
@@ -339,19 +338,6 @@ bool s2_program_hangs(const S2World *world) {
     hangs = !program->island[i].table.floats;
   }
   return hangs;
-}
-
-bool s2_program_shook(const S2World *world, int32_t joint_slot) {
-  const S2Program *program = world->program;
-  for (int i = 0; i < program->islands; i++) {
-    const S2ProgramIsland *island = &program->island[i];
-    for (int g = 0; g < island->table.joints; g++) {
-      if (island->joint[g] == joint_slot) {
-        return island->shook;
-      }
-    }
-  }
-  return false;
 }
 
 bool s2_program_step(S2World *world, S2Status *status) {

@@ -16,7 +16,6 @@ enum { S2_PROGRAM_BODIES = 24, S2_PROGRAM_FREE = 8 };
 typedef struct S2ProgramIsland {
   S2Table table;
   S2Constants constants;
-  bool shook; // SHAKE was at work in its last step
   int32_t node[S2_TABLE_NODES], ground[S2_TABLE_GROUNDS], joint[S2_TABLE_JOINTS]; // slots
 } S2ProgramIsland;
 
@@ -37,8 +36,7 @@ typedef struct S2Program {
 // before a step of the general path, where memory may run out.
 void s2_program_prepare(S2World *world);
 
-// Makes it before that step, for who knows that the world stays as it is: of one that was never
-// stepped, or is a clone of one that has a program.
+// Makes it before that step, for who knows that the world stays as it is.
 void s2_program_hasten(S2World *world);
 
 // May the world be stepped by its program now? To be asked once a step.
@@ -52,12 +50,9 @@ bool s2_program_step(S2World *world, S2Status *status);
 bool s2_program_proceeds(S2World *world);
 S2Status s2_program_stopped(S2World *world);
 
-// Has the world a program whose islands all hang on something? (Whether a step was its program's:
-// S2World.programmed.)
+// Has the world a program whose islands all hang on something? A question of how it hangs together,
+// whatever has been stepped: not of whether a step is the program's or the general path's.
 bool s2_program_hangs(const S2World *world);
-// Of a step that was its program's: did linearised rows leave the joints of that joint's island, so
-// that SHAKE was at work?
-bool s2_program_shook(const S2World *world, int32_t joint_slot);
 
 // The islands a world holds (compile.c): a program, or NULL where it is none for programs.
 S2Program *s2_program_compile(const S2World *world, S2Arena *arena);

@@ -27,7 +27,6 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count, joints = world->joints.count;
   s2_arena_reset(arena);
-  world->programmed = false;
   // Statistics of a step, not of a substep.
   if (substep == 0) {
     world->dumped = 0;

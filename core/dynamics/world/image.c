@@ -1,10 +1,9 @@
 // A world as one flat buffer, and back: snapshot, restore, clone.
 #include "dynamics/world/world.h"
 
-#include <stddef.h>
 #include <string.h>
 
-#define IMAGE_MAGIC UINT64_C(0x32643270616e733c) // changes with the layout
+#define IMAGE_MAGIC UINT64_C(0x32643270616e733b) // changes with the layout
 
 typedef struct ImageHeader {
   uint64_t magic;
@@ -13,7 +12,6 @@ typedef struct ImageHeader {
   int32_t slots, order, pieces, vertices, joints, joint_order, touches, acted, corrected, couples,
       excluded, actuators, commands, observations;
   uint64_t noise_seed, broadphase;
-  uint64_t settled; // 1: nothing in it is left of a world that was another before
 } ImageHeader;
 
 static ImageHeader image_header(const S2World *world) {
@@ -37,8 +35,6 @@ static ImageHeader image_header(const S2World *world) {
   header.commands = world->commands.count;
   header.observations = world->observations.count;
   header.noise_seed = world->noise_seed;
-  header.settled =
-      world->kept.steps == 0 || (world->program_is == S2_PROGRAM_MADE && world->program != NULL);
   header.broadphase = s2_broadphase_image_size(world->broadphase);
   // All arrays one after the other, in the order in which they are written.
   header.size =
@@ -104,62 +100,6 @@ void s2_world_image_write(const S2World *world, void *image) {
   s2_broadphase_image_write(world->broadphase, to);
 }
 
-// Bytes, padding and all: where that differs the program is made anew, no more.
-static bool image_same_bytes(const void *a, const void *b, size_t size) {
-  return size == 0 || memcmp(a, b, size) == 0;
-}
-
-// The same bytes but for what steps leave in them.
-static bool image_same_joint(const S2Joint *is, const unsigned char *from) {
-  S2Joint other;
-  memcpy(&other, from, sizeof other);
-  memcpy(other.impulse, is->impulse, sizeof other.impulse);
-  memcpy(other.reaction, is->reaction, sizeof other.reaction);
-  memcpy(other.pushed, is->pushed, sizeof other.pushed);
-  other.reaction_time = is->reaction_time;
-  return image_same_bytes(&other, is, sizeof other);
-}
-
-#define SAME(from, array)                                                                          \
-  image_same_bytes((from), (array).at, sizeof *(array).at *(size_t)(array).count)
-#define PAST(from, array, n) ((from) + sizeof *(array).at * (size_t)(n))
-
-// Is the image one of this very world but for what moves, so that its program (program.h) stays?
-static bool image_keeps_program(const S2World *world, const ImageHeader *header,
-                                const unsigned char *from) {
-  if (header->settled == 0 || world->program_is != S2_PROGRAM_MADE || world->program == NULL ||
-      header->slots != world->bodies.count || header->order != world->order.count ||
-      header->pieces != world->pieces.count || header->vertices != world->vertices.count ||
-      header->joints != world->joints.count || header->joint_order != world->joint_order.count ||
-      header->touches != 0 || header->excluded != world->excluded.count) {
-    return false;
-  }
-  // In the order of s2_world_image_write(): settings, then what has places, then what does not.
-  bool same =
-      image_same_bytes(from + offsetof(S2Kept, def), &world->kept.def, sizeof world->kept.def);
-  from += sizeof world->kept;
-  from = PAST(PAST(PAST(from, world->q, 3 * header->slots), world->v, 3 * header->slots), world->f,
-              3 * header->slots);
-  same = same && SAME(from, world->bodies);
-  from = PAST(from, world->bodies, header->slots);
-  same = same && SAME(from, world->order);
-  from = PAST(from, world->order, header->order);
-  same = same && SAME(from, world->pieces);
-  from = PAST(from, world->pieces, header->pieces);
-  same = same && SAME(from, world->vertices);
-  from = PAST(from, world->vertices, header->vertices);
-  for (int i = 0; same && i < header->joints; i++) {
-    same = image_same_joint(&world->joints.at[i], from + sizeof(S2Joint) * (size_t)i);
-  }
-  from = PAST(from, world->joints, header->joints);
-  same = same && SAME(from, world->joint_order);
-  from = PAST(
-      PAST(PAST(PAST(from, world->joint_order, header->joint_order), world->acted, header->acted),
-           world->corrected, header->corrected),
-      world->couples, header->couples);
-  return same && SAME(from, world->excluded);
-}
-
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   S2_TRY(s2_world_idle(world));
   ImageHeader header;
@@ -173,8 +113,6 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   }
   // In the order of s2_world_image_write().
   const unsigned char *from = (const unsigned char *)image + sizeof header;
-  S2ProgramIs program_is =
-      image_keeps_program(world, &header, from) ? S2_PROGRAM_MADE : S2_PROGRAM_STALE;
   from = image_get(from, &world->kept, sizeof world->kept);
   from = GET(from, world->q, 3 * header.slots);
   from = GET(from, world->v, 3 * header.slots);
@@ -204,8 +142,17 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   world->contacts_stale = true;
   world->impulses_listed = true; // of another step
   s2_world_revised(world);
-  world->program_is = program_is;
-  world->settled = header.settled != 0;
+  return s2_ok();
+}
+
+S2Status s2_world_image_return(S2World *world, const void *image, size_t size, uint64_t changes) {
+  bool same = world->changes == changes;
+  S2ProgramIs program_is = world->program_is;
+  S2_TRY(s2_world_image_read(world, image, size));
+  if (same) {
+    world->program_is = program_is;
+    world->changes = changes;
+  }
   return s2_ok();
 }
 

@@ -394,8 +394,7 @@ struct S2World {
   S2ProgramIs program_is;
   struct S2Program *program; // NULL: none
   int lanes;                 // that it may be stepped in, 0: no program
-  bool programmed;           // the last step was the program's
-  bool settled;              // it is as an image of a world with a program was
+  uint64_t changes;          // of anything that steps read, but the state, forces and impulses
   struct S2Notes *notes;     // of the step under way, for its derivative; NULL: none (notes.h)
   S2_ARRAY(S2Annotation) annotations;
   char *dump_directory;
@@ -437,9 +436,12 @@ void s2_annotations_begin_step(S2World *world);
 void s2_annotations_end_step(S2World *world);
 S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot);
 // To be called wherever something changes that steps read, but the state, forces and impulses.
+// An image that this very world wrote when `changes` was that of now: where only motion lies
+// between, its program (program/program.h) stays.
+S2Status s2_world_image_return(S2World *world, const void *image, size_t size, uint64_t changes);
 static inline void s2_world_changed(S2World *world) {
   world->program_is = S2_PROGRAM_STALE;
-  world->settled = false;
+  world->changes += 1;
 }
 // To be called wherever what s2_world_revision stands for changes.
 static inline void s2_world_revised(S2World *world) {
