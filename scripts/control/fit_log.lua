@@ -18,10 +18,10 @@ local function cart_pole(p)
   return world
 end
 
--- What is measured: three seconds, a row each 20 ms.
+-- What is measured: two seconds, a row each 20 ms.
 local truth = { cart = 1, pole = 0.3, inertia = 0.03, drag = 0.5, turning = 0.02, late = 0.02 }
 local world, log = cart_pole(truth), { t = {}, push = {}, x = {}, angle = {} }
-for k = 1, 151 do
+for k = 1, 101 do
   local seen = world:observation()
   log.t[k], log.x[k], log.angle[k] = (k - 1) * 0.02, seen.x, seen.angle
   log.push[k] = 4 * math.sin(3 * log.t[k]) + 3 * math.sin(11 * log.t[k])
