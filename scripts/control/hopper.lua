@@ -1,7 +1,8 @@
 -- A hopper: a body on one springy leg that a hip swings. A planner that looks half a second ahead, by
--- cross-entropy over splines, makes it go forwards; whatever comes, it has to catch itself.
+-- cross-entropy over splines, makes it go forwards; whatever comes, it has to catch itself. It does for three
+-- seconds; some while later it falls, as splines of so few samples are no law.
 --
---   sim2d scripts/control/hopper.lua [--seconds 5]
+--   sim2d scripts/control/hopper.lua [--seconds 3]
 local sim = require "sim2d"
 
 local exp = sim.experiment("Hopper by a planner", { seconds = { 1, "s to hop" } })

@@ -1,0 +1,60 @@
+-- Double cart-pole: two poles on each other are to be kept up by pushing their cart.
+--
+-- Observed: place and speed of the cart; angles of both poles from upright, rad, and their speeds. Command: N, -40 to 40,
+-- for 0.02 s. Reward: 1 a step, less what is off: the tip's distance from above the rail's middle (2 m squared) and a little for
+-- force. Ends when the upper end is below 1.6 m, or beyond 3 m, or after 500 steps. Start: up to 0.05 off.
+local sim = require "sim2d"
+
+local FORCE, EDGE, LOW, START = 40, 3, 1.6, 0.05 -- N, m, m, rad
+
+local function build(p)
+  local world = sim.world { dt = 0.01 }
+  local cart = world:box { name = "cart", size = { 0.5, 0.25 }, mass = p.cart, mask = 0 }
+  local lower = world:box { name = "lower", size = { 0.06, 1 }, mass = p.pole, position = { 0, 0.5 }, mask = 0 }
+  local upper = world:box { name = "upper", size = { 0.06, 1 }, mass = p.pole, position = { 0, 1.5 }, mask = 0 }
+  local rail = world:slider { cart, name = "rail", axis = { 1, 0 }, anchor = { 0, 0 } }
+  local first = world:hinge { lower, cart, name = "first", anchor = { 0, 0 } }
+  world:hinge { upper, lower, name = "second", anchor = { 0, 1 } }
+  world:actuator { "push", joint = rail, kind = "force", range = { -FORCE, FORCE } }
+  world:observe { "cart", of = rail, field = { "translation", "speed" } }
+  world:observe { "lower", of = lower, field = { "angle", "omega" } }
+  world:observe { "upper", of = upper, field = { "angle", "omega" } }
+  return world
+end
+
+local function tip(world)
+  local upper = world.bodies.upper
+  return upper.x - 0.5 * sim.sin(upper.angle), upper.y + 0.5 * sim.cos(upper.angle)
+end
+
+-- LQR about upright, with the angles of the poles against each other.
+local function baseline(env)
+  local upright = build(env.parameters)
+  local coordinates = { upright.joints.rail, upright.joints.first, upright.joints.second }
+  local K = sim.control.lqr(upright, { coordinates = coordinates, Q = { 1, 10, 10, 1, 1, 1 }, R = 0.01 }).K
+  return function(_, _, s)
+    local x = { s[1], s[3], s[5] - s[3], s[2], s[4], s[6] - s[4] }
+    local u = 0
+    for i = 1, 6 do u = u - K[1][i] * x[i] end
+    return { u }
+  end
+end
+
+local env = sim.env { name = "double_cart_pole", world = build, period = 0.02, max_steps = 500,
+  parameters = { cart = { 1, 0.5, 2 }, pole = { 0.3, 0.2, 0.5 } },
+  reset = function(world, random)
+    world.joints.rail.translation = random:uniform(-0.5, 0.5)
+    world.joints.first.angle = random:uniform(-START, START)
+    world.joints.second.angle = random:uniform(-START, START)
+  end,
+  reward = function(world, u)
+    local x, y = tip(world)
+    return 1 - 0.1 * (x ^ 2 + (y - 2) ^ 2) - 1e-4 * u[1] ^ 2
+  end,
+  terminated = function(world)
+    local _, y = tip(world)
+    return y < LOW or math.abs(world.joints.rail.translation) > EDGE
+  end, baseline = baseline, passed = 480 }
+
+if sim.is_main() then env:show() end
+return env

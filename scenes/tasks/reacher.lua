@@ -1,0 +1,57 @@
+-- Reacher: an arm of two links, seen from above, brings its end to a target.
+--
+-- Observed: cos and sin of both joint angles, rad/s of both, the way from the end to the target, m. Command: N m of both
+-- joints, -1 to 1, for 0.02 s. Reward: 1 within 2 cm of the target, less around it (half at 10 cm), less a hundredth of the torques'
+-- squares. 150 steps. Start: any angles, a target from 0.1 to 0.35 m away from the shoulder.
+local sim = require "sim2d"
+
+local LINK, NEAR, AROUND = 0.2, 0.02, 0.1 -- m
+
+local function build()
+  local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
+  local upper = world:box { name = "upper", size = { LINK, 0.03 }, mass = 0.5, position = { LINK / 2, 0 }, mask = 0 }
+  local fore = world:box { name = "fore", size = { LINK, 0.03 }, mass = 0.5, position = { 1.5 * LINK, 0 }, mask = 0 }
+  world:circle { name = "target", type = "static", radius = NEAR, position = { 0.3, 0 }, mask = 0 }
+  local shoulder = world:hinge { upper, name = "shoulder", anchor = { 0, 0 } }
+  local elbow = world:hinge { fore, upper, name = "elbow", anchor = { LINK, 0 } }
+  world:actuator { "shoulder", joint = shoulder, kind = "torque", range = { -1, 1 } }
+  world:actuator { "elbow", joint = elbow, kind = "torque", range = { -1, 1 } }
+  world:observe { "angles", read = function(w)
+    local a, b = w.joints.shoulder.angle, w.joints.elbow.angle
+    return { sim.cos(a), sim.sin(a), sim.cos(b), sim.sin(b) }
+  end }
+  world:observe { "speeds", read = function(w) return { w.joints.shoulder.speed, w.joints.elbow.speed } end }
+  world:observe { "way", read = function(w)
+    local tip = w.bodies.fore:world_point { LINK / 2, 0 }
+    return { w.bodies.target.x - tip.x, w.bodies.target.y - tip.y }
+  end }
+  return world
+end
+
+-- A spring from the end to the target, as torques: J' (k way) - d speed.
+local function baseline()
+  local STIFFNESS, DAMPING = 25, 0.5 -- N/m, N m s/rad
+  return function(_, _, s)
+    local c1, s1 = s[1], s[2]
+    local c12, s12 = c1 * s[3] - s1 * s[4], s1 * s[3] + c1 * s[4]
+    local x2, y2 = LINK * c12, LINK * s12
+    local x1, y1 = LINK * c1 + x2, LINK * s1 + y2
+    return { STIFFNESS * (-y1 * s[7] + x1 * s[8]) - DAMPING * s[5], STIFFNESS * (-y2 * s[7] + x2 * s[8]) - DAMPING * s[6] }
+  end
+end
+
+local env = sim.env { name = "reacher", world = build, period = 0.02, max_steps = 150,
+  reset = function(world, random)
+    world.joints.shoulder.angle = random:uniform(-math.pi, math.pi)
+    world.joints.elbow.angle = random:uniform(-2.5, 2.5)
+    local r, angle = random:uniform(0.1, 0.35), random:uniform(-math.pi, math.pi)
+    world.bodies.target.x, world.bodies.target.y = r * math.cos(angle), r * math.sin(angle)
+  end,
+  reward = function(world, u)
+    local all = world:observation()
+    local far = sim.sqrt(all[7] ^ 2 + all[8] ^ 2)
+    return sim.env.tolerance(far, { 0, NEAR }, AROUND, "long_tail", 0.5) - 0.01 * (u[1] ^ 2 + u[2] ^ 2)
+  end, baseline = baseline, passed = 60 }
+
+if sim.is_main() then env:show() end
+return env
