@@ -243,6 +243,7 @@ static bool direct_shook(const Direct *direct, const S2LineSystem *start,
 static bool direct_rows(const Direct *direct, const S2LineSystem *system, const S2LineSystem *end,
                         double *impulse, bool *shook) {
   const S2World *world = direct->world;
+  // The impulses, in the order of the rows
   int rows = 0;
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
@@ -255,6 +256,7 @@ static bool direct_rows(const Direct *direct, const S2LineSystem *system, const 
   if (rows != system->rigid || end->rigid != system->rigid) {
     return false;
   }
+  // Which islands were projected: their rows are marked
   for (int i = 0; i < world->program->islands; i++) {
     const S2ProgramIsland *island = &world->program->island[i];
     bool shaken = direct_shook(direct, system, island);
@@ -270,6 +272,7 @@ static bool direct_rows(const Direct *direct, const S2LineSystem *system, const 
       rows += count;
     }
   }
+  // The errors that are left
   for (int r = 0; r < end->rigid; r++) {
     if (!(fabs(end->line[r].value) <= HELD)) {
       return false;
