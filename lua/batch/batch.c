@@ -491,7 +491,8 @@ void s2_lua_batch_push(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"workers", s2_lua_new_workers}, {"batch", batch_batch},       {"alone", batch_alone},
       {"controls", batch_controls},    {"observed", batch_observed}, {"rollout", s2_lua_rollout},
-      {"tracked", batch_tracked},      {"on_tape", batch_on_tape},   {NULL, NULL}};
+      {"tracked", batch_tracked},      {"on_tape", batch_on_tape},   {"advance", s2_lua_advance},
+      {NULL, NULL}};
   luaL_newlib(L, functions);
   s2_lua_judge_functions(L);
 }

@@ -21,6 +21,7 @@
 //   norm(name) -> number of it, p that it has by default; nil and the list of names
 //   running(judge, world, controls), terminal(...) -> numbers
 //   batch(worlds, workers, options) -> batch, or nil and a message; batch:NAME see batch.c
+//   advance(worlds, workers, steps) -> numbers of worlds left alone, messages by number
 //   rollout(world, workers, judge, controls, knots, hold, states, gradient) -> costs, states or
 //     nil, gradient or nil, failed, message
 void s2_lua_batch_push(lua_State *L);
@@ -35,6 +36,9 @@ void s2_lua_judge_functions(lua_State *L);      // into the table on top
 void s2_lua_readings(lua_State *L, int index, int count, S2Reading *readings);
 
 int s2_lua_rollout(lua_State *L); // batch_rollout.c
+// batch_advance.c. (list of worlds, workers, steps): the numbers of those that the script has to step,
+// as functions of it run in their steps, and what went wrong by number. Each world once in the list.
+int s2_lua_advance(lua_State *L);
 
 // batch_workers.c
 int s2_lua_new_workers(lua_State *L);

@@ -152,28 +152,39 @@ return function(sim, host)
     return u
   end
 
-  -- env:step(action) -> observation, reward, terminated, truncated, info
-  function Env:step(action)
-    if self.over == nil then fail("%s:step: before the first reset", self.name) end
-    if self.over then fail("%s:step: the episode is over: reset first", self.name) end
-    local u = command_of(self, action)
-    local world = self.world
-    self.unsolved = world:stats().unsolved
+  -- A step is what comes before the steps of its world (an action is commanded), those, and what comes of them.
+  local function command(env, action)
+    if env.over == nil then fail("%s:step: before the first reset", env.name) end
+    if env.over then fail("%s:step: the episode is over: reset first", env.name) end
+    local u = command_of(env, action)
+    local world = env.world
+    env.unsolved = world:stats().unsolved
     local clipped = {}
     for i, actuator in ipairs(host.actuators(world)) do
       clipped[i] = sim.max(actuator.range[1], sim.min(actuator.range[2], u[i]))
     end
     world:act(clipped)
-    world:step(self.substeps)
-    self.steps = self.steps + 1
-    -- judged as it is behind the period
-    local reward = self.reward(world, clipped, self)
+    return clipped
+  end
+
+  local function judge(env, clipped)
+    env.steps = env.steps + 1
+    local world = env.world
+    local reward = env.reward(world, clipped, env)
     if type(reward) ~= "number" and getmetatable(reward) ~= "Tracked" then
-      fail("%s: reward: a number expected, got %s", self.name, describe(reward))
+      fail("%s: reward: a number expected, got %s", env.name, describe(reward))
     end
-    local terminated = self.ended ~= nil and self.ended(world, self) == true
-    local truncated = not terminated and self.steps >= self.max_steps
-    self.over = terminated or truncated
+    local terminated = env.ended ~= nil and env.ended(world, env) == true
+    local truncated = not terminated and env.steps >= env.max_steps
+    env.over = terminated or truncated
+    return reward, terminated, truncated
+  end
+
+  -- env:step(action) -> observation, reward, terminated, truncated, info
+  function Env:step(action)
+    local clipped = command(self, action)
+    self.world:step(self.substeps)
+    local reward, terminated, truncated = judge(self, clipped)
     return observed(self), reward, terminated, truncated, info_of(self)
   end
 
@@ -254,9 +265,12 @@ return function(sim, host)
     end
     env.period = env.substeps * dt
     spaces(env, def, first)
+    env.def = def
     return env
   end
 
-  host.new_env = new
+  -- What lua/sim2d/env/env_vector.lua is made of.
+  host.env = { new = new, is = function(value) return type(value) == "table" and getmetatable(value) == Env end,
+    command = command, judge = judge, observed = observed, info = info_of, check_keys = check_keys }
   rawset(sim, "env", setmetatable({}, { __call = function(_, def) return new(def) end }))
 end

@@ -1,0 +1,102 @@
+// host.batch.advance: worlds of all kinds, each as many steps, in threads.
+#include "lua/batch/batch.h"
+#include "lua/diff/on_tape.h"
+
+#include "dynamics/dynamics.h"
+
+enum { CHUNK = 64 }; // worlds a thread takes at a time; neighbours of one kind are stepped together
+
+typedef struct Advance {
+  int count, steps;
+  S2World **world;
+  int *index;       // of each in the list of the script, from 0
+  S2Status *status; // the first that was not good
+} Advance;
+
+// Worlds that a step failed for stay behind.
+static void advance_chunk(void *user, int worker, int chunk) {
+  const Advance *advance = user;
+  (void)worker;
+  int first = chunk * CHUNK, all = advance->count - first, count = 0;
+  int place[CHUNK];
+  S2World *worlds[CHUNK];
+  S2Status status[CHUNK];
+  all = all < CHUNK ? all : CHUNK;
+  for (int i = 0; i < all; i++) {
+    advance->status[first + i] = s2_ok();
+    place[count++] = first + i;
+  }
+  for (int step = 0; step < advance->steps && count > 0; step++) {
+    for (int i = 0; i < count; i++) {
+      worlds[i] = advance->world[place[i]];
+    }
+    (void)s2_worlds_step_many(worlds, count, status);
+    int left = 0;
+    for (int i = 0; i < count; i++) {
+      if (status[i].code == S2_OK) {
+        place[left++] = place[i];
+      } else {
+        advance->status[place[i]] = status[i];
+      }
+    }
+    count = left;
+  }
+}
+
+// Pushes the world at `index` of the list; raises where it cannot be stepped now.
+static S2LuaWorld *advance_world(lua_State *L, int index) {
+  lua_rawgeti(L, 1, index);
+  S2LuaWorld *lw = s2_lua_world(L, lua_gettop(L));
+  if (lw->phase != S2_IDLE) {
+    s2_lua_fail(L, "world %d: it cannot be stepped from inside its step", index);
+  }
+  if (s2_lua_on_tape(lw) != NULL) {
+    s2_lua_fail(L, "world %d: steps in threads have no derivative", index);
+  }
+  return lw;
+}
+
+// Takes what the work needs from the memory of Lua, which frees it when the call is over.
+static void *advance_take(lua_State *L, size_t each, int count) {
+  return lua_newuserdatauv(L, each * (size_t)(count + 1), 0);
+}
+
+int s2_lua_advance(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  S2Workers *workers = s2_lua_workers(L, 2);
+  lua_Integer steps = luaL_checkinteger(L, 3);
+  luaL_argcheck(L, steps >= 1 && steps <= INT32_MAX, 3, "1 step or more");
+  lua_settop(L, 3);
+  int all = (int)lua_rawlen(L, 1);
+  Advance advance = {.steps = (int)steps};
+  advance.world = advance_take(L, sizeof *advance.world, all);
+  advance.index = advance_take(L, sizeof *advance.index, all);
+  advance.status = advance_take(L, sizeof *advance.status, all);
+  S2LuaWorld **held = advance_take(L, sizeof(S2LuaWorld *), all);
+  // Those that functions of the script step are left to it: their numbers.
+  lua_newtable(L);
+  int alone = lua_gettop(L);
+  for (int i = 1; i <= all; i++) {
+    S2LuaWorld *lw = advance_world(L, i);
+    lua_settop(L, alone);
+    if (s2_lua_batch_alone(lw)) {
+      lua_pushinteger(L, i);
+      lua_rawseti(L, alone, (lua_Integer)lua_rawlen(L, alone) + 1);
+    } else {
+      held[advance.count] = lw;
+      advance.world[advance.count] = lw->world;
+      advance.index[advance.count++] = i;
+    }
+  }
+  s2_workers_run(workers, (advance.count + CHUNK - 1) / CHUNK, advance_chunk, &advance);
+  // What failed, by number.
+  lua_newtable(L);
+  for (int i = 0; i < advance.count; i++) {
+    s2_lua_world_changed(held[i]);
+    if (advance.status[i].code != S2_OK) {
+      lua_pushstring(L, advance.status[i].message);
+      lua_rawseti(L, -2, advance.index[i]);
+    }
+  }
+  return 2;
+}

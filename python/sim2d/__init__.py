@@ -1,0 +1,30 @@
+"""2D rigid bodies with hard contact, from Lua scripts: worlds, tasks, gradients.
+
+    import sim2d
+    world = sim2d.World("my_scene.lua")         # a world that a script builds
+    env = sim2d.make("cart_pole")               # gymnasium.Env
+    envs = sim2d.make_vec("cart_pole", 64)      # gymnasium.vector.VectorEnv
+    loss = sim2d.Loss("throw.lua")              # value and gradient of a script's function
+    sim2d.run("return 1 + 1")
+
+docs/python.md has examples.
+"""
+
+from typing import Any
+
+from ._bridge import Error, version as __version__
+from .gradient import Loss
+from .tasks import tasks
+from .world import Snapshot, World, run
+
+__all__ = ["Error", "Loss", "Snapshot", "World", "make", "make_vec", "run", "tasks", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    # gymnasium is an extra: it is imported when it is needed
+    if name in ("make", "make_vec", "Env", "VectorEnv"):
+        from . import environment, vector
+
+        return {"make": environment.make, "Env": environment.Env, "make_vec": vector.make_vec,
+                "VectorEnv": vector.VectorEnv}[name]
+    raise AttributeError(f"module 'sim2d' has no attribute '{name}'")

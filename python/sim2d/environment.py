@@ -1,0 +1,132 @@
+"""Tasks as Gymnasium's environments."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from ._bridge import Bridge, Error, pointer
+from .tasks import task_source
+
+# Behind what is observed: reward, terminated, truncated, residual, unsolved, time (bridge.lua).
+_TOLD = 6
+
+
+def spaces_of(about: dict[str, Any]) -> tuple[gymnasium.Space, gymnasium.Space]:
+    """What is observed, and the actions."""
+    low, high = np.asarray(about["low"], dtype=float), np.asarray(about["high"], dtype=float)
+    observed = gymnasium.spaces.Box(low, high, dtype=np.float64)
+    if about.get("actions") is not None:
+        return observed, gymnasium.spaces.Discrete(about["actions"])
+    low, high = np.asarray(about["action_low"], dtype=float), np.asarray(about["action_high"], dtype=float)
+    return observed, gymnasium.spaces.Box(low, high, dtype=np.float64)
+
+
+def action_numbers(action: Any, space: gymnasium.Space, shape: tuple[int, ...]) -> np.ndarray:
+    """As doubles; ValueError or TypeError where they are none of the space's (its bounds clip, they do not refuse)."""
+    array = np.asarray(action)
+    discrete = isinstance(space, (gymnasium.spaces.Discrete, gymnasium.spaces.MultiDiscrete))
+    if array.dtype.kind not in ("iu" if discrete else "fiu"):
+        raise TypeError(f"{'whole ' if discrete else ''}numbers expected as an action, got {action!r}")
+    if array.shape != shape:
+        raise ValueError(f"an action of shape {shape} expected, got {array.shape}")
+    numbers = np.ascontiguousarray(array, dtype=np.float64)
+    if discrete:
+        most = space.n if isinstance(space, gymnasium.spaces.Discrete) else int(space.nvec[0])
+        if not ((numbers >= 0) & (numbers < most)).all():
+            raise ValueError(f"an action from 0 to {most - 1} expected, got {action!r}")
+    elif np.isnan(numbers).any():
+        raise ValueError(f"an action without nan expected, got {action!r}")
+    return numbers
+
+
+class Env(gymnasium.Env):
+    """A task (`sim.env` of a Lua script) as Gymnasium has them; `sim2d.make` makes it.
+
+    `info` of a step: residual (of the complementarity problem), unsolved (did it miss its tolerance?), time (s).
+    reset(options={"randomise": True}) draws the task's parameters, options={"parameters": {...}} sets them.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
+
+    def __init__(self, name: str | os.PathLike[str], *, code: bool = False, render_mode: str | None = None):
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"render_mode: None or 'rgb_array' expected, got {render_mode!r}")
+        source = task_source(name, code)
+        self.render_mode = render_mode
+        self._bridge = Bridge()
+        self._finalizer = weakref.finalize(self, self._bridge.close)
+        try:
+            self._number, about = self._bridge.call("env", source, None)
+        except BaseException:
+            self._bridge.close()
+            raise
+        self.name: str = about["name"]
+        self.max_steps: int = about["max_steps"]
+        self.period: float = about["period"]
+        self.passed: float | None = about.get("passed")
+        self.observation_space, self.action_space = spaces_of(about)
+        self.metadata = {**self.metadata, "render_fps": max(1, round(1 / self.period))}
+        self._shape = self.action_space.shape
+        self._observed = self.observation_space.shape[0]
+        self._action = np.zeros(max(1, int(np.prod(self._shape))))
+        self._told = np.zeros(self._observed + _TOLD)
+        self._pointers = (pointer(self._action), len(self._action), pointer(self._told), len(self._told))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        super().reset(seed=seed)
+        options = dict(options or {})
+        if seed is not None:
+            options["seed"] = int(seed)
+        seen, parameters = self._bridge.call("env_reset", self._number, options)
+        return np.asarray(seen, dtype=float), {"parameters": parameters or {}}
+
+    def step(self, action: Any):
+        self._action[:] = action_numbers(action, self.action_space, self._shape).ravel()
+        self._bridge.exchange(self._number, *self._pointers)
+        told = self._told.tolist()
+        m = self._observed
+        info = {"residual": told[m + 3], "unsolved": told[m + 4] != 0, "time": told[m + 5]}
+        return self._told[:m].copy(), told[m], told[m + 1] != 0, told[m + 2] != 0, info
+
+    def baseline(self, observation: Any) -> Any:
+        """The action of the task's own law."""
+        action = self._bridge.call("env_baseline", self._number, np.asarray(observation, dtype=float).tolist())
+        if isinstance(self.action_space, gymnasium.spaces.Discrete):
+            return int(action)
+        return np.asarray(action, dtype=float)
+
+    def render(self):
+        """[height, width, 3], bytes (render_mode "rgb_array"; needs Pillow or matplotlib to read the picture)."""
+        if self.render_mode is None:
+            return None
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "frame.png")
+            self._bridge.call("draw", self._number, path, None)
+            return _read_png(path)
+
+    def close(self) -> None:
+        self._bridge.close()
+
+    def __reduce__(self):
+        raise TypeError("an environment cannot be pickled; give its name to sim2d.make where it is needed")
+
+
+def _read_png(path: str) -> np.ndarray:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise Error("rendering to an array needs Pillow: pip install pillow") from None
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def make(name: str | os.PathLike[str], *, code: bool = False, render_mode: str | None = None) -> Env:
+    """A task by its name (`sim2d.tasks()`), of a Lua file that returns what sim.env gives, or (code=True) of its text."""
+    return Env(name, code=code, render_mode=render_mode)

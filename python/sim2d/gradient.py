@@ -1,0 +1,80 @@
+"""Functions of scripts, with their derivatives."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ._bridge import Bridge, source_of
+
+
+class Loss:
+    """A function that a Lua script returns, of arrays, with the gradient that goes through its worlds.
+
+    script: a file's name, or with code=True the text of a program. It returns a function, or a table of functions.
+    function: the name of one of those, or of a global function.
+
+    The function takes an argument for each array (sim.array; numbers where a number is given) and returns a number, or a list
+    of numbers for `vjp`.
+
+    >>> throw = sim2d.Loss("throw.lua")
+    >>> throw(np.array([3.0, 4.0]))
+    >>> value, (gradient,) = throw.value_and_grad(np.array([3.0, 4.0]))
+    """
+
+    def __init__(self, script: str | os.PathLike[str], *, code: bool = False, function: str | None = None):
+        source = source_of(script, code)
+        self._bridge = Bridge()
+        try:
+            self._number = self._bridge.call("loss", source, None, function)
+        except BaseException:
+            self._bridge.close()
+            raise
+
+    def __call__(self, *arrays: Any) -> Any:
+        """The function's value: a float, or an array where it returns a list."""
+        value = self._bridge.call("evaluate", self._number, _plain(arrays))
+        return np.asarray(value, dtype=float) if isinstance(value, list) else value
+
+    def value_and_grad(self, *arrays: Any) -> tuple[float, tuple[Any, ...]]:
+        """Its value, a number, and how it changes with each array."""
+        given = _plain(arrays)
+        value, gradients = self._bridge.call("value_and_grad", self._number, given)
+        return value, _like(gradients, given)
+
+    def vjp(self, weights: Any, *arrays: Any) -> tuple[Any, ...]:
+        """How weights . value changes with each array, where the value is a list (or an array of one axis) of numbers."""
+        given = _plain(arrays)
+        weights = np.atleast_1d(np.asarray(weights, dtype=float))
+        return _like(self._bridge.call("vjp", self._number, given, weights), given)
+
+    def close(self) -> None:
+        self._bridge.close()
+
+    def __enter__(self) -> "Loss":
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.close()
+
+    def __reduce__(self):
+        raise TypeError("a Loss cannot be pickled; make it anew from its script")
+
+
+def _plain(arrays: tuple[Any, ...]) -> list[Any]:
+    if not arrays:
+        raise TypeError("an array at least expected: what the function is of")
+    given = []
+    for array in arrays:
+        numbers = np.asarray(array)
+        if numbers.dtype.kind not in "fiub":
+            raise TypeError(f"an array of numbers expected, got {array!r}")
+        given.append(float(numbers) if numbers.ndim == 0 else numbers.astype(np.float64))
+    return given
+
+
+def _like(gradients: Any, given: list[Any]) -> tuple[Any, ...]:
+    return tuple(float(g) if isinstance(p, float) else np.asarray(g, dtype=float).reshape(p.shape)
+                 for g, p in zip(gradients, given))

@@ -1,0 +1,116 @@
+"""Many environments of one task, stepped by threads."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from ._bridge import Bridge, pointer
+from .environment import action_numbers, spaces_of
+from .tasks import task_source
+
+_MODES = {
+    AutoresetMode.NEXT_STEP: "next_step",
+    AutoresetMode.SAME_STEP: "same_step",
+    AutoresetMode.DISABLED: "disabled",
+}
+
+
+class VectorEnv(gymnasium.vector.VectorEnv):
+    """`num_envs` environments in one Lua state; their worlds are stepped by `threads`. `sim2d.make_vec` makes it.
+
+    With copy=False arrays that step returns are those of the last step, filled again."""
+
+    def __init__(self, name: str | os.PathLike[str], num_envs: int, *, code: bool = False, threads: int | None = None,
+                 autoreset: str | AutoresetMode = AutoresetMode.NEXT_STEP, randomise: bool = False, copy: bool = True):
+        if isinstance(num_envs, bool) or int(num_envs) != num_envs or num_envs < 1:
+            raise ValueError(f"num_envs: a number from 1 on expected, got {num_envs!r}")
+        mode = _mode(autoreset)
+        source = task_source(name, code)
+        self._bridge = Bridge()
+        self._finalizer = weakref.finalize(self, self._bridge.close)
+        options = {"count": int(num_envs), "threads": threads, "autoreset": _MODES[mode], "randomise": randomise}
+        try:
+            self._number, about = self._bridge.call("vector", source, None, options)
+        except BaseException:
+            self._bridge.close()
+            raise
+        self.num_envs = int(num_envs)
+        self.name: str = about["name"]
+        self.single_observation_space, self.single_action_space = spaces_of(about)
+        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, self.num_envs)
+        self.metadata = {"autoreset_mode": mode}
+        self.autoreset_mode, self.copy = mode, copy
+        self._buffers()
+
+    def _buffers(self) -> None:
+        n, m = self.num_envs, self.single_observation_space.shape[0]
+        self._action = np.zeros((n, *self.single_action_space.shape))
+        self._told = np.zeros(2 * n * m + 3 * n)
+        # Views: observations, rewards, terminated, truncated, final observations.
+        ends = np.cumsum([n * m, n, n, n, n * m])
+        parts = np.split(self._told, ends[:-1])
+        self._seen, self._rewards = parts[0].reshape(n, m), parts[1]
+        self._terminated, self._truncated, self._final = parts[2], parts[3], parts[4].reshape(n, m)
+        self._pointers = (pointer(self._action), self._action.size, pointer(self._told), self._told.size)
+
+    def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
+        """options: {"reset_mask": which} of bools resets those alone (autoreset "disabled")."""
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        given: dict[str, Any] = {}
+        if isinstance(seed, (int, np.integer)):
+            given["seed"] = int(seed)
+        elif seed is not None:
+            if len(seed) != self.num_envs:
+                raise ValueError(f"{self.num_envs} seeds expected, got {len(seed)}")
+            given["seeds"] = {i + 1: int(s) for i, s in enumerate(seed) if s is not None}
+        mask = (options or {}).get("reset_mask")
+        if mask is not None:
+            mask = np.asarray(mask)
+            if mask.shape != (self.num_envs,) or mask.dtype != bool:
+                raise ValueError(f"reset_mask: {self.num_envs} bools expected, got {mask!r}")
+            given["mask"] = mask.tolist()
+        seen = self._bridge.call("vector_reset", self._number, given)
+        self._seen[:] = seen.reshape(self._seen.shape)
+        return self._seen.copy() if self.copy else self._seen, {}
+
+    def step(self, actions: Any):
+        shape = self._action.shape
+        self._action[:] = action_numbers(actions, self.action_space, shape)
+        self._bridge.exchange(self._number, *self._pointers)
+        terminated, truncated = self._terminated != 0, self._truncated != 0
+        info: dict[str, Any] = {}
+        over = terminated | truncated
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():
+            final = np.full(self.num_envs, None, dtype=object)
+            for i in np.flatnonzero(over):
+                final[i] = self._final[i].copy()
+            info = {"final_obs": final, "_final_obs": over.copy(), "final_info": {}, "_final_info": over.copy()}
+        if self.copy:
+            return self._seen.copy(), self._rewards.copy(), terminated, truncated, info
+        return self._seen, self._rewards, terminated, truncated, info
+
+    def close_extras(self, **kwargs: Any) -> None:
+        self._bridge.close()
+
+    def __reduce__(self):
+        raise TypeError("environments cannot be pickled; give their name to sim2d.make_vec where they are needed")
+
+
+def _mode(autoreset: str | AutoresetMode) -> AutoresetMode:
+    for mode, name in _MODES.items():
+        if autoreset == mode or autoreset == name:
+            return mode
+    raise ValueError(f"autoreset: one of {', '.join(_MODES.values())} expected, got {autoreset!r}")
+
+
+def make_vec(name: str | os.PathLike[str], num_envs: int, **options: Any) -> VectorEnv:
+    """`num_envs` environments of a task. options: threads (default: the cores), autoreset ("next_step", "same_step",
+    "disabled"), randomise (draw parameters at each reset), copy, code."""
+    return VectorEnv(name, num_envs, **options)

@@ -1,0 +1,209 @@
+"""Worlds that Lua scripts build."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+
+from ._bridge import Bridge, Error, source_of
+
+
+def run(script: str | os.PathLike[str], *arguments: Any, code: bool | None = None) -> Any:
+    """Runs a Lua program and returns what it returns: numbers, texts, lists, dicts, NumPy arrays; several values as a tuple.
+
+    script: a file's name, or the text of a program (with code=True, or where it has a line break or a blank).
+    arguments: what `...` is in the program.
+
+    >>> sim2d.run("local a, b = ... return a + b", 1, 2)
+    3
+    """
+    if code is None:
+        code = isinstance(script, str) and any(c in script for c in "\n ") and not os.path.exists(script)
+    bridge = Bridge()
+    try:
+        return bridge.call("run", source_of(script, code), None, *arguments)
+    finally:
+        bridge.close()
+
+
+class Snapshot:
+    """A world as it was; `World.restore` goes back to it."""
+
+    def __init__(self, world: "World", number: int):
+        self._world, self._number = world, number
+
+    def __del__(self) -> None:
+        world = self._world
+        if not world.closed:
+            try:
+                world._bridge.call("drop", self._number)
+            except Error:
+                pass
+
+
+class World:
+    """A world made by a Lua script, in a Lua state of its own.
+
+    script: a file's name, or with code=True the text of a program. It returns a world, a function that builds one, a table
+        with a function `build`, or a task (`sim.env`); or it leaves a world behind.
+    builder: the name of another function of that table, or a global one.
+    parameters: given to the script (as `...`) and to the builder.
+
+    >>> with sim2d.World("scenes/basics/falling_ball.lua") as world:
+    ...     world.step(100)
+    ...     world.positions
+    """
+
+    def __init__(self, script: str | os.PathLike[str], *, code: bool = False, builder: str | None = None,
+                 parameters: Mapping[str, Any] | None = None):
+        source = source_of(script, code)
+        self._bridge = Bridge()
+        try:
+            self._number = self._bridge.call("world", source, None, builder, dict(parameters or {}))
+        except BaseException:
+            self._bridge.close()
+            raise
+
+    # ---- Life ----
+
+    @property
+    def closed(self) -> bool:
+        return self._bridge.closed
+
+    def close(self) -> None:
+        """Frees the world and its Lua state. Everything but `closed` raises afterwards."""
+        self._bridge.close()
+
+    def __enter__(self) -> "World":
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<sim2d.World, closed>"
+        return f"<sim2d.World of {len(self)} bodies at {self.time:g} s>"
+
+    # ---- Time ----
+
+    def step(self, n: int = 1) -> None:
+        """Steps n times; `Error` where a callback raises or a step is impossible."""
+        if isinstance(n, bool) or int(n) != n or n < 1:
+            raise ValueError(f"a number of steps from 1 on expected, got {n!r}")
+        self._bridge.call("call", self._number, "step", int(n))
+
+    @property
+    def time(self) -> float:
+        """s"""
+        return self._bridge.call("get", self._number, "time")
+
+    @property
+    def dt(self) -> float:
+        """s, of a step"""
+        return self._bridge.call("get", self._number, "dt")
+
+    # ---- State ----
+
+    @property
+    def state(self) -> np.ndarray:
+        """All that moves: as `world:state()`, a list of numbers. May be assigned."""
+        return np.asarray(self._bridge.call("state", self._number))
+
+    @state.setter
+    def state(self, numbers: Any) -> None:
+        numbers = _finite(numbers, "state")
+        self._bridge.call("set_state", self._number, numbers)
+
+    def snapshot(self) -> Snapshot:
+        """The world as it is, for `restore`: with what solvers remember, so that the same bits follow."""
+        return Snapshot(self, self._bridge.call("snapshot", self._number))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        if snapshot._world is not self:
+            raise ValueError("a snapshot of this world expected, it is of another")
+        self._bridge.call("restore", self._number, snapshot._number)
+
+    # ---- Bodies, joints, contacts ----
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the bodies, in the order of their creation; "" where there is none."""
+        return self._bridge.call("names", self._number, "bodies")
+
+    @property
+    def joint_names(self) -> list[str]:
+        return self._bridge.call("names", self._number, "joints")
+
+    def _numbers(self, *fields: str) -> np.ndarray:
+        numbers = self._bridge.call("numbers", self._number, *fields)
+        return np.zeros((0, 3)) if numbers is None else numbers.reshape(-1, 3)
+
+    @property
+    def positions(self) -> np.ndarray:
+        """[bodies, 3]: x, y, m, and the angle, rad: a copy."""
+        return self._numbers("x", "y", "angle")
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """[bodies, 3]: vx, vy, m/s, and the angular one, rad/s: a copy."""
+        return self._numbers("vx", "vy", "omega")
+
+    def body(self, which: int | str, field: str) -> Any:
+        """A field of a body, by its name or its number (from 0), as docs/lua.md names them: "mass", "x", "vx" ..."""
+        return self._bridge.call("field", self._number, "bodies", which, field)
+
+    def set_body(self, which: int | str, field: str, value: Any) -> None:
+        self._bridge.call("set_field", self._number, "bodies", which, field, value)
+
+    def joint(self, which: int | str, field: str) -> Any:
+        """A field of a joint: "angle", "speed", "translation" ..."""
+        return self._bridge.call("field", self._number, "joints", which, field)
+
+    def set_joint(self, which: int | str, field: str, value: Any) -> None:
+        self._bridge.call("set_field", self._number, "joints", which, field, value)
+
+    def contacts(self) -> list[dict[str, Any]]:
+        """What touches: a, b (numbers of bodies from 0), point, normal (from b to a), gap (m), normal_impulse, tangent_impulse
+        (N s, on a), sliding."""
+        return self._bridge.call("contacts", self._number) or []
+
+    def residuals(self) -> dict[str, Any]:
+        """scaled: of the last step; unsolved, steps: so many so far."""
+        return self._bridge.call("residuals", self._number)
+
+    # ---- Control ----
+
+    def act(self, commands: Sequence[float] | Mapping[str, float]) -> None:
+        """A command for each actuator, in their order or by name; they hold until the next."""
+        if not isinstance(commands, Mapping):
+            commands = _finite(commands, "commands").tolist()
+        self._bridge.call("call", self._number, "act", dict(commands) if isinstance(commands, Mapping) else commands)
+
+    def observe(self) -> np.ndarray:
+        """What the script's world:observe { ... } declares."""
+        return np.asarray(self._bridge.call("observation", self._number), dtype=float)
+
+    def draw(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """A picture, .svg or .png; options as of `world:draw`."""
+        self._bridge.call("draw", self._number, str(path), options or None)
+
+    def __reduce__(self):
+        raise TypeError("a World cannot be pickled; make it anew from its script, and assign `state`")
+
+
+def _finite(numbers: Any, what: str) -> np.ndarray:
+    try:
+        array = np.asarray(numbers, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what}: numbers expected, got {numbers!r}") from None
+    if array.ndim != 1:
+        raise ValueError(f"{what}: a list of numbers expected, got an array of shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{what}: number {int(np.argmin(np.isfinite(array)))} is {array[~np.isfinite(array)][0]}")
+    return array
