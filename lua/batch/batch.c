@@ -492,6 +492,7 @@ void s2_lua_batch_push(lua_State *L) {
       {"workers", s2_lua_new_workers}, {"batch", batch_batch},       {"alone", batch_alone},
       {"controls", batch_controls},    {"observed", batch_observed}, {"rollout", s2_lua_rollout},
       {"tracked", batch_tracked},      {"on_tape", batch_on_tape},   {"advance", s2_lua_advance},
+      {"bare", s2_lua_bare},           {"drawn", s2_lua_drawn},      {"unsolved", s2_lua_unsolved},
       {NULL, NULL}};
   luaL_newlib(L, functions);
   s2_lua_judge_functions(L);

@@ -22,6 +22,9 @@
 //   running(judge, world, controls), terminal(...) -> numbers
 //   batch(worlds, workers, options) -> batch, or nil and a message; batch:NAME see batch.c
 //   advance(worlds, workers, steps) -> numbers of worlds left alone, messages by number
+//   bare(world) -> its revision (s2_world_revision); nil where functions of the script run in its steps
+//   drawn(random) -> a text: what the generator will draw
+//   unsolved(world) -> steps so far that missed their tolerance
 //   rollout(world, workers, judge, controls, knots, hold, states, gradient) -> costs, states or
 //     nil, gradient or nil, failed, message
 void s2_lua_batch_push(lua_State *L);
@@ -39,6 +42,9 @@ int s2_lua_rollout(lua_State *L); // batch_rollout.c
 // batch_advance.c. (list of worlds, workers, steps): the numbers of those that the script has to step,
 // as functions of it run in their steps, and what went wrong by number. Each world once in the list.
 int s2_lua_advance(lua_State *L);
+int s2_lua_bare(lua_State *L);
+int s2_lua_drawn(lua_State *L);
+int s2_lua_unsolved(lua_State *L);
 
 // batch_workers.c
 int s2_lua_new_workers(lua_State *L);

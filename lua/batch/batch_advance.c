@@ -1,4 +1,4 @@
-// host.batch.advance: worlds of all kinds, each as many steps, in threads.
+// What environments need: worlds of all kinds stepped in threads, and whether one can be used again.
 #include "lua/batch/batch.h"
 #include "lua/diff/on_tape.h"
 
@@ -99,4 +99,29 @@ int s2_lua_advance(lua_State *L) {
     }
   }
   return 2;
+}
+
+int s2_lua_bare(lua_State *L) {
+  const S2LuaWorld *lw = s2_lua_check(L, 1, s2_type_world);
+  bool bare = lw->world != NULL && lw->recorders.count == 0 && s2_lua_on_tape(lw) == NULL;
+  for (int hook = 0; hook < S2_HOOK_COUNT; hook++) {
+    bare = bare && lw->hooks[hook] == 0;
+  }
+  if (bare) {
+    lua_pushinteger(L, (lua_Integer)s2_world_revision(lw->world));
+  } else {
+    lua_pushnil(L);
+  }
+  return 1;
+}
+
+int s2_lua_drawn(lua_State *L) {
+  const S2LuaRandom *random = s2_lua_check(L, 1, s2_type_random);
+  lua_pushlstring(L, (const char *)&random->rng, sizeof random->rng);
+  return 1;
+}
+
+int s2_lua_unsolved(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)s2_world_stats(s2_lua_world(L, 1)->world)->unsolved);
+  return 1;
 }

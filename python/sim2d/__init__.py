@@ -14,7 +14,7 @@ from typing import Any
 
 from ._bridge import Error, version as __version__
 from .gradient import Loss
-from .tasks import tasks
+from ._tasks import tasks
 from .world import Snapshot, World, run
 
 __all__ = ["Error", "Loss", "Snapshot", "World", "make", "make_vec", "run", "tasks", "__version__"]

@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 
 from ._bridge import Bridge, Error, pointer
-from .tasks import task_source
+from ._tasks import task_source
 
 # Behind what is observed: reward, terminated, truncated, residual, unsolved, time (bridge.lua).
 _TOLD = 6
@@ -72,6 +72,7 @@ class Env(gymnasium.Env):
         self.observation_space, self.action_space = spaces_of(about)
         self.metadata = {**self.metadata, "render_fps": max(1, round(1 / self.period))}
         self._shape = self.action_space.shape
+        self._most = about.get("actions") or 0
         self._observed = self.observation_space.shape[0]
         self._action = np.zeros(max(1, int(np.prod(self._shape))))
         self._told = np.zeros(self._observed + _TOLD)
@@ -86,7 +87,11 @@ class Env(gymnasium.Env):
         return np.asarray(seen, dtype=float), {"parameters": parameters or {}}
 
     def step(self, action: Any):
-        self._action[:] = action_numbers(action, self.action_space, self._shape).ravel()
+        # the usual actions, without asking NumPy
+        if self._most > 0 and isinstance(action, (int, np.integer)) and 0 <= action < self._most:
+            self._action[0] = action
+        else:
+            self._action[:] = action_numbers(action, self.action_space, self._shape).ravel()
         self._bridge.exchange(self._number, *self._pointers)
         told = self._told.tolist()
         m = self._observed

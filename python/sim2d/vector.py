@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from ._bridge import Bridge, pointer
 from .environment import action_numbers, spaces_of
-from .tasks import task_source
+from ._tasks import task_source
 
 _MODES = {
     AutoresetMode.NEXT_STEP: "next_step",

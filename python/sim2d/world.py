@@ -13,14 +13,14 @@ from ._bridge import Bridge, Error, source_of
 def run(script: str | os.PathLike[str], *arguments: Any, code: bool | None = None) -> Any:
     """Runs a Lua program and returns what it returns: numbers, texts, lists, dicts, NumPy arrays; several values as a tuple.
 
-    script: a file's name, or the text of a program (with code=True, or where it has a line break or a blank).
+    script: the name of a file NAME.lua, a path, or (code=True decides) the text of a program.
     arguments: what `...` is in the program.
 
     >>> sim2d.run("local a, b = ... return a + b", 1, 2)
     3
     """
     if code is None:
-        code = isinstance(script, str) and any(c in script for c in "\n ") and not os.path.exists(script)
+        code = isinstance(script, str) and not script.endswith(".lua")
     bridge = Bridge()
     try:
         return bridge.call("run", source_of(script, code), None, *arguments)

@@ -14,10 +14,10 @@ local function build(p)
   local pole = world:box { name = "pole", size = { 0.05, 2 * p.half }, mass = p.pole, inertia = p.pole * p.half ^ 2 / 3,
     position = { 0, p.half }, mask = 0 }
   local rail = world:slider { cart, name = "rail", axis = { 1, 0 }, anchor = { 0, 0 } }
-  local hinge = world:hinge { pole, cart, name = "hinge", anchor = { 0, 0 } }
+  local hinge = world:hinge { cart, pole, name = "hinge", anchor = { 0, 0 } } -- so its angle is to the right
   world:actuator { "push", joint = rail, kind = "force", range = { -FORCE, FORCE } }
   world:observe { "cart", of = rail, field = { "translation", "speed" } }
-  world:observe { "pole", read = function(w) return { -w.joints.hinge.angle, -w.joints.hinge.speed } end }
+  world:observe { "pole", of = hinge, field = { "angle", "speed" } }
   return world
 end
 
@@ -29,7 +29,7 @@ local function baseline(env)
   local law = sim.control.lqr(upright, { coordinates = { upright.joints.rail, upright.joints.hinge }, Q = { 1, 10, 1, 1 }, R = 0.1 })
   local K = law.K
   return function(_, _, seen)
-    local u = -(K[1][1] * seen[1] + K[1][2] * -seen[3] + K[1][3] * seen[2] + K[1][4] * -seen[4])
+    local u = -(K[1][1] * seen[1] + K[1][2] * seen[3] + K[1][3] * seen[2] + K[1][4] * seen[4])
     return u > 0 and 2 or 1
   end
 end

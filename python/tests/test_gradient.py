@@ -1,0 +1,136 @@
+"""Gradients of scripts, by NumPy, PyTorch and JAX."""
+
+import numpy as np
+import pytest
+
+import sim2d
+
+# Three motions with contact: a ball that bounces, a box that slides, two balls that meet.
+BOUNCE = """
+local sim = require "sim2d"
+return function(v)
+  local world = sim.world { dt = 0.01, stepping = "event" }
+  world:box { size = { 100, 1 }, position = { 0, -0.5 }, type = "static" }
+  local ball = world:circle { radius = 0.2, position = { 0, 1 }, restitution = 0.7, friction = 0.2 }
+  ball.vx, ball.vy = v[1], v[2]
+  world:step(90)
+  return { ball.x, ball.y, ball.angle }
+end"""
+SLIDE = """
+local sim = require "sim2d"
+return function(v, mu)
+  local world = sim.world { dt = 0.01 }
+  local floor = world:box { size = { 100, 1 }, position = { 0, -0.5 }, type = "static", friction = 1 }
+  local box = world:box { size = { 0.6, 0.3 }, position = { 0, 0.15 } }
+  box.friction = mu
+  box.vx = v[1]
+  world:step(60)
+  return { box.x, box.vx }
+end"""
+MEET = """
+local sim = require "sim2d"
+return function(v)
+  local world = sim.world { dt = 0.01, gravity = { 0, 0 }, stepping = "event" }
+  local a = world:circle { radius = 0.5, restitution = 0.9 }
+  local b = world:circle { radius = 0.5, position = { 2, 0.3 }, restitution = 0.9 }
+  a.vx, a.vy = v[1], v[2]
+  world:step(100)
+  return { a.x, a.y, b.x, b.y }
+end"""
+CASES = {"bounce": (BOUNCE, [np.array([1.0, 0.5])]), "slide": (SLIDE, [np.array([2.0]), np.array(0.3)]),
+         "meet": (MEET, [np.array([3.0, 0.2])])}
+
+
+def differences(loss, weights, arrays, step=1e-6):
+    out = []
+    for k, array in enumerate(arrays):
+        gradient = np.zeros(array.shape)
+        for i in np.ndindex(array.shape):
+            ends = []
+            for sign in (1, -1):
+                moved = [a.copy() for a in arrays]
+                moved[k][i] += sign * step
+                ends.append(weights @ loss(*moved))
+            gradient[i] = (ends[0] - ends[1]) / (2 * step)
+        out.append(gradient)
+    return out
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_vjp_against_differences(name):
+    text, arrays = CASES[name]
+    with sim2d.Loss(text, code=True) as loss:
+        value = loss(*arrays)
+        weights = np.linspace(1, -0.5, len(value))
+        for ours, theirs in zip(loss.vjp(weights, *arrays), differences(loss, weights, arrays)):
+            assert np.allclose(ours, theirs, rtol=1e-6, atol=1e-7)
+
+
+def test_value_and_gradient():
+    loss = sim2d.Loss("return function(x, k) return k * (x[1] ^ 2 + x[2]) end", code=True)
+    value, (by_x, by_k) = loss.value_and_grad(np.array([3.0, 1.0]), 2.0)
+    assert value == 20 and by_x.tolist() == [12, 2] and by_k == 10
+    table = "return { one = function(x) return x[1] end, two = function(x) return 2 * x[1] end }"
+    assert sim2d.Loss(table, code=True, function="two")(np.array([4.0])) == 8
+
+
+def test_bad_input():
+    with pytest.raises(sim2d.Error, match="returns a function"):
+        sim2d.Loss("return 3", code=True)
+    with pytest.raises(sim2d.Error, match="returned a nil|returned a table|function"):
+        sim2d.Loss("return {}", code=True, function="none")
+    loss = sim2d.Loss("return function(x) return x.y.z end", code=True)
+    with pytest.raises(sim2d.Error, match=":1:") as caught:
+        loss.value_and_grad(np.ones(2))
+    assert caught.value.traceback
+    with pytest.raises(TypeError, match="numbers expected"):
+        loss(np.array(["a"]))
+    with pytest.raises(TypeError, match="an array at least"):
+        loss()
+    with pytest.raises(TypeError, match="one or two axes"):
+        loss(np.zeros((2, 2, 2)))
+    loss.close()
+    with pytest.raises(sim2d.Error, match="closed"):
+        loss(np.ones(2))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_torch_gradcheck(name):
+    torch = pytest.importorskip("torch")
+    import sim2d.torch
+
+    text, arrays = CASES[name]
+    call = sim2d.torch.function(sim2d.Loss(text, code=True))
+    tensors = [torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in arrays]
+    assert torch.autograd.gradcheck(call, tensors, eps=1e-6, atol=1e-6, rtol=1e-6)
+
+
+def test_torch_beside_a_network():
+    torch = pytest.importorskip("torch")
+    import sim2d.torch
+
+    throw = sim2d.torch.function(sim2d.Loss(BOUNCE, code=True))
+    torch.manual_seed(0)
+    network = torch.nn.Linear(3, 2)
+    throw(network(torch.ones(3))).sum().backward()
+    assert torch.isfinite(network.weight.grad).all() and network.weight.grad.abs().sum() > 0
+    with pytest.raises(TypeError, match="sim2d.Loss expected"):
+        sim2d.torch.function(print)
+    with pytest.raises(TypeError, match="tensors expected"):
+        throw(np.ones(2))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_jax(name):
+    jax = pytest.importorskip("jax")
+    import sim2d.jax
+
+    with jax.experimental.enable_x64() if hasattr(jax.experimental, "enable_x64") else jax.enable_x64(True):
+        text, arrays = CASES[name]
+        loss = sim2d.Loss(text, code=True)
+        count = len(loss(*arrays))
+        weights = np.linspace(1, -0.5, count)
+        call = sim2d.jax.function(loss, count)
+        gradients = jax.jit(jax.grad(lambda p: weights @ call(*p)))(tuple(arrays))
+        for ours, theirs in zip(gradients, loss.vjp(weights, *arrays)):
+            assert np.allclose(ours, theirs, rtol=1e-12)
