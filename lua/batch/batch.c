@@ -24,14 +24,6 @@ typedef struct BatchObject {
 
 // ---- Worlds of the script ---------------------------------------------------------------------
 
-bool s2_lua_batch_alone(const S2LuaWorld *lw) {
-  bool alone = lw->recorders.count > 0 || s2_world_settings(lw->world)->solver == S2_SOLVER_PROGRAM;
-  for (int hook = 0; hook < S2_HOOK_COUNT; hook++) {
-    alone = alone || lw->hooks[hook] > 0;
-  }
-  return alone || lw->control_in_lua || s2_world_asks(lw->world);
-}
-
 static bool program_own(void *user, int world) {
   const BatchObject *object = user;
   return s2_lua_batch_alone(object->world[world]);
@@ -488,12 +480,19 @@ static int batch_on_tape(lua_State *L) {
 }
 
 void s2_lua_batch_push(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"workers", s2_lua_new_workers}, {"batch", batch_batch},       {"alone", batch_alone},
-      {"controls", batch_controls},    {"observed", batch_observed}, {"rollout", s2_lua_rollout},
-      {"tracked", batch_tracked},      {"on_tape", batch_on_tape},   {"advance", s2_lua_advance},
-      {"bare", s2_lua_bare},           {"drawn", s2_lua_drawn},      {"unsolved", s2_lua_unsolved},
-      {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"workers", s2_lua_new_workers},
+                                       {"batch", batch_batch},
+                                       {"alone", batch_alone},
+                                       {"controls", batch_controls},
+                                       {"observed", batch_observed},
+                                       {"rollout", s2_lua_rollout},
+                                       {"tracked", batch_tracked},
+                                       {"on_tape", batch_on_tape},
+                                       {"advance", s2_lua_advance},
+                                       {"bare", s2_lua_bare},
+                                       {"drawn", s2_lua_drawn},
+                                       {"unsolved", s2_lua_unsolved},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   s2_lua_judge_functions(L);
 }

@@ -22,14 +22,14 @@
 //   running(judge, world, controls), terminal(...) -> numbers
 //   batch(worlds, workers, options) -> batch, or nil and a message; batch:NAME see batch.c
 //   advance(worlds, workers, steps) -> numbers of worlds left alone, messages by number
-//   bare(world) -> its revision (s2_world_revision); nil where functions of the script run in its steps
-//   drawn(random) -> a text: what the generator will draw
-//   unsolved(world) -> steps so far that missed their tolerance
-//   rollout(world, workers, judge, controls, knots, hold, states, gradient) -> costs, states or
+//   bare(world) -> its revision (s2_world_revision); nil where functions of the script run in its
+//   steps drawn(random) -> a text: what the generator will draw unsolved(world) -> steps so far
+//   that missed their tolerance rollout(world, workers, judge, controls, knots, hold, states,
+//   gradient) -> costs, states or
 //     nil, gradient or nil, failed, message
 void s2_lua_batch_push(lua_State *L);
 
-// Is the world stepped by functions of the script?
+// batch_advance.c. Is the world stepped by functions of the script?
 bool s2_lua_batch_alone(const S2LuaWorld *lw);
 
 // batch_judge.c
@@ -39,8 +39,9 @@ void s2_lua_judge_functions(lua_State *L);      // into the table on top
 void s2_lua_readings(lua_State *L, int index, int count, S2Reading *readings);
 
 int s2_lua_rollout(lua_State *L); // batch_rollout.c
-// batch_advance.c. (list of worlds, workers, steps): the numbers of those that the script has to step,
-// as functions of it run in their steps, and what went wrong by number. Each world once in the list.
+// batch_advance.c. (list of worlds, workers, steps): the numbers of those that the script has to
+// step, as functions of it run in their steps, and what went wrong by number. Each world once in
+// the list.
 int s2_lua_advance(lua_State *L);
 int s2_lua_bare(lua_State *L);
 int s2_lua_drawn(lua_State *L);

@@ -1,8 +1,17 @@
-// What environments need: worlds of all kinds stepped in threads, and whether one can be used again.
+// What environments need: worlds of all kinds stepped in threads, and whether one can be used
+// again.
 #include "lua/batch/batch.h"
 #include "lua/diff/on_tape.h"
 
 #include "dynamics/dynamics.h"
+
+bool s2_lua_batch_alone(const S2LuaWorld *lw) {
+  bool alone = lw->recorders.count > 0 || s2_world_settings(lw->world)->solver == S2_SOLVER_PROGRAM;
+  for (int hook = 0; hook < S2_HOOK_COUNT; hook++) {
+    alone = alone || lw->hooks[hook] > 0;
+  }
+  return alone || lw->control_in_lua || s2_world_asks(lw->world);
+}
 
 enum { CHUNK = 64 }; // worlds a thread takes at a time; neighbours of one kind are stepped together
 
@@ -22,6 +31,7 @@ static void advance_chunk(void *user, int worker, int chunk) {
   S2World *worlds[CHUNK];
   S2Status status[CHUNK];
   all = all < CHUNK ? all : CHUNK;
+  // At first all of the chunk
   for (int i = 0; i < all; i++) {
     advance->status[first + i] = s2_ok();
     place[count++] = first + i;
@@ -31,6 +41,7 @@ static void advance_chunk(void *user, int worker, int chunk) {
       worlds[i] = advance->world[place[i]];
     }
     (void)s2_worlds_step_many(worlds, count, status);
+    // Those that could close ranks
     int left = 0;
     for (int i = 0; i < count; i++) {
       if (status[i].code == S2_OK) {

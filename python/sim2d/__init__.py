@@ -23,7 +23,12 @@ __all__ = ["Error", "Loss", "Snapshot", "World", "make", "make_vec", "run", "tas
 def __getattr__(name: str) -> Any:
     # gymnasium is an extra: it is imported when it is needed
     if name in ("make", "make_vec", "Env", "VectorEnv"):
-        from . import environment, vector
+        try:
+            from . import environment, vector
+        except ModuleNotFoundError as error:
+            if error.name != "gymnasium":
+                raise
+            raise ModuleNotFoundError(f"sim2d.{name} needs gymnasium: pip install 'sim2d[gymnasium]'", name=error.name) from None
 
         return {"make": environment.make, "Env": environment.Env, "make_vec": vector.make_vec,
                 "VectorEnv": vector.VectorEnv}[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -38,17 +38,20 @@ class Loss:
         value = self._bridge.call("evaluate", self._number, _plain(arrays))
         return np.asarray(value, dtype=float) if isinstance(value, list) else value
 
-    def value_and_grad(self, *arrays: Any) -> tuple[float, tuple[Any, ...]]:
-        """Its value, a number, and how it changes with each array."""
+    def value_and_grad(self, *arrays: Any, by: Sequence[int] | None = None) -> tuple[float, tuple[Any, ...]]:
+        """Its value, a number, and how it changes with each array, or with those whose numbers (from 0) `by` lists."""
         given = _plain(arrays)
-        value, gradients = self._bridge.call("value_and_grad", self._number, given)
-        return value, _like(gradients, given)
+        by = _which(by, len(given))
+        value, gradients = self._bridge.call("value_and_grad", self._number, given, [i + 1 for i in by])
+        return value, _like(gradients, [given[i] for i in by])
 
-    def vjp(self, weights: Any, *arrays: Any) -> tuple[Any, ...]:
-        """How weights . value changes with each array, where the value is a list (or an array of one axis) of numbers."""
+    def vjp(self, weights: Any, *arrays: Any, by: Sequence[int] | None = None) -> tuple[Any, ...]:
+        """How weights . value changes with each array (or those of `by`), where the value is a list of numbers, or a number."""
         given = _plain(arrays)
+        by = _which(by, len(given))
         weights = np.atleast_1d(np.asarray(weights, dtype=float))
-        return _like(self._bridge.call("vjp", self._number, given, weights), given)
+        gradients = self._bridge.call("vjp", self._number, given, [i + 1 for i in by], weights)
+        return _like(gradients, [given[i] for i in by])
 
     def close(self) -> None:
         self._bridge.close()
@@ -73,6 +76,13 @@ def _plain(arrays: tuple[Any, ...]) -> list[Any]:
             raise TypeError(f"an array of numbers expected, got {array!r}")
         given.append(float(numbers) if numbers.ndim == 0 else numbers.astype(np.float64))
     return given
+
+
+def _which(by: Sequence[int] | None, count: int) -> list[int]:
+    which = list(range(count)) if by is None else list(by)
+    if not which or any(not isinstance(i, int) or not 0 <= i < count for i in which):
+        raise ValueError(f"by: numbers of arrays, from 0 to {count - 1}, expected, got {by!r}")
+    return which
 
 
 def _like(gradients: Any, given: list[Any]) -> tuple[Any, ...]:

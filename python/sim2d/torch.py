@@ -23,8 +23,12 @@ class _Call(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, weights: torch.Tensor) -> tuple[Any, ...]:
-        gradients = ctx.loss.vjp(weights.detach().cpu().double().numpy(), *ctx.arrays)
-        tensors = [torch.as_tensor(g, dtype=dtype, device=device) for g, (dtype, device) in zip(gradients, ctx.like)]
+        by = [i for i in range(len(ctx.arrays)) if ctx.needs_input_grad[1 + i]]
+        gradients = ctx.loss.vjp(weights.detach().cpu().double().numpy(), *ctx.arrays, by=by)
+        tensors: list[Any] = [None] * len(ctx.arrays)
+        for i, gradient in zip(by, gradients):
+            dtype, device = ctx.like[i]
+            tensors[i] = torch.as_tensor(gradient, dtype=dtype, device=device)
         return (None, *tensors)
 
 

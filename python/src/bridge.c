@@ -1,6 +1,6 @@
 #include <stddef.h>
 
-#include "bridge.h"
+#include "python/src/bridge.h"
 
 #include "base/memory.h"
 #include "lua/base/embedded.h"
@@ -74,7 +74,8 @@ static int bridge_open(lua_State *L) {
   return 1;
 }
 
-// Protected call of `body`, the function on top of the stack (popped), with a pointer as its argument.
+// Protected call of `body`, the function on top of the stack (popped), with a pointer as its
+// argument.
 static int bridge_protect(S2Bridge *bridge, void *user, int results) {
   lua_State *L = bridge->L;
   int body = lua_gettop(L);
@@ -189,7 +190,8 @@ static S2LuaArray *exchange_array(lua_State *L, int table, const char *field, si
   return array;
 }
 
-// exchanges[number] = { to = array, run = function, from = array }: the function may replace the last
+// exchanges[number] = { to = array, run = function, from = array }: the function may replace the
+// last
 static int bridge_trade(lua_State *L) {
   const BridgeExchange *exchange = lua_touserdata(L, 1);
   lua_getfield(L, lua_upvalueindex(1), "exchanges");

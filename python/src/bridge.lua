@@ -147,30 +147,31 @@ function bridge.loss(source, name, key)
   return keep(objects, made)
 end
 
-local function arrays(parameters)
-  local list = {}
-  for i, p in ipairs(parameters) do list[i] = p end
-  return list
+function bridge.evaluate(number, parameters) return object(number)(table.unpack(parameters)) end
+
+-- f(p1, p2 ...) as a function of those of the parameters whose numbers `by` lists, and these.
+local function of_some(f, parameters, by)
+  local some, all = {}, table.move(parameters, 1, #parameters, 1, {})
+  for k, i in ipairs(by) do some[k] = parameters[i] end
+  return function(p)
+    for k, i in ipairs(by) do all[i] = p[k] end
+    return f(table.unpack(all))
+  end, some
 end
 
-function bridge.evaluate(number, parameters) return object(number)(table.unpack(arrays(parameters))) end
-
--- The value of f(p1, p2 ...), a number, and a gradient for each.
-function bridge.value_and_grad(number, parameters)
-  local f = object(number)
-  return sim.value_and_grad(function(p) return f(table.unpack(p)) end, arrays(parameters))
-end
+-- The value of f(p1, p2 ...), a number, and a gradient for each that `by` lists.
+function bridge.value_and_grad(number, parameters, by) return sim.value_and_grad(of_some(object(number), parameters, by)) end
 
 -- f(p1, p2 ...) is a list of numbers y; what weights . y changes by with each: reverse mode with a vector.
-function bridge.vjp(number, parameters, weights)
-  local f = object(number)
+function bridge.vjp(number, parameters, by, weights)
+  local f, some = of_some(object(number), parameters, by)
   local _, gradient = sim.value_and_grad(function(p)
-    local y = f(table.unpack(p))
+    local y = f(p)
     if type(y) == "number" or getmetatable(y) == "Tracked" then return weights[1] * y end
     local sum = 0
     for i = 1, #weights do sum = sum + weights[i] * y[i] end
     return sum
-  end, arrays(parameters))
+  end, some)
   return gradient
 end
 

@@ -70,6 +70,10 @@ def test_value_and_gradient():
     loss = sim2d.Loss("return function(x, k) return k * (x[1] ^ 2 + x[2]) end", code=True)
     value, (by_x, by_k) = loss.value_and_grad(np.array([3.0, 1.0]), 2.0)
     assert value == 20 and by_x.tolist() == [12, 2] and by_k == 10
+    assert loss.value_and_grad(np.array([3.0, 1.0]), 2.0, by=[1]) == (20, (10,))
+    for bad in ([], [2], [-1], ["x"]):
+        with pytest.raises(ValueError, match="numbers of arrays, from 0 to 1, expected"):
+            loss.value_and_grad(np.array([3.0, 1.0]), 2.0, by=bad)
     table = "return { one = function(x) return x[1] end, two = function(x) return 2 * x[1] end }"
     assert sim2d.Loss(table, code=True, function="two")(np.array([4.0])) == 8
 
@@ -114,6 +118,11 @@ def test_torch_beside_a_network():
     network = torch.nn.Linear(3, 2)
     throw(network(torch.ones(3))).sum().backward()
     assert torch.isfinite(network.weight.grad).all() and network.weight.grad.abs().sum() > 0
+    # no derivative by what needs none: math.sin would raise
+    mixed = sim2d.torch.function(sim2d.Loss("return function(x, y) return x[1] * math.sin(y[1]) end", code=True))
+    x = torch.tensor([2.0], requires_grad=True)
+    mixed(x, torch.tensor([0.5])).backward()
+    assert x.grad.item() == pytest.approx(np.sin(0.5))
     with pytest.raises(TypeError, match="sim2d.Loss expected"):
         sim2d.torch.function(print)
     with pytest.raises(TypeError, match="tensors expected"):

@@ -36,6 +36,26 @@ function Env:render(path, options) end
 ---@return number mean
 function Env:show(options) end
 
+---Many environments of one task. Arrays are filled again by the next call; those of observations hold one environment's numbers
+---after the other's.
+---@class sim2d.EnvVector
+---@field count integer
+---@field observed integer numbers an environment is observed by
+---@field observations sim2d.Array
+---@field final table<integer, number[]> what was observed last by those whose episode ended with the last step
+---@field envs sim2d.Env[]
+local EnvVector = {}
+
+---New episodes, of all or those of the mask: the i-th with seed + i - 1, or seeds[i].
+---@param options? { seed?: integer, seeds?: table<integer, integer>, mask?: table<integer, boolean> }
+---@return sim2d.Array observations
+function EnvVector:reset(options) end
+
+---An action for each; worlds are stepped by threads.
+---@param actions any[]
+---@return sim2d.Array observations, sim2d.Array rewards, sim2d.Array terminated, sim2d.Array truncated
+function EnvVector:step(actions) end
+
 ---@class sim2d.EnvLibrary
 ---@overload fun(def: table): sim2d.Env
 local EnvLibrary = {}
@@ -44,6 +64,11 @@ local EnvLibrary = {}
 ---@param env sim2d.Env
 ---@return integer
 function EnvLibrary.check(env) end
+
+---@param task sim2d.Env
+---@param options { count: integer, threads?: integer, autoreset?: "next_step"|"same_step"|"disabled", randomise?: boolean }
+---@return sim2d.EnvVector
+function EnvLibrary.vector(task, options) end
 
 ---1 where x is within bounds, less beyond, `value` at the margin.
 ---@param x sim2d.Number

@@ -154,3 +154,105 @@ test("bad input", function()
   raises("there is no baseline", cart.evaluate, env(def { baseline = "none" }))
   raises("of the script", function() env(def { reset = function() error "of the script" end }) end)
 end)
+
+test("a world is used again where it is as it was built", function()
+  local builds = 0
+  local function counted(changes)
+    local all = def(changes)
+    local build = all.world
+    all.world = function(...)
+      builds = builds + 1
+      return build(...)
+    end
+    return sim.env(all)
+  end
+  local env = counted()
+  local world = env.world
+  for seed = 1, 3 do
+    env:reset { seed = seed }
+    env:step(1)
+  end
+  eq({ builds, env.world == world, env.world.time > 0 }, { 1, true, true })
+  -- other parameters, other things in it, functions that run in its steps, closed: built anew
+  env:reset { parameters = { mass = 2 } }
+  eq({ builds, env.world.bodies.cart.mass, env.world == world }, { 2, 2, false })
+  env:reset { parameters = { mass = 2 } }
+  eq(builds, 2)
+  env.world:circle { radius = 1 }
+  env:reset { parameters = { mass = 2 } }
+  eq({ builds, #env.world.bodies }, { 3, 1 })
+  env.world:before_step(function() end)
+  env:reset { parameters = { mass = 2 } }
+  env.world:close()
+  env:reset { parameters = { mass = 2 } }
+  eq(builds, 5)
+  -- what is random in it is drawn anew
+  builds = 0
+  local drawn = counted { world = function(p, random)
+    local w = def().world(p)
+    w.bodies.cart.mass = random:uniform(1, 2)
+    return w
+  end }
+  drawn:reset { seed = 1 }
+  local first = drawn.world.bodies.cart.mass
+  drawn:reset {}
+  ok(drawn.world.bodies.cart.mass ~= first)
+  drawn:reset { seed = 1 }
+  eq({ drawn.world.bodies.cart.mass, builds }, { first, 4 })
+end)
+
+test("a vector of environments does what each does alone", function()
+  local actions = {}
+  local random = sim.random.split()
+  for k = 1, 40 do actions[k] = random:uniform(-3, 3) end
+  for _, threads in ipairs { 1, 3 } do
+    for _, hooked in ipairs { false, true } do -- functions of the script in steps: not by threads
+      local task = sim.env(def(hooked and { world = function(p)
+        local world = def().world(p)
+        world:before_step(function() world.bodies.cart:apply_force { 0, 1 } end)
+        return world
+      end }))
+      local vector = sim.env.vector(task, { count = 70, threads = threads, autoreset = "disabled" })
+      eq({ #vector, tostring(vector) }, { 70, "EnvVector (70 of cart)" })
+      vector:reset { seed = 5 }
+      local alone, seen, over = {}, {}, {}
+      for i = 1, 70 do
+        alone[i] = sim.env(task.def)
+        alone[i]:reset { seed = 5 + i - 1 }
+      end
+      for k = 1, 12 do
+        local given = {}
+        for i = 1, 70 do given[i] = actions[(i + k) % 40 + 1] end
+        local observations, rewards, terminated, truncated = vector:step(given)
+        for i = 1, 70 do
+          local reward, ended, cut
+          seen[i], reward, ended, cut = alone[i]:step(given[i])
+          over[i] = ended or cut
+          eq({ observations[2 * i - 1], observations[2 * i], rewards[i], terminated[i], truncated[i] },
+            { seen[i][1], seen[i][2], reward, ended and 1 or 0, cut and 1 or 0 })
+        end
+        vector:reset { mask = over }
+        for i = 1, 70 do if over[i] then alone[i]:reset() end end
+      end
+    end
+  end
+end)
+
+test("vectors: what is wrong", function()
+  local task = sim.env(def { max_steps = 2 })
+  raises("vector: count: an integer from 1 to 100000 expected", sim.env.vector, task, {})
+  raises("vector: count: an integer from 1", sim.env.vector, task, { count = 0 })
+  raises("what sim.env gives expected, got table", sim.env.vector, {}, { count = 1 })
+  raises("unknown key 'thread'; did you mean 'threads'", sim.env.vector, task, { count = 1, thread = 1 })
+  raises("autoreset: 'next_step', 'same_step' or 'disabled' expected", sim.env.vector, task, { count = 1, autoreset = 1 })
+  local vector = sim.env.vector(task, { count = 2 })
+  raises("cart:step: before the first reset", vector.step, vector, { 0, 0 })
+  vector:reset { seed = 1 }
+  raises("2 actions expected, got 1", vector.step, vector, 1)
+  raises("2 actions expected", vector.step, vector, { 1 })
+  raises("command 1 %(push%) is", vector.step, vector, { 1, 0 / 0 })
+  -- seeds one by one
+  local a = vector:reset { seeds = { 8, 9 } }:copy()
+  local env = sim.env(task.def)
+  eq({ env:reset { seed = 9 }[1], env:reset { seed = 8 }[1] }, { a[3], a[1] })
+end)
