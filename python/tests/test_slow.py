@@ -1,0 +1,23 @@
+"""Training that takes a minute: python -m pytest -m slow python/tests. Last figures are in docs/python.md."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
+pytestmark = pytest.mark.slow
+
+
+def test_ppo_learns_the_cart_pole():
+    pytest.importorskip("stable_baselines3")
+    import ppo_cart_pole
+
+    assert ppo_cart_pole.main() >= 475
+
+
+def test_gradients_learn_the_cart_pole():
+    pytest.importorskip("torch")
+    import policy_by_gradient
+
+    assert policy_by_gradient.main() >= 475
