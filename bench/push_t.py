@@ -13,10 +13,7 @@ import sim2d
 
 def compare(seed, steps, ours, theirs):
     rng = np.random.default_rng(seed)
-    seen, _ = ours.reset(seed=seed)
-    # their reset places the origin, then turns about the centre of mass, which stays where it was
-    centre = seen[2:4] + 45 * np.array([-np.sin(seen[4]), np.cos(seen[4])])
-    theirs.reset(options={"reset_to_state": [*seen[:2], centre[0], centre[1] - 45, seen[4]]})
+    seen, _ = begin(seed, ours, theirs)
     told, crept, moved = [], [0.0, 0.0], [0.0, 0.0]
     for k in range(steps):
         if k % 5 == 0:
@@ -26,10 +23,10 @@ def compare(seed, steps, ours, theirs):
         theirs.step(target)
         other = theirs.get_obs()
         told.append((np.hypot(*(seen[2:4] - other[2:4])), abs((seen[4] - other[4] + np.pi) % (2 * np.pi) - np.pi),
-                     ours_depth(seen), ours_depth(other)))
+                     distance(seen), distance(other)))
         for i, (a, b) in enumerate(((before[0], seen), (before[1], other))):
             motion = np.hypot(*(b[2:4] - a[2:4]))
-            free = min(ours_depth(a), ours_depth(b)) > 40  # farther than a step moves: nothing touched
+            free = min(distance(a), distance(b)) > 40  # farther than a step moves: nothing touched
             crept[i] += motion if free else 0
             moved[i] += motion
         if np.hypot(*(seen[2:4] - 256)) > 220:
@@ -37,7 +34,24 @@ def compare(seed, steps, ours, theirs):
     return np.array(told), crept, moved
 
 
-def ours_depth(seen):
+def begin(seed, ours, theirs):
+    """Both at the same start; their reset places the origin, then turns about the centre of mass, which stays where it was."""
+    seen, _ = ours.reset(seed=seed)
+    centre = seen[2:4] + 45 * np.array([-np.sin(seen[4]), np.cos(seen[4])])
+    return seen, theirs.reset(options={"reset_to_state": [*seen[:2], centre[0], centre[1] - 45, seen[4]]})[0]
+
+
+def solve_theirs(seed, ours, theirs):
+    """Does the task's planner, whose model is our engine, solve gym-pusht's own world?"""
+    _, seen = begin(seed, ours, theirs)
+    for _ in range(300):
+        seen, _, over, _, _ = theirs.step(ours.baseline(seen))
+        if over:
+            return True
+    return False
+
+
+def distance(seen):
     """Distance of the disc from the T, px; negative where they overlap."""
     c, s = np.cos(seen[4]), np.sin(seen[4])
     d = seen[:2] - seen[2:4]
@@ -65,6 +79,8 @@ def main(episodes=50, steps=60):
     depth = np.concatenate([told[:, 2:] for told in all_told])
     print(f"deepest overlap of disc and T, px: ours {max(0, -depth[:, 0].min()):.2g}, theirs {max(0, -depth[:, 1].min()):.2g}")
     print(f"the T's way with nothing within 40 px of it: ours {crept[0]:.2g} of {moved[0]:.0f} px, theirs {crept[1]:.2g} of {moved[1]:.0f} px")
+    solved = sum(solve_theirs(seed, ours, theirs) for seed in range(episodes))
+    print(f"the task's planner in gym-pusht: {solved} of {episodes} solved")
 
 
 if __name__ == "__main__":

@@ -95,6 +95,153 @@ local function covered(world)
   return coverage(seen[3], seen[4], seen[5])
 end
 
+-- ---- A planner: straight pushes, tried in a clone ---------------------------------------------
+
+local R, CLEAR, AROUND = 15, 1.5, 104 -- px: the disc; beside the T; from the T's middle, where all of it has room
+local SPEED, REACH, TRIED = 15, 9, 100 -- px a decision, decisions of a push, px that one is tried for
+local TURN = 60 -- px: what a radian counts
+local SPACING, SIDES = 9, { -0.5, 0, 0.5 } -- px between places on the outline; rad beside the normal
+
+-- Places beside the outline, in the T's own coordinates, with the directions inwards.
+local PLACES = {}
+do
+  local outline = { { -60, 0 }, { 60, 0 }, { 60, 30 }, { 15, 30 }, { 15, 120 }, { -15, 120 }, { -15, 30 }, { -60, 30 } }
+  for i, p in ipairs(outline) do
+    local q = outline[i % #outline + 1]
+    local dx, dy = q[1] - p[1], q[2] - p[2]
+    local length = math.sqrt(dx * dx + dy * dy)
+    local nx, ny = dy / length, -dx / length -- outwards
+    local n = math.floor(length / SPACING)
+    for k = 1, n do
+      local t = (k - 0.5) / n
+      for _, side in ipairs(SIDES) do
+        local c, s = math.cos(side), math.sin(side)
+        PLACES[#PLACES + 1] = { p[1] + t * dx + nx * (R + CLEAR), p[2] + t * dy + ny * (R + CLEAR), -c * nx + s * ny, -s * nx - c * ny }
+      end
+    end
+  end
+end
+
+-- Distance of a point from the T.
+local function distance(px, py, tee)
+  local c, s = math.cos(tee[3]), math.sin(tee[3])
+  local x, y = c * (px - tee[1]) + s * (py - tee[2]), -s * (px - tee[1]) + c * (py - tee[2])
+  local least = math.huge
+  for _, b in ipairs(PARTS) do
+    local ox, oy = math.max(b[1] - x, x - b[3], 0), math.max(b[2] - y, y - b[4], 0)
+    least = math.min(least, math.sqrt(ox * ox + oy * oy))
+  end
+  return least
+end
+
+-- How far the T is from its goal, px: its middle, and its angle.
+local function error_of(x, y, angle)
+  local function middle(px, py, a) return px - math.sin(a) * CENTRE, py + math.cos(a) * CENTRE end
+  local mx, my = middle(x, y, angle)
+  local gx, gy = middle(GOAL[1], GOAL[2], GOAL[3])
+  local turn = (angle - GOAL[3] + math.pi) % (2 * math.pi) - math.pi
+  return math.sqrt((mx - gx) ^ 2 + (my - gy) ^ 2 + (TURN * turn) ^ 2)
+end
+
+local function place(world, tee, px, py)
+  local body, disc = world.bodies.tee, world.bodies.disc
+  body.x, body.y, body.angle = tee[1] - math.sin(tee[3]) * CENTRE, tee[2] + math.cos(tee[3]) * CENTRE, tee[3]
+  body.velocity, body.omega = { 0, 0 }, 0
+  disc.x, disc.y, world.bodies.carriage.x = px, py, px
+  disc.velocity, world.bodies.carriage.velocity = { 0, 0 }, { 0, 0 }
+end
+
+local function inside(x, y) return x > 24 and x < 488 and y > 24 and y < 488 end
+
+-- The best of the straight pushes of a T: where it begins and ends, and how far from the goal the T is then.
+local function best_push(model, tee)
+  local best = { error = math.huge }
+  local c, s = math.cos(tee[3]), math.sin(tee[3])
+  for _, p in ipairs(PLACES) do
+    local px, py = tee[1] + c * p[1] - s * p[2], tee[2] + s * p[1] + c * p[2]
+    local dx, dy = c * p[3] - s * p[4], s * p[3] + c * p[4]
+    if inside(px, py) and distance(px, py, tee) > R + 0.5 then
+      place(model, tee, px, py)
+      for k = 1, TRIED // SPEED + 2 do
+        local way = math.min(k * SPEED, TRIED)
+        model:act { px + way * dx, py + way * dy }
+        for _ = 1, 5 do
+          model:step(2)
+          local disc, body = model.bodies.disc, model.bodies.tee
+          local angle = body.angle
+          local e = error_of(body.x + math.sin(angle) * CENTRE, body.y - math.cos(angle) * CENTRE, angle)
+          if e < best.error and inside(disc.x, disc.y) then
+            best = { error = e, from = { px, py }, to = { disc.x, disc.y } }
+          end
+        end
+      end
+    end
+  end
+  return best
+end
+
+-- Places to go by, around the T, to where a push begins.
+local function way_around(disc, tee, to)
+  local mx, my = tee[1] - math.sin(tee[3]) * CENTRE, tee[2] + math.cos(tee[3]) * CENTRE
+  local function clear(ax, ay, bx, by)
+    for k = 0, 20 do
+      local t = k / 20
+      if distance(ax + t * (bx - ax), ay + t * (by - ay), tee) < R + 0.6 then return false end
+    end
+    return true
+  end
+  if clear(disc[1], disc[2], to[1], to[2]) then return { to } end
+  local a, b = math.atan(disc[2] - my, disc[1] - mx), math.atan(to[2] - my, to[1] - mx)
+  local turn = (b - a + math.pi) % (2 * math.pi) - math.pi
+  local best
+  for _, sweep in ipairs { turn, turn > 0 and turn - 2 * math.pi or turn + 2 * math.pi } do
+    local list, worst, n = {}, math.huge, math.max(1, math.ceil(math.abs(sweep) / 0.7))
+    for k = 0, n do
+      local angle = a + sweep * k / n
+      local x, y = mx + AROUND * math.cos(angle), my + AROUND * math.sin(angle)
+      x, y = math.max(22, math.min(490, x)), math.max(22, math.min(490, y))
+      worst = math.min(worst, distance(x, y, tee))
+      list[#list + 1] = { x, y }
+    end
+    list[#list + 1] = to
+    -- the shorter one, unless a wall leaves it no room
+    local cost = #list + (worst < R and 100 or 0)
+    if not best or cost < best.cost then best = { cost = cost, list = list } end
+  end
+  return best.list
+end
+
+local function baseline(environment)
+  local model = environment.world:clone()
+  local queue, aim = {}, nil -- what to do next: a place to go to, or a push
+  return function(_, _, seen)
+    local tee = { seen[3], seen[4], seen[5] }
+    while true do
+      if not aim then
+        if #queue == 0 then
+          local push = best_push(model, tee)
+          if not push.from then return { seen[1], seen[2] } end
+          for _, p in ipairs(way_around(seen, tee, push.from)) do queue[#queue + 1] = { to = p, near = 6, left = 12 } end
+          queue[#queue].near = 1
+          queue[#queue + 1] = { from = push.from, to = push.to, near = 0.3, left = REACH }
+        end
+        aim = table.remove(queue, 1)
+        aim.way = 0
+      end
+      local dx, dy = aim.to[1] - seen[1], aim.to[2] - seen[2]
+      if dx * dx + dy * dy > aim.near ^ 2 and aim.left > 0 then break end
+      aim = nil
+    end
+    aim.left = aim.left - 1
+    if not aim.from then return aim.to end
+    local dx, dy = aim.to[1] - aim.from[1], aim.to[2] - aim.from[2]
+    local length = math.sqrt(dx * dx + dy * dy)
+    aim.way = math.min(length, aim.way + SPEED)
+    local t = length > 0 and aim.way / length or 1
+    return { aim.from[1] + t * dx, aim.from[2] + t * dy }
+  end
+end
+
 local env = sim.env { name = "push_t", world = build, period = 0.1, max_steps = 300, low = 0, high = { SIDE, SIDE, SIDE, SIDE, 2 * math.pi },
   reset = function(world, random)
     local disc, tee = world.bodies.disc, world.bodies.tee
@@ -106,7 +253,28 @@ local env = sim.env { name = "push_t", world = build, period = 0.1, max_steps = 
     world:act { disc.x, disc.y }
   end,
   reward = function(world) return math.min(1, covered(world) / DONE) end,
-  terminated = function(world) return covered(world) > DONE end }
+  terminated = function(world) return covered(world) > DONE end, baseline = baseline }
 
-if sim.is_main() then env:show() end
+-- Of `--episodes` many, from seed 0 on: how many end with the T in its place.
+local function judge(episodes)
+  local solved, steps, slowest, start = 0, 0, 0, sim.clock()
+  for seed = 0, episodes - 1 do
+    local seen = env:reset { seed = seed }
+    local law, over, cut, _ = baseline(env)
+    repeat
+      local before = sim.clock()
+      local action = law(env.world, env.world.time, seen)
+      slowest = math.max(slowest, sim.clock() - before)
+      seen, _, over, cut = env:step(action)
+    until over or cut
+    solved, steps = solved + (over and 1 or 0), steps + env.steps
+  end
+  print(("push_t: %d of %d solved, in %.0f steps"):format(solved, episodes, steps / episodes))
+  if episodes > 9 then
+    print(("a decision takes %.1f ms in the mean, %.0f at most"):format((sim.clock() - start) / steps * 1e3, slowest * 1e3))
+  end
+  if solved < 0.64 * episodes then error "64 % are what the diffusion policy solves" end
+end
+
+if sim.is_main() then judge(sim.options { episodes = { 2, "how many" } }.episodes) end
 return env
