@@ -15,11 +15,15 @@ bool s2_lua_batch_alone(const S2LuaWorld *lw) {
 
 enum { CHUNK = 64 }; // worlds a thread takes at a time; neighbours of one kind are stepped together
 
+typedef struct AdvanceWorld {
+  S2LuaWorld *lw;
+  int number;      // in the list of the script, from 1
+  S2Status status; // of its last step
+} AdvanceWorld;
+
 typedef struct Advance {
   int count, steps;
-  S2World **world;
-  int *index;       // of each in the list of the script, from 0
-  S2Status *status; // the first that was not good
+  AdvanceWorld *at;
 } Advance;
 
 // Worlds that a step failed for stay behind.
@@ -33,12 +37,12 @@ static void advance_chunk(void *user, int worker, int chunk) {
   all = all < CHUNK ? all : CHUNK;
   // At first all of the chunk
   for (int i = 0; i < all; i++) {
-    advance->status[first + i] = s2_ok();
+    advance->at[first + i].status = s2_ok();
     place[count++] = first + i;
   }
   for (int step = 0; step < advance->steps && count > 0; step++) {
     for (int i = 0; i < count; i++) {
-      worlds[i] = advance->world[place[i]];
+      worlds[i] = advance->at[place[i]].lw->world;
     }
     (void)s2_worlds_step_many(worlds, count, status);
     // Those that could close ranks
@@ -47,7 +51,7 @@ static void advance_chunk(void *user, int worker, int chunk) {
       if (status[i].code == S2_OK) {
         place[left++] = place[i];
       } else {
-        advance->status[place[i]] = status[i];
+        advance->at[place[i]].status = status[i];
       }
     }
     count = left;
@@ -67,11 +71,6 @@ static S2LuaWorld *advance_world(lua_State *L, int index) {
   return lw;
 }
 
-// Takes what the work needs from the memory of Lua, which frees it when the call is over.
-static void *advance_take(lua_State *L, size_t each, int count) {
-  return lua_newuserdatauv(L, each * (size_t)(count + 1), 0);
-}
-
 int s2_lua_advance(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   S2Workers *workers = s2_lua_workers(L, 2);
@@ -80,10 +79,8 @@ int s2_lua_advance(lua_State *L) {
   lua_settop(L, 3);
   int all = (int)lua_rawlen(L, 1);
   Advance advance = {.steps = (int)steps};
-  advance.world = advance_take(L, sizeof *advance.world, all);
-  advance.index = advance_take(L, sizeof *advance.index, all);
-  advance.status = advance_take(L, sizeof *advance.status, all);
-  S2LuaWorld **held = advance_take(L, sizeof(S2LuaWorld *), all);
+  advance.at =
+      lua_newuserdatauv(L, sizeof *advance.at * (size_t)(all + 1), 0); // until the call is over
   // Those that functions of the script step are left to it: their numbers.
   lua_newtable(L);
   int alone = lua_gettop(L);
@@ -94,19 +91,17 @@ int s2_lua_advance(lua_State *L) {
       lua_pushinteger(L, i);
       lua_rawseti(L, alone, (lua_Integer)lua_rawlen(L, alone) + 1);
     } else {
-      held[advance.count] = lw;
-      advance.world[advance.count] = lw->world;
-      advance.index[advance.count++] = i;
+      advance.at[advance.count++] = (AdvanceWorld){.lw = lw, .number = i};
     }
   }
   s2_workers_run(workers, (advance.count + CHUNK - 1) / CHUNK, advance_chunk, &advance);
   // What failed, by number.
   lua_newtable(L);
   for (int i = 0; i < advance.count; i++) {
-    s2_lua_world_changed(held[i]);
-    if (advance.status[i].code != S2_OK) {
-      lua_pushstring(L, advance.status[i].message);
-      lua_rawseti(L, -2, advance.index[i]);
+    s2_lua_world_changed(advance.at[i].lw);
+    if (advance.at[i].status.code != S2_OK) {
+      lua_pushstring(L, advance.at[i].status.message);
+      lua_rawseti(L, -2, advance.at[i].number);
     }
   }
   return 2;

@@ -33,8 +33,8 @@ typedef struct BridgeCall {
 typedef struct BridgeExchange {
   int number;
   const double *in;
-  double *out;
   size_t in_count, out_count;
+  const double *told; // its numbers, in Lua's memory until the next call
 } BridgeExchange;
 
 const char *s2_bridge_version(void) {
@@ -193,23 +193,28 @@ static S2LuaArray *exchange_array(lua_State *L, int table, const char *field, si
 // exchanges[number] = { to = array, run = function, from = array }: the function may replace the
 // last
 static int bridge_trade(lua_State *L) {
-  const BridgeExchange *exchange = lua_touserdata(L, 1);
+  BridgeExchange *exchange = lua_touserdata(L, 1);
   lua_getfield(L, lua_upvalueindex(1), "exchanges");
   if (lua_rawgeti(L, -1, exchange->number) != LUA_TTABLE) {
     return luaL_error(L, "there is no exchange %d", exchange->number);
   }
   int table = lua_gettop(L);
   S2LuaArray *to = exchange_array(L, table, "to", exchange->in_count);
-  memcpy(to->data, exchange->in, exchange->in_count * sizeof *exchange->in);
+  for (size_t i = 0; i < exchange->in_count; i++) {
+    to->data[i] = exchange->in[i];
+  }
   lua_getfield(L, table, "run");
   lua_call(L, 0, 0);
-  const S2LuaArray *from = exchange_array(L, table, "from", exchange->out_count);
-  memcpy(exchange->out, from->data, exchange->out_count * sizeof *exchange->out);
+  exchange->told = exchange_array(L, table, "from", exchange->out_count)->data;
   return 0;
 }
 
 int s2_bridge_exchange(S2Bridge *bridge, int exchange, const double *in, size_t in_count,
                        double *out, size_t out_count) {
-  BridgeExchange trade = {exchange, in, out, in_count, out_count};
-  return bridge_enter(bridge, bridge_trade, &trade);
+  BridgeExchange trade = {exchange, in, in_count, out_count, NULL};
+  int failed = bridge_enter(bridge, bridge_trade, &trade);
+  for (size_t i = 0; failed == 0 && i < out_count; i++) {
+    out[i] = trade.told[i];
+  }
+  return failed;
 }
