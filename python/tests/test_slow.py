@@ -21,3 +21,11 @@ def test_gradients_learn_the_cart_pole():
     import policy_by_gradient
 
     assert policy_by_gradient.main() >= 475
+
+
+def test_a_network_creeps_where_the_layer_sticks():
+    pytest.importorskip("torch")
+    import friction_network
+
+    mu, network, layer = friction_network.main()
+    assert abs(mu - 0.3) < 1e-3 and layer == 0 and abs(network) > 1e-3
