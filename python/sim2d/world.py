@@ -181,9 +181,8 @@ class World:
 
     def act(self, commands: Sequence[float] | Mapping[str, float]) -> None:
         """A command for each actuator, in their order or by name; they hold until the next."""
-        if not isinstance(commands, Mapping):
-            commands = _finite(commands, "commands").tolist()
-        self._bridge.call("call", self._number, "act", dict(commands) if isinstance(commands, Mapping) else commands)
+        given = dict(commands) if isinstance(commands, Mapping) else _finite(commands, "commands").tolist()
+        self._bridge.call("call", self._number, "act", given)
 
     def observe(self) -> np.ndarray:
         """What the script's world:observe { ... } declares."""

@@ -55,6 +55,11 @@ def test_errors_have_the_line_and_the_way_there():
         sim2d.run("return = 1")
 
 
+def test_what_scripts_print_comes_in_time(capfd):
+    sim2d.run("print 'from Lua'")
+    assert capfd.readouterr().out == "from Lua\n"
+
+
 def test_what_cannot_be_sent():
     with pytest.raises(TypeError, match="set cannot be sent"):
         sim2d.run("return ...", {1, 2})
