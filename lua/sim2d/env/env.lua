@@ -92,22 +92,28 @@ return function(sim, host)
   Env.__tostring = function(env) return ("Env (%s: %d observed, %d commands)"):format(env.name, #env.observation_space.low,
     env.action_space.n or #env.action_space.low) end
 
+  -- What stands for all that an episode may have added to a world; nil where functions of the script run in its steps.
+  local function made_of(world)
+    local revision = host.batch.bare(world)
+    return revision and ("%d %d %d"):format(revision, host.batch.controls(world), host.batch.observed(world))
+  end
+
   -- The world of an episode with these parameters. Where nothing random went into the last one, none of its functions runs in
   -- steps and it is still made of the same things, it goes back to how it was built, which is ten times faster than to build it.
   local function build(env, p, key)
     local kept, B = env.built, host.batch
-    if kept and kept.key == key and kept.revision == B.bare(kept.world) then
+    if kept and kept.key == key and kept.made_of == made_of(kept.world) then
       kept.world:restore(kept.snapshot)
-      kept.revision = B.bare(kept.world)
+      kept.made_of = made_of(kept.world)
       return kept.world
     end
     env.built = nil
     local before = B.drawn(env.random)
     local world = env.builder(p, env.random)
     if getmetatable(world) ~= "World" then fail("sim.env: 'world' has to return the world it builds; it returned %s", describe(world)) end
-    local revision = B.bare(world)
-    if revision and B.drawn(env.random) == before then
-      env.built = { world = world, snapshot = world:snapshot(), revision = revision, key = key }
+    local made = made_of(world)
+    if made and B.drawn(env.random) == before then
+      env.built = { world = world, snapshot = world:snapshot(), made_of = made, key = key }
     end
     return world
   end

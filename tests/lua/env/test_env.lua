@@ -183,9 +183,11 @@ test("a world is used again where it is as it was built", function()
   eq({ builds, #env.world.bodies }, { 3, 1 })
   env.world:before_step(function() end)
   env:reset { parameters = { mass = 2 } }
+  env.world:observe { "more", of = env.world.bodies.cart, field = "y" }
+  env:reset { parameters = { mass = 2 } }
   env.world:close()
   env:reset { parameters = { mass = 2 } }
-  eq(builds, 5)
+  eq(builds, 6)
   -- what is random in it is drawn anew
   builds = 0
   local drawn = counted { world = function(p, random)
