@@ -188,6 +188,27 @@ class World:
         """What the script's world:observe { ... } declares."""
         return np.asarray(self._bridge.call("observation", self._number), dtype=float)
 
+    def rollout(self, controls: Any, cost: Sequence[Mapping[str, Any]], *, period: float | None = None, gradient: bool = False,
+                states: bool = False, threads: int | None = None) -> Any:
+        """What n sequences of commands cost, each from the present state on; threads share them out, and the world stays as it is.
+
+        controls: [n, knots, actuators]. cost: terms as `sim.rollout` takes them, naming bodies and joints:
+            [{"of": "cart", "field": "x", "goal": 1, "terminal": 10}, {"of": "controls", "weight": 1e-3}]. period: s a knot
+            holds, default dt.
+        Returns costs [n]; with gradient=True costs and how each changes with its controls, shaped as these; with states=True costs
+        and states [n, knots, numbers of `state`]."""
+        given = np.asarray(controls, dtype=np.float64)
+        if given.ndim != 3 or given.size == 0:
+            raise ValueError(f"controls: an array [n, knots, actuators] expected, got one of shape {given.shape}")
+        if gradient and states:
+            raise ValueError("rollout: gradient or states, not both")
+        n, knots, _ = given.shape
+        options = {"cost": [dict(term) for term in cost], "period": period, "states": states or None, "threads": threads}
+        costs, ends, slope = self._bridge.call("rollout", self._number, given.reshape(n, -1), options, gradient)
+        if gradient:
+            return costs, slope.reshape(given.shape)
+        return (costs, ends.reshape(n, knots, -1)) if states else costs
+
     def draw(self, path: str | os.PathLike[str], **options: Any) -> None:
         """A picture, .svg or .png; options as of `world:draw`."""
         self._bridge.call("draw", self._number, str(path), options or None)

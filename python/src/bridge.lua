@@ -80,6 +80,20 @@ function bridge.numbers(number, one, two, three)
   return #all > 0 and sim.array(all) or nil
 end
 
+-- What sequences of controls cost from the present state on: costs, states or nil, gradient or nil.
+function bridge.rollout(number, controls, options, gradient)
+  local world = object(number)
+  if not gradient then
+    local costs, states = sim.rollout(world, controls, options)
+    return costs, states, nil
+  end
+  local _, slope, costs = sim.value_and_grad(function(u)
+    local all = sim.rollout(world, u, options)
+    return all:sum(), all
+  end, controls)
+  return costs, nil, slope
+end
+
 local function find(list, key, what)
   local found = list[math.type(key) == "integer" and key + 1 or key]
   if found == nil then error(("there is no %s %s"):format(what, tostring(key)), 0) end

@@ -78,6 +78,43 @@ def test_value_and_gradient():
     assert sim2d.Loss(table, code=True, function="two")(np.array([4.0])) == 8
 
 
+CART = """
+local sim = require "sim2d"
+local world = sim.world { dt = 0.05, gravity = { 0, 0 } }
+local cart = world:box { name = "cart", size = { 1, 1 }, mass = 2 }
+world:actuator { "push", body = cart, kind = "force", direction = { 1, 0 }, range = { -8, 8 } }
+return world"""
+TERMS = [{"of": "cart", "field": "x", "goal": 1, "terminal": 10}, {"of": "controls", "weight": 1e-3}]
+
+
+def test_rollouts():
+    world = sim2d.World(CART, code=True)
+    plans = np.array([[4, 4, 0, -4, -4], [4, 2, 0, -2, -4], [8, 0, 0, 0, -8]], dtype=float)[:, :, None]
+    costs, states = world.rollout(plans, TERMS, period=0.2, states=True)
+    assert states.shape == (3, 5, 6) and world.time == 0
+    # the same by steps
+    world.act([4.0])
+    world.step(4)
+    assert (world.state == states[0, 0]).all()
+    world = sim2d.World(CART, code=True)
+    again, slope = world.rollout(plans, TERMS, period=0.2, gradient=True, threads=2)
+    assert (again == costs).all() and slope.shape == plans.shape
+    moved = np.repeat(plans[:1], 2, axis=0)
+    moved[:, 1, 0] += [1e-5, -1e-5]
+    ends = world.rollout(moved, TERMS, period=0.2)
+    assert slope[0, 1, 0] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6)
+    for _ in range(100):
+        _, slope = world.rollout(plans, TERMS, period=0.2, gradient=True)
+        plans -= 0.2 * slope
+    assert (world.rollout(plans, TERMS, period=0.2) < 0.5 * costs).all()
+    with pytest.raises(ValueError, match=r"\[n, knots, actuators\] expected"):
+        world.rollout(plans[0], TERMS)
+    with pytest.raises(sim2d.Error, match="'wagon'"):
+        world.rollout(plans, [{"of": "wagon", "field": "x"}])
+    with pytest.raises(ValueError, match="not both"):
+        world.rollout(plans, TERMS, gradient=True, states=True)
+
+
 def test_bad_input():
     with pytest.raises(sim2d.Error, match="returns a function"):
         sim2d.Loss("return 3", code=True)
