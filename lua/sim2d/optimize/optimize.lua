@@ -61,12 +61,10 @@ local METHODS = { "adam", "cmaes", "lbfgs", "nelder-mead", "nlopt", "rmsprop", "
 local function known_options(method)
   local known, names = {}, {}
   for _, group in ipairs { COMMON, table.unpack(OWN[method]) } do
-    for name, option in pairs(group) do
-      known[name] = option
-      names[#names + 1] = name
-    end
+    for name, option in pairs(group) do known[name] = option end
   end
   if method == "least_squares" then known.method = nil end
+  for name in pairs(known) do names[#names + 1] = name end
   table.sort(names)
   return known, names
 end

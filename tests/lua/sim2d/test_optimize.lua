@@ -561,6 +561,8 @@ test("arguments that are none", function()
   raises("key 'method': one of 'adam', .* expected, got 'lbfg'; did you mean 'lbfgs'", minimize, print, 1,
     { method = "lbfg" })
   raises("unknown key 'bounds'; known: .*lower.*upper", minimize, print, 1, { bounds = { 0, 1 } })
+  local told = raises("unknown key 'bounds'; known: ", minimize, print, 1, { method = "cmaes", bounds = { 0, 1 } })
+  eq(select(2, told:gsub("max_iterations", "")), 1)
   raises("minimize: lower: p: a number expected, got nan", minimize, function(x) return x end, 1, { lower = 0 / 0 })
   raises("unknown key 'tolerence'; did you mean 'tolerance'", minimize, print, 1, { tolerence = 1 })
   raises("key 'momentum' is of method 'rmsprop', 'sgd', not of 'adam'", minimize, print, 1,
