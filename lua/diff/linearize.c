@@ -8,8 +8,9 @@
 #include <string.h>
 
 static const char *const names[] = {"inputs", "coordinates", NULL};
-static const char *const input_names[] = {"body",        "joint",     "force", "torque",
-                                          "motor_speed", "motor_max", "rest",  NULL};
+static const char *const input_names[] = {"body",      "joint", "force", "torque", "motor_speed",
+                                          "motor_max", "rest",  "frame", "at",     NULL};
+enum { AMOUNTS = 2, AMOUNTS_END = 7 }; // those of input_names that say what acts
 
 // ---- Inputs -----------------------------------------------------------------------------------
 
@@ -45,7 +46,7 @@ static const S2LuaJoint *linearize_push_joint(const S2Keys *keys, S2LuaWorld *lw
 // The one key that says what acts.
 static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
   const char *found = NULL;
-  for (int i = 2; input_names[i] != NULL; i++) {
+  for (int i = AMOUNTS; i < AMOUNTS_END; i++) {
     if (s2_keys_has(keys, input_names[i])) {
       if (found != NULL) {
         s2_keys_fail(keys, input_names[i], "an input is one thing: '%s' is given too", found);
@@ -61,6 +62,22 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
               : "force or torque expected beside it: how much of it the input 1 is");
   }
   return found;
+}
+
+// A force that turns with its body, and where it acts.
+static void linearize_read_frame(const S2Keys *keys, S2Input *input) {
+  S2Vec2 at = {0, 0};
+  input->fixed =
+      s2_keys_push(keys, "frame") == LUA_TSTRING && strcmp(lua_tostring(keys->L, -1), "body") == 0;
+  if (!input->fixed && !lua_isnil(keys->L, -1)) {
+    s2_keys_fail(keys, "frame", "\"body\" expected, or nothing");
+  }
+  lua_pop(keys->L, 1);
+  s2_keys_vec2(keys, "at", &at);
+  if (!input->fixed && (at.x != 0 || at.y != 0)) {
+    s2_keys_fail(keys, "at", "of a force with frame = \"body\"");
+  }
+  input->amount[0] = at.x * input->amount[2] - at.y * input->amount[1];
 }
 
 static void linearize_read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *input) {
@@ -89,6 +106,7 @@ static void linearize_read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *in
       s2_keys_vec2(keys, "force", &force);
       input->amount[1] = force.x;
       input->amount[2] = force.y;
+      linearize_read_frame(keys, input);
     } else if (strcmp(what, "torque") == 0) {
       s2_keys_number(keys, "torque", S2_ANY_NUMBER, &input->amount[0]);
     } else {

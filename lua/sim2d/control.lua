@@ -116,7 +116,7 @@ return function(sim, host)
     elseif actuator.turns then
       return { joint = joint, body = body, torque = 1 }
     end
-    return { joint = joint, body = body, force = joint and 1 or actuator.direction }
+    return { joint = joint, body = body, force = joint and 1 or actuator.direction, frame = actuator.frame, at = actuator.at }
   end
 
   local insides = setmetatable({}, { __mode = "k" }) -- Actuator -> what it is made of
@@ -184,8 +184,14 @@ return function(sim, host)
     elseif actuator.turns then
       turn(body, value)
     else
-      local d = actuator.direction
-      push(body, { value * live(d[1]), value * live(d[2]) })
+      local d, p = actuator.direction, actuator.at
+      local x, y = live(d[1]), live(d[2])
+      if actuator.frame then
+        local c, s = sim.cos(body.angle), sim.sin(body.angle)
+        turn(body, value * (live(p[1]) * y - live(p[2]) * x))
+        x, y = c * x - s * y, s * x + c * y
+      end
+      push(body, { value * x, value * y })
     end
   end
 
@@ -254,6 +260,19 @@ return function(sim, host)
     return { x / length, y / length }
   end
 
+  -- A thruster: its direction turns with the body, and it acts at a point of it.
+  local function check_frame(def)
+    local pushes = def.kind == "force" and def.body ~= nil
+    check_key(def.frame == nil or def.frame == "world" or def.frame == "body" and pushes, "actuator", "frame",
+      pushes and '"world" or "body"' or "nothing but of a body's force", def.frame)
+    local fixed, at = def.frame == "body", def.at
+    if at == nil then return fixed and "body" or nil, fixed and { 0, 0 } or nil end
+    check_key(fixed, "actuator", "at", 'nothing but with frame = "body", of which it is a point', at)
+    local good, x, y = pcall(function() return at[1] == nil and at.x or at[1], at[2] == nil and at.y or at[2] end)
+    check_key(good and type(at) ~= "string" and finite(x) and finite(y), "actuator", "at", "{x, y}", at)
+    return "body", { x, y }
+  end
+
   local function add_actuator(system, actuator)
     local shown = setmetatable({}, Actuator)
     insides[shown], actuator.shown = actuator, shown
@@ -264,17 +283,17 @@ return function(sim, host)
 
   -- Tells the engine.
   local function declare(world, actuator)
-    for _, value in ipairs { actuator.range[1], actuator.range[2], actuator.kp, actuator.kd, (actuator.direction or {})[1], (actuator.direction or {})[2] } do
+    local d, at, plain = actuator.direction or { 1, 0 }, actuator.at or { 0, 0 }, sim.stop_gradient
+    for _, value in ipairs { actuator.range[1], actuator.range[2], actuator.kp, actuator.kd, d[1], d[2], at[1], at[2] } do
       if is_tracked(value) then host.control_in_lua(world) end
     end
-    local d, plain = actuator.direction or { 1, 0 }, sim.stop_gradient
     actuator.index = host.actuator(world, actuator.name, actuator.kind, actuator.joint or actuator.body,
       plain(d[1]), plain(d[2]), plain(actuator.range[1]), plain(actuator.range[2]), actuator.delay,
-      plain(actuator.kp), plain(actuator.kd), actuator.implicit)
+      plain(actuator.kp), plain(actuator.kd), actuator.implicit, actuator.frame == "body", plain(at[1]), plain(at[2]))
   end
 
   local KEYS = { [1] = true, name = true, joint = true, body = true, kind = true, range = true, delay = true,
-    kp = true, kd = true, direction = true, implicit = true }
+    kp = true, kd = true, direction = true, implicit = true, frame = true, at = true }
 
   function methods.actuator(world, def)
     local system = system_of(world)
@@ -319,6 +338,7 @@ return function(sim, host)
     local actuator = { name = name, kind = def.kind, implicit = implicit or nil, joint = def.joint, body = def.body,
       range = check_range(def.range), delay = def.delay or 0, kp = def.kp or KP, kd = def.kd or KD,
       turns = turns, direction = check_direction(def), world = world }
+    actuator.frame, actuator.at = check_frame(def)
     declare(world, actuator)
     return add_actuator(system, actuator)
   end

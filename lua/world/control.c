@@ -9,7 +9,8 @@
 
 enum { MOST_ACTUATORS = 64 }; // that a fast command takes
 
-// (world, name, kind, object, dx, dy, lo, hi, delay, kp, kd, implicit): its place, from 1
+// (world, name, kind, object, dx, dy, lo, hi, delay, kp, kd, implicit, fixed, x, y): its place,
+// from 1
 static int control_actuator(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   const S2LuaBody *body = s2_lua_test(L, 4, s2_type_body);
@@ -30,6 +31,8 @@ static int control_actuator(lua_State *L) {
   def.kp = luaL_checknumber(L, 10);
   def.kd = luaL_checknumber(L, 11);
   def.implicit = lua_toboolean(L, 12) != 0;
+  def.fixed = lua_toboolean(L, 13) != 0;
+  def.at = s2_vec2(luaL_checknumber(L, 14), luaL_checknumber(L, 15));
   int index;
   s2_lua_try(L, s2_actuator_create(lw->world, &def, &index));
   lua_pushinteger(L, index + 1);

@@ -90,7 +90,9 @@ static S2Status direct_push(const Direct *direct, const S2LineSystem *system) {
         free ? s2_lines_new(&system->lines)
              : s2_line_of_coordinate(&system->lines, &(S2Coordinate){.joint = input->joint});
     if (free) {
-      s2_line_add_slot(&system->lines, &line, (int32_t)input->body.index - 1, input->amount);
+      double push[3];
+      s2_input_push(direct->world, input, push);
+      s2_line_add_slot(&system->lines, &line, (int32_t)input->body.index - 1, push);
     }
     double amount = free ? 1 : input->amount[0];
     for (int i = 0; i < n; i++) {
@@ -99,7 +101,7 @@ static S2Status direct_push(const Direct *direct, const S2LineSystem *system) {
   }
   // Commands there are.
   S2Turning turning;
-  S2_TRY(s2_turning_of(direct->world, direct->arena, &turning));
+  S2_TRY(s2_turning_of(direct->world, false, direct->arena, &turning));
   for (int d = 0; d < all && turning.count > 0; d++) {
     for (int i = 0; i < n; i++) {
       turning.force[i] = t->q[i * all + d];

@@ -80,7 +80,7 @@ static S2Status linearize_columns_of(const S2World *world, const S2Input *inputs
     }
     // Of a body: a force on it.
     S2_TRY(s2_body_slot(world, input->body, &columns[i].slot[0]));
-    memcpy(columns[i].f[0], input->amount, sizeof input->amount);
+    s2_input_push(world, input, columns[i].f[0]);
     if (!s2_body_yields(&world->bodies.at[columns[i].slot[0]])) {
       return s2_error(S2_INVALID, "inputs[%d]: forces do not move a body that nothing pushes",
                       i + 1);
@@ -111,6 +111,16 @@ static double linearize_along(const S2World *world, const Column *column,
   return sum;
 }
 
+void s2_input_push(const S2World *world, const S2Input *input, double push[3]) {
+  memcpy(push, input->amount, sizeof input->amount);
+  if (input->fixed) {
+    S2Rot turned = s2_rot(world->q.at[3 * (input->body.index - 1)]);
+    S2Vec2 along = s2_rotate(turned, s2_vec2(input->amount[1], input->amount[2]));
+    push[1] = along.x;
+    push[2] = along.y;
+  }
+}
+
 S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
   S2ActuatorDef def;
   S2_TRY(s2_actuator_info(world, index, &def));
@@ -130,7 +140,8 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
     input->kind = S2_INPUT_JOINT_FORCE;
   } else {
     input->kind = S2_INPUT_FORCE;
-    input->amount[0] = 0;
+    input->amount[0] = s2_cross(def.at, def.direction);
+    input->fixed = def.fixed;
     input->amount[1] = def.direction.x;
     input->amount[2] = def.direction.y;
   }
@@ -175,7 +186,7 @@ void s2_linearizer_free(S2Linearizer *linearizer) {
   }
 }
 
-// dl/dq += u Hess dl/dF
+// dl/dq += u (dF/dq)' dl/dF
 static void linearize_turn(S2Turning *turning, S2WorldGradient *g) {
   const S2Lines *lines = &turning->lines;
   const S2World *world = lines->world;
@@ -251,7 +262,7 @@ static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const S
   Column *columns = S2_TAKE(arena, Column, sweeps->count + 1);
   S2_TRY(linearize_columns_of(world, sweeps->inputs, sweeps->count, columns));
   S2Turning turning;
-  S2_TRY(s2_turning_of(world, arena, &turning));
+  S2_TRY(s2_turning_of(world, true, arena, &turning));
   // One step, and a sweep over it for each row.
   S2_TRY(s2_world_step_traced(world, linearizer->trace));
   s2_world_gradient_fit(&linearizer->g, world);

@@ -21,6 +21,7 @@ typedef struct S2Input {
   S2BodyId body;    // FORCE
   S2JointId joint;  // the others
   double amount[3]; // that u = 1 stands for. FORCE: N m, N, N; the others: the first
+  bool fixed;       // FORCE: its N turn with the body
 } S2Input;
 
 // A reduced coordinate: of a body (`part` 0: angle, 1: x, 2: y), or of a joint (0: what its limits
@@ -52,6 +53,9 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
 S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int count,
                                     const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
                                     S2Linear *linear);
+
+// u = 1 of a force on a body where it is now: N m, N, N.
+void s2_input_push(const S2World *world, const S2Input *input, double push[3]);
 
 // An actuator of the world as an input: of a force, torque or speed, without delay.
 S2Status s2_actuator_input(const S2World *world, int index, S2Input *input);

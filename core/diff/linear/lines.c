@@ -220,7 +220,20 @@ bool s2_basis_extend(S2Basis *basis, const double *row) {
   return true;
 }
 
-S2Status s2_turning_of(S2World *world, S2Arena *arena, S2Turning *turning) {
+// How the force of a thruster of 1 N turns with its body.
+static S2Line line_of_thrust(const S2Lines *lines, const S2ActuatorDef *def, bool backwards) {
+  S2Line line = s2_lines_new(lines);
+  int32_t slot = (int32_t)def->body.index - 1;
+  S2Vec2 along = s2_rotate(s2_rot(lines->world->q.at[3 * slot]), def->direction);
+  const double by_angle[3] = {0, -along.y, along.x};
+  line.slot[0] = slot;
+  for (int c = 1; c < 3; c++) {
+    *(backwards ? &line.bend.at[c][0] : &line.bend.at[0][c]) = by_angle[c];
+  }
+  return line;
+}
+
+S2Status s2_turning_of(S2World *world, bool backwards, S2Arena *arena, S2Turning *turning) {
   int actuators = s2_world_actuator_count(world);
   *turning = (S2Turning){.lines = s2_lines_of(world, arena)};
   turning->line = S2_TAKE(arena, S2Line, actuators + 1);
@@ -234,10 +247,11 @@ S2Status s2_turning_of(S2World *world, S2Arena *arena, S2Turning *turning) {
     S2_TRY(s2_actuator_info(world, i, &def));
     bool along = def.kind == S2_ACTUATOR_FORCE && def.joint.index != 0 &&
                  s2_joint_slot(world, def.joint, &slot).code == S2_OK;
-    double u = along ? s2_actuator_held(world, i, &since) : 0;
+    double u = along || def.fixed ? s2_actuator_held(world, i, &since) : 0;
     if (u != 0) {
       turning->line[turning->count] =
-          s2_line_of_coordinate(&turning->lines, &(S2Coordinate){.joint = def.joint});
+          along ? s2_line_of_coordinate(&turning->lines, &(S2Coordinate){.joint = def.joint})
+                : line_of_thrust(&turning->lines, &def, backwards);
       turning->u[turning->count++] = u;
     }
   }

@@ -35,7 +35,8 @@ void s2_line_bend_along(const S2Lines *lines, const S2Line *line, double factor,
 S2Line s2_line_of_coordinate(const S2Lines *lines, const S2Coordinate *coordinate);
 int s2_line_parts_of(const S2Joint *joint); // coordinates it has
 
-// Forces of actuators along what joints measure, which turn with the poses: dF/dq = u Hess.
+// Forces of actuators that turn with the poses: along what joints measure, dF/dq = u Hess, and
+// fixed to a body, where only its angle counts.
 typedef struct S2Turning {
   S2Lines lines;
   int count;
@@ -43,8 +44,8 @@ typedef struct S2Turning {
   double *u, *force, *by_pose; // by_pose, force: n numbers to work with
 } S2Turning;
 
-// Those of the commands that count now.
-S2Status s2_turning_of(S2World *world, S2Arena *arena, S2Turning *turning);
+// Those of the commands that count now; `backwards`: (dF/dq)' instead of dF/dq.
+S2Status s2_turning_of(S2World *world, bool backwards, S2Arena *arena, S2Turning *turning);
 
 // ---- Which rows are independent ---------------------------------------------------------------
 

@@ -181,10 +181,44 @@ static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuat
   }
 }
 
+// Torque, x and y by an effort of 1 of a force that is fixed to its body.
+static void measure_thrust(const void *user, const S2World *world, double *numbers) {
+  const S2Actuator *actuator = user;
+  double angle = world->q.at[3 * (actuator->body.index - 1)];
+  S2Vec2 along = s2_rotate(s2_rot(angle), actuator->direction);
+  numbers[0] = s2_actuator_arm(actuator);
+  numbers[1] = along.x;
+  numbers[2] = along.y;
+}
+
+static void control_thrust(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
+                           const Effort *effort) {
+  S2Tape *of = s2_world_tape_of(tape);
+  int32_t slot = (int32_t)actuator->body.index - 1;
+  if (world->bodies.at[slot].type != S2_DYNAMIC) {
+    return;
+  }
+  S2Place angle = s2_place(S2_PLACE_Q, slot, 0);
+  double push[3];
+  S2Var node = s2_world_tape_measure(tape, world, 3, push, measure_thrust, actuator, 1, &angle);
+  for (int k = 0; k < 3; k++) {
+    S2Var part = node != 0 ? s2_tape_element(of, node, k) : 0;
+    S2Var force =
+        s2_tape_scalar2(of, effort->value * push[k], effort->var, push[k], part, effort->value);
+    if (force != 0) {
+      S2Place place = s2_place(S2_PLACE_F, slot, k);
+      S2Term term = {.to = 0, .from = force, .factor = 1};
+      s2_world_tape_add(tape, world, 1, &place, 1, &term);
+    }
+  }
+}
+
 static void control_exert(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
                           const Effort *effort) {
   static const double turn[3] = {1, 0, 0}, back[3] = {-1, 0, 0};
-  if (!actuator->on_joint) {
+  if (actuator->fixed) {
+    control_thrust(tape, world, actuator, effort);
+  } else if (!actuator->on_joint) {
     const double along[3] = {0, actuator->direction.x, actuator->direction.y};
     add_force(tape, world, actuator->body, effort->var, actuator->turns ? turn : along);
   } else if (actuator->turns) {

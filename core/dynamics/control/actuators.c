@@ -55,12 +55,14 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
   actuator.kp = def->kp;
   actuator.kd = def->kd;
   actuator.implicit = def->implicit;
+  actuator.fixed = def->fixed;
+  actuator.at = def->at;
   if (def->name == NULL || def->name[0] == 0 || strlen(def->name) >= S2_NAME_SIZE) {
     return s2_error(S2_INVALID, "an actuator's name: 1 to %d bytes expected", S2_NAME_SIZE - 1);
   }
   memcpy(actuator.name, def->name, strlen(def->name) + 1);
   if (!(def->lo <= def->hi) || !(def->delay >= 0) || !isfinite(def->delay) || !isfinite(def->kp) ||
-      !isfinite(def->kd)) {
+      !isfinite(def->kd) || !isfinite(def->at.x) || !isfinite(def->at.y)) {
     return s2_error(S2_INVALID, "actuator '%s': lo <= hi and finite numbers expected", def->name);
   }
   // On one thing, which it can move.
@@ -83,6 +85,13 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
     actuator.direction = actuator.turns
                              ? s2_vec2(0, 0)
                              : s2_vec2(def->direction.x / length, def->direction.y / length);
+  }
+  if (actuator.fixed && (actuator.on_joint || actuator.turns)) {
+    return s2_error(S2_INVALID, "actuator '%s': fixed: a force on a body only", def->name);
+  }
+  if (!actuator.fixed && (def->at.x != 0 || def->at.y != 0)) {
+    return s2_error(S2_INVALID, "actuator '%s': at: of a force that is fixed to its body",
+                    def->name);
   }
   if (def->implicit) {
     bool held = def->kind == S2_ACTUATOR_POSITION && actuator.on_joint;
@@ -113,8 +122,8 @@ S2Status s2_actuator_info(const S2World *world, int index, S2ActuatorDef *def) {
     return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
   }
   const S2Actuator *a = &world->actuators.at[index];
-  *def = (S2ActuatorDef){a->name, a->kind,  a->joint, a->body, a->direction, a->lo,
-                         a->hi,   a->delay, a->kp,    a->kd,   a->implicit};
+  *def = (S2ActuatorDef){a->name, a->kind, a->joint, a->body, a->direction, a->fixed,   a->at,
+                         a->lo,   a->hi,   a->delay, a->kp,   a->kd,        a->implicit};
   return s2_ok();
 }
 
@@ -256,7 +265,23 @@ bool s2_joint_push_line(const S2JointInfo *info, S2Vec2 *n) {
   return length > 0;
 }
 
+// Its arm is the same at any angle.
+double s2_actuator_arm(const S2Actuator *actuator) {
+  return s2_cross(actuator->at, actuator->direction);
+}
+
+static S2Status actuator_thrust(S2World *world, const S2Actuator *actuator, double value) {
+  double angle;
+  S2_TRY(s2_body_get(world, actuator->body, S2_BODY_ANGLE, &angle));
+  S2Vec2 along = s2_rotate(s2_rot(angle), actuator->direction);
+  S2_TRY(actuator_turn(world, actuator->body, value * s2_actuator_arm(actuator)));
+  return actuator_push(world, actuator->body, s2_vec2(value * along.x, value * along.y), NULL);
+}
+
 static S2Status actuator_effort(S2World *world, const S2Actuator *actuator, double value) {
+  if (actuator->fixed) {
+    return actuator_thrust(world, actuator, value);
+  }
   if (!actuator->on_joint) {
     S2Vec2 force = s2_vec2(value * actuator->direction.x, value * actuator->direction.y);
     return actuator->turns ? actuator_turn(world, actuator->body, value)

@@ -14,6 +14,8 @@ void s2_world_unpush(S2World *world);
 double s2_actuator_due(S2World *world, int index, int *command);
 // The direction in which a force on a joint pushes its first body; false: there is none.
 bool s2_joint_push_line(const S2JointInfo *info, S2Vec2 *n);
+// m: the arm about the centre of mass of a force that is fixed to its body.
+double s2_actuator_arm(const S2Actuator *actuator);
 // What a position actuator holds.
 S2JointField s2_actuator_coordinate(const S2World *world, const S2Actuator *actuator);
 

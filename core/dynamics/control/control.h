@@ -20,6 +20,8 @@ typedef struct S2ActuatorDef {
   S2JointId joint; // one of both
   S2BodyId body;
   S2Vec2 direction; // of a body's force; of any length but 0
+  bool fixed;       // direction and `at` are of the body's frame, and turn with it: a thruster
+  S2Vec2 at;        // m: where a fixed force acts, from the centre of mass
   double lo, hi;    // commands are clipped to them; may be infinite
   double delay;     // s, rounded up to whole steps
   double kp, kd;    // N/m and N s/m, or N m/rad and N m s/rad

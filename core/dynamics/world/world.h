@@ -318,7 +318,9 @@ typedef struct S2Actuator { // dynamics/control
   bool on_joint, turns, implicit;
   S2JointId joint;
   S2BodyId body;
+  bool fixed;       // direction and `at` are of the body's frame
   S2Vec2 direction; // unit
+  S2Vec2 at;
   double lo, hi, delay, kp, kd;
 } S2Actuator;
 

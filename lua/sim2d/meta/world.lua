@@ -462,6 +462,8 @@ function World:problem() end
 ---@field body? sim2d.Body|string
 ---@field joint? sim2d.Joint
 ---@field force? number[]|number on a body: {x, y}, N; along what a joint measures: N
+---@field frame? "body" the force turns with the body
+---@field at? sim2d.XY m from the centre of mass, where such a force acts
 ---@field torque? number N m
 ---@field motor_speed? number rad/s or m/s
 ---@field motor_max? number N m or N
@@ -699,7 +701,9 @@ function World:close() end
 ---@field kind "force"|"torque"|"speed"|"position"
 ---@field joint? sim2d.Joint
 ---@field body? sim2d.Body
----@field direction? sim2d.XY of a body's force, world coordinates
+---@field direction? sim2d.XY of a body's force
+---@field frame? "world"|"body" of a body's force: whose coordinates direction and `at` are in; default "world"
+---@field at? sim2d.XY m from the centre of mass, where a force with frame = "body" acts; default {0, 0}
 ---@field range? number[] {lo, hi} of commands; default: none
 ---@field delay? number s, in whole steps; default 0
 ---@field kp? number N/m or N m/rad, of a position; default 100

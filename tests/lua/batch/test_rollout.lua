@@ -88,6 +88,23 @@ test("gradients of rollouts are those of the tape and of differences", function(
   end
 end)
 
+test("a thruster turns with its body, in rollouts too", function()
+  local function loss(p)
+    local world = sim.world { dt = 0.02 }
+    local body = world:box { name = "lander", size = { 1, 0.5 }, mass = 2, angle = p.angle }
+    world:actuator { "main", body = body, kind = "force", direction = { 0, 1 }, frame = "body" }
+    world:actuator { "side", body = body, kind = "force", direction = { 1, 0 }, frame = "body", at = { 0.1, 0.4 } }
+    local costs = sim.rollout(world, sim.array { { 30, 2, 20, -1, 10, p.last } }, { period = 0.1,
+      cost = { { of = "lander", field = { "x", "y", "angle" }, weight = 1, terminal = 10 } } })
+    return costs[1]
+  end
+  local p, h = { angle = 0.3, last = 0.5 }, 1e-6
+  local _, gradient = sim.value_and_grad(loss, p)
+  near(gradient.angle, (loss { angle = 0.3 + h, last = 0.5 } - loss { angle = 0.3 - h, last = 0.5 }) / (2 * h), 1e-6)
+  near(gradient.last, (loss { angle = 0.3, last = 0.5 + h } - loss { angle = 0.3, last = 0.5 - h }) / (2 * h), 1e-6)
+  ok(math.abs(gradient.angle) > 0.1 and math.abs(gradient.last) > 0.001)
+end)
+
 test("functions as costs, and what the world was made of, have gradients too", function()
   local u = sequences()
   local function loss(p)

@@ -135,6 +135,55 @@ test("motor speeds", function()
   near(D[{ 3, 2 }], 0.01 / weak.a.inertia, 1e-12)
 end)
 
+-- The columns of A and B of a step by central differences of steps of clones.
+local function by_differences(world, body, actuators, held)
+  local function after(change)
+    local clone = world:clone()
+    local state = clone.bodies[body.name]
+    change(state)
+    clone:act(held)
+    clone:step()
+    return sim.array { state.angle, state.x, state.y, state.omega, state.vx, state.vy }
+  end
+  local columns, H = {}, 1e-5
+  for _, field in ipairs { "angle", "x", "y", "omega", "vx", "vy" } do
+    local function at(by) return after(function(b) b[field] = b[field] + by end) end
+    columns[#columns + 1] = (at(H) - at(-H)) / (2 * H)
+  end
+  for i = 1, actuators do
+    local function at(by)
+      local before = held[i]
+      held[i] = before + by
+      local result = after(function() end)
+      held[i] = before
+      return result
+    end
+    columns[#columns + 1] = (at(H) - at(-H)) / (2 * H)
+  end
+  return columns
+end
+
+test("a thruster turns with its body", function()
+  local world = sim.world { dt = 0.05 }
+  local body = world:box { name = "lander", size = { 1, 0.5 }, mass = 2, angle = 0.4, velocity = { 1, -0.3 }, angular_velocity = 0.7 }
+  local side = world:actuator { "side", body = body, kind = "force", direction = { 3, 4 }, frame = "body", at = { -0.5, 0.2 } }
+  local main = world:actuator { "main", body = body, kind = "force", direction = { 0, 1 }, frame = "body" }
+  local held = { 1.5, -20 }
+  local columns = by_differences(world, body, 2, held)
+  world:act(held)
+  for _, coordinates in ipairs { "maximal", "reduced" } do
+    local A, B = world:linearize { inputs = { side, main }, coordinates = coordinates }
+    for k, column in ipairs(columns) do
+      for i = 1, 6 do near(k > 6 and B[{ i, k - 6 }] or A[{ i, k }], column[i], 1e-8, ("%s %d %d"):format(coordinates, i, k)) end
+    end
+  end
+  -- about its arm, (-.5, .2) x (.6, .8) = -.52 m
+  near(body.omega, 0.7, 0)
+  world:act { 1.5, 0 }
+  world:step()
+  near(body.omega, 0.7 - 0.05 * 1.5 * 0.52 / body.inertia, 1e-14)
+end)
+
 test("force laws are refused", function()
   local world, cart = cart_poles(1)
   cart:force_law(function() return 0, 0, 0 end)
@@ -159,6 +208,8 @@ test("misuse says what to do", function()
   wrong({ { joint = joints[1], motor_speed = 1 } }, "inputs%[1%]: the slider has no motor: give it one")
   wrong({ { joint = joints[1], torque = 1 } }, "a torque cannot act on a slider")
   wrong({ { body = cart, forces = 1 } }, "did you mean 'force'")
+  wrong({ { body = cart, force = { 1, 0 }, frame = "cart" } }, 'key \'inputs%[1%].frame\': "body" expected')
+  wrong({ { body = cart, force = { 1, 0 }, at = { 1, 0 } } }, "of a force with frame = \"body\"")
   wrong({ world:actuator { name = "to", joint = joints[2], kind = "position" } },
     "a position is no input of a linear step")
   raises("key 'coordinates': one of 'maximal', 'reduced' expected, got 'joint'",

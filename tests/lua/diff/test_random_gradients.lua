@@ -239,16 +239,17 @@ test("commands of actuators carry derivatives", function()
     w:actuator { name = "turn", joint = hinge, kind = "torque", delay = 0.02 }
     w:actuator { name = "pull", joint = spring, kind = "force" }
     w:actuator { name = "lift", body = ball, kind = "force", direction = { 0, 1 } }
+    w:actuator { name = "jet", body = ball, kind = "force", direction = { p.jet, 1 }, frame = "body", at = { 0.1, p.jet } }
     local clipped = 0
     for i = 1, 40 do
       clipped = clipped + w:act { push = p.k * (1 - rail.translation), turn = p.t * hinge.speed, pull = p.pull,
-        lift = i == 20 and p.lift or 0 }
+        lift = i == 20 and p.lift or 0, jet = p.lift }
       w:step()
     end
     ok(clipped == 0)
-    return cart.x + pole.angle + ball.y
+    return cart.x + pole.angle + ball.y + 0.1 * ball.x
   end
-  right(f, { m = 1, k = 3, t = -0.1, pull = 2, lift = 5 })
+  right(f, { m = 1, k = 3, t = -0.1, pull = 2, lift = 5, jet = 0.3 })
   eq(sim.grad(function(p)
     local w = sim.world { gravity = { 0, 0 } }
     local cart = w:box { size = { 1, 1 }, mass = 1 }
