@@ -387,7 +387,7 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
 // the step ends, is driven back by others that touch, and turns: it rests.
 static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, double tau) {
   S2Resting *resting = &event->resting[first];
-  if (event->straight || !(tau < event->left) || resting->count == 2) {
+  if (!(tau < event->left) || resting->count == 2) {
     return false;
   }
   const S2TouchPoint *point = s2_flow_nearest(&before[first], resting);
@@ -405,6 +405,27 @@ static bool comes_back(const S2EventRun *event, const S2Touch *before, int first
     resting->id[resting->count++] = point->at.id;
   }
   return back;
+}
+
+// By implicit Euler a way is straight along v1: what touched, left and is turned round within it
+// (by a spring, by what a joint carries over) would be in the other from the beginning. It rests.
+static bool turns_round(const S2EventRun *event, const S2Touch *before) {
+  bool any = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &before[i];
+    S2Resting *resting = &event->resting[i];
+    for (int k = 0; k < touch->count && resting->count < 2; k++) {
+      const S2ManifoldPoint *at = &touch->points[k].at;
+      S2Choice *choice = &event->choices[2 * event->island->touch[i] + k];
+      if (!choice->use && at->gap <= event->slop &&
+          s2_touch_velocity(touch, k, at->normal, event->step->v1) < -event->tiny) {
+        choice->use = true;
+        resting->id[resting->count++] = at->id;
+        any = true;
+      }
+    }
+  }
+  return any;
 }
 
 // Are there, at the end of a flow on which nothing was found to meet, overlaps of what does not
@@ -444,7 +465,9 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   event_collide_at_end(event);
   double tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
   // What leaves and is driven back on the same way rests: the way again with its rows.
-  for (int more = 0; more < S2_EVENT_RETURNS && comes_back(event, way->solved, way->first, tau);
+  for (int more = 0; more < S2_EVENT_RETURNS &&
+                     (event->straight ? turns_round(event, way->solved)
+                                      : comes_back(event, way->solved, way->first, tau));
        more++) {
     rows = true;
     s2_event_put_touches(event, way->solved);

@@ -77,3 +77,36 @@ test("a closed box of discs that moves at any speed keeps its energy bound", fun
     end
   end
 end)
+
+-- What brings the corner back that rocking has lifted is a spring, or comes through joints: no force on the body itself. It counts
+-- all the same; such a block rocked for ever, and crept.
+local function pressed(by)
+  local world = sim.world { dt = 0.005, gravity = { 0, 0 } }
+  world:box { type = "static", size = { 1, 0.02 }, position = { 0, -0.01 }, friction = 0.3 }
+  local block = world:box { size = { 0.04, 0.12 }, mass = 0.4, position = { 0, 0.06 }, friction = 0.3 }
+  by(world, block)
+  block.angle, block.y = 0.01, block.y + 0.001
+  world:step(2000)
+  local x = block.x
+  world:step(200)
+  near(block.x, x, 1e-10)
+  near(block.angle, 0, 1e-10)
+  near(block.omega, 0, 1e-5)
+  near(block.vx, 0, 1e-6)
+end
+
+test("what a spring presses down comes to rest", function()
+  pressed(function(world, block)
+    world:spring { block, nil, anchor_a = { 0, 0.06 }, anchor_b = { 0, -0.5 }, rest_length = 0.46, stiffness = 300, damping = 0.5 }
+  end)
+end)
+
+test("what a force presses down through joints comes to rest", function()
+  pressed(function(world, block)
+    local arm = world:box { size = { 0.05, 0.02 }, mass = 0.3, mask = 0, position = { 0, 0.06 } }
+    local rail = world:slider { arm, axis = { 0, 1 }, anchor = { 0, 0.06 }, damping = 2 }
+    world:hinge { block, arm, anchor = { 0, 0.06 }, stiffness = 20, damping = 0.3 }
+    world:actuator { "press", joint = rail, kind = "force" }
+    world:act { -30 }
+  end)
+end)

@@ -1,0 +1,72 @@
+-- Hopper: a body on one springy leg is to go forwards at 1 m/s and not to fall.
+--
+-- Observed: height of the body, m, its angle, rad, the hip's angle, rad, the leg's length beside that at rest, m, their speeds,
+-- the body's speed forwards, m/s, and 1 where the foot is on the ground. Action: torque of the hip, up to 40 N m, and force of the
+-- leg beside its spring, up to 150 N, for 1/60 s. Reward: up to 1 for the speed (all of it from 1 m/s on), times up to 1 for
+-- being upright, less a thousandth of the commands' squares over their ranges. Ends when the body touches the ground or leans by
+-- more than 1 rad, else after 600 steps. Start: dropped from up to 0.2 m, leaning by up to 0.05 rad.
+local sim = require "sim2d"
+
+local HIP, SOLE, FORWARDS, LEANS = 0.65, 0.05, 1, 1 -- m, m, m/s, rad
+local TORQUE, FORCE = 40, 150 -- N m, N
+
+local function build(p)
+  local world = sim.world { dt = 1 / 240 }
+  world:box { name = "ground", type = "static", position = { 0, -0.5 }, size = { 200, 1 }, friction = p.friction }
+  local body = world:box { name = "body", size = { 0.6, 0.2 }, mass = p.mass, inertia = p.mass / 10, position = { 0, HIP }, category = 2, mask = 1 }
+  local hip = world:circle { name = "hip", radius = 0.05, mass = 0.3, position = { 0, HIP }, mask = 0 }
+  local foot = world:circle { name = "foot", radius = SOLE, mass = 0.15, position = { 0, SOLE }, friction = p.friction, category = 2, mask = 1 }
+  local joint = world:hinge { hip, body, name = "hip", anchor = { 0, HIP } }
+  local leg = world:slider { foot, hip, name = "leg", axis = { 0, -1 }, anchor = { 0, SOLE }, stiffness = 1500, damping = 8, limits = { -0.25, 0.1 } }
+  world:actuator { "hip", joint = joint, kind = "torque", range = { -TORQUE, TORQUE } }
+  world:actuator { "leg", joint = leg, kind = "force", range = { -FORCE, FORCE } }
+  world:observe { "body", of = body, field = { "y", "angle" } }
+  world:observe { "hip", of = joint, field = "angle" }
+  world:observe { "leg", of = leg, field = "translation" }
+  world:observe { "speeds", of = body, field = { "vy", "omega" } }
+  world:observe { "hip_speed", of = joint, field = "speed" }
+  world:observe { "leg_speed", of = leg, field = "speed" }
+  world:observe { "forwards", of = body, field = "vx" }
+  world:observe { "stands", read = function(w) return #w.bodies.foot:contacts() > 0 and 1 or 0 end }
+  return world
+end
+
+-- Three loops (after Raibert): the leg pushes as it gets longer, less where the body is high already; the foot is put in front of
+-- the hip by half of the way of a stance and by what is wanted of the speed; the hip holds the body upright while the leg stands.
+-- The gains are CMA-ES's, over 16 starts.
+local function baseline()
+  local PUSH, HIGH, HALF, SPEED, FASTER = 121, 158, 0.045, 1.58, 0.113 -- N, N/m, s, m/s, s
+  return function(_, _, seen)
+    local y, angle, hip, leg, vy, omega, v = seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[9]
+    if seen[10] == 1 then
+      local longer = seen[8] > 0
+      return { 158 * angle + 42 * omega, longer and PUSH - HIGH * math.max(0, y + 0.05 * vy - HIP) or 0 }
+    end
+    local ahead = HALF * v + FASTER * (v - SPEED)
+    local goal = math.asin(math.max(-0.7, math.min(0.7, ahead / (HIP - SOLE + leg))))
+    return { 93 * (goal - angle - hip) - 2.6 * (seen[7] + omega), 0 }
+  end
+end
+
+local function fallen(world)
+  local body = world.bodies.body
+  return math.abs(body.angle) > LEANS or #body:contacts() > 0
+end
+
+local env = sim.env { name = "hopper", world = build, period = 1 / 60, max_steps = 600,
+  parameters = { mass = { 5, 4, 6 }, friction = { 0.9, 0.6, 1.2 } },
+  reset = function(world, random)
+    local up = random:uniform(0, 0.2)
+    for _, name in ipairs { "body", "hip", "foot" } do world.bodies[name].y = world.bodies[name].y + up end
+    world.bodies.body.angle = random:uniform(-0.05, 0.05)
+  end,
+  reward = function(world, u)
+    local body = world.bodies.body
+    local fast = sim.env.tolerance(body.vx, { FORWARDS, math.huge }, FORWARDS, "linear", 0.01)
+    local upright = sim.env.tolerance(body.angle, { -0.2, 0.2 }, LEANS, "linear", 0.01)
+    return fast * upright - 1e-3 * ((u[1] / TORQUE) ^ 2 + (u[2] / FORCE) ^ 2)
+  end,
+  terminated = fallen, baseline = baseline, passed = 400 }
+
+if sim.is_main() then env:show() end
+return env

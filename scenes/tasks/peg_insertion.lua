@@ -1,0 +1,88 @@
+-- Peg insertion: a peg held by a carriage that gives way is to go into a hole that is 1 mm wider and not quite where it is
+-- thought to be.
+--
+-- Observed: x and y of the peg's tip, m, and its angle, rad, their speeds, the force of what touches the peg, N, and where the
+-- hole is thought to be, m: up to 4 mm beside where it is. Action: forces on the carriage, up to 40 N, and the angle at which
+-- the wrist's spring (20 N m/rad) holds the peg, up to 0.3 rad, for 0.01 s; weight is carried. Reward: the part of the 60 mm deep hole that the peg is in, less half of
+-- what the tip is away from it, in 0.1 m. Ends after 600 steps. Start: the tip up to 60 mm above and 50 mm beside the hole,
+-- turned by up to 0.1 rad.
+local sim = require "sim2d"
+
+local WIDE, LONG, DEEP, CLEAR, FORCE, TURN = 0.04, 0.12, 0.06, 0.001, 40, 0.3 -- m, N, rad
+
+local function build(p, random)
+  local world = sim.world { dt = 0.005 }
+  local hole = random:uniform(-0.05, 0.05)
+  local half = (WIDE + CLEAR) / 2
+  for k = -1, 1, 2 do
+    world:box { name = k < 0 and "left" or "right", type = "static", size = { 0.4, DEEP }, position = { hole + k * (0.2 + half), -DEEP / 2 }, friction = p.friction }
+  end
+  world:box { name = "floor", type = "static", size = { 1, 0.02 }, position = { 0, -DEEP - 0.01 }, friction = p.friction }
+  local carriage = world:box { name = "carriage", size = { 0.03, 0.03 }, mass = 0.3, mask = 0, gravity_scale = 0, position = { 0, LONG / 2 } }
+  local arm = world:box { name = "arm", size = { 0.05, 0.02 }, mass = 0.3, mask = 0, gravity_scale = 0, position = { 0, LONG / 2 } }
+  local peg = world:box { name = "peg", size = { WIDE, LONG }, mass = 0.4, inertia = 1e-3, gravity_scale = 0, position = { 0, LONG / 2 }, friction = p.friction }
+  local x = world:slider { carriage, name = "x", axis = { 1, 0 }, anchor = { 0, LONG / 2 }, damping = 2 }
+  local y = world:slider { arm, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, LONG / 2 }, damping = 2 }
+  local wrist = world:hinge { peg, arm, name = "wrist", anchor = { 0, LONG / 2 } }
+  world:actuator { "x", joint = x, kind = "force", range = { -FORCE, FORCE } }
+  world:actuator { "y", joint = y, kind = "force", range = { -FORCE, FORCE } }
+  world:actuator { "wrist", joint = wrist, kind = "position", implicit = true, kp = 20, kd = 0.3, range = { -TURN, TURN } }
+  world:observe { "tip", read = function(w)
+    local tip = w.bodies.peg:world_point { 0, -LONG / 2 }
+    return { tip.x, tip.y, w.bodies.peg.angle }
+  end }
+  world:observe { "speeds", of = peg, field = { "vx", "vy", "omega" } }
+  world:observe { "felt", read = function(w)
+    local fx, fy = 0, 0
+    for _, c in ipairs(w.bodies.peg:contacts()) do
+      local sign = c.a == w.bodies.peg and 1 or -1
+      fx = fx + sign * (c.normal.x * c.normal_impulse - c.normal.y * c.tangent_impulse) / w.dt
+      fy = fy + sign * (c.normal.y * c.normal_impulse + c.normal.x * c.tangent_impulse) / w.dt
+    end
+    return { fx, fy }
+  end }
+  local thought = hole + random:uniform(-0.004, 0.004)
+  world:observe { "thought", read = function() return thought end }
+  return world
+end
+
+-- m: how far the tip is in the hole.
+local function inside(world)
+  local tip, b = world.bodies.peg:world_point { 0, -LONG / 2 }, world.bodies
+  local middle = (b.left.x + b.right.x) / 2
+  return math.abs(tip.x - middle) < CLEAR + 0.001 and math.max(0, -tip.y) or 0, middle, tip
+end
+
+-- Above the place, down until it touches, then to and fro ever wider while it presses, and in.
+local function baseline()
+  local LIGHT, PRESS, WIDER, RATE = 3, 30, 0.0008, 6 -- N, N, m/s, rad/s
+  local touched
+  return function(_, t, seen)
+    local x, y, angle, vx, vy, goal = seen[1], seen[2], seen[3], seen[4], seen[5], seen[9]
+    if y < -0.002 then return { -3 * vx - 0.02 * seen[7], -PRESS - 25 * vy, 0 } end
+    if not touched then
+      if math.abs(x - goal) < 0.002 and math.abs(angle) < 0.01 and y < 0.02 and seen[8] > 0.5 then touched = t end
+      local above = math.abs(x - goal) < 0.003 and -0.02 or 0.03
+      return { 300 * (goal - x) - 25 * vx, 150 * math.max(-0.03, above - y) - 25 * vy, 0 }
+    end
+    local s = t - touched
+    local wide = math.min(0.006, 0.002 + WIDER * s)
+    return { 900 * (goal + wide * math.sin(RATE * s) - x) - 25 * vx, -LIGHT - 25 * vy, 0 }
+  end
+end
+
+local env = sim.env { name = "peg_insertion", world = build, period = 0.01, max_steps = 600,
+  parameters = { friction = { 0.3, 0.1, 0.5 } },
+  reset = function(world, random)
+    local dx, dy, angle = random:uniform(-0.05, 0.05), random:uniform(0.02, 0.06), random:uniform(-0.1, 0.1)
+    world.joints.x.translation, world.joints.y.translation = dx, dy
+    world.joints.wrist.angle = angle
+  end,
+  reward = function(world)
+    local depth, middle, tip = inside(world)
+    if depth > 0 then return math.min(1, depth / DEEP) end
+    return -0.5 * math.min(1, math.sqrt((tip.x - middle) ^ 2 + tip.y ^ 2) / 0.1)
+  end, baseline = baseline, passed = 0 }
+
+if sim.is_main() then env:show() end
+return env
