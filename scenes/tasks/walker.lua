@@ -1,0 +1,99 @@
+-- Walker: seven links, a trunk on two legs, are to go forwards and not to fall (after dm_control's planar walker).
+--
+-- Observed: height of the trunk, m, its angle, rad, the angles of hip, knee and ankle of either leg, rad, speed forwards and upwards,
+-- m/s, speed of the trunk's angle and of those of the joints, rad/s, and for each foot 1 where it touches the ground. Action:
+-- torques of hip, knee and ankle of either leg, up to 150, 150 and 80 N m, for 1/60 s. Reward: up to 1 for the speed (all of it
+-- from 1 m/s on), times up to 1 for being upright. Ends when the trunk is below 0.8 m or leans by more than 1 rad, else after 600
+-- steps. Start: stands, a little above the ground, with up to 0.05 rad in its joints.
+local sim = require "sim2d"
+
+local UP, LOW, LEANS, FORWARDS = 1.2, 0.8, 1, 1 -- m, m, rad, m/s
+local TORQUES = { hip = 150, knee = 150, ankle = 80 } -- N m
+local NAMES = { "hip 1", "knee 1", "ankle 1", "hip 2", "knee 2", "ankle 2" }
+
+local function build(p)
+  local world = sim.world { dt = 1 / 240, stepping = "speculative" }
+  world:box { name = "ground", type = "static", position = { 0, -0.5 }, size = { 200, 1 }, friction = p.friction }
+  -- feet touch the ground; nothing else touches anything
+  local function link(name, x, y, w, h, mass, mask)
+    return world:box { name = name, size = { w, h }, mass = mass, position = { x, y }, mask = mask or 0, category = 2, friction = p.friction }
+  end
+  local trunk = link("trunk", 0, UP, 0.2, 0.5, p.mass)
+  for side = 1, 2 do
+    local thigh, shin = link("thigh " .. side, 0, 0.73, 0.1, 0.44, 4), link("shin " .. side, 0, 0.29, 0.08, 0.44, 3)
+    local foot = link("foot " .. side, 0.05, 0.035, 0.24, 0.07, 1, 1)
+    for _, j in ipairs { { "hip", thigh, trunk, 0.95, { -1, 1.6 } }, { "knee", shin, thigh, 0.51, { -2.4, 0 } }, { "ankle", foot, shin, 0.07, { -0.8, 0.8 } } } do
+      local joint = world:hinge { j[2], j[3], name = j[1] .. " " .. side, anchor = { 0, j[4] }, limits = j[5] }
+      world:actuator { j[1] .. " " .. side, joint = joint, kind = "torque", range = { -TORQUES[j[1]], TORQUES[j[1]] } }
+    end
+  end
+  world:observe { "trunk", of = trunk, field = { "y", "angle" } }
+  for _, name in ipairs(NAMES) do world:observe { name, of = world.joints[name], field = "angle" } end
+  world:observe { "speeds", of = trunk, field = { "vx", "vy", "omega" } }
+  for _, name in ipairs(NAMES) do world:observe { name .. " speed", of = world.joints[name], field = "speed" } end
+  world:observe { "stands", read = function(w)
+    return { #w.bodies["foot 1"]:contacts() > 0 and 1 or 0, #w.bodies["foot 2"]:contacts() > 0 and 1 or 0 }
+  end }
+  return world
+end
+-- Two phases (after SIMBICON: Yin, Loken and van de Panne 2007): the free leg is lifted for a while, then put down until it stands,
+-- and the other one is free. Joints are held at angles, the free thigh at one in the world that depends on where the trunk is
+-- before the standing foot and how fast it goes; the standing hip holds the trunk. CMA-ES found the numbers, over 8 starts.
+local PHASES = { -- rad: free thigh, knee, ankle, standing knee, ankle; rad/m and rad s/m of the free thigh
+  { thigh = 0.340, knee = -1.317, ankle = 0.697, standing_knee = -0.398, standing_ankle = 0.037, ahead = 0.111, speed = 0.237 },
+  { thigh = -0.094, knee = -0.318, ankle = 0.570, standing_knee = -1.133, standing_ankle = -0.306, ahead = 0.023, speed = 0.420 } }
+
+local function baseline()
+  local LIFT, KP, KD, WEAK, LEAN = 0.224, 134, 15.6, 0.3, -0.036 -- s, N m/rad, N m s/rad, of an ankle, rad
+  local stands, phase, since = 1, 1, 0
+  return function(_, t, seen)
+    local free = 3 - stands
+    if phase == 1 and t - since > LIFT then phase, since = 2, t end
+    if phase == 2 and seen[17 + free] == 1 then
+      stands, free, phase, since = free, stands, 1, t
+    end
+    local to, trunk, u = PHASES[phase], seen[2], {}
+    local function at(side, k) return seen[2 + 3 * (side - 1) + k], seen[11 + 3 * (side - 1) + k] end
+    local function hold(side, k, goal, part)
+      local angle, speed = at(side, k)
+      u[3 * (side - 1) + k] = part * (KP * (goal - angle) - KD * speed)
+    end
+    hold(free, 2, to.knee, 1)
+    hold(free, 3, to.ankle, WEAK)
+    hold(stands, 2, to.standing_knee, 1)
+    hold(stands, 3, to.standing_ankle, WEAK)
+    -- m: how far the trunk is before the standing foot
+    local thigh, knee = trunk + at(stands, 1), at(stands, 2)
+    local ahead = -0.44 * (math.sin(thigh) + math.sin(thigh + knee)) - 0.25 * math.sin(trunk)
+    -- the free thigh in the world, and what is left of the torque that the trunk needs
+    local hip, hip_speed = at(free, 1)
+    local lift = KP * (to.thigh + to.ahead * ahead + to.speed * seen[9] - trunk - hip) - KD * (seen[11] + hip_speed)
+    lift = math.max(-TORQUES.hip, math.min(TORQUES.hip, lift))
+    u[3 * free - 2], u[3 * stands - 2] = lift, -(KP * (LEAN - trunk) - KD * seen[11]) - lift
+    return u
+  end
+end
+
+local function fallen(world)
+  local trunk = world.bodies.trunk
+  return trunk.y < LOW or math.abs(trunk.angle) > LEANS
+end
+
+local env = sim.env { name = "walker", world = build, period = 1 / 60, max_steps = 600,
+  parameters = { mass = { 12, 10, 14 }, friction = { 0.9, 0.7, 1.2 } },
+  reset = function(world, random)
+    for _, name in ipairs(NAMES) do world.joints[name].angle = (name:find "knee" and -0.1 or 0) + random:uniform(-0.05, 0.05) end
+    -- clear of the ground
+    for _, body in ipairs(world.bodies) do
+      if body.type == "dynamic" then body.y = body.y + 0.03 end
+    end
+  end,
+  reward = function(world)
+    local trunk = world.bodies.trunk
+    local fast = sim.env.tolerance(trunk.vx, { FORWARDS, math.huge }, FORWARDS, "linear", 0.01)
+    return fast * sim.env.tolerance(trunk.angle, { -0.2, 0.2 }, LEANS, "linear", 0.01)
+  end,
+  terminated = fallen, baseline = baseline, passed = 400 }
+
+if sim.is_main() then env:show() end
+return env
