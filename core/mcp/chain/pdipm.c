@@ -15,9 +15,6 @@ enum { WARM_OUTERS = 1, WARM_INNERS = 3, WARM_ITERATIONS = 12 };
 static const double WARM_FLOOR = 0.01; // distance from the boundary where the interior point starts
 enum { COLD_INNERS = 8, OUTERS_PER_ITERATION = 12 };
 enum { POLISH_SWEEPS = 100 };
-// Sets of modes tried, and up to how many contacts: in larger islands the first ones are seldom
-// right.
-enum { MODES_TRIED = 5, MODES_CONTACTS = 20 };
 
 static void pdipm_newton(S2SolveRun *chain, double sigma, int outers, int inners) {
   double residual = s2_newton_solve(&chain->system, sigma, outers, inners, chain->tolerance,
@@ -37,28 +34,6 @@ static void pdipm_refine(S2SolveRun *chain) {
       s2_refine_solve(system, mode, chain->v, chain->lambda, &chain->iterations, chain->arena);
   s2_arena_rewind(chain->arena, mark);
   s2_run_keep(chain, residual);
-}
-
-// The modes that the point at hand shows (a guess, or the free motion) are solved for exactly, then
-// those that this shows, and so on (a primal-dual active set). Where few rows act they are right
-// after one to three, each a factorisation; where they come back, or do not settle, the interior
-// point is next.
-static void pdipm_modes(S2SolveRun *chain) {
-  S2System *system = &chain->system;
-  S2ArenaMark mark = s2_arena_mark(chain->arena);
-  S2Mode *mode = S2_TAKE(chain->arena, S2Mode, 2 * system->units);
-  size_t size = sizeof(S2Mode) * (size_t)system->units;
-  for (int i = 0; i < MODES_TRIED && !s2_run_solved(chain); i++) {
-    S2Mode *now = mode + (i % 2) * system->units, *last = mode + (1 - i % 2) * system->units;
-    s2_system_row_velocity(system, chain->v, chain->u);
-    s2_refine_modes(system, chain->u, chain->lambda, now);
-    if (i > 0 && memcmp(now, last, size) == 0) {
-      break;
-    }
-    s2_run_keep(chain, s2_refine_jump(system, now, chain->v, chain->lambda, &chain->iterations,
-                                      chain->arena));
-  }
-  s2_arena_rewind(chain->arena, mark);
 }
 
 static void pdipm_interior(S2SolveRun *chain, const S2InteriorStart *start, int iterations) {
@@ -93,11 +68,7 @@ static void solve_warm(S2SolveRun *chain, const double *lambda_guess) {
   for (int i = 0; i < system->problem->rows; i++) {
     warm |= lambda_guess[i] != 0;
   }
-  if (system->contacts <= MODES_CONTACTS) {
-    pdipm_modes(chain);
-  }
-  if (warm && !s2_run_solved(chain)) {
-    s2_run_back(chain);
+  if (warm) {
     pdipm_newton(chain, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
   }
   if (warm && !s2_run_solved(chain)) {

@@ -157,9 +157,8 @@ static double run_passes(Refinement *refinement, double weight, bool careful, do
   return best;
 }
 
-// `best`: of (v, lambda), which is left as it is where nothing better comes out.
-static double refine_from(S2System *system, const S2Mode *mode, double best, S2Quad *v,
-                          double *lambda, int *factorizations, S2Arena *arena) {
+double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,
+                       int *factorizations, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int two = 2 * system->units;
   Refinement refinement = {
@@ -173,6 +172,7 @@ static double refine_from(S2System *system, const S2Mode *mode, double best, S2Q
       .v = S2_TAKE(arena, S2Quad, system->nodes + 1),
       .q = S2_TAKE(arena, S2Quad, system->nodes + 1),
   };
+  double best = s2_system_residual(system, v, lambda, refinement.u);
   // Joints alone bear a weight nearer to rigid, if the factorisation is careful.
   if (system->contacts == 0) {
     (*factorizations)++;
@@ -184,18 +184,4 @@ static double refine_from(S2System *system, const S2Mode *mode, double best, S2Q
   }
   s2_arena_rewind(arena, mark);
   return best;
-}
-
-double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,
-                       int *factorizations, S2Arena *arena) {
-  S2ArenaMark mark = s2_arena_mark(arena);
-  double *u = S2_TAKE(arena, double, 2 * system->units);
-  double best = s2_system_residual(system, v, lambda, u);
-  s2_arena_rewind(arena, mark);
-  return refine_from(system, mode, best, v, lambda, factorizations, arena);
-}
-
-double s2_refine_jump(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,
-                      int *factorizations, S2Arena *arena) {
-  return refine_from(system, mode, INFINITY, v, lambda, factorizations, arena);
 }

@@ -46,10 +46,6 @@ bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight
 double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,
                        int *factorizations, S2Arena *arena);
 
-// The same, whatever (v, lambda) was before: where it is worse, too.
-double s2_refine_jump(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,
-                      int *factorizations, S2Arena *arena);
-
 // One proximal step from `lambda`: follows the path to the solution with compliance 1 / weight
 // against it (scaled: 1 is a lone row's own), at most `segments` long, a factorisation each. False,
 // and nothing changed, when it does not arrive.
