@@ -24,6 +24,7 @@ static int control_actuator(lua_State *L) {
   }
   def.body = body != NULL ? body->id : (S2BodyId){0, 0};
   def.joint = joint != NULL ? joint->id : (S2JointId){0, 0};
+  // Where it acts, and how much it may.
   def.direction = s2_vec2(luaL_checknumber(L, 5), luaL_checknumber(L, 6));
   def.lo = luaL_checknumber(L, 7);
   def.hi = luaL_checknumber(L, 8);

@@ -111,16 +111,6 @@ static double linearize_along(const S2World *world, const Column *column,
   return sum;
 }
 
-void s2_input_push(const S2World *world, const S2Input *input, double push[3]) {
-  memcpy(push, input->amount, sizeof input->amount);
-  if (input->fixed) {
-    S2Rot turned = s2_rot(world->q.at[3 * (input->body.index - 1)]);
-    S2Vec2 along = s2_rotate(turned, s2_vec2(input->amount[1], input->amount[2]));
-    push[1] = along.x;
-    push[2] = along.y;
-  }
-}
-
 S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
   S2ActuatorDef def;
   S2_TRY(s2_actuator_info(world, index, &def));
@@ -128,6 +118,7 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
     return s2_error(S2_INVALID, "actuator '%s': %s is no input of a linear step", def.name,
                     def.delay > 0 ? "one with a delay" : "a position");
   }
+  // What a command of 1 is: of a joint, or a push on a body.
   *input = (S2Input){.body = def.body, .joint = def.joint, .amount = {1, 0, 0}};
   bool joint = def.joint.index != 0;
   if (def.implicit) {

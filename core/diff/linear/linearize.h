@@ -54,9 +54,6 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
                                     const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
                                     S2Linear *linear);
 
-// u = 1 of a force on a body where it is now: N m, N, N.
-void s2_input_push(const S2World *world, const S2Input *input, double push[3]);
-
 // An actuator of the world as an input: of a force, torque or speed, without delay.
 S2Status s2_actuator_input(const S2World *world, int index, S2Input *input);
 

@@ -220,6 +220,16 @@ bool s2_basis_extend(S2Basis *basis, const double *row) {
   return true;
 }
 
+void s2_input_push(const S2World *world, const S2Input *input, double push[3]) {
+  memcpy(push, input->amount, sizeof input->amount);
+  if (input->fixed) {
+    S2Rot turned = s2_rot(world->q.at[3 * (input->body.index - 1)]);
+    S2Vec2 along = s2_rotate(turned, s2_vec2(input->amount[1], input->amount[2]));
+    push[1] = along.x;
+    push[2] = along.y;
+  }
+}
+
 // How the force of a thruster of 1 N turns with its body.
 static S2Line line_of_thrust(const S2Lines *lines, const S2ActuatorDef *def, bool backwards) {
   S2Line line = s2_lines_new(lines);

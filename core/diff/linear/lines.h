@@ -35,6 +35,9 @@ void s2_line_bend_along(const S2Lines *lines, const S2Line *line, double factor,
 S2Line s2_line_of_coordinate(const S2Lines *lines, const S2Coordinate *coordinate);
 int s2_line_parts_of(const S2Joint *joint); // coordinates it has
 
+// u = 1 of a force on a body where it is now: N m, N, N.
+void s2_input_push(const S2World *world, const S2Input *input, double push[3]);
+
 // Forces of actuators that turn with the poses: along what joints measure, dF/dq = u Hess, and
 // fixed to a body, where only its angle counts.
 typedef struct S2Turning {
