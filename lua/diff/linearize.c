@@ -65,8 +65,16 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
 }
 
 // A force that turns with its body, and where it acts.
-static void linearize_read_frame(const S2Keys *keys, S2Input *input) {
+static void linearize_read_frame(const S2Keys *keys, S2Input *input, bool pushes) {
   S2Vec2 at = {0, 0};
+  if (!pushes) {
+    for (int i = AMOUNTS_END; input_names[i] != NULL; i++) {
+      if (s2_keys_has(keys, input_names[i])) {
+        s2_keys_fail(keys, input_names[i], "of a body's force only");
+      }
+    }
+    return;
+  }
   input->fixed =
       s2_keys_push(keys, "frame") == LUA_TSTRING && strcmp(lua_tostring(keys->L, -1), "body") == 0;
   if (!input->fixed && !lua_isnil(keys->L, -1)) {
@@ -106,13 +114,13 @@ static void linearize_read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *in
       s2_keys_vec2(keys, "force", &force);
       input->amount[1] = force.x;
       input->amount[2] = force.y;
-      linearize_read_frame(keys, input);
     } else if (strcmp(what, "torque") == 0) {
       s2_keys_number(keys, "torque", S2_ANY_NUMBER, &input->amount[0]);
     } else {
       s2_keys_fail(keys, what, "of joints, not of bodies");
     }
   }
+  linearize_read_frame(keys, input, !joint && strcmp(what, "force") == 0);
   lua_pop(L, 1);
 }
 

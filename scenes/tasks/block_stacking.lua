@@ -15,7 +15,6 @@ local function build(p)
   for k, name in ipairs(NAMES) do
     world:box { name = name, size = { BLOCK, BLOCK }, mass = p.mass, position = { 0.15 * (k - 2), BLOCK / 2 }, friction = p.friction, color = COLOURS[k] }
   end
-  -- the hand's y is that of its fingers' tips
   local carriage = world:box { name = "carriage", size = { 0.05, 0.05 }, mass = 1, gravity_scale = 0, position = { 0, 0.46 }, mask = 0 }
   local hand = world:box { name = "hand", size = { 2 * REACH + 0.04, 0.02 }, mass = 0.5, gravity_scale = 0, position = { 0, 0.39 }, mask = 0 }
   local rail = world:slider { carriage, name = "x", axis = { 1, 0 }, anchor = { 0, 0.46 } }
@@ -50,10 +49,10 @@ local function height(world)
 end
 
 -- Above the block, down, closed, up, over the other one, down, open, up: each stage until the hand is where it is to be.
-local function baseline(env)
+local function baseline()
   local TIP, HOVER, NEAR, SPEED = 0.09, 0.24, 0.003, 0.01 -- m: the hand over its fingers' tips; of the tips; m; m/s
   local jobs, stage, since = { { 2, 1, BLOCK }, { 3, 2, 2 * BLOCK } }, 1, 0
-  return function(world, t, seen)
+  return function(_, t, seen)
     local job = jobs[1]
     local from, to = 9 + 3 * ((job and job[1] or 1) - 1), 9 + 3 * ((job and job[2] or 1) - 1)
     local lift = job and job[3] or 0

@@ -12,7 +12,7 @@ local TORQUES = { hip = 150, knee = 150, ankle = 80 } -- N m
 local NAMES = { "hip 1", "knee 1", "ankle 1", "hip 2", "knee 2", "ankle 2" }
 
 local function build(p)
-  local world = sim.world { dt = 1 / 240, stepping = "speculative" }
+  local world = sim.world { dt = 1 / 240 }
   world:box { name = "ground", type = "static", position = { 0, -0.5 }, size = { 200, 1 }, friction = p.friction }
   -- feet touch the ground; nothing else touches anything
   local function link(name, x, y, w, h, mass, mask)
@@ -36,6 +36,7 @@ local function build(p)
   end }
   return world
 end
+
 -- Two phases (after SIMBICON: Yin, Loken and van de Panne 2007): the free leg is lifted for a while, then put down until it stands,
 -- and the other one is free. Joints are held at angles, the free thigh at one in the world that depends on where the trunk is
 -- before the standing foot and how fast it goes; the standing hip holds the trunk. CMA-ES found the numbers, over 8 starts.

@@ -257,7 +257,8 @@ S2Status s2_turning_of(S2World *world, bool backwards, S2Arena *arena, S2Turning
     S2_TRY(s2_actuator_info(world, i, &def));
     bool along = def.kind == S2_ACTUATOR_FORCE && def.joint.index != 0 &&
                  s2_joint_slot(world, def.joint, &slot).code == S2_OK;
-    double u = along || def.fixed ? s2_actuator_held(world, i, &since) : 0;
+    bool thrusts = def.fixed && s2_body_slot(world, def.body, &slot).code == S2_OK;
+    double u = along || thrusts ? s2_actuator_held(world, i, &since) : 0;
     if (u != 0) {
       turning->line[turning->count] =
           along ? s2_line_of_coordinate(&turning->lines, &(S2Coordinate){.joint = def.joint})

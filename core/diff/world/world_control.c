@@ -131,6 +131,23 @@ static void add_force(S2WorldTape *tape, const S2World *world, S2BodyId body, S2
   s2_world_tape_add(tape, world, 3, places, 3, terms);
 }
 
+// Adds the effort times a push that was measured (`part` on the tape) to a number of a body's
+// forces.
+static void add_measured(S2WorldTape *tape, const S2World *world, int32_t slot, int number,
+                         const Effort *effort, double push, S2Var part) {
+  S2Tape *of = s2_world_tape_of(tape);
+  S2Var force = s2_tape_scalar2(of, effort->value * push, effort->var, push, part, effort->value);
+  if (force != 0) {
+    S2Place place = s2_place(S2_PLACE_F, slot, number);
+    S2Term term = {.to = 0, .from = force, .factor = 1};
+    s2_world_tape_add(tape, world, 1, &place, 1, &term);
+  }
+}
+
+static S2Var push_part(S2WorldTape *tape, S2Var node, int k) {
+  return node != 0 ? s2_tape_element(s2_world_tape_of(tape), node, k) : 0;
+}
+
 // Torque, x and y on both bodies of a joint by an effort of 1.
 static void measure_push(const void *user, const S2World *world, double *numbers) {
   const S2JointId *joint = user;
@@ -156,7 +173,6 @@ static void measure_push(const void *user, const S2World *world, double *numbers
 
 static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
                                const Effort *effort) {
-  S2Tape *of = s2_world_tape_of(tape);
   const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
   // Along which line and how far from the centres depends on the poses.
   S2Place places[MOVED];
@@ -170,14 +186,8 @@ static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuat
     if (body.index == 0 || world->bodies.at[body.index - 1].type != S2_DYNAMIC) {
       continue;
     }
-    S2Var part = node != 0 ? s2_tape_element(of, node, k) : 0;
-    S2Var force =
-        s2_tape_scalar2(of, effort->value * push[k], effort->var, push[k], part, effort->value);
-    if (force != 0) {
-      S2Place place = s2_place(S2_PLACE_F, (int32_t)body.index - 1, k % 3);
-      S2Term term = {.to = 0, .from = force, .factor = 1};
-      s2_world_tape_add(tape, world, 1, &place, 1, &term);
-    }
+    add_measured(tape, world, (int32_t)body.index - 1, k % 3, effort, push[k],
+                 push_part(tape, node, k));
   }
 }
 
@@ -193,7 +203,6 @@ static void measure_thrust(const void *user, const S2World *world, double *numbe
 
 static void control_thrust(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
                            const Effort *effort) {
-  S2Tape *of = s2_world_tape_of(tape);
   int32_t slot = (int32_t)actuator->body.index - 1;
   if (world->bodies.at[slot].type != S2_DYNAMIC) {
     return;
@@ -202,14 +211,7 @@ static void control_thrust(S2WorldTape *tape, S2World *world, const S2Actuator *
   double push[3];
   S2Var node = s2_world_tape_measure(tape, world, 3, push, measure_thrust, actuator, 1, &angle);
   for (int k = 0; k < 3; k++) {
-    S2Var part = node != 0 ? s2_tape_element(of, node, k) : 0;
-    S2Var force =
-        s2_tape_scalar2(of, effort->value * push[k], effort->var, push[k], part, effort->value);
-    if (force != 0) {
-      S2Place place = s2_place(S2_PLACE_F, slot, k);
-      S2Term term = {.to = 0, .from = force, .factor = 1};
-      s2_world_tape_add(tape, world, 1, &place, 1, &term);
-    }
+    add_measured(tape, world, slot, k, effort, push[k], push_part(tape, node, k));
   }
 }
 

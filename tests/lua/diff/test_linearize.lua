@@ -184,6 +184,18 @@ test("a thruster turns with its body", function()
   near(body.omega, 0.7 - 0.05 * 1.5 * 0.52 / body.inertia, 1e-14)
 end)
 
+test("a thruster whose body is gone is said to be", function()
+  local world = sim.world {}
+  world:box { size = { 1, 1 } }
+  local gone = world:box { size = { 1, 1 }, position = { 3, 0 } }
+  world:actuator { "jet", body = gone, kind = "force", direction = { 0, 1 }, frame = "body" }
+  world:act { 5 }
+  gone:destroy()
+  for _, coordinates in ipairs { "maximal", "reduced" } do
+    raises("actuator 'jet': what it acts on is destroyed", world.linearize, world, { coordinates = coordinates })
+  end
+end)
+
 test("force laws are refused", function()
   local world, cart = cart_poles(1)
   cart:force_law(function() return 0, 0, 0 end)
@@ -210,6 +222,8 @@ test("misuse says what to do", function()
   wrong({ { body = cart, forces = 1 } }, "did you mean 'force'")
   wrong({ { body = cart, force = { 1, 0 }, frame = "cart" } }, 'key \'inputs%[1%].frame\': "body" expected')
   wrong({ { body = cart, force = { 1, 0 }, at = { 1, 0 } } }, "of a force with frame = \"body\"")
+  wrong({ { body = cart, torque = 1, frame = "body" } }, "inputs%[1%].frame': of a body's force only")
+  wrong({ { joint = joints[1], force = 1, at = { 1, 0 } } }, "inputs%[1%].at': of a body's force only")
   wrong({ world:actuator { name = "to", joint = joints[2], kind = "position" } },
     "a position is no input of a linear step")
   raises("key 'coordinates': one of 'maximal', 'reduced' expected, got 'joint'",

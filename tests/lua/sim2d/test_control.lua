@@ -166,6 +166,15 @@ test("nonsense is refused", function()
     { name = "b", kind = "torque", body = cart, delay = -1 })
   refuse("lo <= hi", "actuator", { name = "b", kind = "torque", body = cart, range = { 2, 1 } })
   refuse("'kp' and 'kd' are for", "actuator", { name = "b", kind = "torque", body = cart, kp = 1 })
+  local function thruster(more)
+    local def = { name = "b", kind = "force", body = cart, direction = { 0, 1 } }
+    for key, value in pairs(more) do def[key] = value end
+    return def
+  end
+  refuse("key 'frame': \"world\" or \"body\" expected, got 'bodi'", "actuator", thruster { frame = "bodi" })
+  refuse("key 'at': nothing but with frame", "actuator", thruster { at = { 0, 1 } })
+  refuse("key 'at': {x, y} expected", "actuator", thruster { frame = "body", at = { 0 / 0, 1 } })
+  refuse("key 'frame': nothing but of a body's force", "actuator", { name = "b", kind = "torque", body = cart, frame = "body" })
   refuse("1 values expected, one an actuator, got 2", "act", { 1, 2 })
   refuse("no actuator 'z'; known: a", "act", { z = 1 })
   refuse("unknown key '2'; known: at, body, delay, direction,", "actuator", { "b", "force" })
