@@ -386,6 +386,9 @@ void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body);
 
 // world_state.c
 void s2_lua_open_snapshot(lua_State *L);
+// (world, snapshot, changes): restores what only motion lies behind, see s2_world_image_return; returns
+// the new number of changes.
+int s2_lua_world_rewind(lua_State *L);
 
 // world_step.c
 // Prepares the running function, whose argument 1 is the world, for calls of the engine that run
