@@ -232,6 +232,25 @@ static double *commands_of(const S2Batch *batch, int i) {
   return batch->last + (size_t)i * (size_t)batch->controls;
 }
 
+static void batch_clip(const S2Batch *batch, int i) {
+  const S2World *world = batch->world[i].world;
+  double *commands = commands_of(batch, i);
+  for (int c = 0; c < batch->controls && c < s2_world_actuator_count(world); c++) {
+    double lo, hi;
+    s2_actuator_range(world, c, &lo, &hi);
+    commands[c] = commands[c] < lo ? lo : commands[c] > hi ? hi : commands[c];
+  }
+}
+
+// Who does what of a world in this call.
+static void batch_open(S2Batch *batch, int i) {
+  BatchWorld *at = &batch->world[i];
+  const S2BatchProgram *program = &batch->def.program;
+  at->own = program->own != NULL ? program->own(program->user, i) : 0;
+  at->left = LEFT_NOTHING;
+  at->failure.code = S2_OK;
+}
+
 // Commands, or a reset that was due. True: it is to be stepped.
 static bool batch_begin(S2Batch *batch, int i, bool threaded) {
   BatchWorld *at = &batch->world[i];
@@ -242,6 +261,9 @@ static bool batch_begin(S2Batch *batch, int i, bool threaded) {
     return false;
   }
   S2Status status = s2_ok();
+  if (batch->def.worth == S2_WORTH_PERIODS && (at->own & S2_OWN_STEP) == 0) {
+    batch_clip(batch, i);
+  }
   if (batch->commanded && batch->controls > 0) {
     status = (at->own & S2_OWN_STEP) != 0
                  ? batch->def.program.act(batch->def.program.user, i, commands_of(batch, i))
@@ -377,6 +399,7 @@ static void batch_step_chunk(S2Batch *batch, int first, int last) {
   S2World *worlds[CHUNK] = {NULL};
   S2Status status[CHUNK];
   for (int i = first; i < last; i++) {
+    batch_open(batch, i);
     // A reset that was due is all there is to that step.
     if ((batch->world[i].own & S2_OWN_STEP) != 0 || !batch_begin(batch, i, true)) {
       continue;
@@ -442,6 +465,7 @@ static void batch_run_chunk(void *user, int worker, int i) {
 
 static void batch_run_item(void *user, int worker, int i) {
   const BatchRun *run = user;
+  batch_open(run->batch, i);
   if (run->batch->world[i].own == 0) {
     run->work(run->batch, worker, i);
   }
@@ -450,12 +474,6 @@ static void batch_run_item(void *user, int worker, int i) {
 // Threads, then those of the program, in their order.
 static void batch_run(S2Batch *batch, S2Work *work) {
   BatchRun run = {batch, work};
-  const S2BatchProgram *program = &batch->def.program;
-  for (int i = 0; i < batch->count; i++) {
-    batch->world[i].own = program->own != NULL ? program->own(program->user, i) : 0;
-    batch->world[i].left = LEFT_NOTHING;
-    batch->world[i].failure.code = S2_OK;
-  }
   bool stepped = work == batch_step_world;
   if (stepped) {
     s2_workers_run(batch->workers, (batch->count + CHUNK - 1) / CHUNK, batch_run_chunk, batch);
@@ -479,7 +497,8 @@ S2Status s2_batch_step(S2Batch *batch, const double *commands, int steps, S2Batc
     return s2_error(S2_INVALID, "1 step or more expected, got %d", steps);
   }
   size_t numbers = (size_t)batch->count * (size_t)batch->controls;
-  for (size_t i = 0; commands != NULL && i < numbers; i++) {
+  bool periods = batch->def.worth == S2_WORTH_PERIODS;
+  for (size_t i = 0; commands != NULL && !periods && i < numbers; i++) {
     if (!isfinite(commands[i])) {
       return s2_error(S2_INVALID, "world %d, command %d: a finite number expected, got %g",
                       (int)(i / (size_t)batch->controls) + 1,

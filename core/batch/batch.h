@@ -50,14 +50,16 @@ enum {
   S2_OWN_RESET = 2,   // reset
   S2_OWN_OBSERVE = 4, // observe
   S2_OWN_JUDGE = 8,   // judge; of S2_WORTH_PERIODS
+  S2_OWN_ALL = 15
 };
 
 // What the program does for worlds, on the calling thread, after threads have done their part.
 typedef struct S2BatchProgram {
   void *user;
-  unsigned (*own)(void *user, int world);  // which of it (S2_OWN_STEP ...)? asked before each call
+  // Which of it (S2_OWN_STEP ...)? Asked in each call, by threads: it may look at that world alone.
+  unsigned (*own)(void *user, int world);
   S2Status (*step)(void *user, int world); // one step of the world
-  S2Status (*act)(void *user, int world, const double *commands);
+  S2Status (*act)(void *user, int world, double *commands); // may clip them in place
   S2Status (*reset)(void *user, int world); // back to its beginning; it may set place and world
   S2Status (*observe)(void *user, int world, double *numbers);
   // After a period: both come as the judge has them, to be replaced.
@@ -109,7 +111,8 @@ typedef struct S2BatchResult {
 void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask, double *observations);
 // Commands (NULL: those that were, or [count][controls], finite) hold for `steps` steps of each
 // world (>= 1), fewer where its episode ends. S2_INVALID: a command that is not finite; nothing has
-// happened then.
+// happened then. With S2_WORTH_PERIODS they are clipped to the ranges of the actuators first, so that what
+// acts is judged, and may be infinite; what is not a number fails its world.
 S2Status s2_batch_step(S2Batch *batch, const double *commands, int steps, S2BatchResult *result);
 void s2_batch_observe(S2Batch *batch, double *observations);
 // One world as it began, without draws.

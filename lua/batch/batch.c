@@ -53,7 +53,8 @@ static S2Status program_step(void *user, int world) {
   return call_protected(object->L, 1, 0);
 }
 
-static S2Status program_act(void *user, int world, const double *commands) {
+// NOLINTNEXTLINE(*-non-const-parameter): a callback's
+static S2Status program_act(void *user, int world, double *commands) {
   const BatchObject *object = user;
   lua_State *L = object->L;
   push_call(object, "act", world);
@@ -122,7 +123,7 @@ static void begin_call(lua_State *L, BatchObject *object, const char *what) {
     }
   }
   for (int i = 0; i < object->count; i++) {
-    object->world[i]->held = true;
+    object->world[i]->held = &object->busy;
   }
   lua_getiuservalue(L, 1, BATCH_WORLDS);
   object->at_worlds = lua_gettop(L);
@@ -135,7 +136,7 @@ static void begin_call(lua_State *L, BatchObject *object, const char *what) {
 static void end_call(lua_State *L, BatchObject *object) {
   object->busy = false;
   for (int i = 0; i < object->count; i++) {
-    object->world[i]->held = false;
+    object->world[i]->held = NULL;
     s2_lua_world_changed(object->world[i]);
   }
   if (object->count > 0 && s2_lua_interrupted(object->world[0]->session)) {

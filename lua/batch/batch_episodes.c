@@ -27,14 +27,13 @@ enum {
 typedef struct Episode {
   S2LuaWorld *lw;
   S2LuaRandom *random;
-  bool begun;  // reset at least once
-  bool again;  // it may go back to how it was built
-  bool asked;  // the script resets it
+  bool begun; // reset at least once
+  bool again; // it may go back to how it was built
 } Episode;
 
 typedef struct Episodes {
   S2Batch *batch;
-  int count, controls, observed;
+  int count, controls, observed, begun;
   int width;       // numbers of an action
   int actions;     // that there are by number; 0: commands
   double *table;   // [actions][controls]
@@ -51,9 +50,28 @@ typedef struct Episodes {
 
 // ---- What the script does ---------------------------------------------------------------------
 
+// Why threads cannot step a world now, or NULL. It is stepped anyway by nobody, and fails.
+static const char *episodes_refused(const Episodes *all, int i) {
+  const S2LuaWorld *lw = all->episode[i].lw;
+  if (lw->world == NULL) {
+    return "its world is closed";
+  }
+  if (lw->phase != S2_IDLE) {
+    return "it cannot be stepped from inside its step";
+  }
+  if (s2_lua_on_tape(lw) != NULL) {
+    return "steps in threads have no derivative";
+  }
+  return s2_world_actuator_count(lw->world) != all->controls ? "its world has other actuators" : NULL;
+}
+
 static unsigned episodes_own(void *user, int i) {
   const Episodes *all = user;
   const Episode *at = &all->episode[i];
+  if (episodes_refused(all, i) != NULL) {
+    return S2_OWN_ALL;
+  }
+  s2_lua_world_changed(at->lw);
   unsigned own = (all->rewards || all->ends) ? S2_OWN_JUDGE : 0;
   bool again = at->again && s2_batch_unchanged(all->batch, i);
   if (s2_lua_batch_stepped(at->lw)) {
@@ -97,9 +115,17 @@ static void push_numbers(lua_State *L, int count, const double *numbers) {
   }
 }
 
-static S2Status episodes_act(void *user, int i, const double *commands) {
+static S2Status episodes_act(void *user, int i, double *commands) {
   const Episodes *all = user;
-  return s2_world_act(all->episode[i].lw->world, commands, all->controls, NULL);
+  const char *why = episodes_refused(all, i);
+  if (why != NULL) {
+    return s2_error(S2_INVALID, "%s", why);
+  }
+  S2World *world = all->episode[i].lw->world;
+  for (int k = 0; k < all->controls; k++) {
+    commands[k] = s2_lua_env_clip(world, k, commands[k]);
+  }
+  return s2_world_act(world, commands, all->controls, NULL);
 }
 
 static S2Status episodes_step(void *user, int i) {
@@ -113,6 +139,9 @@ static S2Status episodes_step(void *user, int i) {
 static S2Status episodes_observe(void *user, int i, double *numbers) {
   Episodes *all = user;
   lua_State *L = all->L;
+  if (all->episode[i].lw->world == NULL) {
+    return s2_error(S2_INVALID, "its world is closed");
+  }
   lua_getfield(L, all->at_options, "observe");
   push_episode(all, all->at_envs, i);
   S2_TRY(episodes_call(all, 1, 1));
@@ -140,7 +169,10 @@ static S2Status episodes_reset(void *user, int i) {
   S2Status status = episodes_call(all, 1, 0);
   place.rng = random->rng;
   s2_batch_set_place(all->batch, i, &place);
-  all->episode[i].begun = all->episode[i].begun || status.code == S2_OK;
+  if (status.code == S2_OK && !all->episode[i].begun) {
+    all->episode[i].begun = true;
+    all->begun++;
+  }
   return status;
 }
 
@@ -189,24 +221,9 @@ static Episodes *check_episodes(lua_State *L) {
   return all;
 }
 
-// Leaves on the stack what functions of the script need. Each world is there, at rest and not on a tape.
+// Leaves on the stack what functions of the script need.
 static void begin_call(lua_State *L, Episodes *all) {
   luaL_checkstack(L, 40, "out of stack");
-  for (int i = 0; i < all->count; i++) {
-    const S2LuaWorld *lw = all->episode[i].lw;
-    if (lw->world == NULL) {
-      s2_lua_fail(L, "environment %d: its world is closed", i + 1);
-    }
-    if (lw->phase != S2_IDLE) {
-      s2_lua_fail(L, "environment %d: it cannot be stepped from inside its step", i + 1);
-    }
-    if (s2_lua_on_tape(lw) != NULL) {
-      s2_lua_fail(L, "environment %d: steps in threads have no derivative", i + 1);
-    }
-  }
-  for (int i = 0; i < all->count; i++) {
-    all->episode[i].lw->held = true;
-  }
   lua_getiuservalue(L, 1, STORE_ENVS);
   all->at_envs = lua_gettop(L);
   lua_getiuservalue(L, 1, STORE_WORLDS);
@@ -223,10 +240,6 @@ static void begin_call(lua_State *L, Episodes *all) {
 // Raises what functions of the script have; else pushes what failed: number and message, or nothing.
 static int end_call(lua_State *L, Episodes *all) {
   all->busy = false;
-  for (int i = 0; i < all->count; i++) {
-    all->episode[i].lw->held = false;
-    s2_lua_world_changed(all->episode[i].lw);
-  }
   if (s2_lua_interrupted(all->episode[0].lw->session)) {
     return s2_lua_fail(L, "interrupted");
   }
@@ -267,7 +280,7 @@ static bool read_action(lua_State *L, const Episodes *all, double *row) {
 }
 
 // Numbers of an action, which stand at the beginning of `row`, become commands there.
-static bool command_row(const Episodes *all, int i, double *row) {
+static bool command_row(const Episodes *all, double *row) {
   if (all->actions > 0) {
     double number = row[0];
     if (!(number >= 1 && number <= all->actions) || number != floor(number)) {
@@ -278,13 +291,11 @@ static bool command_row(const Episodes *all, int i, double *row) {
       row[k] = from[k];
     }
   }
+  bool good = true;
   for (int k = 0; k < all->controls; k++) {
-    if (isnan(row[k])) {
-      return false;
-    }
-    row[k] = s2_lua_env_clip(all->episode[i].lw->world, k, row[k]);
+    good = good && !isnan(row[k]);
   }
-  return true;
+  return good;
 }
 
 // Commands of all from the argument at index 2, a list of actions or an array; which of the actions is
@@ -293,12 +304,6 @@ static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
   const S2LuaArray *array = s2_lua_array_test(L, 2);
   for (int i = 0; i < all->count; i++) {
     double *row = all->command + (size_t)i * (size_t)all->controls;
-    if (autoreset == S2_RESET_NEXT_STEP && s2_batch_place(all->batch, i).ended) {
-      for (int k = 0; k < all->controls; k++) {
-        row[k] = 0;
-      }
-      continue;
-    }
     bool good = true;
     if (array != NULL) {
       for (int k = 0; k < all->width; k++) {
@@ -309,7 +314,8 @@ static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
       good = read_action(L, all, row);
       lua_pop(L, 1);
     }
-    if (!good || !command_row(all, i, row)) {
+    good = good && command_row(all, row);
+    if (!good && !(autoreset == S2_RESET_NEXT_STEP && s2_batch_place(all->batch, i).ended)) {
       return i + 1;
     }
   }
@@ -326,13 +332,9 @@ static int episodes_lua_step(lua_State *L) {
   if (array != NULL && s2_lua_array_view(L, array).var != 0) {
     return s2_lua_fail(L, "a vector's step has no derivative (x:value() is plain)");
   }
-  for (int i = 0; i < all->count; i++) {
-    const S2World *world = all->episode[i].lw->world;
-    if (world != NULL && s2_world_actuator_count(world) != all->controls) {
-      return s2_lua_fail(L, "environment %d: its world has %d actuators, not %d", i + 1,
-                         s2_world_actuator_count(world), all->controls);
-    }
-    if (!all->episode[i].begun || world == NULL ||
+  bool look = all->begun < all->count || autoreset == S2_RESET_DISABLED;
+  for (int i = 0; look && i < all->count; i++) {
+    if (!all->episode[i].begun ||
         (autoreset == S2_RESET_DISABLED && s2_batch_place(all->batch, i).ended)) {
       lua_pushliteral(L, "begin");
       lua_pushinteger(L, i + 1);
@@ -394,8 +396,8 @@ static int episodes_world(lua_State *L) {
   const S2LuaDraws *draws = s2_lua_draws(L, 5);
   s2_batch_set_world(all->batch, i, lw->world, judge, draws != NULL ? draws->count : 0,
                      draws != NULL ? draws->draw : NULL);
-  at->lw->held = false;
-  lw->held = all->busy;
+  at->lw->held = NULL;
+  lw->held = &all->busy;
   at->lw = lw;
   at->again = lua_toboolean(L, 6) != 0;
   keep(L, STORE_WORLDS, i, 3);
@@ -445,6 +447,9 @@ static int episodes_final(lua_State *L) {
 
 static int episodes_collect(lua_State *L) {
   Episodes *all = luaL_checkudata(L, 1, EPISODES);
+  for (int i = 0; i < all->count && all->batch != NULL; i++) {
+    all->episode[i].lw->held = NULL;
+  }
   s2_batch_free(all->batch);
   s2_memory_free(all->table);
   s2_memory_free(all->command);
@@ -557,6 +562,7 @@ int s2_lua_new_episodes(lua_State *L) {
     lua_rawgeti(L, -1, i + 1);
     lua_getfield(L, 2, "randoms");
     lua_rawgeti(L, -1, i + 1);
+    // episodes:world follows for each
     all->episode[i] = (Episode){.lw = s2_lua_world(L, -3),
                                 .random = s2_lua_check(L, -1, s2_type_random)};
     worlds[i] = all->episode[i].lw->world;

@@ -135,7 +135,7 @@ struct S2LuaWorld {
   int constraints;     // in S2_STORE_CONSTRAINTS
   bool marked, failed; // s2_world_mark was called; a callback inside the engine raised
   bool stepped;        // at least once
-  bool held;           // a batch steps it and others: not to be closed
+  const bool *held;    // while this is true a batch steps it and others: not to be closed
   bool control_in_lua; // some of its observations or actuators are known in Lua alone
   S2Rng random_before;
   S2Progress progress;
