@@ -71,7 +71,6 @@ static unsigned episodes_own(void *user, int i) {
   if (episodes_refused(all, i) != NULL) {
     return S2_OWN_ALL;
   }
-  s2_lua_world_changed(at->lw);
   unsigned own = (all->rewards || all->ends) ? S2_OWN_JUDGE : 0;
   bool again = at->again && s2_batch_unchanged(all->batch, i);
   if (s2_lua_batch_stepped(at->lw)) {
@@ -414,8 +413,7 @@ static int episodes_rewind(lua_State *L) {
   bool again = at->again && at->lw->world != NULL && s2_lua_on_tape(at->lw) == NULL &&
                !s2_lua_batch_stepped(at->lw) && s2_batch_unchanged(all->batch, i);
   if (again) {
-    s2_lua_try(L, s2_batch_rewind(all->batch, i));
-    s2_lua_world_changed(at->lw);
+    s2_lua_try(L, s2_batch_rewind(all->batch, i)); // bodies and joints are those there were
   }
   lua_pushboolean(L, again);
   return 1;

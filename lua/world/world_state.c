@@ -217,7 +217,6 @@ int s2_lua_world_rewind(lua_State *L) {
   refuse_inside(L, lw, "env:reset()");
   uint64_t changes = (uint64_t)luaL_checkinteger(L, 3);
   s2_lua_try(L, s2_world_image_return(lw->world, snapshot->image, snapshot->size, changes));
-  s2_lua_world_changed(lw);
   lua_pushinteger(L, (lua_Integer)s2_world_changes(lw->world));
   return 1;
 }
