@@ -368,6 +368,7 @@ typedef struct S2JointInfo {
 } S2JointInfo;
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
+S2JointType s2_joint_type(const S2World *world, S2JointId joint); // of one that is alive
 const char *s2_joint_name(const S2World *world, S2JointId joint); // "" where it is destroyed
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity); // creation order
 S2JointId s2_world_joint(const S2World *world, int index); // {0, 0}: there are fewer

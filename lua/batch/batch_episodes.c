@@ -44,7 +44,7 @@ typedef struct Episodes {
   // Of the call under way: stack indices of its state.
   lua_State *L;
   bool busy, all_asked, failed;
-  int at_envs, at_worlds, at_options, at_error;
+  int at_envs, at_worlds, at_options, at_reward, at_terminated, at_handler, at_error;
   Episode episode[];
 } Episodes;
 
@@ -85,12 +85,7 @@ static unsigned episodes_own(void *user, int i) {
 // Calls the function below its arguments. The first error is kept, to be raised when all is done.
 static S2Status episodes_call(Episodes *all, int arguments, int results) {
   lua_State *L = all->L;
-  int function = lua_gettop(L) - arguments;
-  lua_pushcfunction(L, s2_lua_keep_traceback);
-  lua_insert(L, function);
-  int code = lua_pcall(L, arguments, results, function);
-  lua_remove(L, function);
-  if (code == LUA_OK) {
+  if (lua_pcall(L, arguments, results, all->at_handler) == LUA_OK) {
     return s2_ok();
   }
   if (!all->failed) {
@@ -186,7 +181,7 @@ static S2Status episodes_judge(void *user, int i, const double *commands, double
   lua_setfield(L, env, "steps");
   S2Status status = s2_ok();
   if (all->rewards) {
-    lua_getfield(L, all->at_options, "reward");
+    lua_pushvalue(L, all->at_reward);
     push_episode(all, all->at_worlds, i);
     push_numbers(L, all->controls, commands);
     lua_pushvalue(L, env);
@@ -200,7 +195,7 @@ static S2Status episodes_judge(void *user, int i, const double *commands, double
     }
   }
   if (status.code == S2_OK && all->ends) {
-    lua_getfield(L, all->at_options, "terminated");
+    lua_pushvalue(L, all->at_terminated);
     push_episode(all, all->at_worlds, i);
     lua_pushvalue(L, env);
     status = episodes_call(all, 2, 1);
@@ -229,6 +224,12 @@ static void begin_call(lua_State *L, Episodes *all) {
   all->at_worlds = lua_gettop(L);
   lua_getiuservalue(L, 1, STORE_OPTIONS);
   all->at_options = lua_gettop(L);
+  lua_getfield(L, all->at_options, "reward");
+  all->at_reward = lua_gettop(L);
+  lua_getfield(L, all->at_options, "terminated");
+  all->at_terminated = lua_gettop(L);
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  all->at_handler = lua_gettop(L);
   lua_pushnil(L);
   all->at_error = lua_gettop(L);
   all->L = L;

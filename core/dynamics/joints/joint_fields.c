@@ -404,6 +404,10 @@ void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info) {
   info_anchors(world, joint, info);
 }
 
+S2JointType s2_joint_type(const S2World *world, S2JointId id) {
+  return world->joints.at[id.index - 1].type;
+}
+
 const char *s2_joint_name(const S2World *world, S2JointId id) {
   int32_t slot;
   return s2_joint_slot(world, id, &slot).code == S2_OK ? world->joints.at[slot].name : "";
