@@ -41,7 +41,12 @@ return function(sim, host)
 
   -- Those of an episode: given, drawn, or the usual ones.
   local function draw(env, options)
-    local p, given = {}, options.parameters or {}
+    local p, given = {}, options.parameters
+    if not given and not options.randomise then
+      for _, entry in ipairs(env.randomised) do p[entry.name] = entry.usual end
+      return p, ""
+    end
+    given = given or {}
     for _, entry in ipairs(env.randomised) do
       local value = given[entry.name]
       if value == nil then value = options.randomise and env.random:uniform(entry.lo, entry.hi) or entry.usual end
