@@ -56,7 +56,7 @@ static S2LcsDef lcs_read(const S2Keys *keys, S2LuaWorld *lw) {
 // ---- Results ----------------------------------------------------------------------------------
 
 static void lcs_set_vector(lua_State *L, const char *key, const double *numbers, int count) {
-  S2LuaArray *array = s2_lua_array_push(L, (S2Size){1, count, 1});
+  S2LuaArray *array = s2_lua_array_push(L, s2_size_list(count));
   if (count > 0) {
     memcpy(array->data, numbers, sizeof(double) * (size_t)count);
   }
@@ -65,7 +65,7 @@ static void lcs_set_vector(lua_State *L, const char *key, const double *numbers,
 
 static void lcs_set_matrix(lua_State *L, const char *key, const double *numbers, int rows,
                            int columns) {
-  s2_lua_push_matrix(L, numbers, rows, columns);
+  s2_lua_linearize_push(L, numbers, rows, columns);
   lua_setfield(L, -2, key);
 }
 
@@ -262,7 +262,7 @@ int s2_lua_lcs_read(lua_State *L) {
     lua_pop(L, 4);
   }
   s2_lua_try(L, s2_coordinates_read(lw->world, list, count, &call->arena, x));
-  S2LuaArray *array = s2_lua_array_push(L, (S2Size){1, 2 * count, 1});
+  S2LuaArray *array = s2_lua_array_push(L, s2_size_list(2 * count));
   if (count > 0) {
     memcpy(array->data, x, sizeof(double) * 2 * (size_t)count);
   }

@@ -208,7 +208,7 @@ S2LuaCoordinates s2_lua_linearize_coordinates(const S2Keys *keys, S2LuaWorld *lw
 
 // ---- Results ----------------------------------------------------------------------------------
 
-void s2_lua_push_matrix(lua_State *L, const double *numbers, int rows, int columns) {
+void s2_lua_linearize_push(lua_State *L, const double *numbers, int rows, int columns) {
   S2LuaArray *array = s2_lua_array_push(L, (S2Size){2, rows, columns});
   if (rows * columns > 0) {
     memcpy(array->data, numbers, sizeof(double) * (size_t)rows * (size_t)columns);
@@ -311,8 +311,8 @@ static int world_linearize(lua_State *L) {
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }
-  s2_lua_push_matrix(L, linear.a, linear.states, linear.states);
-  s2_lua_push_matrix(L, linear.b, linear.states, linear.inputs);
+  s2_lua_linearize_push(L, linear.a, linear.states, linear.states);
+  s2_lua_linearize_push(L, linear.b, linear.states, linear.inputs);
   if (!wanted.reduced) {
     return 2;
   }

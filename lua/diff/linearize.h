@@ -18,7 +18,7 @@ typedef struct S2LuaCoordinates {
 int s2_lua_linearize_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs, double **held);
 S2LuaCoordinates s2_lua_linearize_coordinates(const S2Keys *keys, S2LuaWorld *lw);
 
-void s2_lua_push_matrix(lua_State *L, const double *numbers, int rows, int columns);
+void s2_lua_linearize_push(lua_State *L, const double *numbers, int rows, int columns);
 // {{body = or joint =, field =}, ...}
 void s2_lua_push_coordinates(lua_State *L, const S2LuaWorld *lw, const S2Coordinate *coordinate,
                              int count);
