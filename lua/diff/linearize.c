@@ -258,8 +258,8 @@ static double *linearize_keep(S2Arena *arena, const double *numbers, int rows, i
 
 // The step is one of a clone, which callbacks see in the place of the world: handles are the same.
 // They may use the scratch memory, where the result is put in the end.
-static S2Status linearize(S2LuaWorld *lw, const S2Input *inputs, int count, const S2LuaCoordinates *wanted,
-                          S2Linear *linear) {
+static S2Status linearize(S2LuaWorld *lw, const S2Input *inputs, int count,
+                          const S2LuaCoordinates *wanted, S2Linear *linear) {
   S2World *world = lw->world, *clone;
   S2Arena arena;
   S2_TRY(s2_world_clone(world, &clone));

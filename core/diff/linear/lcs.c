@@ -5,7 +5,6 @@
 #include "dynamics/step/acted.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/touch.h"
-#include "mcp/lcp/lcp.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,6 +26,7 @@ S2Status s2_coordinates_read(S2World *world, const S2Coordinate *coordinate, int
   if (count > 0) {
     memcpy(reduction.coordinate, coordinate, sizeof *coordinate * (size_t)count);
   }
+  // Velocities without what is against the joints, which are put back.
   S2LineSystem system;
   double *v = s2_reduction_keep(world, arena);
   S2Status status = s2_lines_solve_for(world, &reduction, arena, &system);
@@ -139,91 +139,15 @@ static S2Status lcs_look_at_velocities(S2LcsWork *work) {
   return status;
 }
 
-void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, double *impulse,
-                 double *bend) {
-  const S2LcsRows *rows = &work->rows;
-  int n = work->n;
-  double *p = s2_lcs_numbers(work, 1, rows->line_count);
-  // What each row pushes along its line.
-  for (int l = 0; l < rows->line_count; l++) {
-    p[l] = impact ? 0 : rows->line[l].base;
-  }
-  for (int i = 0; i < rows->part_count && lambda != NULL; i++) {
-    const S2LcsPart *part = &rows->part[i];
-    int first = impact ? part->impact : part->row;
-    for (int k = 0; k < part->rows && first >= 0; k++) {
-      const S2LcsRow *row = &rows->row[part->row + k];
-      if (row->line >= 0) {
-        p[row->line] += row->sign * lambda[first + k];
-      }
-    }
-  }
-  memset(impulse, 0, sizeof(double) * (size_t)n);
-  memset(bend, 0, sizeof(double) * (size_t)(n * n));
-  for (int l = 0; l < rows->line_count; l++) {
-    for (int i = 0; i < n && p[l] != 0; i++) {
-      impulse[i] += p[l] * rows->line[l].line.j[i];
-    }
-    if (p[l] != 0) {
-      s2_lcs_bend(rows, &rows->line[l], p[l], bend);
-    }
-  }
-}
-
 // ---- Rows -------------------------------------------------------------------------------------
-
-// What a row of the motion is beside its line: compliance and slacks.
-double s2_lcs_coupling(const S2LcsWork *work, const S2LcsPart *part, int r, int k) {
-  const S2LcsRow *row = &work->rows.row[r];
-  const S2LcsRow *column = &work->rows.row[k];
-  if (row->line >= 0) {
-    double compliance = column->line == row->line ? work->rows.line[row->line].compliance : 0;
-    return k == row->slack ? 1 : compliance;
-  }
-  // mu lambda_n less both tangents; or what a drive has left
-  if (part->kind == S2_LCS_CONTACT) {
-    return k == part->row ? part->friction : column->slack == r ? -1 : 0;
-  }
-  return column->slack == r ? -1 : 0;
-}
-
-void s2_lcs_speed(const S2LcsWork *work, int r, S2LcsSpeed *to) {
-  const S2LcsRows *rows = &work->rows;
-  const S2LcsRow *row = &rows->row[r];
-  const S2LcsLine *line = &rows->line[row->line];
-  int n = work->n, m = work->m, inputs = work->inputs;
-  S2ArenaMark mark = s2_arena_mark(work->arena);
-  double *j = s2_lcs_numbers(work, 1, n), *turn = s2_lcs_numbers(work, 1, n);
-  double *by_impulse = s2_lcs_numbers(work, 1, n);
-  for (int i = 0; i < n; i++) {
-    j[i] = row->sign * line->line.j[i];
-  }
-  // d(J v) = J dv + v' dJ
-  s2_lcs_turn(rows, line, row->sign, work->v, turn);
-  to->value = row->sign * s2_lcs_along(rows, line, work->v_free);
-  s2_lcs_multiply(1, n, m, j, work->by_state, to->e);
-  for (int i = 0; i < n; i++) {
-    s2_lcs_multiply(1, 1, m, &turn[i], s2_lcs_lift_q(work, i), to->e);
-  }
-  s2_lcs_multiply(1, n, inputs, j, work->by_input, to->h);
-  // Along the lines of the rows.
-  s2_lcs_multiply(1, n, n, j, work->by_impulse, by_impulse);
-  for (int k = 0; k < rows->row_count; k++) {
-    const S2LcsRow *of = &rows->row[k];
-    for (int i = 0; i < n && of->line >= 0; i++) {
-      to->f[k] += by_impulse[i] * of->sign * rows->line[of->line].line.j[i];
-    }
-  }
-  s2_arena_rewind(work->arena, mark);
-}
 
 // E, H, F of row r of the motion; c is its value at lambda = 0 for now.
 static void lcs_motion_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
   const S2LcsRows *rows = &work->rows;
   const S2LcsRow *row = &rows->row[r];
   S2Lcs *lcs = work->lcs;
-  S2LcsSpeed speed = {.e = lcs->e + r * work->m, .h = lcs->h + r * work->inputs,
-                 .f = lcs->f + r * lcs->rows};
+  S2LcsSpeed speed = {
+      .e = lcs->e + r * work->m, .h = lcs->h + r * work->inputs, .f = lcs->f + r * lcs->rows};
   if (row->line >= 0) {
     const S2LcsLine *line = &rows->line[row->line];
     s2_lcs_speed(work, r, &speed);
@@ -282,27 +206,6 @@ static S2Status lcs_take_step(const S2LcsWork *work, bool *strikes) {
   return status;
 }
 
-// lambda of the rows from..to at x0, u0, given those before.
-S2Status s2_lcs_solve(const S2LcsWork *work, int from, int to) {
-  S2Lcs *lcs = work->lcs;
-  int n = to - from;
-  double *f = s2_lcs_numbers(work, n, n), *q = s2_lcs_numbers(work, 1, n), *w = s2_lcs_numbers(work, 1, n);
-  for (int i = 0; i < n; i++) {
-    const double *row = lcs->f + (from + i) * lcs->rows;
-    q[i] = lcs->c[from + i];
-    s2_lcs_multiply(1, from, 1, row, lcs->lambda, &q[i]);
-    memcpy(f + i * n, row + from, sizeof(double) * (size_t)n);
-  }
-  S2LcpSolverOptions options = {.tolerance = work->world->kept.def.tolerance};
-  S2LcpSolution solution = {.z = lcs->lambda + from, .w = w};
-  S2SolveStatus found =
-      s2_lcp_solve(&(S2LcpProblem){n, f, q}, &options, work->arena, &solution);
-  return found == S2_SOLVED || solution.residual < 1e-9
-             ? s2_ok()
-             : s2_error(S2_UNSOLVED, "lcs: the problem of the step was not solved (%s)",
-                        s2_solve_status_name(found));
-}
-
 // Rows at the present v1, and lambda of them.
 static S2Status lcs_motion(S2LcsWork *work) {
   S2Lcs *lcs = work->lcs;
@@ -353,9 +256,9 @@ static S2Status lcs_state(S2LcsWork *work, double *reached) {
   S2Linear linear;
   S2Status status = lcs_clone_free(work, true, &free);
   if (status.code == S2_OK) {
-    status = s2_world_linearize_reduced(free, work->input, work->inputs + work->n,
-                                        work->def->wanted, work->def->wanted_count, work->arena,
-                                        &linear);
+    status =
+        s2_world_linearize_reduced(free, work->input, work->inputs + work->n, work->def->wanted,
+                                   work->def->wanted_count, work->arena, &linear);
   }
   if (status.code == S2_OK) {
     lcs_motion_state(work, &linear);
@@ -467,10 +370,12 @@ static S2Status lcs_open(S2LcsWork *work, const S2Step *step) {
   work->m = 2 * work->reduction.m;
   work->inputs = def->input_count;
   work->h = step->h;
+  // The bounds of drives are in two rows and in d: no input here.
   for (int i = 0; i < work->inputs; i++) {
     if (def->inputs[i].kind == S2_INPUT_MOTOR_MAX) {
-      return s2_error(S2_INVALID, "lcs: inputs[%d]: the bound of a motor is no input there: a "
-                                  "force or a motor_speed is one",
+      return s2_error(S2_INVALID,
+                      "lcs: inputs[%d]: the bound of a motor is no input there: a "
+                      "force or a motor_speed is one",
                       i + 1);
     }
   }
@@ -496,8 +401,8 @@ static S2Status lcs_make(S2LcsWork *work, const S2Step *step) {
   bool strikes = false;
   S2_TRY(lcs_open(work, step));
   S2_TRY(lcs_take_step(work, &strikes));
-  strikes = work->def->impacts == S2_LCS_IMPACT ||
-            (strikes && work->def->impacts == S2_LCS_AS_STEP);
+  strikes =
+      work->def->impacts == S2_LCS_IMPACT || (strikes && work->def->impacts == S2_LCS_AS_STEP);
   work->strikes = strikes;
   if (strikes) {
     S2_TRY(lcs_check_bounces(work, step));

@@ -48,12 +48,12 @@ typedef struct S2LcsPart { // neighbouring rows that belong together
 
 typedef struct S2Lcs { // in the arena; matrices are row-major
   int states, inputs, rows;
-  int first;                 // rows before those of the impact
-  double *a, *b, *dl, *d;    // states x (states, inputs, rows, 1); dl: D
-  double *e, *f, *h, *c;     // rows x (states, rows, inputs, 1)
-  double *x0, *next;         // the state, and that after the step
-  double *lambda;            // of the step at x0, u0
-  double *defect;            // states: of next, what rows did not bring and d has
+  int first;              // rows before those of the impact
+  double *a, *b, *dl, *d; // states x (states, inputs, rows, 1); dl: D
+  double *e, *f, *h, *c;  // rows x (states, rows, inputs, 1)
+  double *x0, *next;      // the state, and that after the step
+  double *lambda;         // of the step at x0, u0
+  double *defect;         // states: of next, what rows did not bring and d has
   int coordinates, parts;
   S2Coordinate *coordinate;
   S2LcsPart *part;

@@ -65,8 +65,8 @@ void s2_lcs_add_impact(const S2LcsWork *work) {
   S2Lcs *lcs = work->lcs;
   for (int p = 0; p < work->rows.part_count; p++) {
     S2LcsPart *part = &work->rows.part[p];
-    bool strikes = (part->kind == S2_LCS_CONTACT && !part->soft) ||
-                   part->kind == S2_LCS_LIMIT_LO || part->kind == S2_LCS_LIMIT_HI;
+    bool strikes = (part->kind == S2_LCS_CONTACT && !part->soft) || part->kind == S2_LCS_LIMIT_LO ||
+                   part->kind == S2_LCS_LIMIT_HI;
     part->impact = strikes ? lcs->rows : -1;
     lcs->rows += strikes ? part->rows : 0;
   }
@@ -79,7 +79,8 @@ static void impact_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
   S2Lcs *lcs = work->lcs;
   int n = work->n, m = work->m, inputs = work->inputs, shift = part->impact - part->row;
   int to = r + shift;
-  S2LcsSpeed speed = {.e = lcs->e + to * m, .h = lcs->h + to * inputs, .f = lcs->f + to * lcs->rows};
+  S2LcsSpeed speed = {
+      .e = lcs->e + to * m, .h = lcs->h + to * inputs, .f = lcs->f + to * lcs->rows};
   if (row->line >= 0) {
     const S2LcsLine *line = &rows->line[row->line];
     s2_lcs_speed(work, r, &speed);
@@ -113,7 +114,6 @@ static void impact_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
   }
   lcs->c[to] = speed.value;
 }
-
 
 // Joints turn with the poses, and Z with them. With dq = P dr, s the speeds of coordinates that
 // jump, w = P s = Z J'p2 and J_e'mu = M w - J'p2 (K, P: reduce.h)

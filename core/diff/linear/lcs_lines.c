@@ -17,7 +17,7 @@ static S2Status lcs_check_joint(const S2World *world, int32_t slot) {
                                                         "rows there: use a joint of the library"
                     : s2_lock_yields(joint)           ? "a lock with a bound on its force: leave "
                                                         "out max_force and max_torque"
-                        : NULL;
+                                                      : NULL;
   if (why == NULL) {
     return s2_ok();
   }
@@ -26,6 +26,7 @@ static S2Status lcs_check_joint(const S2World *world, int32_t slot) {
 }
 
 S2Status s2_lcs_check(const S2World *world) {
+  // Settings with which a step is another problem, or several.
   const S2WorldDef *def = &world->kept.def;
   if (def->stabilization != S2_PROJECTION && def->stabilization != S2_NO_STABILIZATION) {
     return s2_error(S2_INVALID, "lcs: stabilization 'projection' or 'none' expected");
@@ -211,13 +212,12 @@ static void lcs_add_limit(const S2Step *step, S2JointId joint, const S2Line *lin
   // Signed as its value grows: the row is sign (J v + bias).
   double h = step->h;
   int index = lcs_add_line(rows, line, sign * fmax(distance, 0) / h, 1 / h);
-  rows->part[rows->part_count++] =
-      (S2LcsPart){.kind = sign > 0 ? S2_LCS_LIMIT_LO : S2_LCS_LIMIT_HI,
-                  .joint = joint,
-                  .gap = distance,
-                  .row = lcs_add_row(rows, index, sign, -1),
-                  .rows = 1,
-                  .impact = -1};
+  rows->part[rows->part_count++] = (S2LcsPart){.kind = sign > 0 ? S2_LCS_LIMIT_LO : S2_LCS_LIMIT_HI,
+                                               .joint = joint,
+                                               .gap = distance,
+                                               .row = lcs_add_row(rows, index, sign, -1),
+                                               .rows = 1,
+                                               .impact = -1};
 }
 
 // An impulse of at most `most` that takes J v + bias to 0.
@@ -230,8 +230,8 @@ static void lcs_add_drive(S2LcsKind kind, S2JointId joint, const S2Line *line, d
   rows->line[index].base = -most;
   lcs_add_row(rows, index, 1, row + 1);
   lcs_add_row(rows, -1, 0, -1);
-  rows->part[rows->part_count++] = (S2LcsPart){
-      .kind = kind, .joint = joint, .most = most, .row = row, .rows = 2, .impact = -1};
+  rows->part[rows->part_count++] =
+      (S2LcsPart){.kind = kind, .joint = joint, .most = most, .row = row, .rows = 2, .impact = -1};
 }
 
 static void lcs_add_joint(const S2Step *step, int32_t slot, S2LcsRows *rows) {

@@ -5,23 +5,23 @@
 #include "diff/linear/lcs_lines.h"
 
 typedef struct S2LcsWork { // a system that is being made
-  S2World *world; // where it starts; stays there
+  S2World *world;          // where it starts; stays there
   const S2LcsDef *def;
   S2Arena *arena;
   S2Lcs *lcs;
   S2Reduction reduction;
   S2LcsRows rows;
-  int n, m, inputs;             // numbers of q that move; 2 coordinates; inputs
+  int n, m, inputs; // numbers of q that move; 2 coordinates; inputs
   double h;
-  S2Input *input;               // inputs, then a force along each number of q
-  double *lift;                 // 2n x m
-  double *impulse;              // n: J'p at the point of linearisation
-  double *bend;                 // n x n: d(J'p)/dq
-  double *v, *v_free;           // n: v1 there, and with lambda = 0
+  S2Input *input;                           // inputs, then a force along each number of q
+  double *lift;                             // 2n x m
+  double *impulse;                          // n: J'p at the point of linearisation
+  double *bend;                             // n x n: d(J'p)/dq
+  double *v, *v_free;                       // n: v1 there, and with lambda = 0
   double *by_state, *by_impulse, *by_input; // of v1: n x m, n x n, n x inputs
-  bool strikes;                 // there are rows of an impact
-  double *jump, *jump_v;        // Z; n x m: how Z J'p2 follows the state
-  double *jumped;               // n: Z J'p2
+  bool strikes;                             // there are rows of an impact
+  double *jump, *jump_v;                    // Z; n x m: how Z J'p2 follows the state
+  double *jumped;                           // n: Z J'p2
 } S2LcsWork;
 
 // Zeroed, in the arena.
@@ -63,8 +63,8 @@ void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, doubl
                  double *bend);
 
 // lcs_impact.c
-void s2_lcs_add_impact(const S2LcsWork *work);  // gives the parts that take part their rows
-S2Status s2_lcs_impact(S2LcsWork *work); // these rows, and their lambda
+void s2_lcs_add_impact(const S2LcsWork *work); // gives the parts that take part their rows
+S2Status s2_lcs_impact(S2LcsWork *work);       // these rows, and their lambda
 // x+ by the impact: behind A, B and D of the step without it, whose end `free` is at.
 S2Status s2_lcs_impact_state(S2LcsWork *work, S2World *free);
 

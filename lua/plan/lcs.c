@@ -82,10 +82,12 @@ static void lcs_set_rows(lua_State *L, const char *key, const S2LcsPart *part, i
 }
 
 static void lcs_push_part(lua_State *L, const S2LcsPart *part) {
-  static const char *const kinds[] = {
-      [S2_LCS_LIMIT_LO] = "limit_lo", [S2_LCS_LIMIT_HI] = "limit_hi", [S2_LCS_MOTOR] = "motor",
-      [S2_LCS_FRICTION] = "friction"};
+  static const char *const kinds[] = {[S2_LCS_LIMIT_LO] = "limit_lo",
+                                      [S2_LCS_LIMIT_HI] = "limit_hi",
+                                      [S2_LCS_MOTOR] = "motor",
+                                      [S2_LCS_FRICTION] = "friction"};
   lua_createtable(L, 0, 8);
+  // Of whom.
   if (part->kind == S2_LCS_CONTACT) {
     s2_lua_push_body(L, 1, part->a);
     lua_setfield(L, -2, "a");
@@ -103,6 +105,7 @@ static void lcs_push_part(lua_State *L, const S2LcsPart *part) {
     lua_pushstring(L, kinds[part->kind]);
     lua_setfield(L, -2, "kind");
   }
+  // How far away, and where its rows are.
   if (part->kind == S2_LCS_CONTACT || part->kind == S2_LCS_LIMIT_LO ||
       part->kind == S2_LCS_LIMIT_HI) {
     lua_pushnumber(L, part->gap);
@@ -175,7 +178,7 @@ static Call *lcs_new_call(lua_State *L) {
 
 // The steps are those of clones, which callbacks see in the place of the world: handles are the
 // same.
-static S2Status lcs_make(S2LuaWorld *lw, Call *call) {
+static S2Status lcs_of_clone(S2LuaWorld *lw, Call *call) {
   S2World *world = lw->world, *clone;
   S2Callbacks callbacks;
   S2_TRY(s2_world_clone(world, &clone));
@@ -216,7 +219,7 @@ int s2_lua_lcs(lua_State *L) {
   // As a step does: what callbacks draw of random numbers is put back.
   lw->random_before = lw->session->random->rng;
   lw->phase = S2_INSIDE;
-  S2Status status = lcs_make(lw, call);
+  S2Status status = lcs_of_clone(lw, call);
   lw->phase = S2_BETWEEN;
   lw->session->random->rng = lw->random_before;
   if (status.code != S2_OK) {
