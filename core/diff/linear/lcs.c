@@ -292,8 +292,11 @@ static void lcs_constants(const S2LcsWork *work, const double *reached) {
     for (int r = lcs->first; r < lcs->rows; r++) {
       jumped += lcs->dl[i * lcs->rows + r] * lcs->lambda[r];
     }
+    // Where the step had an impact that is not asked for, or none that is, it is no measure.
+    double rows = reached[i] + jumped;
+    lcs->next[i] = work->struck == work->strikes ? lcs->next[i] : rows;
     lcs->d[i] = lcs->next[i] - known;
-    lcs->defect[i] = lcs->next[i] - reached[i] - jumped;
+    lcs->defect[i] = lcs->next[i] - rows;
   }
 }
 
@@ -401,8 +404,9 @@ static S2Status lcs_make(S2LcsWork *work, const S2Step *step) {
   bool strikes = false;
   S2_TRY(lcs_open(work, step));
   S2_TRY(lcs_take_step(work, &strikes));
-  strikes =
-      work->def->impacts == S2_LCS_IMPACT || (strikes && work->def->impacts == S2_LCS_AS_STEP);
+  S2LcsImpacts wanted = work->def->impacts;
+  work->struck = strikes;
+  strikes = wanted == S2_LCS_AS_STEP ? strikes : wanted == S2_LCS_IMPACT;
   work->strikes = strikes;
   if (strikes) {
     S2_TRY(lcs_check_bounces(work, step));
