@@ -50,8 +50,8 @@ end
 
 -- First order is right where the miss falls as eps^2.
 local function second_order(lcs, world, put, skip)
-  local coarse, fine = curvature(lcs, world, put, 1e-3, skip), curvature(lcs, world, put, 2e-4, skip)
-  ok(fine < 2 * coarse + 1e-9 / 4e-8, ("%g eps^2, then %g"):format(coarse, fine))
+  local coarse, fine = curvature(lcs, world, put, 5e-4, skip), curvature(lcs, world, put, 1e-4, skip)
+  ok(fine < 2 * coarse + 1e-9 / 1e-8, ("%g eps^2, then %g"):format(coarse, fine))
 end
 
 -- Puts free bodies, named in the order of the coordinates, at x.
@@ -159,9 +159,10 @@ test("landings, with what they end as", function()
 end)
 
 test("a box that lands on a corner", function()
-  local world = speculative { stabilization = "none" }
+  -- a short step: corners that turn far in one are linearised anew at its end, which is no row
+  local world = speculative { stabilization = "none", dt = 0.001 }
   ground(world)
-  world:box { size = { 1, 0.6 }, mass = 2, angle = 0.3, position = { 0, 0.44 }, velocity = { 1, -2 },
+  world:box { size = { 1, 0.6 }, mass = 2, angle = 0.3, position = { 0, 0.4353 }, velocity = { 1, -2 },
     angular_velocity = -1, friction = 0.5, name = "box" }
   local lcs = same_step(world)
   eq(lcs.contacts[1].impact.normal, lcs.motion_rows + 1)
