@@ -19,7 +19,7 @@ typedef struct S2LcsWork { // a system that is being made
   double *bend;                             // n x n: d(J'p)/dq
   double *v, *v_free;                       // n: v1 there, and with lambda = 0
   double *by_state, *by_impulse, *by_input; // of v1: n x m, n x n, n x inputs
-  bool strikes, struck; // there are rows of an impact; the step had one
+  bool strikes, struck;                     // there are rows of an impact; the step had one
   double *jump, *jump_v;                    // Z; n x m: how Z J'p2 follows the state
   double *jumped;                           // n: Z J'p2
 } S2LcsWork;

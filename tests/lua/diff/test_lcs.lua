@@ -349,6 +349,26 @@ test("random heaps", function()
   near(worst, 0, 1e-7)
 end)
 
+test("what follows from rows that press is the derivative of the step", function()
+  for _, case in ipairs { { 0, -0.142, 0.3, -0.8 }, { 0.05, -0.142, 0.3, -0.8 } } do
+    local world, put = cart_pole { wall = 0.15, stabilization = "none" }
+    put(world, case)
+    world:act { 2 }
+    local lcs = world:lcs()
+    local A, B = lcs:linear(lcs.lambda0)
+    for k = 1, 5 do
+      local function at(by)
+        local x, u = lcs.x0:table(), lcs.u0:table()
+        if k <= 4 then x[k] = x[k] + by else u[1] = u[1] + by end
+        return (lcs:step(x, u))
+      end
+      local slope = (at(1e-4) - at(-1e-4)) / 2e-4
+      local column = k <= 4 and A:t()[k] or B:t()[1]
+      near((slope - column):norm(), 0, 1e-5 * (1 + column:norm()))
+    end
+  end
+end)
+
 -- ---- Options ------------------------------------------------------------------------------------
 
 test("the margin, and rows of impacts when asked for", function()
@@ -399,6 +419,12 @@ test("what is no input, and what has no rows, is told by name", function()
   local lcs = world:lcs()
   raises("x: 6 numbers expected, got 2", function() lcs:step { 1, 2 } end)
   raises("u: 0 numbers expected, got 1", function() lcs:step(lcs.x0, { 1 }) end)
+  raises("lambda: 4 numbers expected", function() world:lcs { impacts = false }:linear {} end)
+  raises("gone", function()
+    local clone = world:clone()
+    clone.bodies.ball:destroy()
+    lcs:read(clone)
+  end)
   ball.contact_viscosity = 3
   raises("contact_viscosity = 0", function() world:lcs() end)
   ball.contact_viscosity = 0
