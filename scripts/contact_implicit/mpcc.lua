@@ -18,7 +18,7 @@ local formula = require "formula"
 
 local mpcc = {}
 
-local MU_END, KAPPA_END = 1e-9, 1e-8 -- of the barrier; what is left of products
+local MU_END, KAPPA_END = 1e-8, 2e-7 -- of the barrier; what is left of products
 local PROXIMAL = 1e-8 -- softness of equations, so that redundant ones do no harm
 local EDGE = 0.99 -- of the way to where a slack or multiplier is 0
 local STEP_END = 1e-3 -- relative change that is none, as of CRISP's examples (trailTol)
@@ -219,13 +219,15 @@ local function reach(problem, v, d)
   return far
 end
 
--- Newton's step from the state `it` for the weight mu; nil where the linear system has no answer.
-local function newton(problem, it)
+-- Newton's step from the state `it` for the weight mu; nil where the linear system has no answer. With `more`, what
+-- rows and slacks miss is taken to be larger by this.
+local function newton(problem, it, more)
   local C, b, c, rows, slack, y, mu = it.C, it.b, it.c, it.rows, it.slack, it.y, it.mu
   for k = 1, problem.unknowns do c[k] = -it.gradient[k] end
   for k = 1, problem.rows do
     if problem.is_equal[k] then C[k], b[k] = PROXIMAL, rows[k] - PROXIMAL * y[k]
     else C[k], b[k] = slack[k] / y[k], rows[k] - slack[k] - mu / y[k] end
+    if more then b[k] = b[k] + more[k] end
   end
   local dz, new = sim.kkt.solve { W = it.W, J = it.J, C = C, c = c, b = b, tolerance = 1e-8 }
   if not dz then return nil end
@@ -246,24 +248,56 @@ local function newton(problem, it)
   return dz, slope, bend / 2
 end
 
--- Halves the step until the merit falls. Returns its length, and puts the point into it.z, it.rows, it.slack.
+-- The point at `length` of the way along dz and ds, its cost, rows and slacks.
+local function point(problem, it, dz, length)
+  local z, rows, slack = {}, {}, {}
+  for k = 1, problem.unknowns do z[k] = it.z[k] + length * dz[k] end
+  local cost = evaluate(problem, z, it.kappa, rows)
+  for k = 1, problem.rows do -- a slack may grow to what the row has
+    if not problem.is_equal[k] then slack[k] = math.max(it.slack[k] + length * it.ds[k], rows[k]) end
+  end
+  return z, cost, rows, slack
+end
+
+-- What a step of this length misses by the curvature of the rows, as `more` of newton: second-order correction.
+local function curved(problem, it, length, rows, ds)
+  local more = {}
+  for k = 1, problem.rows do
+    if problem.is_equal[k] then more[k] = rows[k] - (1 - length) * it.rows[k]
+    else more[k] = rows[k] - it.slack[k] - length * ds[k] - (1 - length) * (it.rows[k] - it.slack[k]) end
+  end
+  return more
+end
+
+-- Takes the step dz, corrected or shorter if the merit does not fall. Returns the length and the step taken.
 local function search(problem, it, dz, slope)
   local here, missed = merit(problem, it.cost, it.rows, it.slack, it.mu, it.nu)
-  local descent, length = slope - it.nu * missed, it.far
-  for _ = 1, 12 do
-    local z, rows, slack = {}, {}, {}
-    for k = 1, problem.unknowns do z[k] = it.z[k] + length * dz[k] end
-    local cost = evaluate(problem, z, it.kappa, rows)
-    for k = 1, problem.rows do -- a slack may grow to what the row has
-      if not problem.is_equal[k] then slack[k] = math.max(it.slack[k] + length * it.ds[k], rows[k]) end
-    end
+  local descent = slope - it.nu * missed
+  it.descent = descent
+  local function accepts(step, length)
+    local z, cost, rows, slack = point(problem, it, step, length)
     if merit(problem, cost, rows, slack, it.mu, it.nu) <= here + 1e-4 * length * descent + 1e-10 * math.abs(here) then
       it.z, it.rows, it.slack, it.cost = z, rows, slack, cost
-      return length, descent
+      return true
     end
+    return false, rows
+  end
+
+  local first, rows = accepts(dz, it.far)
+  if first then return it.far, dz end
+  local ds, dy = it.ds, it.dy
+  it.ds, it.dy = {}, {}
+  local bent = newton(problem, it, curved(problem, it, it.far, rows, ds))
+  if bent then
+    local far = reach(problem, it.slack, it.ds)
+    if accepts(bent, far) then return far, bent end
+  end
+  it.ds, it.dy = ds, dy
+  local length = it.far / 2
+  for _ = 1, 11 do
+    if accepts(dz, length) then return length, dz end
     length = length / 2
   end
-  return nil, descent
 end
 
 -- One iteration: true if it was a step.
@@ -273,13 +307,12 @@ local function iterate(problem, it)
   local dz, slope, bend = newton(problem, it)
   if not dz then return false end
   it.far = reach(problem, it.slack, it.ds)
-  local far_y = reach(problem, it.y, it.dy)
   local _, missed = merit(problem, 0, it.rows, it.slack, 0, 0)
   if missed > 1e-12 then it.nu = math.max(it.nu, (slope + math.max(bend, 0)) / (0.7 * missed)) end
-  local length
-  length, it.descent = search(problem, it, dz, slope)
+  local length, taken = search(problem, it, dz, slope)
   if not length then return false end
 
+  local far_y = reach(problem, it.y, it.dy)
   -- multipliers, not too far from what slacks tell of them
   for k = 1, problem.rows do
     if problem.is_equal[k] then it.y[k] = it.y[k] + length * it.dy[k]
@@ -289,7 +322,7 @@ local function iterate(problem, it)
     end
   end
   local step, size = 0, 0
-  for k = 1, problem.unknowns do step, size = step + (length * dz[k]) ^ 2, size + it.z[k] ^ 2 end
+  for k = 1, problem.unknowns do step, size = step + (length * taken[k]) ^ 2, size + it.z[k] ^ 2 end
   it.change = math.sqrt(step / size)
   -- short steps ask for more of delta
   if length > it.far / 2 then it.delta = math.max(it.delta / 3, 1e-6)
