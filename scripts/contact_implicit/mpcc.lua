@@ -4,14 +4,14 @@
 --
 -- hold, with costs and constraints that are formulas of a stage and the one after. This is an interior point
 -- method. Products are relaxed to a b <= kappa (Scholtes 2001), and kappa falls with the barrier's weight mu
--- (Raghunathan and Biegler 2005), so that contacts come and go while it works. Newton's system is that of
--- sim.kkt,
+-- (Raghunathan and Biegler 2005), so that contacts come and go while it works. Newton's system is
 --
 --     W dz - J' y = -df,    J dz + C y + b = 0,
 --
 -- with W the second derivative of the cost and, with `curvature`, of what the equations add to it, made positive
--- definite stage by stage; C is slack over multiplier. Steps are shortened by a merit of cost, barrier and
--- violations. There is no guarantee that what is found is the best: the problem is not convex.
+-- definite stage by stage; C is slack over multiplier. Inequalities go into W (J'J / C), and what is left, the
+-- equations, is solved by sim.kkt. Steps are those of which a merit of cost, barrier and violations approves, corrected to
+-- second order or shortened. There is no guarantee that what is found is the best: the problem is not convex.
 -- The other scripts of this folder use this file.
 local sim = require "sim2d"
 local formula = require "formula"
@@ -109,6 +109,13 @@ function mpcc.problem(given)
   return problem
 end
 
+-- The sum of squares of what stage s misses of a goal, a list of { name, value }; of numbers as of formulas.
+function mpcc.squares(s, goal)
+  local sum = 0
+  for _, pair in ipairs(goal) do sum = sum + (s[pair[1]] - pair[2]) * (s[pair[1]] - pair[2]) end
+  return sum
+end
+
 -- ---- What is evaluated at a point ---------------------------------------------------------------------
 
 -- The cost and all rows, with kappa - a b for products.
@@ -125,25 +132,42 @@ local function evaluate(problem, z, kappa, rows)
   return cost
 end
 
--- The matrices of Newton's system with their pattern; values are filled in later.
+-- The matrices of Newton's system with their pattern; values are filled in later. J has all rows, row k the entries
+-- first[k] .. first[k + 1] - 1, `equations` those of sim.kkt. In W follow the second derivatives, the diagonal, and
+-- behind J.own entries what inequalities add.
 local function system(problem)
-  local W = { rows = problem.unknowns, columns = problem.unknowns, i = {}, j = {}, v = {} }
-  local J = { rows = problem.rows, columns = problem.unknowns, i = {}, j = {}, v = {} }
-  local width = problem.width
+  local W, J = { rows = problem.unknowns, columns = problem.unknowns, i = {}, j = {}, v = {} }, { j = {}, v = {}, first = {} }
+  local equations, width = { rows = 0, columns = problem.unknowns, i = {}, j = {}, v = {} }, problem.width
+  local function add(matrix, i, j) matrix.i[#matrix.i + 1], matrix.j[#matrix.j + 1] = i, j end
+
   for i, kind in ipairs(problem.kind) do
-    local base = (i - 1) * width
+    local base, row = (i - 1) * width, 0
     for _, entry in ipairs(kind.jacobian) do
-      J.i[#J.i + 1], J.j[#J.j + 1] = problem.at[i] + entry[1], base + entry[2]
+      while row < entry[1] do -- rows begin, also those of constants
+        row = row + 1
+        J.first[problem.at[i] + row] = #J.j + 1
+        if row <= kind.equal then equations.rows = equations.rows + 1 end
+      end
+      J.j[#J.j + 1] = base + entry[2]
+      if row <= kind.equal then add(equations, equations.rows, base + entry[2]) end
     end
-    local entries = kind.hessian
+    assert(row == kind.rows, "a row is a constant")
     if problem.curvature then -- all of it: projections fill
-      entries = {}
-      for r = 1, width do for c = 1, width do entries[#entries + 1] = { r, c } end end
+      for r = 1, width do for c = 1, width do add(W, base + r, base + c) end end
+    else
+      for _, entry in ipairs(kind.hessian) do add(W, base + entry[1], base + entry[2]) end
     end
-    for _, entry in ipairs(entries) do W.i[#W.i + 1], W.j[#W.j + 1] = base + entry[1], base + entry[2] end
   end
-  for k = 1, problem.unknowns do W.i[#W.i + 1], W.j[#W.j + 1] = k, k end
-  return W, J
+  J.first[problem.rows + 1] = #J.j + 1
+  for k = 1, problem.unknowns do add(W, k, k) end
+  J.own = #W.i
+  for k = 1, problem.rows do
+    if not problem.is_equal[k] then
+      local first, last = J.first[k], J.first[k + 1] - 1
+      for p = first, last do for q = first, last do add(W, J.j[p], J.j[q]) end end
+    end
+  end
+  return W, J, equations
 end
 
 local function fill_jacobian(problem, z, J, gradient)
@@ -219,17 +243,58 @@ local function reach(problem, v, d)
   return far
 end
 
+-- Solves Newton's system for what rows miss, b, softened by C: dz and the new multipliers, or nil.
+local function linear_step(problem, it)
+  local W, J, C, b, c, equations = it.W, it.J, it.C, it.b, it.c, it.equations
+  local Wv, v, columns, is_equal, n, e = W.v, J.v, J.j, problem.is_equal, J.own, 0
+  local Ck, bk = {}, {}
+  for k = 1, problem.unknowns do c[k] = -it.gradient[k] end
+  for k = 1, problem.rows do
+    local first, last = J.first[k], J.first[k + 1] - 1
+    if is_equal[k] then
+      Ck[#Ck + 1], bk[#bk + 1] = C[k], b[k]
+      table.move(v, first, last, e + 1, equations.v)
+      e = e + last - first + 1
+    else
+      local weight = 1 / C[k]
+      for p = first, last do
+        local slope = weight * v[p]
+        c[columns[p]] = c[columns[p]] - b[k] * slope
+        for q = first, last do
+          n = n + 1
+          Wv[n] = slope * v[q]
+        end
+      end
+    end
+  end
+  local dz, y = sim.kkt.solve { W = W, J = equations, C = Ck, c = c, b = bk, tolerance = 1e-8 }
+  if not dz then return nil end
+
+  -- multipliers of what went into W
+  local new, solved = {}, 0
+  for k = 1, problem.rows do
+    if is_equal[k] then
+      solved = solved + 1
+      new[k] = y[solved]
+    else
+      local sum = b[k]
+      for p = J.first[k], J.first[k + 1] - 1 do sum = sum + v[p] * dz[columns[p]] end
+      new[k] = -sum / C[k]
+    end
+  end
+  return dz, new
+end
+
 -- Newton's step from the state `it` for the weight mu; nil where the linear system has no answer. With `more`, what
 -- rows and slacks miss is taken to be larger by this.
 local function newton(problem, it, more)
-  local C, b, c, rows, slack, y, mu = it.C, it.b, it.c, it.rows, it.slack, it.y, it.mu
-  for k = 1, problem.unknowns do c[k] = -it.gradient[k] end
+  local C, b, rows, slack, y, mu = it.C, it.b, it.rows, it.slack, it.y, it.mu
   for k = 1, problem.rows do
     if problem.is_equal[k] then C[k], b[k] = PROXIMAL, rows[k] - PROXIMAL * y[k]
     else C[k], b[k] = slack[k] / y[k], rows[k] - slack[k] - mu / y[k] end
     if more then b[k] = b[k] + more[k] end
   end
-  local dz, new = sim.kkt.solve { W = it.W, J = it.J, C = C, c = c, b = b, tolerance = 1e-8 }
+  local dz, new = linear_step(problem, it)
   if not dz then return nil end
 
   -- slacks follow from the multipliers: slack new = mu to first order
@@ -244,7 +309,7 @@ local function newton(problem, it, more)
   end
   for k = 1, problem.unknowns do slope = slope + it.gradient[k] * dz[k] end
   local W = it.W
-  for e = 1, #W.v do bend = bend + dz[W.i[e]] * W.v[e] * dz[W.j[e]] end
+  for e = 1, it.J.own do bend = bend + dz[W.i[e]] * W.v[e] * dz[W.j[e]] end
   return dz, slope, bend / 2
 end
 
@@ -331,13 +396,13 @@ local function iterate(problem, it)
 end
 
 -- Searches from `z`, all zeros unless given. Options: mu = 1 to begin with, iterations = 500, verbose.
--- Returns { z, at = function(stage, name), iterations, time, cost, violation, status }.
+-- Returns { z, stage = list of the unknowns by name, iterations, time, cost, violation, status }.
 function mpcc.solve(problem, options)
   options = options or {}
   local began = os.clock()
   local it = { z = {}, y = {}, slack = {}, rows = {}, gradient = {}, C = {}, b = {}, c = {}, ds = {}, dy = {},
     mu = options.mu or 1, nu = 10, delta = 1e-2 }
-  it.W, it.J = system(problem)
+  it.W, it.J, it.equations = system(problem)
   for k = 1, problem.unknowns do it.z[k] = options.z and options.z[k] or 0 end
   it.kappa = math.max(it.mu, KAPPA_END)
   it.cost = evaluate(problem, it.z, it.kappa, it.rows)
@@ -375,11 +440,14 @@ function mpcc.solve(problem, options)
     end
   end
 
-  local column = {}
-  for i, name in ipairs(problem.names) do column[name] = i end
+  local stages = {}
+  for i = 1, problem.stages do
+    stages[i] = {}
+    for k, name in ipairs(problem.names) do stages[i][name] = it.z[(i - 1) * problem.width + k] end
+  end
   local violation = mpcc.violation(problem, it.z)
-  return { z = it.z, iterations = done, time = os.clock() - began, cost = violation.cost, violation = violation, status = status,
-    at = function(stage, name) return it.z[(stage - 1) * problem.width + column[name]] end }
+  return { z = it.z, stage = stages, iterations = done, time = os.clock() - began, cost = violation.cost, violation = violation,
+    status = status }
 end
 
 -- What was found, for people and as expectations, beside the tolerance of violations in CRISP's example.
@@ -392,10 +460,10 @@ function mpcc.report(exp, found, crisp_tolerance)
   exp:below("largest product of a complementary pair", 1e-6, found.violation.product)
 end
 
--- Shows a motion: before step i of the world `pose(i)` places its bodies, which are kinematic.
-function mpcc.play(world, stages, pose)
-  for i = 1, stages do
-    pose(i)
+-- Shows a motion: before each step of the world `pose(stage)` places its bodies, which are kinematic.
+function mpcc.play(world, found, pose)
+  for _, stage in ipairs(found.stage) do
+    pose(stage)
     world:step()
   end
 end
@@ -407,9 +475,9 @@ local corner = mpcc.problem { stages = 2, names = { "x", "y" }, start = {}, stag
   return { cost = (s.x - 1) * (s.x - 1) + (s.y - 2) * (s.y - 2), positive = { s.x, s.y }, products = { { s.x, s.y } } }
 end }
 local found = mpcc.solve(corner)
-print(("(%.6f, %.6f) after %d iterations"):format(found.at(1, "x"), found.at(1, "y"), found.iterations))
-exp:equal("x", 0, found.at(1, "x"), 1e-6)
-exp:equal("y", 2, found.at(1, "y"), 1e-3)
+print(("(%.6f, %.6f) after %d iterations"):format(found.stage[1].x, found.stage[1].y, found.iterations))
+exp:equal("x", 0, found.stage[1].x, 1e-6)
+exp:equal("y", 2, found.stage[1].y, 1e-3)
 exp:equal("cost of both stages", 2, found.cost, 1e-5)
 exp:below("largest violation", 1e-6, found.violation.largest)
 exp:finish()

@@ -10,18 +10,14 @@ local DT, STAGES = 0.02, 100 -- s
 local A, B, MASS, FRICTION, GRAVITY = 0.5, 0.25, 1, 0.5, 9.8 -- m, half the sides
 local REACH = 0.4 * math.sqrt(A * A + B * B) -- m, of the torque that friction holds
 local TURN = 12 * 2 * math.pi / 18
-local GOAL = { x = 3 * math.cos(TURN), y = 3 * math.sin(TURN), angle = TURN }
+local GOAL = { { "x", 3 * math.cos(TURN) }, { "y", 3 * math.sin(TURN) }, { "angle", TURN } }
 
 local problem = mpcc.problem {
   -- (cx, cy) is the finger in the box's frame, the others are how it pushes up, right, down, left
   names = { "x", "y", "angle", "cx", "cy", "up", "right", "down", "left" }, stages = STAGES, start = { x = 0, y = 0, angle = 0 },
   curvature = true,
   stage = function(s, n)
-    if not n then
-      local cost = 0
-      for name, goal in pairs(GOAL) do cost = cost + 100 * (s[name] - goal) * (s[name] - goal) end
-      return { cost = cost }
-    end
+    if not n then return { cost = 100 * mpcc.squares(s, GOAL) } end
     local sine, cosine, slip = formula.sin(s.angle), formula.cos(s.angle), DT / (FRICTION * MASS * GRAVITY)
     local along, across = s.right - s.left, s.up - s.down
     local stage = {
@@ -39,5 +35,29 @@ local problem = mpcc.problem {
   end,
 }
 
-local found = mpcc.solve(problem, { verbose = tonumber(arg and arg[1]) })
+local found = mpcc.solve(problem)
 mpcc.report(exp, found, 1e-6)
+local last, used, before, changes = found.stage[STAGES], {}, nil, 0
+for i = 1, STAGES - 1 do
+  for _, side in ipairs { "up", "right", "down", "left" } do
+    if found.stage[i][side] > 1e-3 then
+      used[side] = (used[side] or 0) + 1
+      if before and before ~= side then changes = changes + 1 end
+      before = side
+    end
+  end
+end
+print(("stages pushed up %d, right %d, down %d, left %d; the side changes %d times"):format(used.up or 0, used.right or 0,
+  used.down or 0, used.left or 0, changes))
+exp:below("from the goal, m", 0.1, math.sqrt(mpcc.squares(last, { GOAL[1], GOAL[2] })))
+exp:below("from the goal, rad", 0.05, math.abs(last.angle - TURN))
+
+local world = sim.world { dt = DT, gravity = { 0, 0 } }
+local box = world:box { name = "box", type = "kinematic", size = { 2 * A, 2 * B }, mask = 0 }
+local finger = world:circle { type = "kinematic", radius = 0.06, mask = 0 }
+mpcc.play(world, found, function(stage)
+  local sine, cosine = math.sin(stage.angle), math.cos(stage.angle)
+  box.position, box.angle = { stage.x, stage.y }, stage.angle
+  finger.position = { stage.x + cosine * stage.cx - sine * stage.cy, stage.y + sine * stage.cx + cosine * stage.cy }
+end)
+exp:finish()

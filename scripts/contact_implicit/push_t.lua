@@ -1,3 +1,6 @@
+-- A finger pushes a T to a place and an angle: problem "push T" of CRISP (arXiv 2502.01055; repository
+-- ComputationalRobotics/CRISP, 9199a78), with its equations, numbers and cost, from all zeros. As with the box, friction
+-- lets the T move slowly (quasi-static), and one of its eight sides is pushed at a time, at right angles.
 local sim = require "sim2d"
 local mpcc, formula = require "mpcc", require "formula"
 
@@ -7,7 +10,8 @@ local L, MASS, FRICTION, GRAVITY = 0.05, 1, 0.4, 9.8 -- m, a quarter of the bar
 local FOOT = 2.6429 * L -- m, from the foot of the stem up to the frame's origin
 local REACH = 0.4 * 2.8 * L
 local START = { x = 0.24722, y = 0.0141359, cosine = math.cos(-2.95844), sine = math.sin(-2.95844) }
-local GOAL = { x = 0.036, y = -0.143, cosine = math.cos(-2.637), sine = math.sin(-2.637) }
+local TURN = -2.637 -- rad
+local GOAL = { { "x", 0.036 }, { "y", -0.143 }, { "cosine", math.cos(TURN) }, { "sine", math.sin(TURN) } }
 
 local names = { "x", "y", "angle", "cx", "cy" }
 for k = 1, 7 do names[#names + 1], names[#names + 2] = "above" .. k, "below" .. k end
@@ -18,7 +22,7 @@ local problem = mpcc.problem {
   names = names, stages = STAGES, start = START,
   stage = function(s, n)
     local offset = { s.cx - 2 * L, s.cy + FOOT - 4 * L, s.cy + FOOT - 3 * L, s.cx - 0.5 * L, s.cy + FOOT, s.cx + 0.5 * L, s.cx + 2 * L }
-    local stage, away, miss = { equal = {}, positive = {}, products = {} }, {}, 0
+    local stage, away, miss = { equal = {}, positive = {}, products = {} }, {}, mpcc.squares(s, GOAL)
     for k, o in ipairs(offset) do
       local above, below = s["above" .. k], s["below" .. k]
       table.insert(stage.equal, o - above + below)
@@ -26,7 +30,6 @@ local problem = mpcc.problem {
     end
     table.insert(stage.equal, s.cosine - formula.cos(s.angle))
     table.insert(stage.equal, s.sine - formula.sin(s.angle))
-    for name, goal in pairs(GOAL) do miss = miss + (s[name] - goal) * (s[name] - goal) end
     stage.cost = 100 * miss
     if not n then return stage end
 
@@ -59,5 +62,24 @@ local problem = mpcc.problem {
     return stage
   end,
 }
-local found = mpcc.solve(problem, { verbose = tonumber(arg and arg[1]) })
+local found = mpcc.solve(problem)
 mpcc.report(exp, found, 1e-3)
+local last, sides = found.stage[STAGES], {}
+for i = 1, STAGES - 1 do
+  for k = 1, 8 do
+    if found.stage[i]["push" .. k] > 1e-3 and sides[#sides] ~= k then sides[#sides + 1] = k end
+  end
+end
+print("sides that are pushed: " .. table.concat(sides, ", "))
+exp:below("from the goal, m", 0.01, math.sqrt(mpcc.squares(last, { GOAL[1], GOAL[2] })))
+exp:below("from the goal, rad", 0.01, math.abs(last.angle - TURN))
+
+local world = sim.world { dt = DT, gravity = { 0, 0 } }
+local tee = world:compound { name = "T", type = "kinematic", mask = 0, shapes = {
+  { size = { 4 * L, L }, position = { 0, 3.5 * L - FOOT } }, { size = { L, 3 * L }, position = { 0, 1.5 * L - FOOT } } } }
+local finger = world:circle { type = "kinematic", radius = 0.01, mask = 0 }
+mpcc.play(world, found, function(stage)
+  tee.position, tee.angle = { stage.x, stage.y }, stage.angle
+  finger.position = { stage.x + stage.cosine * stage.cx - stage.sine * stage.cy, stage.y + stage.sine * stage.cx + stage.cosine * stage.cy }
+end)
+exp:finish()

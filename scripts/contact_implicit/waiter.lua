@@ -10,7 +10,7 @@ local DT, STAGES = 0.05, 100 -- s
 local PLATE, FINGER, GRAVITY = 2, 1, 9.81 -- kg, kg, m/s^2
 local TABLE_FRICTION, FINGER_FRICTION = 0.1, 1
 local HALF, EDGE = 7, 0.1 -- m: of the plate; where the finger has to stop
-local GOAL = { plate = EDGE, finger = EDGE, v_plate = 2, v_finger = 2 }
+local GOAL = { { "plate", EDGE }, { "finger", EDGE }, { "v_plate", 2 }, { "v_finger", 2 } }
 
 local problem = mpcc.problem {
   -- velocities of the plate and of the finger on it have a positive part (ahead) and a negative one (back); `press` is
@@ -33,13 +33,25 @@ local problem = mpcc.problem {
         n.v_plate - s.v_plate - DT / PLATE * (s.grip - s.drag), n.v_finger - s.v_finger - DT / FINGER * (s.u - s.grip),
         s.v_finger - s.v_plate - s.on_ahead + s.on_back, s.v_plate - s.ahead + s.back, s.hold + s.press - PLATE * GRAVITY }
     else
-      stage.cost = 0
-      for name, goal in pairs(GOAL) do stage.cost = stage.cost + 100 * (s[name] - goal) * (s[name] - goal) end
+      stage.cost = 100 * mpcc.squares(s, GOAL)
     end
     return stage
   end,
 }
 
-local found = mpcc.solve(problem, { verbose = tonumber(arg and arg[1]) })
+local found = mpcc.solve(problem)
 mpcc.report(exp, found, 1e-6)
-print(found.at(STAGES,"plate"), found.at(STAGES,"finger"), found.at(STAGES,"v_plate"), found.at(STAGES,"v_finger"))
+local last = found.stage[STAGES]
+print(("plate at %.3f m, finger at %.3f m, %.3f and %.3f m/s"):format(last.plate, last.finger, last.v_plate, last.v_finger))
+exp:below("plate from the goal, m", 0.02, math.abs(last.plate - EDGE))
+exp:below("all of the goal, root of squares", 0.3, math.sqrt(mpcc.squares(last, GOAL)))
+
+local world = sim.world { dt = DT, gravity = { 0, 0 } }
+world:box { type = "static", position = { EDGE - 8, -0.5 }, size = { 16, 1 }, mask = 0 }
+local plate = world:box { type = "kinematic", size = { 2 * HALF, 0.3 }, mask = 0 }
+local finger = world:circle { name = "finger", type = "kinematic", radius = 0.35, mask = 0 }
+mpcc.play(world, found, function(stage)
+  -- lifted where it does not press
+  plate.position, finger.position = { stage.plate, 0.15 }, { stage.finger, stage.press > 0.1 and 0.65 or 1.1 }
+end)
+exp:finish()
