@@ -66,7 +66,7 @@ for side = -1, 1, 2 do world:box { type = "static", position = { side * (WALL + 
 local cart = world:box { type = "kinematic", size = { 0.4, 0.2 }, mask = 0 }
 local pole = world:box { type = "kinematic", size = { 0.04, LENGTH }, mask = 0 }
 local bob = world:circle { name = "tip", type = "kinematic", radius = 0.06, mask = 0 }
-mpcc.play(world, found, function(stage)
+mpcc.play(exp, world, found, 9, { bob }, function(stage)
   local x, angle = stage.x, stage.angle
   local tip = { x + LENGTH * math.sin(angle), LENGTH * math.cos(angle) }
   cart.position, bob.position, pole.position, pole.angle = { x, 0 }, tip, { (x + tip[1]) / 2, tip[2] / 2 }, -angle

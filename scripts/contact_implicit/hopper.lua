@@ -31,7 +31,7 @@ local problem = mpcc.problem {
     return stage
   end,
 }
-local found = mpcc.solve(problem)
+local found = mpcc.solve(problem, { mu = 0.1 })
 mpcc.report(exp, found, 1e-3)
 local last, flights, flying = found.stage[STAGES], 0, false
 for _, stage in ipairs(found.stage) do
@@ -49,7 +49,7 @@ world:box { type = "static", position = { 1, -0.1 }, size = { 6, 0.2 }, mask = 0
 local leg = world:box { type = "kinematic", size = { 0.04, LEG }, mask = 0 }
 local mass = world:circle { name = "mass", type = "kinematic", radius = 0.1, mask = 0 }
 local foot = world:circle { type = "kinematic", radius = 0.04, mask = 0 }
-mpcc.play(world, found, function(stage)
+mpcc.play(exp, world, found, 24, { mass }, function(stage)
   mass.position, foot.position, leg.angle = { stage.x, stage.y }, { stage.foot_x, stage.foot_y }, stage.angle
   leg.position = { stage.foot_x - LEG / 2 * math.sin(stage.angle), stage.foot_y + LEG / 2 * math.cos(stage.angle) }
 end)

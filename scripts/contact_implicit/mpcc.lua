@@ -460,12 +460,21 @@ function mpcc.report(exp, found, crisp_tolerance)
   exp:below("largest product of a complementary pair", 1e-6, found.violation.product)
 end
 
--- Shows a motion: before each step of the world `pose(stage)` places its bodies, which are kinematic.
-function mpcc.play(world, found, pose)
-  for _, stage in ipairs(found.stage) do
-    pose(stage)
+-- Shows a motion: `pose(stage)` places the bodies of the world, which are kinematic. The option --out writes a picture
+-- of so many moments, from the first stage to the last, with the way of the bodies `trails`.
+function mpcc.play(exp, world, found, moments, trails, pose)
+  pose(found.stage[1])
+  local out, recording = exp.options.out, nil
+  if out ~= "" then
+    local strobe = {}
+    for k = 1, moments do strobe[k] = (#found.stage - 1) * (k - 1) // (moments - 1) * world.dt end
+    recording = assert(world:record(out, { width = 480, strobe = strobe, trails = trails }))
+  end
+  for i = 2, #found.stage do
+    pose(found.stage[i])
     world:step()
   end
+  if recording then assert(recording:close()) end
 end
 
 if not sim.is_main() then return mpcc end

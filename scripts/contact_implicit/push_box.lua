@@ -55,7 +55,7 @@ exp:below("from the goal, rad", 0.05, math.abs(last.angle - TURN))
 local world = sim.world { dt = DT, gravity = { 0, 0 } }
 local box = world:box { name = "box", type = "kinematic", size = { 2 * A, 2 * B }, mask = 0 }
 local finger = world:circle { type = "kinematic", radius = 0.06, mask = 0 }
-mpcc.play(world, found, function(stage)
+mpcc.play(exp, world, found, 8, { box }, function(stage)
   local sine, cosine = math.sin(stage.angle), math.cos(stage.angle)
   box.position, box.angle = { stage.x, stage.y }, stage.angle
   finger.position = { stage.x + cosine * stage.cx - sine * stage.cy, stage.y + sine * stage.cx + cosine * stage.cy }

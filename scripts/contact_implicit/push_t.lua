@@ -78,7 +78,7 @@ local world = sim.world { dt = DT, gravity = { 0, 0 } }
 local tee = world:compound { name = "T", type = "kinematic", mask = 0, shapes = {
   { size = { 4 * L, L }, position = { 0, 3.5 * L - FOOT } }, { size = { L, 3 * L }, position = { 0, 1.5 * L - FOOT } } } }
 local finger = world:circle { type = "kinematic", radius = 0.01, mask = 0 }
-mpcc.play(world, found, function(stage)
+mpcc.play(exp, world, found, 6, { tee }, function(stage)
   tee.position, tee.angle = { stage.x, stage.y }, stage.angle
   finger.position = { stage.x + stage.cosine * stage.cx - stage.sine * stage.cy, stage.y + stage.sine * stage.cx + stage.cosine * stage.cy }
 end)

@@ -50,7 +50,7 @@ local world = sim.world { dt = DT, gravity = { 0, 0 } }
 world:box { type = "static", position = { EDGE - 8, -0.5 }, size = { 16, 1 }, mask = 0 }
 local plate = world:box { type = "kinematic", size = { 2 * HALF, 0.3 }, mask = 0 }
 local finger = world:circle { name = "finger", type = "kinematic", radius = 0.35, mask = 0 }
-mpcc.play(world, found, function(stage)
+mpcc.play(exp, world, found, 7, { finger }, function(stage)
   -- lifted where it does not press
   plate.position, finger.position = { stage.plate, 0.15 }, { stage.finger, stage.press > 0.1 and 0.65 or 1.1 }
 end)
