@@ -1,4 +1,4 @@
--- A pole on a cart is swung up between two soft walls that its tip may lean on: problem "push bot" of CRISP (Li, Han,
+-- A pole on a cart is swung up between two soft walls that its tip may lean on. Problem "push bot" of CRISP (Li, Han,
 -- Kang, Ma and Yang 2025, arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations,
 -- numbers and cost. It begins, as there, from the motion without a push: the pole hangs and swings.
 local sim = require "sim2d"

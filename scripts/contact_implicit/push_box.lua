@@ -1,4 +1,4 @@
--- A finger pushes a box over a table to a place 3 m away and turned by 240 degrees: problem "push box" of CRISP (arXiv
+-- A finger pushes a box over a table to a place 3 m away and turned by 240 degrees. Problem "push box" of CRISP (arXiv
 -- 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations, numbers and cost, from all zeros.
 -- The box moves as slowly as friction lets it (quasi-static, an ellipsoid limits force and torque); one of its sides
 -- is pushed at a time, at right angles. Where it is pushed, and on which side, is found.

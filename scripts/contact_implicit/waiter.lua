@@ -1,5 +1,5 @@
--- A waiter pulls a plate of 14 m length out over the edge of a table: a finger presses on it, and drags it by
--- friction, as it must not go past the edge itself nor press so that the plate tips. It lets go, goes back and pulls again.
+-- A waiter pulls a plate of 14 m length out over the edge of a table: a finger presses on it and drags it by friction,
+-- may not go below the edge itself, and not press so that the plate tips. It lets go, goes back, brakes and pulls again.
 -- Problem "waiter" of CRISP (arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations,
 -- numbers and cost, from all zeros.
 local sim = require "sim2d"
