@@ -263,7 +263,7 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   undo->share = 0;
   if (note->arrive.point == S2_NONE ||
       undo->open.touches[0].points[note->arrive.point].at.gap > slop) { // they did not
-    undo->gradient->flags |= S2_GRADIENT_PARTIAL;
+    undo->gradient->flags |= s2_undo_depends(undo, note, true) ? S2_GRADIENT_PARTIAL : 0;
     return;
   }
   double closed = S2_EVENT_CLOSED * slop;

@@ -197,7 +197,7 @@ static int arrives_at_start(const S2EventRun *event, int *k) {
     }
     for (int j = 0; j < touch->count && pressed == 0 && !s2_touch_soft(touch); j++) {
       const S2ManifoldPoint *at = &touch->points[j].at;
-      bool arrives = at->gap <= event->slop &&
+      bool arrives = fabs(at->gap) <= event->slop &&
                      s2_touch_velocity(touch, j, at->normal, step->v0) < -event->tiny;
       if (arrives && at->gap < least) {
         first = i;
@@ -207,6 +207,18 @@ static int arrives_at_start(const S2EventRun *event, int *k) {
     }
   }
   return first;
+}
+
+// Does something press elsewhere in the island? Its bodies do not fly there.
+static bool others_press(const S2EventRun *event) {
+  bool any = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &event->step->touches[event->island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      any |= touch->points[k].normal_impulse > 0;
+    }
+  }
+  return any;
 }
 
 void s2_event_note_met_at_start(const S2EventRun *event) {
@@ -224,7 +236,9 @@ void s2_event_note_met_at_start(const S2EventRun *event) {
   s2_event_copy_nodes(event, step->q0, step->q1);
   s2_note_set_out(step, island, false);
   s2_note_island(step, island, S2_ACT_FLY, NULL);
-  s2_note_arrive(step, island, island->touch[first], k, !others_arrive(event, first, k));
+  bool alone = !others_arrive(event, first, k);
+  k = others_press(event) ? S2_NONE : k; // when it is is not known, and is said not to be
+  s2_note_arrive(step, island, island->touch[first], k, alone);
   s2_note_interval_end(step, island);
   // The step goes on with all that is left.
   s2_event_set_piece(event, h);
