@@ -29,6 +29,7 @@ local function height(world)
 end
 
 local env = sim.env { name = "acrobot", world = build, period = 0.2, max_steps = 500, actions = { { -1 }, { 0 }, { 1 } },
+  about_baseline = "with the elbow's own motion",
   reset = function(world, random)
     world.joints.shoulder.angle = random:uniform(-START, START)
     world.joints.elbow.angle = random:uniform(-START, START)

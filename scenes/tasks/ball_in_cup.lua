@@ -56,6 +56,7 @@ local function baseline()
 end
 
 local env = sim.env { name = "ball_in_cup", world = build, period = 0.02, max_steps = 1000,
+  about_baseline = "lets the ball hang still, swings it up along what CMA-ES found, goes where it falls",
   parameters = { mass = { 0.06, 0.04, 0.1 } },
   reset = function(world, random) world.bodies.ball.vx = random:uniform(-0.1, 0.1) end,
   reward = function(world) return caught(world) and 1 or 0 end, baseline = baseline,

@@ -35,6 +35,7 @@ local function baseline(env)
 end
 
 local env = sim.env { name = "cart_pole", world = build, max_steps = 500, actions = { { -FORCE }, { FORCE } },
+  about_baseline = "the sign of LQR's command",
   parameters = { cart = { 1, 0.5, 2 }, pole = { 0.1, 0.05, 0.2 }, half = { 0.5, 0.3, 0.8 } },
   reset = function(world, random)
     local cart, pole = world.bodies.cart, world.bodies.pole

@@ -41,6 +41,7 @@ local function baseline(env)
 end
 
 local env = sim.env { name = "double_cart_pole", world = build, period = 0.02, max_steps = 500,
+  about_baseline = "LQR",
   parameters = { cart = { 1, 0.5, 2 }, pole = { 0.3, 0.2, 0.5 } },
   reset = function(world, random)
     world.joints.rail.translation = random:uniform(-0.5, 0.5)

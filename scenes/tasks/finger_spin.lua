@@ -39,6 +39,7 @@ local function baseline()
 end
 
 local env = sim.env { name = "finger_spin", world = build, period = 0.02, max_steps = 500,
+  about_baseline = "the joints follow sines found by CMA-ES",
   parameters = { mass = { 0.3, 0.2, 0.5 }, friction = { 0.7, 0.4, 1 }, damping = { 0.002, 0.001, 0.004 } }, -- kg, N m s/rad
   reset = function(world, random)
     local b = world.bodies

@@ -86,6 +86,9 @@ local function baseline()
 end
 
 local env = sim.env { name = "gripper", world = build, period = 0.04, max_steps = 300,
+  about_baseline = "the same as block stacking with an arm, to a bin",
+  keys = { left = { 1.2 }, right = { -1.2 }, up = { 0, 1.2 }, down = { 0, -1.2 }, a = { 0, 0, 1.2 }, d = { 0, 0, -1.2 },
+    space = { 0, 0, 0, 12, 12 }, none = { 0, 0, 0, -2, -2 } },
   parameters = { mass = { 0.1, 0.05, 0.2 }, friction = { 0.7, 0.5, 1 }, narrow = 0.025, wide = 0.06 },
   reset = function(world, random)
     world.bodies.box.x, world.bodies.bin.x = random:uniform(0.2, 0.35), -random:uniform(0.2, 0.35)

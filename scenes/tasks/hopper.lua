@@ -54,6 +54,7 @@ local function fallen(world)
 end
 
 local env = sim.env { name = "hopper", world = build, period = 1 / 60, max_steps = 600,
+  about_baseline = "three loops after Raibert, gains by CMA-ES", follow = "body",
   parameters = { mass = { 5, 4, 6 }, friction = { 0.9, 0.6, 1.2 } },
   reset = function(world, random)
     local up = random:uniform(0, 0.2)

@@ -68,6 +68,8 @@ end
 
 local before = setmetatable({}, { __mode = "k" }) -- world -> how it stood
 local env = sim.env { name = "lunar_lander", world = build, period = 0.02, max_steps = 1000,
+  about_baseline = "leans against where it goes, sinks the slower the nearer it is",
+  keys = { up = { MAIN }, left = { 0, -SIDE }, right = { 0, SIDE } },
   parameters = { gravity = { 10, 8, 12 } },
   reset = function(world, random)
     local x, vx, vy = random:uniform(-4, 4), random:uniform(-2, 2), random:uniform(-2, 2)

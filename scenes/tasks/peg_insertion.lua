@@ -72,6 +72,8 @@ local function baseline()
 end
 
 local env = sim.env { name = "peg_insertion", world = build, period = 0.01, max_steps = 600,
+  about_baseline = "above the hole, down until it touches, to and fro ever wider, in",
+  keys = { left = { -10 }, right = { 10 }, down = { 0, -10 }, up = { 0, 10 }, a = { 0, 0, 0.3 }, d = { 0, 0, -0.3 } },
   parameters = { friction = { 0.3, 0.1, 0.5 } },
   reset = function(world, random)
     local dx, dy, angle = random:uniform(-0.05, 0.05), random:uniform(0.02, 0.06), random:uniform(-0.1, 0.1)

@@ -29,6 +29,8 @@ local function baseline(env)
 end
 
 local env = sim.env { name = "pendulum", world = build, period = 0.05, max_steps = 200,
+  about_baseline = "iLQR, two seconds ahead",
+  keys = { left = { 2 }, right = { -2 } },
   parameters = { mass = { 1, 0.8, 1.25 }, length = { 1, 0.8, 1.25 } },
   reset = function(world, random)
     world.joints.pivot.angle = random:uniform(-math.pi, math.pi)

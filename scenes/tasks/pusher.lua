@@ -55,6 +55,7 @@ local function baseline(env)
 end
 
 local env = sim.env { name = "pusher", world = build, period = 0.02, max_steps = 250,
+  about_baseline = "behind the puck and through it, as far as is left and friction takes",
   parameters = { mass = { 0.5, 0.25, 1 }, friction = { 0.3, 0.1, 0.5 } },
   reset = function(world, random)
     local b = world.bodies

@@ -41,6 +41,8 @@ local function baseline()
 end
 
 local env = sim.env { name = "reacher", world = build, period = 0.02, max_steps = 150,
+  about_baseline = "a spring from the end of the arm to the target, as torques",
+  keys = { left = { 1 }, right = { -1 }, up = { 0, 1 }, down = { 0, -1 } },
   reset = function(world, random)
     world.joints.shoulder.angle = random:uniform(-math.pi, math.pi)
     world.joints.elbow.angle = random:uniform(-2.5, 2.5)

@@ -81,6 +81,9 @@ local function fallen(world)
 end
 
 local env = sim.env { name = "walker", world = build, period = 1 / 60, max_steps = 600,
+  about_baseline = "two phases after SIMBICON, gains by CMA-ES", follow = "trunk",
+  keys = { q = { 120, 0, 0, -120 }, w = { -120, 0, 0, 120 }, -- the thighs against each other, and the calves
+    o = { 0, 90, 0, 0, -90 }, p = { 0, -90, 0, 0, 90 } },
   parameters = { mass = { 12, 10, 14 }, friction = { 0.9, 0.7, 1.2 } },
   reset = function(world, random)
     for _, name in ipairs(NAMES) do world.joints[name].angle = (name:find "knee" and -0.1 or 0) + random:uniform(-0.05, 0.05) end

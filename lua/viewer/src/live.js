@@ -116,7 +116,7 @@ export function connectLive(player) {
       player.redraw();
     },
     controls(message) {
-      keys.ask(message.keys);
+      keys.ask(message.keys, message.axes);
       controls.show(message, state);
       if (JSON.stringify(watches) !== JSON.stringify(message.watches)) {
         release(null);
