@@ -1,10 +1,10 @@
 -- sim2d tools/tasks.lua [--pictures] [--table] [NAME ...]: draws the tasks in scenes/tasks (or those named) into docs/images/tasks,
--- and evaluates their baselines for the table in docs/tasks.md, between its two marks. Without an option both. tools/tasks builds
--- and calls it.
+-- and evaluates their baselines for the table in docs/tasks.md, between its two marks. Without an option both.
+-- tools/gallery --tasks builds and calls it.
 local sim = require "sim2d"
 
 local FOLDER, IMAGES, PAGE = "scenes/tasks/", "docs/images/tasks/", "docs/tasks.md"
-local FROM, TO = "<!-- tools/tasks writes what follows -->\n", "<!-- to here -->"
+local FROM, TO = "<!-- tools/tasks.lua writes what follows -->\n", "<!-- to here -->"
 local EPISODES = 20
 local WIDTH = 320         -- px of a picture; a row shows half of that
 local LARGEST = 24 * 1024 -- bytes of one

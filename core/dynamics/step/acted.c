@@ -247,8 +247,7 @@ static bool pair_before(const S2Acted *a, const S2Acted *b) {
 static uint64_t mode_changes(const S2ActedList *before, const S2ActedList *now) {
   uint64_t changes = 0;
   for (int b = 0, n = 0; b < before->count || n < now->count;) {
-    bool gone = n == now->count ||
-                (b < before->count && pair_before(&before->at[b], &now->at[n]));
+    bool gone = n == now->count || (b < before->count && pair_before(&before->at[b], &now->at[n]));
     bool came = !gone && (b == before->count || pair_before(&now->at[n], &before->at[b]));
     int b_end = came ? b : pair_end(before, b), n_end = gone ? n : pair_end(now, n);
     // All have changed but those that are there with the same feature and do the same.
