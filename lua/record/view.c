@@ -91,6 +91,15 @@ static int live_serving(lua_State *L) {
   return 1;
 }
 
+// (world, x, y, x, y): the part of it that pages show when they open.
+static int live_area(lua_State *L) {
+  S2Live *live = s2_lua_live_of(L);
+  live->area_in = s2_lua_world(L, 1);
+  live->area[0] = s2_vec2(luaL_checknumber(L, 2), luaL_checknumber(L, 3));
+  live->area[1] = s2_vec2(luaL_checknumber(L, 4), luaL_checknumber(L, 5));
+  return 0;
+}
+
 // Shows this world, whatever other ones do.
 static int live_show_world(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
@@ -121,6 +130,7 @@ void s2_lua_push_live_host(lua_State *L) {
                                        {"handler", live_handler}, {"setting", live_setting},
                                        {"keep", live_keep},       {"reruns", live_reruns},
                                        {"serving", live_serving}, {"show", live_show_world},
-                                       {"json", live_json},       {NULL, NULL}};
+                                       {"area", live_area},       {"json", live_json},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
 }

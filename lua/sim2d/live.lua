@@ -466,6 +466,16 @@ return function(sim, host)
 
   -- ---- world:view -----------------------------------------------------------------------------
 
+  -- { {x, y}, {x, y} }: two corners with something between them.
+  function host.is_area(area)
+    local lo, hi = type(area) == "table" and area[1], type(area) == "table" and area[2]
+    if type(lo) ~= "table" or type(hi) ~= "table" then return false end
+    for i = 1, 2 do
+      if not host.finite(lo[i]) or not host.finite(hi[i]) or not (lo[i] < hi[i]) then return false end
+    end
+    return true
+  end
+
   local View = {}
 
   function View.close(view)
@@ -486,7 +496,7 @@ return function(sim, host)
   function methods.view(world, def)
     host.world(world)
     if def == nil then def = {} end
-    check_keys("view", def, { pace = true, port = true, wait = true, follow = true })
+    check_keys("view", def, { pace = true, port = true, wait = true, follow = true, view = true })
     if def.pace ~= nil and (not host.finite(def.pace) or def.pace < 0) then
       host.fail("bad argument #1 to 'view' (key 'pace': a number from 0 on expected, got %s)",
         host.describe(def.pace))
@@ -500,8 +510,14 @@ return function(sim, host)
       host.fail("bad argument #1 to 'view' (key 'follow': a body of this world expected, got %s)",
         host.describe(def.follow))
     end
+    local area = def.view
+    if area ~= nil and not host.is_area(area) then
+      host.fail("bad argument #1 to 'view' (key 'view': { {x, y}, {x, y} }, the lower left corner and the upper right one, expected, got %s)",
+        host.describe(area))
+    end
     local address, message = live.open(world, def.port, def.pace, def.wait, def.follow)
     if not address then return nil, message end
+    if area then live.area(world, area[1][1], area[1][2], area[2][1], area[2][2]) end
     if not live.reruns() then starts[world] = starts[world] or world:snapshot() end
     return setmetatable({ address = address }, view_meta)
   end

@@ -5,7 +5,7 @@ local MOST_STEPS = 1000
 
 local KEYS = { name = true, doc = true, world = true, period = true, max_steps = true, reset = true, reward = true,
   terminated = true, parameters = true, actions = true, baseline = true, low = true, high = true, passed = true,
-  keys = true, follow = true, about_baseline = true }
+  keys = true, view = true, follow = true, about_baseline = true }
 
 return function(sim, host)
   local fail, describe = host.fail, host.describe
@@ -221,8 +221,8 @@ return function(sim, host)
     return observed(self), reward, terminated, truncated, info_of(self)
   end
 
-  -- A picture of the world as it is.
-  function Env:render(path, options) return self.world:draw(path, options) end
+  -- A picture of the world as it is, of the part that the task says.
+  function Env:render(path, options) return self.world:draw(path, host.env.with_view(self, options)) end
 
   -- Returns of episodes by a law (default: the baseline), seeds from `seed` on: mean, a list, steps in the mean, and what was told
   -- of all steps: the worst residual, how many were unsolved, mode changes, and which episodes terminated.
@@ -307,11 +307,7 @@ return function(sim, host)
     end
     env.period = env.substeps * dt
     spaces(env, def, first)
-    for _, key in ipairs { "follow", "about_baseline" } do
-      if def[key] ~= nil and type(def[key]) ~= "string" then bad("env", key, "a text", def[key]) end
-      env[key] = def[key]
-    end
-    host.env.read_keys(env, def.keys)
+    host.env.read_seen(env, def)
     env.def = def
     return env
   end

@@ -4,6 +4,7 @@ local AFTER = 1   -- s of the world that the end of an episode is seen
 local TAKES = 0.5 -- of a stick's way, from which whoever holds it takes over
 local SECONDS = 2 -- that a goal takes from one end of its range to the other by keys nobody declared
 local MOST_DIGITS = 9
+local HEADROOM = 0.03 -- of the view's height, over the words
 
 -- What stands in for a key on a gamepad: half the way of a stick, and a button.
 local STICKS = { left = { "left_x", -1 }, right = { "left_x", 1 }, down = { "left_y", -1 }, up = { "left_y", 1 },
@@ -60,12 +61,43 @@ return function(sim, host)
     end
   end
 
+  -- What the view follows in the world of this episode, or nil.
+  local function followed_in(env)
+    local body = env.follow and env.world.bodies[env.follow]
+    if env.follow and not body then fail("%s: follow: there is no body '%s'", env.name, env.follow) end
+    return body
+  end
+
+  -- Options of a picture with the task's view, where they have none; beside what is followed.
+  local function with_view(env, options)
+    if not env.view or options and (options.view or options.follow) then return options end
+    local all, body, area = {}, followed_in(env), env.view
+    for key, value in pairs(options or {}) do all[key] = value end
+    local x = body and sim.stop_gradient(body.x) or 0
+    all.view = { { area[1][1] + x, area[1][2] }, { area[2][1] + x, area[2][2] } }
+    return all
+  end
+
   -- env.keys: name -> the number of an action, or what is added to each command while the key is held (of goals: in a second).
   local function read_keys(env, keys)
     env.goals = {}
     for i, actuator in ipairs(host.actuators(env.world)) do env.goals[i] = actuator.kind == "position" end
     if keys ~= nil then check(env, keys) end
     env.keys = keys or usual(env)
+  end
+
+  -- Of a definition, all that is about seeing and playing.
+  local function read_seen(env, def)
+    for _, key in ipairs { "follow", "about_baseline" } do
+      if def[key] ~= nil and type(def[key]) ~= "string" then bad(key, "a text", def[key]) end
+      env[key] = def[key]
+    end
+    if def.view ~= nil and not host.is_area(def.view) then
+      bad("view", "{ {x, y}, {x, y} }, the lower left corner and the upper right one,", def.view)
+    end
+    env.view = def.view
+    followed_in(env)
+    read_keys(env, def.keys)
   end
 
   -- ---- A person -----------------------------------------------------------------------------------
@@ -119,8 +151,10 @@ return function(sim, host)
 
   -- ---- Episodes -----------------------------------------------------------------------------------
 
-  -- Over the middle of what moves as the episode begins.
-  local function place_above(world)
+  -- Where words stand: at the upper edge of the view, else over the middle of what moves as the episode begins.
+  local function place_above(env)
+    local area, world, body = env.view, env.world, followed_in(env)
+    if area then return { (area[1][1] + area[2][1]) / 2 + (body and body.x or 0), area[2][2] - HEADROOM * (area[2][2] - area[1][2]) } end
     local left, right, low, high = math.huge, -math.huge, math.huge, -math.huge
     for _, body in ipairs(world.bodies) do
       if body.type == "dynamic" then
@@ -132,6 +166,7 @@ return function(sim, host)
   end
 
   local function say(play, text)
+    if play.env.follow and play.env.view then play.above = place_above(play.env) end
     play.env.world:annotate { name = "episode", text = text, at = play.above, size = 16 }
   end
 
@@ -141,9 +176,8 @@ return function(sim, host)
     local seen = env:reset { seed = play.seed }
     if before ~= env.world then before:close() end
     host.live.show(env.world)
-    local followed = env.follow and env.world.bodies[env.follow]
-    if followed then env.world:view { follow = followed } end
-    play.sum, play.steps, play.again, play.above = 0, 0, false, place_above(env.world)
+    env.world:view { follow = followed_in(env), view = env.view }
+    play.sum, play.steps, play.again, play.above = 0, 0, false, place_above(env)
     return seen
   end
 
@@ -209,5 +243,5 @@ return function(sim, host)
     return true
   end
 
-  host.env.read_keys, host.env.play = read_keys, show
+  host.env.read_seen, host.env.with_view, host.env.play = read_seen, with_view, show
 end

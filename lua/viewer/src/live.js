@@ -109,6 +109,7 @@ export function connectLive(player) {
         scene = null;
         startAnew();
       }
+      player.showArea(message.view ?? null);
       if (message.follow !== asked) player.followBody(message.follow ?? 0);
       asked = message.follow;
       controls.showState(message);
