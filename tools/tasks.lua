@@ -11,7 +11,21 @@ local LARGEST = 24 * 1024 -- bytes of one
 
 -- What is shown of each: an episode of the baseline with this seed until `to` (s), and options of world:record; `trails`: names.
 local chosen = {
-  acrobot = { seed = 0, to = 5 },
+  acrobot = { seed = 0, strobe = 0.2, from = 12.4, trails = { "lower" } },
+  ball_in_cup = { seed = 1, to = 3.6, strobe = 0.15, from = 2.2, joints = false, trails = { "ball" }, view = { { -0.42, -0.4 }, { 0.42, 0.3 } } },
+  block_stacking = { seed = 0, to = 9.2, trails = { "green", "blue" } },
+  cart_pole = { seed = 7, to = 1.4, strobe = 0.7, view = { { -0.9, -0.3 }, { 0.9, 1.2 } } },
+  double_cart_pole = { seed = 5, to = 1, strobe = 0.5, view = { { -1.6, -0.4 }, { 1.6, 2.3 } } },
+  finger_spin = { seed = 1, to = 2, strobe = 0.06, from = 1.8 },
+  gripper = { seed = 0, to = 4, trails = { "box" } },
+  hopper = { seed = 0, to = 1.84, strobe = 0.23, trails = { "body" }, view = { { -0.5, -0.3 }, { 3.2, 1.7 } } },
+  lunar_lander = { seed = 2, strobe = 1.2, trails = { "craft" } },
+  peg_insertion = { seed = 0, to = 1.5, trails = { "peg" } },
+  pendulum = { seed = 0, to = 3, strobe = 0.15 },
+  push_t = { seed = 1, strobe = 2, joints = false, trails = { "disc" } },
+  pusher = { seed = 4, to = 1.7, strobe = 0.34, joints = false, trails = { "hand", "puck" } },
+  reacher = { seed = 0, to = 0.36, strobe = 0.09 },
+  walker = { seed = 0, to = 2.5, strobe = 0.5, trails = { "trunk" }, view = { { -0.5, -0.2 }, { 4, 1.7 } } },
 }
 
 -- ---- Pictures -------------------------------------------------------------------------------------
@@ -33,7 +47,7 @@ local function draw(name)
   local seen = env:reset { seed = how.seed or 0 }
   local world, law = env.world, env.baseline(env)
   -- Both formats of the same run.
-  local options = { width = WIDTH, contacts = false, to = how.to }
+  local options = { width = WIDTH, contacts = false, view = env.view }
   for key, value in pairs(how) do
     if key ~= "seed" then options[key] = value end
   end
@@ -69,20 +83,29 @@ end
 
 local function number(value) return (math.abs(value) < 99.95 and "%.1f" or "%.0f"):format(value):gsub("^%-", "−") .. "" end
 
--- In a job: what the baseline does, and what there is to see and to do.
-local function evaluate(name, _, common)
-  local env = dofile(common.folder .. name .. ".lua")
-  local mean, returns, steps, told = env:evaluate { episodes = common.episodes }
+-- In a job: an episode of a task's baseline, and what there is to see and to do.
+local function episode(item)
+  local env = dofile(item.file)
+  local _, returns, steps, told = env:evaluate { episodes = 1, seed = item.seed }
   -- Solved is what reaches the return that a task names, or else what ends before its time.
-  local solved = 0
-  for k, value in ipairs(returns) do
-    local good = told.terminated[k]
-    if env.passed then good = value >= env.passed end
-    solved = solved + (good and 1 or 0)
+  local solved = told.terminated[1]
+  if env.passed then solved = returns[1] >= env.passed end
+  return { value = returns[1], steps = steps, solved = solved, residual = told.residual, unsolved = told.unsolved,
+    observed = #env.observation_space.low, about = env.about_baseline, actions = env.action_space.n, commands = #env.action_space.names }
+end
+
+-- What the episodes of one task come to.
+local function together(list)
+  local told = { mean = 0, worst = math.huge, best = -math.huge, steps = 0, solved = 0, residual = 0, unsolved = 0 }
+  for _, one in ipairs(list) do
+    told.mean, told.steps = told.mean + one.value / EPISODES, told.steps + one.steps / EPISODES
+    told.worst, told.best = math.min(told.worst, one.value), math.max(told.best, one.value)
+    told.solved, told.unsolved = told.solved + (one.solved and 1 or 0), told.unsolved + one.unsolved
+    told.residual = math.max(told.residual, one.residual)
+    told.observed, told.about = one.observed, one.about
+    told.actions = one.actions and one.actions .. " actions" or one.commands .. (one.commands > 1 and " commands" or " command")
   end
-  return { mean = mean, worst = math.min(table.unpack(returns)), best = math.max(table.unpack(returns)), steps = steps, solved = solved,
-    residual = told.residual, unsolved = told.unsolved, observed = #env.observation_space.low, about = env.about_baseline,
-    actions = env.action_space.n and env.action_space.n .. " actions" or #env.action_space.low .. (#env.action_space.low > 1 and " commands" or " command") }
+  return told
 end
 
 local function row(name, told)
@@ -94,15 +117,20 @@ local function row(name, told)
 end
 
 local function write_table(names)
-  local all = sim.parallel.map(evaluate, names, { common = { folder = FOLDER, episodes = EPISODES } })
+  local items = {}
+  for i, name in ipairs(names) do
+    for k = 1, EPISODES do items[(i - 1) * EPISODES + k] = { file = FOLDER .. name .. ".lua", seed = k - 1 } end
+  end
+  local all = sim.parallel.map(episode, items)
   local lines = { "| | task | observed, actions | baseline | return (worst to best) | steps | solved | worst residual, unsolved steps |",
     "| --- | --- | --- | --- | --- | --- | --- | --- |" }
-  for i, name in ipairs(names) do lines[#lines + 1] = row(name, all[i]) end
+  for i, name in ipairs(names) do lines[#lines + 1] = row(name, together(table.move(all, (i - 1) * EPISODES + 1, i * EPISODES, 1, {}))) end
   -- Between the marks.
   local file <close> = assert(io.open(PAGE, "rb"))
   local text = file:read "a"
-  local _, before = assert(text:find(FROM, 1, true), PAGE .. ": the first mark is missing")
-  local after = assert(text:find(TO, before, true), PAGE .. ": the second mark is missing")
+  local _, before = text:find(FROM, 1, true)
+  local after = text:find(TO, before, true)
+  assert(before and after, PAGE .. ": the marks are missing")
   local out <close> = assert(io.open(PAGE, "wb"))
   out:write(text:sub(1, before), "\n", table.concat(lines, "\n"), "\n\n", text:sub(after))
 end

@@ -9,7 +9,7 @@ local FORCE, STRING, WALL, HALF, DEEP, BALL = 5, 0.3, 0.006, 0.06, 0.08, 0.025 -
 
 local function build(p)
   local world = sim.world { dt = 0.01 }
-  local carriage = world:box { name = "carriage", color = "#00000000", size = { 0.02, 0.02 }, mass = 0.05, gravity_scale = 0, mask = 0 }
+  local carriage = world:box { name = "carriage", color = "#ffffff00", size = { 0.02, 0.02 }, mass = 0.05, gravity_scale = 0, mask = 0 }
   local cup = world:compound { name = "cup", color = "#3b6fd4", mass = 0.15, gravity_scale = 0, friction = 0.5, mask = 2, shapes = {
     { size = { 2 * HALF, WALL }, position = { 0, 0 } }, { size = { WALL, DEEP }, position = { -HALF, DEEP / 2 } },
     { size = { WALL, DEEP }, position = { HALF, DEEP / 2 } } } }

@@ -36,7 +36,7 @@ local function build()
   end
   world:annotate { name = "goal", line = goal, color = "#3f9142" }
   -- the disc, on a carriage along x
-  local carriage = world:box { name = "carriage", size = { 1, 1 }, mass = HEAVY, mask = 0, color = "#00000000" }
+  local carriage = world:box { name = "carriage", size = { 1, 1 }, mass = HEAVY, mask = 0, color = "#ffffff00" }
   local disc = world:circle { name = "disc", color = "#3b6fd4", radius = 15, mass = HEAVY, friction = 0, mask = 2 }
   local x = world:slider { carriage, name = "x", axis = { 1, 0 }, anchor = { 0, 0 } }
   local y = world:slider { disc, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, 0 } }

@@ -10,7 +10,7 @@ local NEAR, FAR = 0.01, 0.29 -- m: as good as there; beyond it, worth a tenth
 
 local function build(p)
   local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
-  local carriage = world:box { name = "carriage", color = "#00000000", size = { 0.02, 0.02 }, mass = 0.5, mask = 0 }
+  local carriage = world:box { name = "carriage", color = "#ffffff00", size = { 0.02, 0.02 }, mass = 0.5, mask = 0 }
   local hand = world:circle { name = "hand", color = "#3b6fd4", radius = HAND, mass = 0.5, friction = 0.3, mask = 2 }
   local puck = world:circle { name = "puck", color = "#d64545", radius = PUCK, mass = p.mass, friction = 0.3, category = 2, mask = 1 }
   world:circle { name = "target", color = "#3f9142", radius = 0.03, type = "static", mask = 0 }
