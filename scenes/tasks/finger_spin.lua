@@ -39,7 +39,7 @@ local function baseline()
 end
 
 local env = sim.env { name = "finger_spin", world = build, period = 0.02, max_steps = 500,
-  about_baseline = "the joints follow sines found by CMA-ES",
+  about_baseline = "the joints follow sines found by CMA-ES; some starts are out of their reach",
   view = { { -0.45, -0.2 }, { 0.35, 0.4 } },
   parameters = { mass = { 0.3, 0.2, 0.5 }, friction = { 0.7, 0.4, 1 }, damping = { 0.002, 0.001, 0.004 } }, -- kg, N m s/rad
   reset = function(world, random)
