@@ -100,6 +100,12 @@ static int live_area(lua_State *L) {
   return 0;
 }
 
+// (boolean): are worlds that are stepped from now on tried out only?
+static int live_aside(lua_State *L) {
+  s2_session(L)->aside = lua_toboolean(L, 1) != 0;
+  return 0;
+}
+
 // Shows this world, whatever other ones do.
 static int live_show_world(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
@@ -130,7 +136,8 @@ void s2_lua_push_live_host(lua_State *L) {
                                        {"handler", live_handler}, {"setting", live_setting},
                                        {"keep", live_keep},       {"reruns", live_reruns},
                                        {"serving", live_serving}, {"show", live_show_world},
-                                       {"area", live_area},       {"json", live_json},
+                                       {"area", live_area},       {"aside", live_aside},
+                                       {"json", live_json},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
 }

@@ -134,7 +134,40 @@ played("goals are moved and stay, forces go back to their rest", goals, async ({
   assert.match(run.out, /goals: your keys: left, right, rt, space; b: who plays, r: the episode again/);
 });
 
-// What was played is in the recording, and the program's own result is the same.
+// A law that tries things out in a clone.
+const model = join(folder, "model.lua");
+writeFileSync(model, `
+local sim = require "sim2d"
+sim.env { name = "model", max_steps = 20,
+  world = function()
+    local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
+    local box = world:box { name = "box", size = { 1, 1 } }
+    world:actuator { "push", body = box, kind = "force", direction = { 1, 0 }, range = { -1, 1 } }
+    world:observe { "box", of = box, field = "x" }
+    return world
+  end,
+  baseline = function(env)
+    local clone = env.world:clone()
+    return function()
+      clone:step()
+      return 1
+    end
+  end,
+  reward = function() return 1 end }:play()
+`);
+const tried = join(folder, "tried.csv");
+played("worlds in which a law tries things out are no part of it", model, async ({ page, run }) => {
+  await run.says("episode 2 (seed 1), baseline: return 20.0, 20 steps");
+  await page.until("the third", () => page.value("episode") === 3);
+  assert.equal(page.state.worlds.length, 1);
+  page.close();
+  await run.quit();
+  // A file an episode, and what is seen of its end.
+  assert.equal(readFileSync(tried, "utf8").trim().split("\n").length, 1 + 1 + 20 + 100);
+  assert.ok(existsSync(join(folder, "tried-2.csv")));
+}, ["--record", tried]);
+
+// What a person plays is recorded.
 const record = join(folder, "played.s2d");
 played("what is played is recorded", task("cart_pole"), async ({ page, run }) => {
   page.send("key 1 right");

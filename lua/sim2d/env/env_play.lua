@@ -181,6 +181,14 @@ return function(sim, host)
     return seen
   end
 
+  -- Worlds in which a law tries things out are no part of what is played: they are not recorded, and the viewer does not offer them.
+  local BACK = setmetatable({}, { __close = function() host.live.aside(false) end })
+  local function aside(f, ...)
+    host.live.aside(true)
+    local _ <close> = BACK
+    return f(...)
+  end
+
   -- One episode, to its end or until it is to begin again; true: it came to its end.
   local function episode(play)
     local env, seen = play.env, begin(play)
@@ -193,10 +201,11 @@ return function(sim, host)
         law, action = nil, by_hand(env, how, last)
         last = action
       else
-        law, last = law or env.baseline(env), nil
-        action = law(env.world, env.world.time, seen)
+        law, last = law or aside(env.baseline, env), nil
+        action = aside(law, env.world, env.world.time, seen)
       end
-      say(play, ("episode %d, %s: %.1f"):format(play.episode, play.who.value, play.sum))
+      local hint = play.who.value ~= "you" and " (your keys: " .. play.keys .. ")" or ""
+      say(play, ("episode %d, %s: %.1f%s"):format(play.episode, play.who.value, play.sum, hint))
       seen, reward, over, cut = env:step(action)
       play.sum, play.steps = play.sum + sim.stop_gradient(reward), env.steps
     until over or cut or play.again
@@ -226,13 +235,13 @@ return function(sim, host)
     options = options or {}
     host.env.check_keys(env.name .. ":play", options, { episodes = true })
     if not host.live.serving() then return false end
-    local play = { env = env, sum = 0, steps = 0, episode = 1, seed = 0 }
+    local play = { env = env, sum = 0, steps = 0, episode = 1, seed = 0, keys = keys_of(env) }
     play.who = sim.choice { name = "plays", values = env.baseline and { "baseline", "you" } or { "you" }, key = "b" }
     sim.button { name = "Again", key = "r", on_press = function() play.again = true end }
     sim.watch("return", function() return play.sum end)
     sim.watch("step", function() return play.steps end)
     sim.watch("episode", function() return play.episode end)
-    print(("%s: your keys: %s; b: who plays, r: the episode again"):format(env.name, keys_of(env)))
+    print(("%s: your keys: %s; b: who plays, r: the episode again"):format(env.name, play.keys))
     io.stdout:flush()
     while play.episode <= (options.episodes or math.huge) do
       if episode(play) then
