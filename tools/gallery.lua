@@ -216,7 +216,7 @@ local folder = what
 assert(os.execute(command("mkdir", "-p", folder)))
 local EXPERIMENTS = "Told in [experiments](../experiments.md)."
 local groups, count = {
-  { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them." },
+  { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them. Tasks are in [their own table](../tasks.md#the-tasks-there-are)." },
   { "scripts/lcp_notes/*.lua", title = "The notes on learning contact", text = EXPERIMENTS },
   { "scripts/learning/*.lua", title = "The notes, what they say in passing", text = EXPERIMENTS },
   { "scripts/physics_paper/*.lua", title = "The paper on differentiable physics", text = EXPERIMENTS },
@@ -235,7 +235,7 @@ for g, group in ipairs(groups) do
   for _, pattern in ipairs(group) do
     for _, file in ipairs(list(pattern)) do
       local short = file:match "^scenes/.*/(.*)%.lua$" or file:match "^scripts/(.*)%.lua$"
-      if chosen[short] ~= false then
+      if chosen[short] ~= false and not file:find "^scenes/tasks/" then
         items[#items + 1] = { script = file, title = short:match("[^/]*$"):gsub("_", " "), text = sentence(file),
           file = picture(arg[-1], file, short, folder) }
       end

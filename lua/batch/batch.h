@@ -23,9 +23,10 @@
 //   batch(worlds, workers, options) -> batch, or nil and a message; batch:NAME see batch.c
 //   advance(worlds, workers, steps) -> numbers of worlds left alone, messages by number
 //   bare(world) -> its revision (s2_world_revision); nil where functions of the script run in its
-//   steps drawn(random) -> a text: what the generator will draw unsolved(world) -> steps so far
-//   that missed their tolerance rollout(world, workers, judge, controls, knots, hold, states,
-//   gradient) -> costs, states or
+//     steps
+//   drawn(random) -> a text: what the generator will draw
+//   unsolved(world) -> steps so far that missed their tolerance, changes of mode so far
+//   rollout(world, workers, judge, controls, knots, hold, states, gradient) -> costs, states or
 //     nil, gradient or nil, failed, message
 void s2_lua_batch_push(lua_State *L);
 

@@ -128,6 +128,8 @@ int s2_lua_drawn(lua_State *L) {
 }
 
 int s2_lua_unsolved(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)s2_world_stats(s2_lua_world(L, 1)->world)->unsolved);
-  return 1;
+  const S2WorldStats *stats = s2_world_stats(s2_lua_world(L, 1)->world);
+  lua_pushinteger(L, (lua_Integer)stats->unsolved);
+  lua_pushinteger(L, (lua_Integer)stats->mode_changes);
+  return 2;
 }
