@@ -592,6 +592,9 @@ typedef struct S2WorldStats {
   // Impacts taken as inelastic: those whose restitution targets were proved to have no solution,
   // and those where none was found to the tolerance and nothing is proved.
   uint64_t contradictions, unsolved_impacts;
+  // Contact points that were open, stuck or slipped otherwise than in the step before: one that
+  // begins or ceases to carry an impulse, or whose friction comes to or leaves its bound, counts 1.
+  uint64_t mode_changes;
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
   double worst_scaled, worst_penetration, worst_joint_error; // over all steps
   // s; 0 without the setting `profile`

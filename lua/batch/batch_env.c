@@ -145,12 +145,14 @@ static int env_seen(lua_State *L) {
   return 1;
 }
 
-// (world): scaled residual of the last step, steps so far that missed their tolerance
+// (world): scaled residual of the last step; steps so far that missed their tolerance, changes of mode
 static int env_left(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_pushnumber(L, s2_world_residuals(lw->world).solve.scaled);
-  lua_pushinteger(L, (lua_Integer)s2_world_stats(lw->world)->unsolved);
-  return 2;
+  const S2WorldStats *stats = s2_world_stats(lw->world);
+  lua_pushinteger(L, (lua_Integer)stats->unsolved);
+  lua_pushinteger(L, (lua_Integer)stats->mode_changes);
+  return 3;
 }
 
 // (judge, world, list of commands, constant): the reward of a period, has it terminated, and what its

@@ -192,7 +192,7 @@ end
 -- ---- Environments -----------------------------------------------------------------------------
 
 -- In an array of numbers that Python reads: 1 .. m observed, then these.
-local REWARD, TERMINATED, TRUNCATED, RESIDUAL, UNSOLVED, TIME = 1, 2, 3, 4, 5, 6
+local REWARD, TERMINATED, TRUNCATED, RESIDUAL, UNSOLVED, TIME, MODES = 1, 2, 3, 4, 5, 6, 7
 
 local function load_env(source, name)
   local env = load_source(source, name)()
@@ -221,12 +221,13 @@ local function commands_of(env) return env.action_space.n and 1 or #env.action_s
 function bridge.env(source, name)
   local env = load_env(source, name)
   local m = #env.observation_space.low
-  local to, from = sim.zeros(commands_of(env)), sim.zeros(m + TIME)
+  local to, from = sim.zeros(commands_of(env)), sim.zeros(m + MODES)
   local function run()
     local seen, reward, terminated, truncated, info = env:step(action_of(env, to))
     for k = 1, m do from[k] = seen[k] end
     from[m + REWARD], from[m + TERMINATED], from[m + TRUNCATED] = reward, terminated and 1 or 0, truncated and 1 or 0
     from[m + RESIDUAL], from[m + UNSOLVED], from[m + TIME] = info.residual, info.unsolved and 1 or 0, info.time
+    from[m + MODES] = info.mode_changes
   end
   local number = keep(objects, env)
   exchanges[number] = { to = to, from = from, run = run }

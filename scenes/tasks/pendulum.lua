@@ -6,7 +6,7 @@ local sim = require "sim2d"
 
 local function build(p)
   local world = sim.world { dt = 0.01, gravity = { 0, -10 } }
-  local rod = world:box { name = "rod", size = { 0.2, p.length }, mass = p.mass, inertia = p.mass * p.length ^ 2 / 12,
+  local rod = world:box { name = "rod", color = "#e08a3c", size = { 0.2, p.length }, mass = p.mass, inertia = p.mass * p.length ^ 2 / 12,
     position = { 0, p.length / 2 }, mask = 0 }
   local pivot = world:hinge { rod, name = "pivot", anchor = { 0, 0 } }
   world:actuator { "motor", joint = pivot, kind = "torque", range = { -2, 2 } }
@@ -29,6 +29,9 @@ local function baseline(env)
 end
 
 local env = sim.env { name = "pendulum", world = build, period = 0.05, max_steps = 200,
+  about_baseline = "iLQR, two seconds ahead",
+  view = { { -1.6, -1.2 }, { 1.6, 1.2 } },
+  keys = { left = { 2 }, right = { -2 } },
   parameters = { mass = { 1, 0.8, 1.25 }, length = { 1, 0.8, 1.25 } },
   reset = function(world, random)
     world.joints.pivot.angle = random:uniform(-math.pi, math.pi)

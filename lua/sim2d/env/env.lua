@@ -4,7 +4,8 @@ local EARLY = 1e-6 -- of a step: sums of dt round
 local MOST_STEPS = 1000
 
 local KEYS = { name = true, doc = true, world = true, period = true, max_steps = true, reset = true, reward = true,
-  terminated = true, parameters = true, actions = true, baseline = true, low = true, high = true, passed = true }
+  terminated = true, parameters = true, actions = true, baseline = true, low = true, high = true, passed = true,
+  keys = true, view = true, follow = true, about_baseline = true }
 
 return function(sim, host)
   local fail, describe = host.fail, host.describe
@@ -149,8 +150,8 @@ return function(sim, host)
 
   -- What info tells of the last step.
   local function info_of(env)
-    local residual, unsolved = host.batch.left(env.world)
-    return { residual = residual, unsolved = unsolved > env.unsolved, time = env.world.time }
+    local residual, unsolved, changes = host.batch.left(env.world)
+    return { residual = residual, unsolved = unsolved > env.unsolved, mode_changes = changes - env.mode_changes, time = env.world.time }
   end
 
   local function begin(env, options)
@@ -166,7 +167,7 @@ return function(sim, host)
     elseif env.declared.draws and not env.core then
       host.batch.draw(env.declared.draws, env.world, env.random)
     end
-    env.steps, env.over, env.unsolved, env.ranges = 0, false, 0, nil
+    env.steps, env.over, env.unsolved, env.mode_changes, env.ranges = 0, false, 0, 0, nil
   end
 
   -- env:reset { seed =, parameters =, randomise = } -> observation, info
@@ -215,8 +216,8 @@ return function(sim, host)
     if env.over then fail("%s:step: the episode is over: reset first", env.name) end
     local u = command_of(env, action)
     local world = env.world
-    local _, unsolved = host.batch.left(world)
-    env.unsolved = unsolved
+    local _, unsolved, changes = host.batch.left(world)
+    env.unsolved, env.mode_changes = unsolved, changes
     local acted = host.batch.act(world, u)
     if acted then return acted end
     -- on a tape
@@ -260,33 +261,42 @@ return function(sim, host)
     return observed(self), reward, terminated, truncated, info_of(self)
   end
 
-  -- A picture of the world as it is.
-  function Env:render(path, options) return self.world:draw(path, options) end
+  -- A picture of the world as it is, of the part that the task says.
+  function Env:render(path, options) return self.world:draw(path, host.env.with_view(self, options)) end
 
-  -- Returns of episodes by a law (default: the baseline), seeds from `seed` on: mean, and a list.
+  -- Returns of episodes by a law (default: the baseline), seeds from `seed` on: mean, a list, steps in the mean, and what was told
+  -- of all steps: the worst residual, how many were unsolved, mode changes, and which episodes terminated.
   function Env:evaluate(options)
     options = options or {}
     check_keys(self.name .. ":evaluate", options, { law = true, episodes = true, seed = true, randomise = true })
     local make = options.law or self.baseline
     if not make then fail("%s:evaluate: there is no baseline: give a law, a function of the environment that returns one", self.name) end
     local returns, mean, lengths = {}, 0, 0
+    local told = { residual = 0, unsolved = 0, mode_changes = 0, terminated = {} }
     local episodes = options.episodes or 20
     for k = 1, episodes do
       local seen = self:reset { seed = (options.seed or 0) + k - 1, randomise = options.randomise }
       local law, sum, terminated, truncated = make(self), 0, false, false
       repeat
-        local reward
-        seen, reward, terminated, truncated = self:step(law(self.world, self.world.time, seen))
+        local reward, info
+        seen, reward, terminated, truncated, info = self:step(law(self.world, self.world.time, seen))
         sum = sum + reward
+        told.residual = math.max(told.residual, info.residual)
+        told.unsolved, told.mode_changes = told.unsolved + (info.unsolved and 1 or 0), told.mode_changes + info.mode_changes
       until terminated or truncated
+      told.terminated[k] = terminated
       returns[k], mean, lengths = sum, mean + sum / episodes, lengths + self.steps / episodes
     end
-    return mean, returns, lengths
+    return mean, returns, lengths, told
   end
 
-  -- What a task's file does when it is the script: the baseline for some episodes, and what came of it. With the live viewer
-  -- it is played there, by keys where the task has them.
+  -- In the live viewer: episodes by the baseline or a person, without end or for so many; true. Without one: false.
+  function Env:play(options) return host.env.play(self, options) end
+
+  -- What a task's file does when it is the script: with a viewer it is played, else the baseline plays some episodes, and what
+  -- came of it is told.
   function Env:show(options)
+    if self:play(options) then return end
     local episodes = options and options.episodes or 3
     local mean, returns = self:evaluate { episodes = episodes }
     local texts = {}
@@ -321,6 +331,7 @@ return function(sim, host)
     end
     env.period = env.substeps * dt
     spaces(env, def, first)
+    host.env.read_seen(env, def)
     env.def = def
     return env
   end

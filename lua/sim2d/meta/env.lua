@@ -9,6 +9,8 @@
 ---@field observation_space { low: number[], high: number[] }
 ---@field period number s
 ---@field max_steps integer
+---@field keys table<string, any> what keys do in the live viewer
+---@field about_baseline? string
 local Env = {}
 
 ---A new episode.
@@ -23,7 +25,7 @@ function Env:step(action) end
 
 ---Returns of episodes by a law, default: the baseline.
 ---@param options? { law?: function, episodes?: integer, seed?: integer, randomise?: boolean }
----@return number mean, number[] returns, number steps
+---@return number mean, number[] returns, number steps, { residual: number, unsolved: integer, mode_changes: integer, terminated: boolean[] } told of all steps
 function Env:evaluate(options) end
 
 ---A picture of the world as it is.
@@ -31,9 +33,14 @@ function Env:evaluate(options) end
 ---@param options? table
 function Env:render(path, options) end
 
----Some episodes of the baseline, told on standard output.
+---In the live viewer: episodes by the baseline or a person, until Ctrl-C or for so many. False without a viewer.
 ---@param options? { episodes?: integer }
----@return number mean
+---@return boolean played
+function Env:play(options) end
+
+---Plays in the live viewer; without one, some episodes of the baseline, told on standard output.
+---@param options? { episodes?: integer }
+---@return number? mean
 function Env:show(options) end
 
 ---Many environments of one task. Arrays are filled again by the next call; those of observations hold one environment's numbers
