@@ -344,6 +344,7 @@ static void batch_end(S2Batch *batch, int i, bool threaded) {
   if (periods && at->failure.code == S2_OK) {
     batch_weigh_period(batch, i);
   }
+  batch_see_or_note(batch, i, row);
   bool failed = at->failure.code != S2_OK;
   at->place.steps++;
   bool over = batch->def.max_steps > 0 && at->place.steps >= batch->def.max_steps &&
@@ -359,7 +360,6 @@ static void batch_end(S2Batch *batch, int i, bool threaded) {
     }
   }
   result->rewards[i] = at->failure.code != S2_OK ? (double)NAN : result->rewards[i] - cost;
-  batch_see_or_note(batch, i, row);
   at->place.ended = ended;
   if (!ended) {
     return;
