@@ -315,8 +315,7 @@ static void batch_weigh_period(S2Batch *batch, int i) {
   const double *commands = commands_of(batch, i);
   double reward = 0;
   bool terminated = false;
-  S2Status status =
-      s2_judge_reward(at->judge, at->world, commands, batch->def.constant, &reward);
+  S2Status status = s2_judge_reward(at->judge, at->world, commands, batch->def.constant, &reward);
   if (status.code == S2_OK) {
     status = s2_judge_ended(at->judge, at->world, commands, &terminated);
   }

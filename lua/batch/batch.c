@@ -25,8 +25,7 @@ typedef struct BatchObject {
 
 static unsigned program_own(void *user, int world) {
   const BatchObject *object = user;
-  return s2_lua_batch_alone(object->world[world]) ? S2_OWN_STEP | S2_OWN_RESET | S2_OWN_OBSERVE
-                                                  : 0;
+  return s2_lua_batch_alone(object->world[world]) ? S2_OWN_STEP | S2_OWN_RESET | S2_OWN_OBSERVE : 0;
 }
 
 // Calls the function on the stack below its arguments; what it raises becomes a status.
@@ -364,19 +363,6 @@ static int64_t integer_of(lua_State *L, int table, const char *key) {
   return value;
 }
 
-void s2_lua_read_draw(lua_State *L, int index, S2Draw *draw) {
-  int at = lua_gettop(L);
-  lua_getfield(L, index, "reading");
-  s2_lua_readings(L, -1, 1, &draw->of);
-  lua_getfield(L, index, "normal");
-  draw->normal = lua_toboolean(L, -1) != 0;
-  lua_getfield(L, index, "a");
-  draw->a = luaL_checknumber(L, -1);
-  lua_getfield(L, index, "b");
-  draw->b = luaL_checknumber(L, -1);
-  lua_settop(L, at);
-}
-
 // Pushes what the draws of the options are, as long as it lies there.
 static const S2Draw *push_draws(lua_State *L, int options, int *count) {
   lua_getfield(L, options, "draws");
@@ -486,15 +472,12 @@ static int batch_on_tape(lua_State *L) {
 }
 
 void s2_lua_batch_push(lua_State *L) {
-  static const luaL_Reg functions[] = {{"workers", s2_lua_new_workers},
-                                       {"batch", batch_batch},
-                                       {"alone", batch_alone},
-                                       {"controls", batch_controls},
-                                       {"observed", batch_observed},
-                                       {"rollout", s2_lua_rollout},
-                                       {"tracked", batch_tracked},
-                                       {"on_tape", batch_on_tape},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"workers", s2_lua_new_workers}, {"batch", batch_batch},
+      {"alone", batch_alone},          {"controls", batch_controls},
+      {"observed", batch_observed},    {"episodes", s2_lua_new_episodes},
+      {"rollout", s2_lua_rollout},     {"tracked", batch_tracked},
+      {"on_tape", batch_on_tape},      {NULL, NULL}};
   luaL_newlib(L, functions);
   s2_lua_judge_functions(L);
   s2_lua_env_functions(L);

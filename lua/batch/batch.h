@@ -17,20 +17,22 @@
 //   judge(world, controls, terms, bounds) -> judge, or nil and a message
 //     terms   list of { reading =, goals =, wrap =, weight =, terminal =, norm =, p = }
 //     bounds  list of { reading =, lo =, hi = }
+//   draws(list of { reading =, normal =, a =, b = }) -> draws
 //   norm(name) -> number of it, p that it has by default; nil and the list of names
 //   running(judge, world, controls), terminal(...) -> numbers
 //   batch(worlds, workers, options) -> batch, or nil and a message; batch:NAME see batch.c
 //   rollout(world, workers, judge, controls, knots, hold, states, gradient) -> costs, states or
 //     nil, gradient or nil, failed, message
 // Of environments (batch_env.c, batch_episodes.c):
-//   draws(list) -> draws, draw(draws, world, random)
+//   draw(draws, world, random)
 //   bare(world) -> s2_world_revision, how many actuators, how many numbers are observed,
 //     s2_world_changes; nothing where functions of the script run in its steps
 //   drawn(random) -> a text: what the generator will draw
 //   rewind(world, snapshot, changes) -> changes: see s2_world_image_return
 //   act(world, commands) -> as they were clipped, or nothing: see there
 //   seen(world) -> list of what is observed, or nothing: Lua has to ask
-//   left(world) -> scaled residual of the last step; steps so far that missed their tolerance, and changes
+//   left(world) -> scaled residual of the last step; steps so far that missed their tolerance, and
+//   changes
 //     of mode
 //   judged(judge, world, commands, constant) -> reward, terminated, cost of the last state
 //   episodes(workers, options) -> environments that are stepped together: batch_episodes.c
@@ -40,23 +42,23 @@ void s2_lua_batch_push(lua_State *L);
 bool s2_lua_batch_stepped(const S2LuaWorld *lw);
 // Or when it is commanded or observed?
 bool s2_lua_batch_alone(const S2LuaWorld *lw);
-typedef struct S2LuaDraws {
-  int count;
-  S2Draw draw[];
-} S2LuaDraws;
-const S2LuaDraws *s2_lua_draws(lua_State *L, int index); // NULL for nil
 double s2_lua_env_clip(const S2World *world, int actuator, double u);
 void s2_lua_env_functions(lua_State *L); // into the table on top
 
 int s2_lua_new_episodes(lua_State *L); // batch_episodes.c
-// batch.c. Reads the table { reading =, normal =, a =, b = } at `index`.
-void s2_lua_read_draw(lua_State *L, int index, S2Draw *draw);
 
 // batch_judge.c
 S2Judge *s2_lua_judge(lua_State *L, int index); // NULL for nil
 void s2_lua_judge_functions(lua_State *L);      // into the table on top
 // Reads the list at `index`; raises what is wrong with it.
 void s2_lua_readings(lua_State *L, int index, int count, S2Reading *readings);
+// Reads the table { reading =, normal =, a =, b = } at `index`.
+void s2_lua_read_draw(lua_State *L, int index, S2Draw *draw);
+typedef struct S2LuaDraws {
+  int count;
+  S2Draw draw[];
+} S2LuaDraws;
+const S2LuaDraws *s2_lua_draws(lua_State *L, int index); // NULL for nil
 
 int s2_lua_rollout(lua_State *L); // batch_rollout.c
 

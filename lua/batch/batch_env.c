@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-static const char DRAWS[] = "sim2d.draws";
-
 bool s2_lua_batch_stepped(const S2LuaWorld *lw) {
   bool stepped =
       lw->recorders.count > 0 || s2_world_settings(lw->world)->solver == S2_SOLVER_PROGRAM;
@@ -21,28 +19,7 @@ bool s2_lua_batch_alone(const S2LuaWorld *lw) {
   return lw->control_in_lua || s2_lua_batch_stepped(lw);
 }
 
-// ---- Draws ------------------------------------------------------------------------------------
-
-// (list of { reading =, normal =, a =, b = }): an object
-static int env_draws(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
-  int count = (int)lua_rawlen(L, 1);
-  S2LuaDraws *draws =
-      lua_newuserdatauv(L, sizeof *draws + sizeof(S2Draw) * (size_t)(count + 1), 0);
-  draws->count = count;
-  luaL_newmetatable(L, DRAWS);
-  lua_setmetatable(L, -2);
-  for (int i = 0; i < count; i++) {
-    lua_rawgeti(L, 1, i + 1);
-    s2_lua_read_draw(L, lua_gettop(L), &draws->draw[i]);
-    lua_pop(L, 1);
-  }
-  return 1;
-}
-
-const S2LuaDraws *s2_lua_draws(lua_State *L, int index) {
-  return lua_isnoneornil(L, index) ? NULL : luaL_checkudata(L, index, DRAWS);
-}
+// ---- A world again as it was built ------------------------------------------------------------
 
 // (draws, world, random)
 static int env_draw(lua_State *L) {
@@ -54,8 +31,6 @@ static int env_draw(lua_State *L) {
   }
   return 0;
 }
-
-// ---- A world again as it was built ------------------------------------------------------------
 
 static int env_bare(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_check(L, 1, s2_type_world);
@@ -96,13 +71,14 @@ double s2_lua_env_clip(const S2World *world, int actuator, double u) {
   return u < lo ? lo : u > hi ? hi : u;
 }
 
-// (world, list of commands or a number): commands what is in range and returns it as a list; nil: it is
-// for Lua, as it is tracked, or wrong.
+// (world, list of commands or a number): commands what is in range and returns it as a list; nil:
+// it is for Lua, as it is tracked, or wrong.
 static int env_act(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count = s2_world_actuator_count(lw->world);
   double u[MOST_COMMANDS];
   bool list = lua_type(L, 2) == LUA_TTABLE;
+  // All plain, and as many as there are actuators
   if (s2_lua_recording(lw) || s2_lua_on_tape(lw) != NULL || count > MOST_COMMANDS ||
       (list ? (int)lua_rawlen(L, 2) != count : lua_type(L, 2) != LUA_TNUMBER || count != 1)) {
     return 0;
@@ -145,7 +121,8 @@ static int env_seen(lua_State *L) {
   return 1;
 }
 
-// (world): scaled residual of the last step; steps so far that missed their tolerance, changes of mode
+// (world): scaled residual of the last step; steps so far that missed their tolerance, changes of
+// mode
 static int env_left(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_pushnumber(L, s2_world_residuals(lw->world).solve.scaled);
@@ -155,8 +132,8 @@ static int env_left(lua_State *L) {
   return 3;
 }
 
-// (judge, world, list of commands, constant): the reward of a period, has it terminated, and what its
-// last state costs
+// (judge, world, list of commands, constant): the reward of a period, has it terminated, and what
+// its last state costs
 static int env_judge(lua_State *L) {
   const S2Judge *judge = s2_lua_judge(L, 1);
   const S2LuaWorld *lw = s2_lua_world(L, 2);
@@ -180,16 +157,9 @@ static int env_judge(lua_State *L) {
 }
 
 void s2_lua_env_functions(lua_State *L) {
-  static const luaL_Reg functions[] = {{"draws", env_draws},
-                                       {"draw", env_draw},
-                                       {"bare", env_bare},
-                                       {"drawn", env_drawn},
-                                       {"rewind", s2_lua_world_rewind},
-                                       {"act", env_act},
-                                       {"seen", env_seen},
-                                       {"left", env_left},
-                                       {"judged", env_judge},
-                                       {"episodes", s2_lua_new_episodes},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"draw", env_draw}, {"bare", env_bare}, {"drawn", env_drawn}, {"rewind", s2_lua_world_rewind},
+      {"act", env_act},   {"seen", env_seen}, {"left", env_left},   {"judged", env_judge},
+      {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

@@ -1,5 +1,6 @@
-// Environments of one task that are stepped together, the object behind lua/sim2d/env/env_vector.lua: actions
-// in, a batch of their worlds (core/batch), functions of the script for what it does not declare, arrays out.
+// Environments of one task that are stepped together, the object behind
+// lua/sim2d/env/env_vector.lua: actions in, a batch of their worlds (core/batch), functions of the
+// script for what it does not declare, arrays out.
 #include "lua/batch/batch.h"
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
@@ -11,8 +12,8 @@
 
 static const char EPISODES[] = "sim2d.episodes";
 
-// User values: lists by environment (environments, worlds, what judges and draws), the options, threads, and
-// arrays that results are written to.
+// User values: lists by environment (environments, worlds, what judges and draws), the options,
+// threads, and arrays that results are written to.
 enum {
   STORE_ENVS = 1,
   STORE_WORLDS,
@@ -34,11 +35,11 @@ typedef struct Episode {
 typedef struct Episodes {
   S2Batch *batch;
   int count, controls, observed, begun;
-  int width;       // numbers of an action
-  int actions;     // that there are by number; 0: commands
-  double *table;   // [actions][controls]
-  double *command; // [count][controls]
-  int64_t period;  // steps
+  int width;                  // numbers of an action
+  int actions;                // that there are by number; 0: commands
+  double *table;              // [actions][controls]
+  double *command;            // [count][controls]
+  int64_t period;             // steps
   bool starts, rewards, ends; // functions of the script do this
   S2BatchResult result;
   // Of the call under way: stack indices of its state.
@@ -62,7 +63,8 @@ static const char *episodes_refused(const Episodes *all, int i) {
   if (s2_lua_on_tape(lw) != NULL) {
     return "steps in threads have no derivative";
   }
-  return s2_world_actuator_count(lw->world) != all->controls ? "its world has other actuators" : NULL;
+  return s2_world_actuator_count(lw->world) != all->controls ? "its world has other actuators"
+                                                             : NULL;
 }
 
 static unsigned episodes_own(void *user, int i) {
@@ -101,7 +103,7 @@ static void push_episode(const Episodes *all, int list, int i) {
   lua_rawgeti(all->L, list, i + 1);
 }
 
-static void push_numbers(lua_State *L, int count, const double *numbers) {
+static void episodes_push_list(lua_State *L, int count, const double *numbers) {
   lua_createtable(L, count, 0);
   for (int k = 0; k < count; k++) {
     lua_pushnumber(L, numbers[k]);
@@ -146,9 +148,9 @@ static S2Status episodes_observe(void *user, int i, double *numbers) {
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
-  return count == all->observed ? s2_ok()
-                                : s2_error(S2_INVALID, "it observes %d numbers, not %d", count,
-                                           all->observed);
+  return count == all->observed
+             ? s2_ok()
+             : s2_error(S2_INVALID, "it observes %d numbers, not %d", count, all->observed);
 }
 
 // options.reset(i), which uses the generator of the environment as this one's draws do.
@@ -175,6 +177,7 @@ static S2Status episodes_judge(void *user, int i, const double *commands, double
                                bool *terminated) {
   Episodes *all = user;
   lua_State *L = all->L;
+  // The environment knows the number of the step.
   push_episode(all, all->at_envs, i);
   int env = lua_gettop(L);
   lua_pushinteger(L, (lua_Integer)s2_batch_place(all->batch, i).steps + 1);
@@ -183,13 +186,13 @@ static S2Status episodes_judge(void *user, int i, const double *commands, double
   if (all->rewards) {
     lua_pushvalue(L, all->at_reward);
     push_episode(all, all->at_worlds, i);
-    push_numbers(L, all->controls, commands);
+    episodes_push_list(L, all->controls, commands);
     lua_pushvalue(L, env);
     status = episodes_call(all, 3, 1);
     if (status.code == S2_OK && lua_type(L, -1) != LUA_TNUMBER) {
       char text[S2_LUA_TEXT];
-      status = s2_error(S2_INVALID, "reward: a number expected, got %s",
-                        s2_lua_describe(L, -1, text));
+      status =
+          s2_error(S2_INVALID, "reward: a number expected, got %s", s2_lua_describe(L, -1, text));
     } else if (status.code == S2_OK) {
       *reward = lua_tonumber(L, -1);
     }
@@ -216,7 +219,7 @@ static Episodes *check_episodes(lua_State *L) {
 }
 
 // Leaves on the stack what functions of the script need.
-static void begin_call(lua_State *L, Episodes *all) {
+static void episodes_begin(lua_State *L, Episodes *all) {
   luaL_checkstack(L, 40, "out of stack");
   lua_getiuservalue(L, 1, STORE_ENVS);
   all->at_envs = lua_gettop(L);
@@ -237,8 +240,9 @@ static void begin_call(lua_State *L, Episodes *all) {
   all->failed = false;
 }
 
-// Raises what functions of the script have; else pushes what failed: number and message, or nothing.
-static int end_call(lua_State *L, Episodes *all) {
+// Raises what functions of the script have; else pushes what failed: number and message, or
+// nothing.
+static int episodes_end(lua_State *L, Episodes *all) {
   all->busy = false;
   if (s2_lua_interrupted(all->episode[0].lw->session)) {
     return s2_lua_fail(L, "interrupted");
@@ -298,8 +302,8 @@ static bool command_row(const Episodes *all, double *row) {
   return good;
 }
 
-// Commands of all from the argument at index 2, a list of actions or an array; which of the actions is
-// none (from 1), or 0. Those of environments that are only reset are not looked at.
+// Commands of all from the argument at index 2, a list of actions or an array; which of the actions
+// is none (from 1), or 0. Those of environments that are only reset are not looked at.
 static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
   const S2LuaArray *array = s2_lua_array_test(L, 2);
   for (int i = 0; i < all->count; i++) {
@@ -322,9 +326,9 @@ static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
   return 0;
 }
 
-// episodes:step(actions, autoreset): an array of a number for each command, or a list. Returns "action" and
-// the number of an action that is none, "begin" and that of an environment that has to be reset first (nothing
-// has happened then), or what failed: number and message.
+// episodes:step(actions, autoreset): an array of a number for each command, or a list. Returns
+// "action" and the number of an action that is none, "begin" and that of an environment that has to
+// be reset first (nothing has happened then), or what failed: number and message.
 static int episodes_lua_step(lua_State *L) {
   Episodes *all = check_episodes(L);
   S2AutoReset autoreset = (S2AutoReset)luaL_checkinteger(L, 3);
@@ -332,6 +336,7 @@ static int episodes_lua_step(lua_State *L) {
   if (array != NULL && s2_lua_array_view(L, array).var != 0) {
     return s2_lua_fail(L, "a vector's step has no derivative (x:value() is plain)");
   }
+  // Which episodes cannot go on, and what is to be done in the others.
   bool look = all->begun < all->count || autoreset == S2_RESET_DISABLED;
   for (int i = 0; look && i < all->count; i++) {
     if (!all->episode[i].begun ||
@@ -347,10 +352,10 @@ static int episodes_lua_step(lua_State *L) {
     lua_pushinteger(L, bad);
     return 2;
   }
-  begin_call(L, all);
+  episodes_begin(L, all);
   all->all_asked = false;
   S2Status status = s2_batch_step(all->batch, all->command, (int)all->period, &all->result);
-  int results = end_call(L, all);
+  int results = episodes_end(L, all);
   s2_lua_try(L, status);
   return results;
 }
@@ -360,10 +365,10 @@ static int episodes_lua_reset(lua_State *L) {
   Episodes *all = check_episodes(L);
   lua_settop(L, 2);
   const double *mask = lua_isnil(L, 2) ? NULL : s2_lua_array_check(L, 2)->data;
-  begin_call(L, all);
+  episodes_begin(L, all);
   all->all_asked = true;
   s2_batch_reset(all->batch, NULL, mask, all->result.observations);
-  return end_call(L, all);
+  return episodes_end(L, all);
 }
 
 static Episode *check_episode(lua_State *L, Episodes **all, int *i) {
@@ -373,7 +378,7 @@ static Episode *check_episode(lua_State *L, Episodes **all, int *i) {
   return &(*all)->episode[*i];
 }
 
-static void keep(lua_State *L, int store, int i, int value) {
+static void episodes_keep(lua_State *L, int store, int i, int value) {
   lua_getiuservalue(L, 1, store);
   if (lua_isnoneornil(L, value)) {
     lua_pushboolean(L, 0);
@@ -384,8 +389,8 @@ static void keep(lua_State *L, int store, int i, int value) {
   lua_pop(L, 1);
 }
 
-// episodes:world(i, world, judge, draws, again): its world, which begins as it is now; `again`: it may go
-// back to that.
+// episodes:world(i, world, judge, draws, again): its world, which begins as it is now; `again`: it
+// may go back to that.
 static int episodes_world(lua_State *L) {
   Episodes *all;
   int i;
@@ -400,9 +405,9 @@ static int episodes_world(lua_State *L) {
   lw->held = &all->busy;
   at->lw = lw;
   at->again = lua_toboolean(L, 6) != 0;
-  keep(L, STORE_WORLDS, i, 3);
-  keep(L, STORE_JUDGES, i, 4);
-  keep(L, STORE_DRAWS, i, 5);
+  episodes_keep(L, STORE_WORLDS, i, 3);
+  episodes_keep(L, STORE_JUDGES, i, 4);
+  episodes_keep(L, STORE_DRAWS, i, 5);
   return 0;
 }
 
@@ -431,13 +436,14 @@ static int episodes_place(lua_State *L) {
   return 2;
 }
 
-// episodes:final(): what was observed last, by the number of those whose episode has ended in the last step
+// episodes:final(): what was observed last, by the number of those whose episode has ended in the
+// last step
 static int episodes_final(lua_State *L) {
   const Episodes *all = luaL_checkudata(L, 1, EPISODES);
   lua_newtable(L);
   for (int i = 0; i < all->count; i++) {
     if (all->result.terminated[i] != 0 || all->result.truncated[i] != 0) {
-      push_numbers(L, all->observed, all->result.final + (size_t)i * (size_t)all->observed);
+      episodes_push_list(L, all->observed, all->result.final + (size_t)i * (size_t)all->observed);
       lua_rawseti(L, -2, i + 1);
     }
   }
@@ -487,6 +493,7 @@ static void episodes_read(lua_State *L, int at, Episodes *all) {
   lua_setiuservalue(L, at, STORE_OPTIONS);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, at, STORE_WORKERS);
+  // Commands of each action by number, and room for those of a step.
   all->table = s2_memory_take(sizeof(double) * (size_t)(all->actions * all->controls + 1));
   all->command = s2_memory_take_zeroed(sizeof(double) * (size_t)(all->count * all->controls + 1));
   for (int a = 0; a < all->actions; a++) {
@@ -501,7 +508,27 @@ static void episodes_read(lua_State *L, int at, Episodes *all) {
   }
 }
 
-// Arrays of results: observations, rewards, terminated, truncated, final observations. Pushes their list.
+// Worlds and generators of the options; episodes:world follows for each. Pushes the list of the
+// engine's.
+static S2World *const *episodes_push_worlds(lua_State *L, Episodes *all) {
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers
+  S2World **worlds = lua_newuserdatauv(L, sizeof *worlds * (size_t)(all->count + 1), 0);
+  int top = lua_gettop(L);
+  for (int i = 0; i < all->count; i++) {
+    lua_getfield(L, 2, "worlds");
+    lua_rawgeti(L, -1, i + 1);
+    lua_getfield(L, 2, "randoms");
+    lua_rawgeti(L, -1, i + 1);
+    all->episode[i] =
+        (Episode){.lw = s2_lua_world(L, -3), .random = s2_lua_check(L, -1, s2_type_random)};
+    worlds[i] = all->episode[i].lw->world;
+    lua_settop(L, top);
+  }
+  return worlds;
+}
+
+// Arrays of results: observations, rewards, terminated, truncated, final observations. Pushes their
+// list.
 static void episodes_arrays(lua_State *L, Episodes *all) {
   int n = all->count, each[] = {n * all->observed, n, n, n, n * all->observed};
   double **to[] = {&all->result.observations, &all->result.rewards, &all->result.terminated,
@@ -517,18 +544,18 @@ static void episodes_arrays(lua_State *L, Episodes *all) {
   }
 }
 
-// (workers, { envs =, worlds =, randoms =, controls =, observed =, period =, max_steps =, autoreset =,
-// constant =, actions =, step =, observe =, reset =, start =, reward =, terminated = }): the object and its
-// arrays, or nil and a message. Lists, numbers and functions; of `start` only whether it is there counts.
+// (workers, { envs =, worlds =, randoms =, controls =, observed =, period =, max_steps =, autoreset
+// =, constant =, actions =, step =, observe =, reset =, start =, reward =, terminated = }): the
+// object and its arrays, or nil and a message. Lists, numbers and functions; of `start` only
+// whether it is there counts.
 int s2_lua_new_episodes(lua_State *L) {
   S2Workers *workers = s2_lua_workers(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   lua_getfield(L, 2, "envs");
   int count = (int)lua_rawlen(L, -1);
-  Episodes *all =
-      lua_newuserdatauv(L, sizeof *all + sizeof(Episode) * (size_t)count, STORES);
-  int at = lua_gettop(L);
+  Episodes *all = lua_newuserdatauv(L, sizeof *all + sizeof(Episode) * (size_t)count, STORES);
+  int at = lua_gettop(L); // gone with an error, it is freed
   *all = (Episodes){.count = count,
                     .controls = (int)option_integer(L, "controls"),
                     .observed = (int)option_integer(L, "observed"),
@@ -537,9 +564,12 @@ int s2_lua_new_episodes(lua_State *L) {
                     .rewards = option_given(L, "reward"),
                     .ends = option_given(L, "terminated")};
   if (luaL_newmetatable(L, EPISODES)) {
-    static const luaL_Reg methods[] = {{"step", episodes_lua_step},   {"reset", episodes_lua_reset},
-                                       {"world", episodes_world},     {"rewind", episodes_rewind},
-                                       {"place", episodes_place},     {"final", episodes_final},
+    static const luaL_Reg methods[] = {{"step", episodes_lua_step},
+                                       {"reset", episodes_lua_reset},
+                                       {"world", episodes_world},
+                                       {"rewind", episodes_rewind},
+                                       {"place", episodes_place},
+                                       {"final", episodes_final},
                                        {NULL, NULL}};
     lua_pushcfunction(L, episodes_collect);
     lua_setfield(L, -2, "__gc");
@@ -554,19 +584,7 @@ int s2_lua_new_episodes(lua_State *L) {
   }
   all->width = all->actions > 0 ? 1 : all->controls;
   episodes_read(L, at, all);
-  // NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers
-  S2World **worlds = lua_newuserdatauv(L, sizeof *worlds * (size_t)(count + 1), 0);
-  for (int i = 0; i < count; i++) {
-    lua_getfield(L, 2, "worlds");
-    lua_rawgeti(L, -1, i + 1);
-    lua_getfield(L, 2, "randoms");
-    lua_rawgeti(L, -1, i + 1);
-    // episodes:world follows for each
-    all->episode[i] = (Episode){.lw = s2_lua_world(L, -3),
-                                .random = s2_lua_check(L, -1, s2_type_random)};
-    worlds[i] = all->episode[i].lw->world;
-    lua_settop(L, at + 1);
-  }
+  S2World *const *worlds = episodes_push_worlds(L, all);
   lua_getfield(L, 2, "constant");
   S2BatchDef def = {.autoreset = (S2AutoReset)option_integer(L, "autoreset"),
                     .worth = S2_WORTH_PERIODS,
