@@ -46,6 +46,8 @@ local chosen = {
   trampoline = { strobe = { 0, 0.25, 0.45 }, contacts = false, joints = false },
   ["compliant/programs"] = { world = "last", view = { { -4, -0.3 }, { 4.5, 6.2 } } },
   ["contact_card/card"] = false, -- its table opens the README
+  ["contact_implicit/formula"] = false, -- modules of those beside them
+  ["contact_implicit/mpcc"] = false,
   ["gradients/bucket"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/chain_mass"] = { world = "last", strobe = 0.2 },
   ["gradients/controller"] = { world = "last", strobe = 0.1, trails = true },
@@ -224,6 +226,7 @@ local groups, count = {
   { "scripts/poster/*.lua", title = "The poster", text = EXPERIMENTS },
   { "scripts/real_cube/*.lua", title = "A real cube", text = EXPERIMENTS },
   { "scripts/gradients/*.lua", title = "Gradients", text = "Told in [gradients](../gradients.md)." },
+  { "scripts/contact_implicit/*.lua", title = "Planning through contact", text = "Told in [control](../control.md#contact-implicit)." },
   { "scripts/live/*.lua", "scripts/plots/*.lua", title = "Seeing", text = "Told in [the Lua interface](../lua.md)." },
 }, 0
 local shown = {}

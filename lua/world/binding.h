@@ -175,6 +175,9 @@ extern const luaL_Reg s2_world_read_methods[];
 // For lua/sim2d/rays.lua: what world:raycast_fan was given, and the rays that makes of it.
 int s2_lua_fan_options(lua_State *L);
 int s2_lua_fan(lua_State *L);
+// For lua/sim2d/control/control_lcs.lua: what world:lcs is made of, and coordinates as it has them.
+int s2_lua_lcs(lua_State *L);
+int s2_lua_lcs_read(lua_State *L);
 extern const luaL_Reg s2_world_state_methods[];
 extern const luaL_Reg s2_world_hook_methods[];
 extern const luaL_Reg s2_world_timer_methods[];

@@ -263,7 +263,7 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   undo->share = 0;
   if (note->arrive.point == S2_NONE ||
       undo->open.touches[0].points[note->arrive.point].at.gap > slop) { // they did not
-    undo->gradient->flags |= S2_GRADIENT_PARTIAL;
+    undo->gradient->flags |= s2_undo_depends(undo, note, true) ? S2_GRADIENT_PARTIAL : 0;
     return;
   }
   double closed = S2_EVENT_CLOSED * slop;
@@ -273,8 +273,10 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   // dh = -(dgap/dx dx)/(dgap/dh), with the loss by h less what the rest of the step loses.
   event_rate(undo, note, false, &h_bar);
   event_rate(undo, note, true, &approach);
-  // Where they only graze, the rate is next to 0.
+  // Where they only graze, the rate is next to 0. (The speed of an island is that of a time.)
+  undo->step.h = note->h > 0 ? note->h : interval->h;
   double least = GRAZING * s2_island_speed(&undo->step, &note->of->island);
+  undo->step.h = note->h;
   undo->gradient->flags |= approach > -least ? S2_GRADIENT_GRAZING : 0;
   if (approach < 0) {
     event_add_gap(undo, note, -(h_bar - undo->left_bar) / approach);

@@ -517,6 +517,9 @@ static bool next_piece(S2EventRun *event, int splits) {
   }
   // 1. What touches and approaches strikes.
   if (event_strikes(event, step->v0)) {
+    if (splits == 0) {
+      s2_event_note_met_at_start(event);
+    }
     if (!event_strike(event)) {
       return false;
     }

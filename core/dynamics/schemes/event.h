@@ -58,6 +58,9 @@ double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int
 bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau);
 // For the derivative of when it is: the point of touch `first` that meets at q1 (S2_NONE: none).
 void s2_event_note_arrival(const S2EventRun *event, int first);
+// The same where they met at the very end of the step before, which saw nothing meet: the time of
+// the impact moves with the data all the same. Notes an interval of no length.
+void s2_event_note_met_at_start(const S2EventRun *event);
 
 // energy.c: v2 as the rows of the flow say at its end, where they have turned; `solved` are the
 // island's touches as the flow had them. False: aborted.

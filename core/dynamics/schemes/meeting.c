@@ -182,3 +182,65 @@ void s2_event_note_arrival(const S2EventRun *event, int first) {
   bool alone = met == S2_NONE || !others_arrive(event, first, k);
   s2_note_arrive(step, event->island, met, k, alone);
 }
+
+// The touch of the island that arrives as the step begins, and *k, its point: it pressed nothing
+// in the step before. S2_NONE: none does.
+static int arrives_at_start(const S2EventRun *event, int *k) {
+  const S2Step *step = event->step;
+  int first = S2_NONE;
+  double least = INFINITY;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    double pressed = 0;
+    for (int j = 0; j < touch->count; j++) {
+      pressed += touch->points[j].normal_impulse;
+    }
+    for (int j = 0; j < touch->count && pressed == 0 && !s2_touch_soft(touch); j++) {
+      const S2ManifoldPoint *at = &touch->points[j].at;
+      bool arrives = fabs(at->gap) <= event->slop &&
+                     s2_touch_velocity(touch, j, at->normal, step->v0) < -event->tiny;
+      if (arrives && at->gap < least) {
+        first = i;
+        *k = j;
+        least = at->gap;
+      }
+    }
+  }
+  return first;
+}
+
+// Does something press elsewhere in the island? Its bodies do not fly there.
+static bool others_press(const S2EventRun *event) {
+  bool any = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &event->step->touches[event->island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      any |= touch->points[k].normal_impulse > 0;
+    }
+  }
+  return any;
+}
+
+void s2_event_note_met_at_start(const S2EventRun *event) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  int k = 0, first = step->world->notes == NULL ? S2_NONE : arrives_at_start(event, &k);
+  if (first == S2_NONE) {
+    return;
+  }
+  // A flight of no time, which ends where it begins. What it overwrites is set anew by the flow.
+  double h = step->h;
+  s2_event_set_piece(event, 0);
+  s2_event_copy_nodes(event, step->v0, step->v1);
+  s2_event_copy_nodes(event, step->v0, step->v2);
+  s2_event_copy_nodes(event, step->q0, step->q1);
+  s2_note_set_out(step, island, false);
+  s2_note_island(step, island, S2_ACT_FLY, NULL);
+  bool alone = !others_arrive(event, first, k);
+  k = others_press(event) ? S2_NONE : k; // when it is is not known, and is said not to be
+  s2_note_arrive(step, island, island->touch[first], k, alone);
+  s2_note_interval_end(step, island);
+  // The step goes on with all that is left.
+  s2_event_set_piece(event, h);
+  s2_note_interval(step, island, 1);
+}
