@@ -209,10 +209,10 @@ local function describe(env)
 end
 
 -- One action as the task wants it: Python counts actions from 0.
-local function action_at(env, to, base)
-  if env.action_space.n then return math.tointeger(to[base + 1]) + 1 end
+local function action_of(env, to)
+  if env.action_space.n then return math.tointeger(to[1]) + 1 end
   local u = {}
-  for k = 1, #env.action_space.low do u[k] = to[base + k] end
+  for k = 1, #env.action_space.low do u[k] = to[k] end
   return u
 end
 
@@ -223,7 +223,7 @@ function bridge.env(source, name)
   local m = #env.observation_space.low
   local to, from = sim.zeros(commands_of(env)), sim.zeros(m + MODES)
   local function run()
-    local seen, reward, terminated, truncated, info = env:step(action_at(env, to, 0))
+    local seen, reward, terminated, truncated, info = env:step(action_of(env, to))
     for k = 1, m do from[k] = seen[k] end
     from[m + REWARD], from[m + TERMINATED], from[m + TRUNCATED] = reward, terminated and 1 or 0, truncated and 1 or 0
     from[m + RESIDUAL], from[m + UNSOLVED], from[m + TIME] = info.residual, info.unsolved and 1 or 0, info.time
@@ -253,17 +253,12 @@ function bridge.env_world(number) return keep(objects, object(number).world) end
 -- In: the actions; out: observations, rewards, terminated, truncated, final observations (where an episode ended).
 function bridge.vector(source, name, options)
   local vector = sim.env.vector(load_env(source, name), options)
-  local n, m, env = vector.count, vector.observed, vector.envs[1]
-  local width = commands_of(env)
-  local to, finals, actions = sim.zeros(n * width), sim.zeros(n * m), {}
+  local n, env = vector.count, vector.envs[1]
+  local to, discrete = sim.zeros(n * commands_of(env)), env.action_space.n ~= nil
   local exchange = { to = to }
   function exchange.run()
-    for i = 1, n do actions[i] = action_at(env, to, (i - 1) * width) end
-    local seen, rewards, terminated, truncated = vector:step(actions)
-    for i, final in pairs(vector.final) do
-      for k = 1, m do finals[(i - 1) * m + k] = final[k] end
-    end
-    exchange.from = sim.concat { seen, rewards, terminated, truncated, finals }
+    local seen, rewards, terminated, truncated = vector:step(discrete and to + 1 or to)
+    exchange.from = sim.concat { seen, rewards, terminated, truncated, vector.final_observations }
   end
   local number = keep(objects, vector)
   exchanges[number] = exchange

@@ -48,10 +48,9 @@ local env = sim.env { name = "cart_pole", world = build, max_steps = 500, action
     pole.x, pole.y, pole.angle = x + half * math.sin(angle), half * math.cos(angle), -angle
     pole.omega, pole.vx, pole.vy = -omega, v + omega * half * math.cos(angle), -omega * half * math.sin(angle)
   end,
-  reward = function() return 1 end,
-  terminated = function(world)
-    return math.abs(world.joints.rail.translation) > EDGE or math.abs(world.joints.hinge.angle) > TILT
-  end, baseline = baseline, passed = 475 }
+  reward = 1,
+  terminated = { { of = "rail", field = "translation", lo = -EDGE, hi = EDGE }, { of = "hinge", field = "angle", lo = -TILT, hi = TILT } },
+  baseline = baseline, passed = 475 }
 
 if sim.is_main() then env:show() end
 return env
