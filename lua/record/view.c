@@ -132,12 +132,10 @@ static int live_json(lua_State *L) {
 }
 
 void s2_lua_push_live_host(lua_State *L) {
-  static const luaL_Reg functions[] = {{"open", live_open},       {"close", live_close},
-                                       {"handler", live_handler}, {"setting", live_setting},
-                                       {"keep", live_keep},       {"reruns", live_reruns},
-                                       {"serving", live_serving}, {"show", live_show_world},
-                                       {"area", live_area},       {"aside", live_aside},
-                                       {"json", live_json},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"open", live_open},       {"close", live_close},     {"handler", live_handler},
+      {"setting", live_setting}, {"keep", live_keep},       {"reruns", live_reruns},
+      {"serving", live_serving}, {"show", live_show_world}, {"area", live_area},
+      {"aside", live_aside},     {"json", live_json},       {NULL, NULL}};
   luaL_newlib(L, functions);
 }

@@ -495,6 +495,7 @@ return function(sim, host)
 
   function methods.view(world, def)
     host.world(world)
+    -- what is asked, key by key
     if def == nil then def = {} end
     check_keys("view", def, { pace = true, port = true, wait = true, follow = true, view = true })
     if def.pace ~= nil and (not host.finite(def.pace) or def.pace < 0) then
@@ -515,6 +516,7 @@ return function(sim, host)
       host.fail("bad argument #1 to 'view' (key 'view': { {x, y}, {x, y} }, the lower left corner and the upper right one, expected, got %s)",
         host.describe(area))
     end
+    -- the viewer, and where a reset goes back to
     local address, message = live.open(world, def.port, def.pace, def.wait, def.follow)
     if not address then return nil, message end
     if area then live.area(world, area[1][1], area[1][2], area[2][1], area[2][2]) end
