@@ -18,8 +18,6 @@ local function build(p)
   return world
 end
 
-local function turned(angle) return angle - 2 * math.pi * math.floor(sim.stop_gradient(angle) / (2 * math.pi) + 0.5) end
-
 -- iLQR that looks two seconds ahead, anew in each step.
 local function baseline(env)
   local pivot = env.world.joints.pivot
@@ -40,10 +38,8 @@ local env = sim.env { name = "pendulum", world = build, period = 0.05, max_steps
     local rod = world.bodies.rod
     rod.omega, rod.vx, rod.vy = speed, -speed * rod.y, speed * rod.x
   end,
-  reward = function(world, u)
-    local pivot = world.joints.pivot
-    return -(turned(pivot.angle) ^ 2 + 0.1 * pivot.speed ^ 2 + 0.001 * u[1] ^ 2)
-  end, baseline = baseline, passed = -400 }
+  reward = { { of = "pivot", field = "angle", wrap = true, weight = 2 }, { of = "pivot", field = "speed", weight = 0.2 },
+    { of = "controls", weight = 0.002 } }, baseline = baseline, passed = -400 }
 
 if sim.is_main() then env:show() end
 return env

@@ -43,12 +43,42 @@ function Env:play(options) end
 ---@return number? mean
 function Env:show(options) end
 
+---What sim.env takes.
+---@class sim2d.EnvDefinition
+---@field world fun(parameters: table<string, number>, random: sim2d.Random): sim2d.World
+---@field reward number|sim2d.EnvReward|sim2d.Cost|fun(world: sim2d.World, u: number[], env: sim2d.Env): number
+---@field terminated? sim2d.EpisodeBound[]|fun(world: sim2d.World, env: sim2d.Env): boolean
+---@field reset? sim2d.EnvDraw[]|fun(world: sim2d.World, random: sim2d.Random, parameters: table<string, number>)
+---@field period? number s that a command is held; default dt
+---@field max_steps? integer default 1000
+---@field parameters? table<string, number|number[]> { usual, lo, hi }
+---@field actions? number[][] commands of each action by number
+---@field low? number|number[] of what is observed
+---@field high? number|number[]
+---@field baseline? fun(env: sim2d.Env): function
+---@field passed? number the return from which a law has solved it
+---@field name? string
+---@field doc? string
+
+---Terms of a cost that is taken from the constant.
+---@class sim2d.EnvReward
+---@field constant? number default 0
+---@field [integer] sim2d.CostTerm
+
+---A number that an episode starts with.
+---@class sim2d.EnvDraw
+---@field of string
+---@field field string|string[]
+---@field uniform? number[] {lo, hi}
+---@field normal? number[] {mean, deviation}
+
 ---Many environments of one task. Arrays are filled again by the next call; those of observations hold one environment's numbers
 ---after the other's.
 ---@class sim2d.EnvVector
 ---@field count integer
 ---@field observed integer numbers an environment is observed by
 ---@field observations sim2d.Array
+---@field final_observations sim2d.Array what was observed last by those whose episode has ended, in their places
 ---@field final table<integer, number[]> what was observed last by those whose episode ended with the last step
 ---@field envs sim2d.Env[]
 local EnvVector = {}
@@ -59,12 +89,12 @@ local EnvVector = {}
 function EnvVector:reset(options) end
 
 ---An action for each; worlds are stepped by threads.
----@param actions any[]
+---@param actions any[]|sim2d.Array
 ---@return sim2d.Array observations, sim2d.Array rewards, sim2d.Array terminated, sim2d.Array truncated
 function EnvVector:step(actions) end
 
 ---@class sim2d.EnvLibrary
----@overload fun(def: table): sim2d.Env
+---@overload fun(def: sim2d.EnvDefinition): sim2d.Env
 local EnvLibrary = {}
 
 ---Raises what is wrong with a task; returns the steps it took to see.
