@@ -207,22 +207,23 @@ shown("a task is played by its baseline, keys and a gamepad", async ({ page, is 
   const plays = page.locator(".lil-controller", { hasText: "plays (b)" }).locator("select");
   const cart = () => page.evaluate(() => window.sim2d.poses().find((p) => p.name === "cart").x);
   await is("the baseline plays", () => window.sim2d.time > 1);
+  const who = (name) => until(`${name} plays`, async () => await plays.inputValue() === name);
   assert.equal(await plays.inputValue(), "baseline");
   await page.screenshot({ path: join(process.env.S2_TEST_WORK ?? ".", "live-task.png") });
   // A key, without a click into the picture first.
-  const x = await cart();
   await page.keyboard.down("ArrowLeft");
+  await who("you");
+  const x = await cart();
   await is("the cart goes left", (from) => window.sim2d.poses().find((p) => p.name === "cart").x < from - 0.2, x);
   await page.keyboard.up("ArrowLeft");
-  assert.equal(await plays.inputValue(), "you");
   // The choice in the panel, and the key that does the same.
   await plays.selectOption("baseline");
   await page.keyboard.press("r");
   await is("it begins again", () => window.sim2d.time < 0.5);
   await page.keyboard.press("b");
-  await until("the key acts", async () => await plays.inputValue() === "you");
+  await who("you");
   await page.keyboard.press("b");
-  await until("it acts again", async () => await plays.inputValue() === "baseline");
+  await who("baseline");
   // A gamepad: at rest it leaves the baseline alone, pushed it takes over.
   await page.evaluate(() => {
     window.stick = [0.05, 0, 0, 0];
@@ -230,10 +231,10 @@ shown("a task is played by its baseline, keys and a gamepad", async ({ page, is 
   });
   await is("a while goes by", () => window.sim2d.time > 0.5);
   assert.equal(await plays.inputValue(), "baseline");
-  const from = await cart();
   await page.evaluate(() => (window.stick = [0.9, 0, 0, 0]));
+  await who("you");
+  const from = await cart();
   await is("the cart goes right", (before) => window.sim2d.poses().find((p) => p.name === "cart").x > before + 0.2, from);
-  assert.equal(await plays.inputValue(), "you");
   await page.evaluate(() => (window.stick = [0, 0, 0, 0]));
   await page.locator(".plot", { hasText: "return" }).locator("canvas").last().waitFor();
 }, { text: PLAYED });
