@@ -712,8 +712,9 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count); // 
 size_t s2_world_image_size(const S2World *world);
 void s2_world_image_write(const S2World *world, void *image);
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size);
-// The same for an image that this very world wrote when s2_world_changes was `changes`. Where nothing but
-// motion lies between, what was prepared for its steps stays, and so does s2_world_changes.
+// The same for an image that this very world wrote when s2_world_changes was `changes`. Where
+// nothing but motion lies between, what was prepared for its steps stays, and so does
+// s2_world_changes.
 S2Status s2_world_image_return(S2World *world, const void *image, size_t size, uint64_t changes);
 // Counts what is done to a world but for its motion: states, forces, impulses, commands.
 uint64_t s2_world_changes(const S2World *world);
