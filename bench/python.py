@@ -18,14 +18,59 @@ def each(env, steps):
     return (time.perf_counter() - start) / steps * 1e6
 
 
-def vector(n, threads):
-    envs = sim2d.make_vec("cart_pole", n, threads=threads)
+def vector(envs):
+    """us a step of one environment, by actions at random: the best of five goes."""
+    n = envs.num_envs
     envs.reset(seed=0)
-    actions, steps = np.arange(n) % 2, max(20, 20000 // n)
-    start = time.perf_counter()
-    for _ in range(steps):
-        envs.step(actions)
-    return (time.perf_counter() - start) / steps / n * 1e6
+    actions, steps = np.random.default_rng(0).integers(0, 2, (50, n)), max(50, 20000 // n)
+    best = np.inf
+    for _ in range(5):
+        start = time.perf_counter()
+        for k in range(steps):
+            envs.step(actions[k % 50])
+        best = min(best, time.perf_counter() - start)
+    return best / steps / n * 1e6
+
+
+# cart_pole with functions in place of what it declares, and with declared draws in place of its reset
+CHANGED = """
+local sim = require "sim2d"
+local def, changes = dofile("%s").def, %s
+local changed = {}
+for key, value in pairs(def) do changed[key] = value end
+for key, value in pairs(changes) do changed[key] = value end
+return sim.env(changed)
+"""
+FUNCTIONS = """{ reward = function() return 1 end, terminated = function(world)
+  return math.abs(world.joints.rail.translation) > 2.4 or math.abs(world.joints.hinge.angle) > 12 * math.pi / 180
+end }"""
+DRAWS = """{ reset = { { of = "rail", field = "translation", uniform = { -0.05, 0.05 } },
+  { of = "hinge", field = "angle", uniform = { -0.05, 0.05 } } } }"""
+
+
+def changed(changes):
+    return CHANGED % (sim2d._tasks._FOLDER / "cart_pole.lua", changes)
+
+
+# What the steps alone take: a batch that is only stepped, a step a call and, as caches then hold the worlds, 50 a call.
+STEPS = """
+local sim = require "sim2d"
+local n, threads, steps, path = ...
+local world = dofile(path).def.world { cart = 1, pole = 0.1, half = 0.5 }
+local batch = sim.batch(world, n, { threads = threads, reuse = true })
+local goes, best = 5, math.huge
+for _ = 1, goes do
+  local start = clock()
+  for _ = 1, 50 do batch:step(nil, steps) end
+  best = math.min(best, clock() - start)
+end
+return best / 50 / steps / n * 1e6
+"""
+
+
+def steps_alone(n, threads, steps):
+    script = "local clock = os.clock\n" + STEPS  # of all threads
+    return sim2d.run(script, n, threads, steps, str(sim2d._tasks._FOLDER / "cart_pole.lua"), code=True) / threads
 
 
 LUA = """
@@ -43,7 +88,20 @@ print(f"cart_pole, us a step: from Lua {sim2d.run(LUA, str(sim2d._tasks._FOLDER 
       f"from Python {each(sim2d.make('cart_pole'), 50000):.1f}, "
       f"Gymnasium's own {each(gymnasium.make('CartPole-v1'), 50000):.1f}")
 for n in (1, 10, 100, 1000):
-    print(f"make_vec of {n}, us a step of one: 1 thread {vector(n, 1):.1f}, 2 threads {vector(n, 2):.1f}")
+    one, two = (vector(sim2d.make_vec("cart_pole", n, threads=threads)) for threads in (1, 2))
+    print(f"make_vec of {n}, us a step of one: 1 thread {one:.2f}, 2 threads {two:.2f}")
+n = 1000
+print(f"make_vec of {n}, us a step of one, with 1 thread; with 2 threads:")
+for what, make in {
+    "steps alone, 50 a call": lambda threads: steps_alone(n, threads, 50),
+    "steps alone, one a call": lambda threads: steps_alone(n, threads, 1),
+    "declared reward and end, a function as reset": lambda threads: vector(sim2d.make_vec("cart_pole", n, threads=threads)),
+    "declared reset, too": lambda threads: vector(sim2d.make_vec(changed(DRAWS), n, code=True, threads=threads)),
+    "functions": lambda threads: vector(sim2d.make_vec(changed(FUNCTIONS), n, code=True, threads=threads)),
+}.items():
+    print(f"  {what:45} {make(1):5.2f} {make(2):5.2f}")
+theirs = vector(gymnasium.make_vec("CartPole-v1", num_envs=n, vectorization_mode="vector_entry_point"))
+print(f"  {'Gymnasium, vectorised by NumPy':45} {theirs:5.2f}")
 
 THROW = """
 local sim = require "sim2d"

@@ -46,6 +46,8 @@ local chosen = {
   trampoline = { strobe = { 0, 0.25, 0.45 }, contacts = false, joints = false },
   ["compliant/programs"] = { world = "last", view = { { -4, -0.3 }, { 4.5, 6.2 } } },
   ["contact_card/card"] = false, -- its table opens the README
+  ["contact_implicit/formula"] = false, -- modules of those beside them
+  ["contact_implicit/mpcc"] = false,
   ["gradients/bucket"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/chain_mass"] = { world = "last", strobe = 0.2 },
   ["gradients/controller"] = { world = "last", strobe = 0.1, trails = true },
@@ -214,7 +216,7 @@ local folder = what
 assert(os.execute(command("mkdir", "-p", folder)))
 local EXPERIMENTS = "Told in [experiments](../experiments.md)."
 local groups, count = {
-  { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them." },
+  { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them. Tasks are in [their own table](../tasks.md#the-tasks-there-are)." },
   { "scripts/lcp_notes/*.lua", title = "The notes on learning contact", text = EXPERIMENTS },
   { "scripts/learning/*.lua", title = "The notes, what they say in passing", text = EXPERIMENTS },
   { "scripts/physics_paper/*.lua", title = "The paper on differentiable physics", text = EXPERIMENTS },
@@ -224,6 +226,7 @@ local groups, count = {
   { "scripts/poster/*.lua", title = "The poster", text = EXPERIMENTS },
   { "scripts/real_cube/*.lua", title = "A real cube", text = EXPERIMENTS },
   { "scripts/gradients/*.lua", title = "Gradients", text = "Told in [gradients](../gradients.md)." },
+  { "scripts/contact_implicit/*.lua", title = "Planning through contact", text = "Told in [control](../control.md#contact-implicit)." },
   { "scripts/live/*.lua", "scripts/plots/*.lua", title = "Seeing", text = "Told in [the Lua interface](../lua.md)." },
 }, 0
 local shown = {}
@@ -232,7 +235,7 @@ for g, group in ipairs(groups) do
   for _, pattern in ipairs(group) do
     for _, file in ipairs(list(pattern)) do
       local short = file:match "^scenes/.*/(.*)%.lua$" or file:match "^scripts/(.*)%.lua$"
-      if chosen[short] ~= false then
+      if chosen[short] ~= false and not file:find "^scenes/tasks/" then
         items[#items + 1] = { script = file, title = short:match("[^/]*$"):gsub("_", " "), text = sentence(file),
           file = picture(arg[-1], file, short, folder) }
       end

@@ -8,12 +8,20 @@
 
 enum { CHUNK = 16 }; // worlds that a thread takes at a time and steps side by side
 
+typedef enum BatchLeft { LEFT_NOTHING, LEFT_END, LEFT_RESET } BatchLeft;
+
 typedef struct BatchWorld {
   S2World *world;
   unsigned char *image; // as it began
   size_t size;
+  uint64_t changes, revision; // s2_world_changes and s2_world_revision then
+  int controls, observed;     // declared then
+  const S2Judge *judge;
+  int draws;
+  const S2Draw *draw;
   S2BatchPlace place;
-  bool own; // of the program, in this call
+  unsigned own;   // of the program, in this call
+  BatchLeft left; // to the program, by threads
   S2Status failure;
 } BatchWorld;
 
@@ -99,7 +107,7 @@ S2Status s2_batch_same(const S2World *a, const S2World *b) {
 
 // ---- Resets -----------------------------------------------------------------------------------
 
-static S2Status batch_draw(const S2Draw *draw, S2World *world, S2Rng *rng) {
+S2Status s2_draw(const S2Draw *draw, S2World *world, S2Rng *rng) {
   double value = draw->normal ? draw->a + draw->b * s2_rng_normal(rng)
                               : draw->a + (draw->b - draw->a) * s2_rng_uniform(rng);
   return s2_reading_set(world, &draw->of, value);
@@ -107,20 +115,54 @@ static S2Status batch_draw(const S2Draw *draw, S2World *world, S2Rng *rng) {
 
 S2Status s2_batch_rewind(S2Batch *batch, int world) {
   BatchWorld *at = &batch->world[world];
-  return s2_world_image_read(at->world, at->image, at->size);
+  S2_TRY(s2_world_image_return(at->world, at->image, at->size, at->changes));
+  at->changes = s2_world_changes(at->world);
+  at->revision = s2_world_revision(at->world);
+  return s2_ok();
+}
+
+static void batch_begins(BatchWorld *at) {
+  size_t size = s2_world_image_size(at->world);
+  if (at->image == NULL || at->size != size) {
+    s2_memory_free(at->image);
+    at->image = s2_memory_take(size);
+    at->size = size;
+  }
+  s2_world_image_write(at->world, at->image);
+  at->changes = s2_world_changes(at->world);
+  at->revision = s2_world_revision(at->world);
+  at->controls = s2_world_actuator_count(at->world);
+  at->observed = s2_world_observation_size(at->world);
+}
+
+bool s2_batch_unchanged(const S2Batch *batch, int world) {
+  const BatchWorld *at = &batch->world[world];
+  return at->revision == s2_world_revision(at->world) &&
+         at->controls == s2_world_actuator_count(at->world) &&
+         at->observed == s2_world_observation_size(at->world);
+}
+
+void s2_batch_set_world(S2Batch *batch, int world, S2World *with, const S2Judge *judge, int draws,
+                        const S2Draw *draw) {
+  BatchWorld *at = &batch->world[world];
+  at->world = with;
+  at->judge = judge;
+  at->draws = draws;
+  at->draw = draw;
+  batch_begins(at);
 }
 
 static S2Status batch_restart(S2Batch *batch, int i) {
   BatchWorld *at = &batch->world[i];
   at->place.steps = 0;
   at->place.ended = false;
-  if (at->own) {
+  if ((at->own & S2_OWN_RESET) != 0) {
     S2_TRY(batch->def.program.reset(batch->def.program.user, i));
   } else {
     S2_TRY(s2_batch_rewind(batch, i));
   }
-  for (int d = 0; d < batch->def.draws; d++) {
-    S2_TRY(batch_draw(&batch->def.draw[d], at->world, &at->place.rng));
+  for (int d = 0; d < at->draws; d++) {
+    S2_TRY(s2_draw(&at->draw[d], at->world, &at->place.rng));
   }
   return s2_ok();
 }
@@ -144,10 +186,13 @@ static void batch_row_nan(const S2Batch *batch, double *row) {
 
 static S2Status batch_see(const S2Batch *batch, int i, double *row) {
   const BatchWorld *at = &batch->world[i];
-  if (at->own) {
+  if ((at->own & S2_OWN_OBSERVE) != 0) {
     return batch->def.program.observe(batch->def.program.user, i, row);
   }
-  return s2_world_observe(at->world, row);
+  int size = s2_world_observation_size(at->world); // the script may have declared more
+  return size == batch->observed
+             ? s2_world_observe(at->world, row)
+             : s2_error(S2_INVALID, "it observes %d numbers, not %d", size, batch->observed);
 }
 
 // Keeps what went wrong; the row is NAN then.
@@ -165,30 +210,64 @@ static void batch_see_or_note(S2Batch *batch, int i, double *row) {
   }
 }
 
+// A new episode, and its first observation. What threads leave of it is done later.
+static void batch_renew(S2Batch *batch, int i, bool threaded) {
+  BatchWorld *at = &batch->world[i];
+  if (threaded && (at->own & (S2_OWN_RESET | S2_OWN_OBSERVE)) != 0) {
+    at->left = LEFT_RESET;
+    return;
+  }
+  batch_forget_commands(batch, i);
+  S2Status status = batch_restart(batch, i);
+  if (status.code != S2_OK) {
+    batch_note(at, status);
+    at->place.ended = batch->def.autoreset == S2_RESET_NEXT_STEP; // tried again
+  }
+  batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
+}
+
 // ---- One world's part of a step ----------------------------------------------------------------
 
 static double *commands_of(const S2Batch *batch, int i) {
   return batch->last + (size_t)i * (size_t)batch->controls;
 }
 
+static void batch_clip(const S2Batch *batch, int i) {
+  const S2World *world = batch->world[i].world;
+  double *commands = commands_of(batch, i);
+  for (int c = 0; c < batch->controls && c < s2_world_actuator_count(world); c++) {
+    double lo, hi;
+    s2_actuator_range(world, c, &lo, &hi);
+    commands[c] = commands[c] < lo ? lo : commands[c] > hi ? hi : commands[c];
+  }
+}
+
+// Who does what of a world in this call.
+static void batch_open(S2Batch *batch, int i) {
+  BatchWorld *at = &batch->world[i];
+  const S2BatchProgram *program = &batch->def.program;
+  at->own = program->own != NULL ? program->own(program->user, i) : 0;
+  at->left = LEFT_NOTHING;
+  at->failure.code = S2_OK;
+}
+
 // Commands, or a reset that was due. True: it is to be stepped.
-static bool batch_begin(S2Batch *batch, int i) {
+static bool batch_begin(S2Batch *batch, int i, bool threaded) {
   BatchWorld *at = &batch->world[i];
   batch->result->rewards[i] = 0;
   batch->result->terminated[i] = batch->result->truncated[i] = 0;
   if (batch->def.autoreset == S2_RESET_NEXT_STEP && at->place.ended) {
-    batch_forget_commands(batch, i);
-    S2Status status = batch_restart(batch, i);
-    if (status.code != S2_OK) {
-      batch_note(at, status);
-      at->place.ended = true; // tried again
-    }
+    batch_renew(batch, i, threaded);
     return false;
   }
   S2Status status = s2_ok();
+  if (batch->def.worth == S2_WORTH_PERIODS && (at->own & S2_OWN_STEP) == 0) {
+    batch_clip(batch, i);
+  }
   if (batch->commanded && batch->controls > 0) {
-    status = at->own ? batch->def.program.act(batch->def.program.user, i, commands_of(batch, i))
-                     : s2_world_act(at->world, commands_of(batch, i), batch->controls, NULL);
+    status = (at->own & S2_OWN_STEP) != 0
+                 ? batch->def.program.act(batch->def.program.user, i, commands_of(batch, i))
+                 : s2_world_act(at->world, commands_of(batch, i), batch->controls, NULL);
   }
   if (status.code != S2_OK) {
     batch_note(at, status);
@@ -201,11 +280,14 @@ static bool batch_weigh(S2Batch *batch, int i, double before, S2Status status) {
   BatchWorld *at = &batch->world[i];
   double cost = 0;
   bool ended = false;
-  if (status.code == S2_OK) {
-    status = s2_judge_running(batch->def.judge, at->world, commands_of(batch, i), &cost);
+  if (status.code == S2_OK && batch->def.worth == S2_WORTH_PERIODS) {
+    return true; // its end is judged
   }
   if (status.code == S2_OK) {
-    status = s2_judge_ended(batch->def.judge, at->world, commands_of(batch, i), &ended);
+    status = s2_judge_running(at->judge, at->world, commands_of(batch, i), &cost);
+  }
+  if (status.code == S2_OK) {
+    status = s2_judge_ended(at->judge, at->world, commands_of(batch, i), &ended);
   }
   if (status.code != S2_OK) {
     batch_note(at, status);
@@ -226,26 +308,58 @@ static bool batch_advance(S2Batch *batch, int i) {
   return batch_weigh(batch, i, before, batch->def.program.step(batch->def.program.user, i));
 }
 
+// What a period was worth, by the judge and the program.
+static void batch_weigh_period(S2Batch *batch, int i) {
+  BatchWorld *at = &batch->world[i];
+  const S2BatchProgram *program = &batch->def.program;
+  const double *commands = commands_of(batch, i);
+  double reward = 0;
+  bool terminated = false;
+  S2Status status = s2_judge_reward(at->judge, at->world, commands, batch->def.constant, &reward);
+  if (status.code == S2_OK) {
+    status = s2_judge_ended(at->judge, at->world, commands, &terminated);
+  }
+  if (status.code == S2_OK && (at->own & S2_OWN_JUDGE) != 0) {
+    status = program->judge(program->user, i, commands, &reward, &terminated);
+  }
+  if (status.code != S2_OK) {
+    batch_note(at, status);
+    return;
+  }
+  batch->result->rewards[i] = reward;
+  batch->result->terminated[i] = terminated ? 1 : 0;
+}
+
 // Has the episode ended, what is seen, and the reset that is due.
-static void batch_end(S2Batch *batch, int i) {
+static void batch_end(S2Batch *batch, int i, bool threaded) {
   BatchWorld *at = &batch->world[i];
   S2BatchResult *result = batch->result;
   double *row = batch_row(batch, result->observations, i);
+  bool periods = batch->def.worth == S2_WORTH_PERIODS;
+  if (threaded && (at->own & (S2_OWN_JUDGE | S2_OWN_OBSERVE)) != 0) {
+    at->left = LEFT_END;
+    return;
+  }
+  if (periods && at->failure.code == S2_OK) {
+    batch_weigh_period(batch, i);
+  }
+  batch_see_or_note(batch, i, row);
   bool failed = at->failure.code != S2_OK;
   at->place.steps++;
-  bool over = batch->def.max_steps > 0 && at->place.steps >= batch->def.max_steps;
+  bool over = batch->def.max_steps > 0 && at->place.steps >= batch->def.max_steps &&
+              !(periods && result->terminated[i] != 0);
   result->truncated[i] = failed || over ? 1 : 0;
   bool ended = failed || over || result->terminated[i] != 0;
   // The end has a cost of its own.
   double cost = 0;
   if (ended && !failed) {
-    S2Status status = s2_judge_terminal(batch->def.judge, at->world, commands_of(batch, i), &cost);
+    S2Status status = s2_judge_terminal(at->judge, at->world, commands_of(batch, i), &cost);
     if (status.code != S2_OK) {
       batch_note(at, status);
     }
   }
   result->rewards[i] = at->failure.code != S2_OK ? (double)NAN : result->rewards[i] - cost;
-  batch_see_or_note(batch, i, row);
+  at->place.ended = ended;
   if (!ended) {
     return;
   }
@@ -253,14 +367,7 @@ static void batch_end(S2Batch *batch, int i) {
     memcpy(batch_row(batch, result->final, i), row, sizeof *row * (size_t)batch->observed);
   }
   if (batch->def.autoreset == S2_RESET_SAME_STEP) {
-    batch_forget_commands(batch, i);
-    S2Status status = batch_restart(batch, i);
-    if (status.code != S2_OK) {
-      batch_note(at, status);
-    }
-    batch_see_or_note(batch, i, row);
-  } else {
-    at->place.ended = batch->def.autoreset == S2_RESET_NEXT_STEP;
+    batch_renew(batch, i, threaded);
   }
 }
 
@@ -268,12 +375,19 @@ static void batch_end(S2Batch *batch, int i) {
 static void batch_step_world(void *user, int worker, int i) {
   S2Batch *batch = user;
   (void)worker;
-  if (batch_begin(batch, i)) {
+  if (batch_begin(batch, i, false)) {
     for (int k = 0; k < batch->steps && batch_advance(batch, i); k++) {
     }
-    batch_end(batch, i);
-  } else {
-    batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
+    batch_end(batch, i, false);
+  }
+}
+
+// What threads have left of a world that they stepped.
+static void batch_finish_world(S2Batch *batch, int i) {
+  if (batch->world[i].left == LEFT_END) {
+    batch_end(batch, i, false);
+  } else if (batch->world[i].left == LEFT_RESET) {
+    batch_renew(batch, i, false);
   }
 }
 
@@ -284,12 +398,9 @@ static void batch_step_chunk(S2Batch *batch, int first, int last) {
   S2World *worlds[CHUNK] = {NULL};
   S2Status status[CHUNK];
   for (int i = first; i < last; i++) {
-    if (batch->world[i].own) {
-      continue;
-    }
+    batch_open(batch, i);
     // A reset that was due is all there is to that step.
-    if (!batch_begin(batch, i)) {
-      batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
+    if ((batch->world[i].own & S2_OWN_STEP) != 0 || !batch_begin(batch, i, true)) {
       continue;
     }
     all[begun++] = i;
@@ -313,7 +424,7 @@ static void batch_step_chunk(S2Batch *batch, int first, int last) {
     count = left;
   }
   for (int n = 0; n < begun; n++) {
-    batch_end(batch, all[n]);
+    batch_end(batch, all[n], true);
   }
 }
 
@@ -353,7 +464,8 @@ static void batch_run_chunk(void *user, int worker, int i) {
 
 static void batch_run_item(void *user, int worker, int i) {
   const BatchRun *run = user;
-  if (!run->batch->world[i].own) {
+  batch_open(run->batch, i);
+  if (run->batch->world[i].own == 0) {
     run->work(run->batch, worker, i);
   }
 }
@@ -361,20 +473,19 @@ static void batch_run_item(void *user, int worker, int i) {
 // Threads, then those of the program, in their order.
 static void batch_run(S2Batch *batch, S2Work *work) {
   BatchRun run = {batch, work};
-  const S2BatchProgram *program = &batch->def.program;
-  for (int i = 0; i < batch->count; i++) {
-    batch->world[i].own = program->own != NULL && program->own(program->user, i);
-    batch->world[i].failure.code = S2_OK;
-  }
-  if (work == batch_step_world) {
+  bool stepped = work == batch_step_world;
+  if (stepped) {
     s2_workers_run(batch->workers, (batch->count + CHUNK - 1) / CHUNK, batch_run_chunk, batch);
   } else {
     s2_workers_run(batch->workers, batch->count, batch_run_item, &run);
   }
   batch->failures = 0;
   for (int i = 0; i < batch->count; i++) {
-    if (batch->world[i].own) {
+    unsigned own = batch->world[i].own;
+    if ((own & S2_OWN_STEP) != 0 || (own != 0 && !stepped)) {
       work(batch, 0, i);
+    } else if (stepped) {
+      batch_finish_world(batch, i);
     }
     batch->failures += batch->world[i].failure.code != S2_OK;
   }
@@ -385,7 +496,8 @@ S2Status s2_batch_step(S2Batch *batch, const double *commands, int steps, S2Batc
     return s2_error(S2_INVALID, "1 step or more expected, got %d", steps);
   }
   size_t numbers = (size_t)batch->count * (size_t)batch->controls;
-  for (size_t i = 0; commands != NULL && i < numbers; i++) {
+  bool periods = batch->def.worth == S2_WORTH_PERIODS;
+  for (size_t i = 0; commands != NULL && !periods && i < numbers; i++) {
     if (!isfinite(commands[i])) {
       return s2_error(S2_INVALID, "world %d, command %d: a finite number expected, got %g",
                       (int)(i / (size_t)batch->controls) + 1,
@@ -455,7 +567,7 @@ static S2Status check_draw(const S2World *world, const S2Draw *draw) {
   middle.normal = false;
   middle.b = draw->normal ? draw->a : draw->b;
   S2Rng rng = s2_rng_seeded(0);
-  S2Status status = batch_draw(&middle, copy, &rng);
+  S2Status status = s2_draw(&middle, copy, &rng);
   s2_world_destroy(copy);
   return status;
 }
@@ -465,7 +577,7 @@ S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int coun
   if (count < 1) {
     return s2_error(S2_INVALID, "1 world or more expected, got %d", count);
   }
-  for (int i = 1; i < count; i++) {
+  for (int i = 1; i < count && !def->unlike; i++) {
     S2Status status = s2_batch_same(worlds[0], worlds[i]);
     if (status.code != S2_OK) {
       return s2_error(status.code, "world %d differs from world 1: %s", i + 1, status.message);
@@ -495,9 +607,10 @@ S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int coun
   for (int i = 0; i < count; i++) {
     BatchWorld *at = &batch->world[i];
     at->world = worlds[i];
-    at->size = s2_world_image_size(worlds[i]);
-    at->image = s2_memory_take(at->size);
-    s2_world_image_write(worlds[i], at->image);
+    at->judge = def->judge;
+    at->draws = def->draws;
+    at->draw = draw;
+    batch_begins(at);
   }
   batch_seed(batch, def->seed, NULL);
   *out = batch;

@@ -227,6 +227,20 @@ S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const doub
   return s2_ok();
 }
 
+S2Status s2_judge_reward(const S2Judge *judge, const S2World *world, const double *controls,
+                         double constant, double *reward) {
+  *reward = constant;
+  for (int i = 0; i < s2_judge_terms(judge); i++) {
+    const S2CostTerm *term = &judge->term[i];
+    double value;
+    if (term->weight != 0) {
+      S2_TRY(judge_term(term, world, controls, &value));
+      *reward -= term->weight * value;
+    }
+  }
+  return s2_ok();
+}
+
 S2Status s2_judge_terminal(const S2Judge *judge, const S2World *world, const double *controls,
                            double *cost) {
   *cost = 0;

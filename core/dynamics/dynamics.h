@@ -368,6 +368,8 @@ typedef struct S2JointInfo {
 } S2JointInfo;
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
+S2JointType s2_joint_type(const S2World *world, S2JointId joint); // of one that is alive
+const char *s2_joint_name(const S2World *world, S2JointId joint); // "" where it is destroyed
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity); // creation order
 S2JointId s2_world_joint(const S2World *world, int index); // {0, 0}: there are fewer
 
@@ -590,6 +592,9 @@ typedef struct S2WorldStats {
   // Impacts taken as inelastic: those whose restitution targets were proved to have no solution,
   // and those where none was found to the tolerance and nothing is proved.
   uint64_t contradictions, unsolved_impacts;
+  // Contact points that were open, stuck or slipped otherwise than in the step before: one that
+  // begins or ceases to carry an impulse, or whose friction comes to or leaves its bound, counts 1.
+  uint64_t mode_changes;
   uint64_t used[S2_SOLVER_COUNT]; // island solves answered by each solver
   double worst_scaled, worst_penetration, worst_joint_error; // over all steps
   // s; 0 without the setting `profile`
@@ -707,6 +712,11 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count); // 
 size_t s2_world_image_size(const S2World *world);
 void s2_world_image_write(const S2World *world, void *image);
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size);
+// The same for an image that this very world wrote when s2_world_changes was `changes`. Where nothing but
+// motion lies between, what was prepared for its steps stays, and so does s2_world_changes.
+S2Status s2_world_image_return(S2World *world, const void *image, size_t size, uint64_t changes);
+// Counts what is done to a world but for its motion: states, forces, impulses, commands.
+uint64_t s2_world_changes(const S2World *world);
 S2Status s2_world_clone(const S2World *world, S2World **clone); // without callbacks
 
 uint64_t s2_world_hash(const S2World *world); // of the bits of time, q and v: for comparing runs

@@ -189,6 +189,8 @@ void s2_host_push(lua_State *L) {
                                        {"world_methods", host_world_methods},
                                        {"fan_options", s2_lua_fan_options},
                                        {"fan", s2_lua_fan},
+                                       {"lcs", s2_lua_lcs},
+                                       {"lcs_read", s2_lua_lcs_read},
                                        {"counterpart", host_counterpart},
                                        {"recording_methods", s2_lua_recording_methods},
                                        {"plots_wanted", s2_lua_plots_wanted},

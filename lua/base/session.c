@@ -67,6 +67,7 @@ static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
   total->iterations += stats->iterations;
   total->unsolved += stats->unsolved;
   total->unsolved_solves += stats->unsolved_solves;
+  total->mode_changes += stats->mode_changes;
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     total->used[i] += stats->used[i];
   }

@@ -33,6 +33,7 @@ typedef struct S2Session {
   lua_State *volatile *task; // where the handler finds the coroutine that runs; NULL: no handler
 
   S2Live *live; // the live viewer and --watch (live.h); NULL: off
+  bool aside;   // what is stepped now is tried out: no file of --record, not seen in the viewer
 
   // Filled by the worlds.
   int worlds;         // stepped at least once

@@ -3,7 +3,6 @@
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
 
-#include "batch/batch.h"
 #include "dynamics/control/control.h"
 
 #include <string.h>
@@ -24,9 +23,9 @@ typedef struct BatchObject {
 
 // ---- Worlds of the script ---------------------------------------------------------------------
 
-static bool program_own(void *user, int world) {
+static unsigned program_own(void *user, int world) {
   const BatchObject *object = user;
-  return s2_lua_batch_alone(object->world[world]);
+  return s2_lua_batch_alone(object->world[world]) ? S2_OWN_STEP | S2_OWN_RESET | S2_OWN_OBSERVE : 0;
 }
 
 // Calls the function on the stack below its arguments; what it raises becomes a status.
@@ -53,7 +52,8 @@ static S2Status program_step(void *user, int world) {
   return call_protected(object->L, 1, 0);
 }
 
-static S2Status program_act(void *user, int world, const double *commands) {
+// NOLINTNEXTLINE(*-non-const-parameter): a callback's
+static S2Status program_act(void *user, int world, double *commands) {
   const BatchObject *object = user;
   lua_State *L = object->L;
   push_call(object, "act", world);
@@ -122,7 +122,7 @@ static void begin_call(lua_State *L, BatchObject *object, const char *what) {
     }
   }
   for (int i = 0; i < object->count; i++) {
-    object->world[i]->held = true;
+    object->world[i]->held = &object->busy;
   }
   lua_getiuservalue(L, 1, BATCH_WORLDS);
   object->at_worlds = lua_gettop(L);
@@ -135,7 +135,7 @@ static void begin_call(lua_State *L, BatchObject *object, const char *what) {
 static void end_call(lua_State *L, BatchObject *object) {
   object->busy = false;
   for (int i = 0; i < object->count; i++) {
-    object->world[i]->held = false;
+    object->world[i]->held = NULL;
     s2_lua_world_changed(object->world[i]);
   }
   if (object->count > 0 && s2_lua_interrupted(object->world[0]->session)) {
@@ -372,16 +372,8 @@ static const S2Draw *push_draws(lua_State *L, int options, int *count) {
   S2Draw *draws = lua_newuserdatauv(L, sizeof *draws * (size_t)(*count + 1), 0);
   for (int i = 0; i < *count; i++) {
     lua_rawgeti(L, list, i + 1);
-    int at = lua_gettop(L);
-    lua_getfield(L, at, "reading");
-    s2_lua_readings(L, -1, 1, &draws[i].of);
-    lua_getfield(L, at, "normal");
-    draws[i].normal = lua_toboolean(L, -1) != 0;
-    lua_getfield(L, at, "a");
-    draws[i].a = luaL_checknumber(L, -1);
-    lua_getfield(L, at, "b");
-    draws[i].b = luaL_checknumber(L, -1);
-    lua_settop(L, at - 1);
+    s2_lua_read_draw(L, lua_gettop(L), &draws[i]);
+    lua_pop(L, 1);
   }
   return draws;
 }
@@ -480,19 +472,13 @@ static int batch_on_tape(lua_State *L) {
 }
 
 void s2_lua_batch_push(lua_State *L) {
-  static const luaL_Reg functions[] = {{"workers", s2_lua_new_workers},
-                                       {"batch", batch_batch},
-                                       {"alone", batch_alone},
-                                       {"controls", batch_controls},
-                                       {"observed", batch_observed},
-                                       {"rollout", s2_lua_rollout},
-                                       {"tracked", batch_tracked},
-                                       {"on_tape", batch_on_tape},
-                                       {"advance", s2_lua_advance},
-                                       {"bare", s2_lua_bare},
-                                       {"drawn", s2_lua_drawn},
-                                       {"unsolved", s2_lua_unsolved},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"workers", s2_lua_new_workers}, {"batch", batch_batch},
+      {"alone", batch_alone},          {"controls", batch_controls},
+      {"observed", batch_observed},    {"episodes", s2_lua_new_episodes},
+      {"rollout", s2_lua_rollout},     {"tracked", batch_tracked},
+      {"on_tape", batch_on_tape},      {NULL, NULL}};
   luaL_newlib(L, functions);
   s2_lua_judge_functions(L);
+  s2_lua_env_functions(L);
 }

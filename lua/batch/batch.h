@@ -4,8 +4,7 @@
 
 #include "lua/world/binding.h"
 
-#include "batch/judge.h"
-#include "batch/workers.h"
+#include "batch/batch.h"
 
 // Pushes a table of functions. A `reading` is a list {object, field, object, field ...}: a Body, a
 // Joint or nil (false) for controls, and a number as `fields` gives it.
@@ -18,34 +17,50 @@
 //   judge(world, controls, terms, bounds) -> judge, or nil and a message
 //     terms   list of { reading =, goals =, wrap =, weight =, terminal =, norm =, p = }
 //     bounds  list of { reading =, lo =, hi = }
+//   draws(list of { reading =, normal =, a =, b = }) -> draws
 //   norm(name) -> number of it, p that it has by default; nil and the list of names
 //   running(judge, world, controls), terminal(...) -> numbers
 //   batch(worlds, workers, options) -> batch, or nil and a message; batch:NAME see batch.c
-//   advance(worlds, workers, steps) -> numbers of worlds left alone, messages by number
-//   bare(world) -> its revision (s2_world_revision); nil where functions of the script run in its
-//   steps drawn(random) -> a text: what the generator will draw unsolved(world) -> steps so far
-//   that missed their tolerance rollout(world, workers, judge, controls, knots, hold, states,
-//   gradient) -> costs, states or
+//   rollout(world, workers, judge, controls, knots, hold, states, gradient) -> costs, states or
 //     nil, gradient or nil, failed, message
+// Of environments (batch_env.c, batch_episodes.c):
+//   draw(draws, world, random)
+//   bare(world) -> s2_world_revision, how many actuators, how many numbers are observed,
+//     s2_world_changes; nothing where functions of the script run in its steps
+//   drawn(random) -> a text: what the generator will draw
+//   rewind(world, snapshot, changes) -> changes: see s2_world_image_return
+//   act(world, commands) -> as they were clipped, or nothing: see there
+//   seen(world) -> list of what is observed, or nothing: Lua has to ask
+//   left(world) -> scaled residual of the last step; steps so far that missed their tolerance, and
+//   changes
+//     of mode
+//   judged(judge, world, commands, constant) -> reward, terminated, cost of the last state
+//   episodes(workers, options) -> environments that are stepped together: batch_episodes.c
 void s2_lua_batch_push(lua_State *L);
 
-// batch_advance.c. Is the world stepped by functions of the script?
+// batch_env.c. Do functions of the script run in its steps?
+bool s2_lua_batch_stepped(const S2LuaWorld *lw);
+// Or when it is commanded or observed?
 bool s2_lua_batch_alone(const S2LuaWorld *lw);
+double s2_lua_env_clip(const S2World *world, int actuator, double u);
+void s2_lua_env_functions(lua_State *L); // into the table on top
+
+int s2_lua_new_episodes(lua_State *L); // batch_episodes.c
 
 // batch_judge.c
 S2Judge *s2_lua_judge(lua_State *L, int index); // NULL for nil
 void s2_lua_judge_functions(lua_State *L);      // into the table on top
 // Reads the list at `index`; raises what is wrong with it.
 void s2_lua_readings(lua_State *L, int index, int count, S2Reading *readings);
+// Reads the table { reading =, normal =, a =, b = } at `index`.
+void s2_lua_read_draw(lua_State *L, int index, S2Draw *draw);
+typedef struct S2LuaDraws {
+  int count;
+  S2Draw draw[];
+} S2LuaDraws;
+const S2LuaDraws *s2_lua_draws(lua_State *L, int index); // NULL for nil
 
 int s2_lua_rollout(lua_State *L); // batch_rollout.c
-// batch_advance.c. (list of worlds, workers, steps): the numbers of those that the script has to
-// step, as functions of it run in their steps, and what went wrong by number. Each world once in
-// the list.
-int s2_lua_advance(lua_State *L);
-int s2_lua_bare(lua_State *L);
-int s2_lua_drawn(lua_State *L);
-int s2_lua_unsolved(lua_State *L);
 
 // batch_workers.c
 int s2_lua_new_workers(lua_State *L);

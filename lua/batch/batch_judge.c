@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const char JUDGE[] = "sim2d.judge";
+static const char JUDGE[] = "sim2d.judge", DRAWS[] = "sim2d.draws";
 
 typedef struct JudgeObject {
   S2Judge *judge;
@@ -117,6 +117,41 @@ void s2_lua_readings(lua_State *L, int index, int count, S2Reading *readings) {
     }
     lua_pop(L, 2);
   }
+}
+
+// ---- Draws ------------------------------------------------------------------------------------
+
+void s2_lua_read_draw(lua_State *L, int index, S2Draw *draw) {
+  int at = lua_gettop(L);
+  lua_getfield(L, index, "reading");
+  s2_lua_readings(L, -1, 1, &draw->of);
+  lua_getfield(L, index, "normal");
+  draw->normal = lua_toboolean(L, -1) != 0;
+  lua_getfield(L, index, "a");
+  draw->a = luaL_checknumber(L, -1);
+  lua_getfield(L, index, "b");
+  draw->b = luaL_checknumber(L, -1);
+  lua_settop(L, at);
+}
+
+// (list of { reading =, normal =, a =, b = }): an object
+static int batch_draws(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  int count = (int)lua_rawlen(L, 1);
+  S2LuaDraws *draws = lua_newuserdatauv(L, sizeof *draws + sizeof(S2Draw) * (size_t)(count + 1), 0);
+  draws->count = count;
+  luaL_newmetatable(L, DRAWS);
+  lua_setmetatable(L, -2);
+  for (int i = 0; i < count; i++) {
+    lua_rawgeti(L, 1, i + 1);
+    s2_lua_read_draw(L, lua_gettop(L), &draws->draw[i]);
+    lua_pop(L, 1);
+  }
+  return 1;
+}
+
+const S2LuaDraws *s2_lua_draws(lua_State *L, int index) {
+  return lua_isnoneornil(L, index) ? NULL : luaL_checkudata(L, index, DRAWS);
 }
 
 // ---- Judges -----------------------------------------------------------------------------------
@@ -255,8 +290,12 @@ static int batch_terminal(lua_State *L) {
 }
 
 void s2_lua_judge_functions(lua_State *L) {
-  static const luaL_Reg functions[] = {{"fields", batch_fields},     {"judge", batch_judge},
-                                       {"norm", batch_norm},         {"running", batch_running},
-                                       {"terminal", batch_terminal}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"fields", batch_fields},
+                                       {"judge", batch_judge},
+                                       {"draws", batch_draws},
+                                       {"norm", batch_norm},
+                                       {"running", batch_running},
+                                       {"terminal", batch_terminal},
+                                       {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

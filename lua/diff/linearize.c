@@ -1,8 +1,8 @@
 // world:linearize{inputs =, coordinates =}: a step as matrices.
+#include "lua/diff/linearize.h"
+
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
-
-#include "diff/linear/linearize.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -124,7 +124,7 @@ static void linearize_read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *in
   lua_pop(L, 1);
 }
 
-static int linearize_read_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs) {
+int s2_lua_linearize_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs, double **held) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
   int type = s2_keys_push(keys, "inputs");
@@ -137,12 +137,16 @@ static int linearize_read_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **i
   }
   int list = lua_gettop(L), count = (int)lua_rawlen(L, list);
   *inputs = S2_TAKE(&lw->scratch, S2Input, count + 1);
+  *held = S2_TAKE_ZEROED(&lw->scratch, double, count + 1);
   for (int i = 0; i < count; i++) {
     char scope[S2_KEYS_SCOPE];
     snprintf(scope, sizeof scope, "inputs[%d].", i + 1);
     // An actuator of sim.control has the table as its field `input`.
     if (lua_rawgeti(L, list, i + 1) == LUA_TTABLE &&
         luaL_getmetafield(L, -1, "__name") != LUA_TNIL) {
+      lua_pop(L, 1);
+      lua_getfield(L, -1, "value");
+      (*held)[i] = lua_tonumber(L, -1);
       lua_pop(L, 1);
       lua_getfield(L, -1, "input"); // of an actuator
       lua_replace(L, -2);
@@ -161,16 +165,10 @@ static int linearize_read_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **i
 
 // ---- Coordinates ------------------------------------------------------------------------------
 
-typedef struct Wanted {
-  bool reduced;
-  S2Coordinate *list; // NULL: whichever
-  int count;
-} Wanted;
-
-static Wanted linearize_read_coordinates(const S2Keys *keys, S2LuaWorld *lw) {
+S2LuaCoordinates s2_lua_linearize_coordinates(const S2Keys *keys, S2LuaWorld *lw) {
   lua_State *L = keys->L;
   static const char *const ways[] = {"maximal", "reduced", NULL};
-  Wanted wanted = {0};
+  S2LuaCoordinates wanted = {0};
   int type = s2_keys_push(keys, "coordinates"), list = lua_gettop(L), way = 0;
   // A name, ...
   if (type != LUA_TTABLE) {
@@ -210,7 +208,7 @@ static Wanted linearize_read_coordinates(const S2Keys *keys, S2LuaWorld *lw) {
 
 // ---- Results ----------------------------------------------------------------------------------
 
-static void linearize_push_matrix(lua_State *L, const double *numbers, int rows, int columns) {
+void s2_lua_linearize_push(lua_State *L, const double *numbers, int rows, int columns) {
   S2LuaArray *array = s2_lua_array_push(L, (S2Size){2, rows, columns});
   if (rows * columns > 0) {
     memcpy(array->data, numbers, sizeof(double) * (size_t)rows * (size_t)columns);
@@ -230,10 +228,11 @@ static const char *linearize_part_name(const S2LuaWorld *lw, const S2Coordinate 
 }
 
 // {{body = or joint =, field =}, ...}
-static void linearize_push_coordinates(lua_State *L, const S2LuaWorld *lw, const S2Linear *linear) {
-  lua_createtable(L, linear->coordinates, 0);
-  for (int i = 0; i < linear->coordinates; i++) {
-    const S2Coordinate *of = &linear->coordinate[i];
+void s2_lua_push_coordinates(lua_State *L, const S2LuaWorld *lw, const S2Coordinate *coordinate,
+                             int count) {
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    const S2Coordinate *of = &coordinate[i];
     // Body or joint, and which of its coordinates.
     bool joint = of->joint.index != 0;
     lua_createtable(L, 0, 2);
@@ -259,8 +258,8 @@ static double *linearize_keep(S2Arena *arena, const double *numbers, int rows, i
 
 // The step is one of a clone, which callbacks see in the place of the world: handles are the same.
 // They may use the scratch memory, where the result is put in the end.
-static S2Status linearize(S2LuaWorld *lw, const S2Input *inputs, int count, const Wanted *wanted,
-                          S2Linear *linear) {
+static S2Status linearize(S2LuaWorld *lw, const S2Input *inputs, int count,
+                          const S2LuaCoordinates *wanted, S2Linear *linear) {
   S2World *world = lw->world, *clone;
   S2Arena arena;
   S2_TRY(s2_world_clone(world, &clone));
@@ -298,9 +297,10 @@ static int world_linearize(lua_State *L) {
   S2Linear linear = {0};
   s2_arena_reset(&lw->scratch);
   // All arguments before anything is computed: they may raise.
-  int count = linearize_read_inputs(&keys, lw, &inputs);
+  double *held;
+  int count = s2_lua_linearize_inputs(&keys, lw, &inputs, &held);
   s2_lua_not_on_tape(L, lw, "world:linearize()");
-  Wanted wanted = linearize_read_coordinates(&keys, lw);
+  S2LuaCoordinates wanted = s2_lua_linearize_coordinates(&keys, lw);
   s2_lua_step_open(L, lw, "world:linearize()");
   // As a step does: what callbacks draw of random numbers is put back.
   lw->random_before = lw->session->random->rng;
@@ -311,12 +311,12 @@ static int world_linearize(lua_State *L) {
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }
-  linearize_push_matrix(L, linear.a, linear.states, linear.states);
-  linearize_push_matrix(L, linear.b, linear.states, linear.inputs);
+  s2_lua_linearize_push(L, linear.a, linear.states, linear.states);
+  s2_lua_linearize_push(L, linear.b, linear.states, linear.inputs);
   if (!wanted.reduced) {
     return 2;
   }
-  linearize_push_coordinates(L, lw, &linear);
+  s2_lua_push_coordinates(L, lw, linear.coordinate, linear.coordinates);
   return 3;
 }
 

@@ -90,6 +90,12 @@ static void put_state(S2Live *live, const S2LuaSession *session) {
     snprintf(numbers, sizeof numbers, ",\"follow\":%u", (unsigned)live->followed.serial);
     live_add(&text, numbers);
   }
+  if (live->area_in != NULL && live->area_in == live->shown) {
+    const S2Vec2 *area = live->area;
+    snprintf(numbers, sizeof numbers, ",\"view\":[%.9g,%.9g,%.9g,%.9g]", area[0].x, area[0].y,
+             area[1].x, area[1].y);
+    live_add(&text, numbers);
+  }
   live_add(&text, ",\"script\":");
   add_string(&text, live->script != NULL ? live->script : "");
   add_char(&text, '}');
@@ -489,6 +495,7 @@ void s2_lua_live_world_closes(S2LuaWorld *lw) {
     }
   }
   live->followed_in = live->followed_in == lw ? NULL : live->followed_in;
+  live->area_in = live->area_in == lw ? NULL : live->area_in;
   if (live->shown == lw) { // its last state stays before the clients
     if (live->stale && live->server != NULL) {
       (void)s2_frames_show(&live->frames, live->server, lw->world);
@@ -515,7 +522,7 @@ S2Status s2_live_serve(S2Live *live, int port) {
 void s2_live_begin(S2Live *live) {
   live->again = live->ended = live->chosen = live->resets = false;
   live->steps = 0;
-  live->shown = live->followed_in = NULL;
+  live->shown = live->followed_in = live->area_in = NULL;
   live->anchored = false;
   live->run++;
   memset(live->drags, 0, sizeof live->drags);

@@ -53,6 +53,8 @@ struct S2Live {
   bool anchored;
   S2LuaWorld *followed_in; // the world of the body that pages follow when they open; NULL: none
   S2BodyId followed;
+  S2LuaWorld *area_in; // the world of which pages show this part when they open; NULL: none
+  S2Vec2 area[2];      // lo, hi
   S2LiveDrag drags[S2_SERVER_CLIENTS];
 
   S2_ARRAY(S2LiveSetting) settings;

@@ -84,6 +84,37 @@ static int live_reruns(lua_State *L) {
   return 1;
 }
 
+// Is there a viewer?
+static int live_serving(lua_State *L) {
+  const S2Live *live = s2_session(L)->live;
+  lua_pushboolean(L, live != NULL && live->server != NULL);
+  return 1;
+}
+
+// (world, x, y, x, y): the part of it that pages show when they open.
+static int live_area(lua_State *L) {
+  S2Live *live = s2_lua_live_of(L);
+  live->area_in = s2_lua_world(L, 1);
+  live->area[0] = s2_vec2(luaL_checknumber(L, 2), luaL_checknumber(L, 3));
+  live->area[1] = s2_vec2(luaL_checknumber(L, 4), luaL_checknumber(L, 5));
+  return 0;
+}
+
+// (boolean): are worlds that are stepped from now on tried out only?
+static int live_aside(lua_State *L) {
+  s2_session(L)->aside = lua_toboolean(L, 1) != 0;
+  return 0;
+}
+
+// Shows this world, whatever other ones do.
+static int live_show_world(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  S2Live *live = s2_lua_live_of(L);
+  s2_live_choose(live, lw);
+  live->chosen = true;
+  return 0;
+}
+
 // A text as a string of JSON.
 static int live_json(lua_State *L) {
   size_t length = 0;
@@ -101,9 +132,10 @@ static int live_json(lua_State *L) {
 }
 
 void s2_lua_push_live_host(lua_State *L) {
-  static const luaL_Reg functions[] = {{"open", live_open},       {"close", live_close},
-                                       {"handler", live_handler}, {"setting", live_setting},
-                                       {"keep", live_keep},       {"reruns", live_reruns},
-                                       {"json", live_json},       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"open", live_open},       {"close", live_close},     {"handler", live_handler},
+      {"setting", live_setting}, {"keep", live_keep},       {"reruns", live_reruns},
+      {"serving", live_serving}, {"show", live_show_world}, {"area", live_area},
+      {"aside", live_aside},     {"json", live_json},       {NULL, NULL}};
   luaL_newlib(L, functions);
 }

@@ -25,9 +25,10 @@ return function(sim, host)
     return "{" .. table.concat(parts, ",") .. "}"
   end
 
-  local controls = { type = "controls", sliders = {}, buttons = {}, keys = {}, watches = {}, options = {} }
-  local sliders, buttons, watches = {}, {}, {}
-  local asked, down = {}, {} -- keys: name -> true; name -> set of clients
+  local controls = { type = "controls", sliders = {}, choices = {}, buttons = {}, keys = {}, axes = {}, watches = {}, options = {} }
+  local sliders, choices, buttons, watches = {}, {}, {}, {}
+  local asked, down, tapped, on_key = {}, {}, {}, {} -- keys: name -> true; set of clients; true, pressed since it was asked; function
+  local tilts = {} -- axes of gamepads: name -> client -> -1 to 1
   local starts = setmetatable({}, { __mode = "k" }) -- world -> snapshot
   local changed = true
 
@@ -148,13 +149,118 @@ return function(sim, host)
     return object
   end
 
+  -- ---- Choices --------------------------------------------------------------------------------
+
+  -- Pages send this key.
+  local function ask_key(name)
+    if not asked[name] then
+      asked[name], changed = true, true
+      controls.keys[#controls.keys + 1] = name
+    end
+  end
+
+  -- A key that does something when it is pressed: of buttons and choices.
+  local function check_key(what, name)
+    if name ~= nil and (type(name) ~= "string" or name == "") then
+      host.fail("bad argument #1 to '%s' (key 'key': the name of a key expected, got %s)", what, host.describe(name))
+    end
+    name = name and name:lower()
+    if on_key[name] then host.fail("bad argument #1 to '%s' (key 'key': '%s' does something already)", what, name) end
+    return name
+  end
+
+  local function bind(name, f)
+    if name then
+      on_key[name] = f
+      ask_key(name)
+    end
+  end
+
+  local Choice = { name = true, values = true, value = true }
+  local choice_meta = { __name = "Choice", __metatable = "Choice" }
+
+  local function find_choice(object)
+    for _, choice in ipairs(choices) do
+      if choice.object == object then return choice end
+    end
+  end
+
+  function choice_meta.__index(object, key)
+    if not Choice[key] then host.fail("Choice has no field '%s'", tostring(key)) end
+    local value = find_choice(object).shown[key]
+    return key == "values" and table.move(value, 1, #value, 1, {}) or value
+  end
+
+  local function place_in(shown, value)
+    for i, other in ipairs(shown.values) do
+      if other == value then return i end
+    end
+  end
+
+  function choice_meta.__newindex(object, key, value)
+    local shown = find_choice(object).shown
+    if key ~= "value" then
+      host.fail("Choice: '%s' cannot be set; 'value' can", tostring(key))
+    elseif not place_in(shown, value) then
+      host.fail("choice '%s': value: one of %s expected, got %s", shown.name, table.concat(shown.values, ", "), host.describe(value))
+    end
+    changed = changed or shown.value ~= value
+    shown.value = value
+  end
+
+  function choice_meta.__tostring(object)
+    local shown = find_choice(object).shown
+    return ("Choice (%s = %s)"):format(shown.name, shown.value)
+  end
+
+  local function choose(choice, value)
+    local shown = choice.shown
+    if shown.value == value then return end
+    shown.value, changed = value, true
+    live.keep("choice:" .. shown.name, value)
+    if choice.on_change then choice.on_change(value) end
+  end
+
+  -- local who = sim.choice { name = "plays", values = { "law", "you" }, key = "b" }; who.value is what is chosen
+  function sim.choice(def)
+    check_keys("choice", def, { name = true, values = true, value = true, key = true, on_change = true })
+    local shown = { type = "choice", name = check_name("choice", def.name, controls.choices), values = {} }
+    for i, value in ipairs(type(def.values) == "table" and def.values or {}) do
+      if type(value) ~= "string" or place_in(shown, value) then
+        host.fail("bad argument #1 to 'choice' (key 'values': texts, each once, expected, got %s)", host.describe(value))
+      end
+      shown.values[i] = value
+    end
+    if #shown.values == 0 then
+      host.fail("bad argument #1 to 'choice' (key 'values': a list of texts expected, got %s)", host.describe(def.values))
+    end
+    shown.value = def.value == nil and shown.values[1] or def.value
+    if not place_in(shown, shown.value) then
+      host.fail("bad argument #1 to 'choice' (key 'value': one of %s expected, got %s)", table.concat(shown.values, ", "),
+        host.describe(def.value))
+    end
+    shown.key = check_key("choice", def.key)
+    local choice = { object = setmetatable({}, choice_meta), shown = shown, on_change = check_callback("choice", def, "on_change") }
+    -- What was chosen in the page is kept when the script runs again.
+    local kept = live.setting("choice:" .. shown.name)
+    if place_in(shown, kept) then shown.value = kept end
+    bind(shown.key, function() choose(choice, shown.values[place_in(shown, shown.value) % #shown.values + 1]) end)
+    controls.choices[#controls.choices + 1] = shown
+    choices[#choices + 1] = choice
+    changed = true
+    return choice.object
+  end
+
   -- ---- Buttons, keys, watched values ----------------------------------------------------------
 
   function sim.button(def)
-    check_keys("button", def, { name = true, on_press = true })
+    check_keys("button", def, { name = true, key = true, on_press = true })
     local name = check_name("button", def.name, controls.buttons)
-    buttons[#buttons + 1] = check_callback("button", def, "on_press", true)
-    controls.buttons[#controls.buttons + 1] = { type = "button", name = name }
+    local key = check_key("button", def.key)
+    local press = check_callback("button", def, "on_press", true)
+    buttons[#buttons + 1] = press
+    controls.buttons[#controls.buttons + 1] = { type = "button", name = name, key = key }
+    bind(key, press)
     changed = true
   end
 
@@ -163,11 +269,29 @@ return function(sim, host)
       host.fail("bad argument #1 to 'key' (the name of a key expected, got %s)", host.describe(name))
     end
     name = name:lower()
-    if not asked[name] then
-      asked[name], changed = true, true
-      controls.keys[#controls.keys + 1] = name
+    ask_key(name)
+    -- One that was let go before anybody asked counts once.
+    local was = tapped[name] or false
+    tapped[name] = nil
+    return was or down[name] ~= nil and next(down[name]) ~= nil
+  end
+
+  local AXES = { left_x = true, left_y = true, right_x = true, right_y = true, lt = true, rt = true }
+
+  function sim.axis(name)
+    if not AXES[name] then
+      host.fail("bad argument #1 to 'axis' (one of left_x, left_y, right_x, right_y, lt, rt expected, got %s)", host.describe(name))
     end
-    return down[name] ~= nil and next(down[name]) ~= nil
+    if not tilts[name] then
+      tilts[name], changed = {}, true
+      controls.axes[#controls.axes + 1] = name
+    end
+    -- Of several gamepads the one that is farthest from its middle.
+    local most = 0.0
+    for _, value in pairs(tilts[name]) do
+      if math.abs(value) > math.abs(most) or value == -most and value > most then most = value end
+    end
+    return most
   end
 
   function sim.watch(name, f, unit)
@@ -247,20 +371,34 @@ return function(sim, host)
 
   local commands = {
     set = function(_, rest) set_slider(rest) end,
+    choose = function(_, rest)
+      local index, value = rest:match "^(%d+) (%d+)$"
+      local choice = choices[tonumber(index)]
+      value = choice and choice.shown.values[tonumber(value)]
+      if value then choose(choice, value) end
+    end,
     press = function(_, rest)
       local press = buttons[tonumber(rest)]
       if press then press() end
     end,
     key = function(client, rest)
       local state, name = rest:match "^([01]) (.+)$"
-      if name and asked[name] then
-        down[name] = down[name] or {}
-        down[name][client] = state == "1" or nil
-      end
+      if not name or not asked[name] then return end
+      down[name] = down[name] or {}
+      local pressed = state == "1" and not down[name][client]
+      down[name][client] = state == "1" or nil
+      tapped[name] = pressed or tapped[name]
+      if pressed and on_key[name] then on_key[name]() end
+    end,
+    axis = function(client, rest)
+      local name, value = rest:match "^(%S+) (%S+)$"
+      value = tonumber(value)
+      if tilts[name] and host.finite(value) then tilts[name][client] = math.max(-1, math.min(1, value + 0.0)) end
     end,
     option = function(_, rest) return set_option(rest) end,
     gone = function(client)
       for _, clients in pairs(down) do clients[client] = nil end
+      for _, clients in pairs(tilts) do clients[client] = nil end
     end,
   }
 
@@ -328,6 +466,16 @@ return function(sim, host)
 
   -- ---- world:view -----------------------------------------------------------------------------
 
+  -- { {x, y}, {x, y} }: two corners with something between them.
+  function host.is_area(area)
+    local lo, hi = type(area) == "table" and area[1], type(area) == "table" and area[2]
+    if type(lo) ~= "table" or type(hi) ~= "table" then return false end
+    for i = 1, 2 do
+      if not host.finite(lo[i]) or not host.finite(hi[i]) or not (lo[i] < hi[i]) then return false end
+    end
+    return true
+  end
+
   local View = {}
 
   function View.close(view)
@@ -347,8 +495,9 @@ return function(sim, host)
 
   function methods.view(world, def)
     host.world(world)
+    -- what is asked, key by key
     if def == nil then def = {} end
-    check_keys("view", def, { pace = true, port = true, wait = true, follow = true })
+    check_keys("view", def, { pace = true, port = true, wait = true, follow = true, view = true })
     if def.pace ~= nil and (not host.finite(def.pace) or def.pace < 0) then
       host.fail("bad argument #1 to 'view' (key 'pace': a number from 0 on expected, got %s)",
         host.describe(def.pace))
@@ -362,8 +511,15 @@ return function(sim, host)
       host.fail("bad argument #1 to 'view' (key 'follow': a body of this world expected, got %s)",
         host.describe(def.follow))
     end
+    local area = def.view
+    if area ~= nil and not host.is_area(area) then
+      host.fail("bad argument #1 to 'view' (key 'view': { {x, y}, {x, y} }, the lower left corner and the upper right one, expected, got %s)",
+        host.describe(area))
+    end
+    -- the viewer, and where a reset goes back to
     local address, message = live.open(world, def.port, def.pace, def.wait, def.follow)
     if not address then return nil, message end
+    if area then live.area(world, area[1][1], area[1][2], area[2][1], area[2][2]) end
     if not live.reruns() then starts[world] = starts[world] or world:snapshot() end
     return setmetatable({ address = address }, view_meta)
   end

@@ -75,6 +75,7 @@ typedef enum S2Store {
   S2_STORE_BODIES = 1,  // serial -> Body, weak: one object a body while anybody holds it
   S2_STORE_JOINTS,      // the same for joints
   S2_STORE_NAMES,       // name -> Body, weak: what world.bodies.NAME found
+  S2_STORE_JOINT_NAMES, // the same for joints
   S2_STORE_DATA,        // serial -> body.data
   S2_STORE_LAWS,        // serial -> {[0] = Body, handles of force laws}
   S2_STORE_CONSTRAINTS, // serial of a joint or body -> its functions, see constraint.c, motion.c
@@ -135,7 +136,7 @@ struct S2LuaWorld {
   int constraints;     // in S2_STORE_CONSTRAINTS
   bool marked, failed; // s2_world_mark was called; a callback inside the engine raised
   bool stepped;        // at least once
-  bool held;           // a batch steps it and others: not to be closed
+  const bool *held;    // while this is true a batch steps it and others: not to be closed
   bool control_in_lua; // some of its observations or actuators are known in Lua alone
   S2Rng random_before;
   S2Progress progress;
@@ -175,6 +176,9 @@ extern const luaL_Reg s2_world_read_methods[];
 // For lua/sim2d/rays.lua: what world:raycast_fan was given, and the rays that makes of it.
 int s2_lua_fan_options(lua_State *L);
 int s2_lua_fan(lua_State *L);
+// For lua/sim2d/control/control_lcs.lua: what world:lcs is made of, and coordinates as it has them.
+int s2_lua_lcs(lua_State *L);
+int s2_lua_lcs_read(lua_State *L);
 extern const luaL_Reg s2_world_state_methods[];
 extern const luaL_Reg s2_world_hook_methods[];
 extern const luaL_Reg s2_world_timer_methods[];
@@ -386,6 +390,9 @@ void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body);
 
 // world_state.c
 void s2_lua_open_snapshot(lua_State *L);
+// (world, snapshot, changes): restores a world that has the bodies and joints it had (s2_world_revision), see
+// s2_world_image_return; returns the new number of changes.
+int s2_lua_world_rewind(lua_State *L);
 
 // world_step.c
 // Prepares the running function, whose argument 1 is the world, for calls of the engine that run

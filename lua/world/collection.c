@@ -69,9 +69,7 @@ static const char *item_name(const Collection *list, int item) {
     (void)s2_body_name(list->lw->world, s2_world_body(list->lw->world, item), &name);
     return name;
   }
-  S2JointInfo info = {.name = ""};
-  (void)s2_joint_info(list->lw->world, s2_world_joint(list->lw->world, item), &info);
-  return info.name;
+  return s2_joint_name(list->lw->world, s2_world_joint(list->lw->world, item));
 }
 
 static int no_such_name(lua_State *L, Collection *list, const char *name) {
@@ -93,17 +91,23 @@ static int no_such_name(lua_State *L, Collection *list, const char *name) {
   return s2_lua_fail(L, "no %s is named '%s'", what, name);
 }
 
-// Controllers ask for the same names in every step. Pushes the body found under the key at stack
-// index 2 since bodies came, went or changed their names last; false: none.
-static bool push_found(lua_State *L, S2LuaWorld *lw) {
+static int names_of(const Collection *list) {
+  return list->type == s2_type_bodies ? S2_STORE_NAMES : S2_STORE_JOINT_NAMES;
+}
+
+// Controllers ask for the same names in every step. Pushes the body or joint found under the key at
+// stack index 2 since such came, went or changed their names last; false: none.
+static bool push_found(lua_State *L, const Collection *list) {
   lua_getiuservalue(L, 1, 1);
   // Names have changed: what was found under them is forgotten.
-  if (lw->names_stale) {
-    lw->names_stale = false;
+  if (list->lw->names_stale) {
+    list->lw->names_stale = false;
     s2_lua_new_weak_table(L);
     lua_setiuservalue(L, -2, S2_STORE_NAMES);
+    s2_lua_new_weak_table(L);
+    lua_setiuservalue(L, -2, S2_STORE_JOINT_NAMES);
   }
-  lua_getiuservalue(L, -1, S2_STORE_NAMES);
+  lua_getiuservalue(L, -1, names_of(list));
   lua_pushvalue(L, 2);
   bool found = lua_rawget(L, -2) != LUA_TNIL;
   if (!found) {
@@ -112,9 +116,9 @@ static bool push_found(lua_State *L, S2LuaWorld *lw) {
   return found;
 }
 
-static void keep_found(lua_State *L) {
+static void keep_found(lua_State *L, const Collection *list) {
   lua_getiuservalue(L, 1, 1);
-  lua_getiuservalue(L, -1, S2_STORE_NAMES);
+  lua_getiuservalue(L, -1, names_of(list));
   lua_pushvalue(L, 2);
   lua_pushvalue(L, -4);
   lua_rawset(L, -3);
@@ -140,17 +144,14 @@ static int collection_index(lua_State *L) {
   }
   // By name: what was found before, else the first that has it.
   const char *name = lua_tostring(L, 2);
-  bool is_bodies = list->type == s2_type_bodies;
-  if (is_bodies && push_found(L, list->lw)) {
+  if (push_found(L, list)) {
     return 1;
   }
   int count = collection_size(list);
   for (int i = 0; i < count; i++) {
     if (name[0] != '\0' && strcmp(item_name(list, i), name) == 0) {
       collection_push(L, list, i);
-      if (is_bodies) {
-        keep_found(L);
-      }
+      keep_found(L, list);
       return 1;
     }
   }

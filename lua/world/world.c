@@ -173,7 +173,7 @@ static int world_close(lua_State *L) {
   if (lw->phase != S2_IDLE) {
     return s2_lua_fail(L, "world:close() cannot be called from inside a step");
   }
-  if (lw->held) {
+  if (lw->held != NULL && *lw->held) {
     return s2_lua_fail(L, "world:close() cannot be called from inside a step of its batch");
   }
   if (lw->world != NULL && is_in_use(L, lw)) {

@@ -169,7 +169,7 @@ static int world_residuals(lua_State *L) {
 static int world_stats(lua_State *L) {
   const S2WorldStats *stats = s2_world_stats(s2_lua_world(L, 1)->world);
   // Counts of the run, worst residuals, times, what there is now, solvers that were used.
-  lua_createtable(L, 0, 29);
+  lua_createtable(L, 0, 30);
   set_integer(L, "steps", stats->steps);
   set_integer(L, "solves", stats->solves);
   set_integer(L, "second_solves", stats->second_solves);
@@ -182,6 +182,7 @@ static int world_stats(lua_State *L) {
   set_integer(L, "iterations", stats->iterations);
   set_integer(L, "unsolved", stats->unsolved);
   set_integer(L, "unsolved_solves", stats->unsolved_solves);
+  set_integer(L, "mode_changes", stats->mode_changes);
   set_integer(L, "stiffened", stats->stiffened);
   set_number(L, "worst_scaled", stats->worst_scaled);
   set_number(L, "worst_penetration", stats->worst_penetration);

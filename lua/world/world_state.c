@@ -211,6 +211,16 @@ static int world_restore(lua_State *L) {
   return 0;
 }
 
+int s2_lua_world_rewind(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  const Snapshot *snapshot = s2_lua_check(L, 2, s2_type_snapshot);
+  refuse_inside(L, lw, "env:reset()");
+  uint64_t changes = (uint64_t)luaL_checkinteger(L, 3);
+  s2_lua_try(L, s2_world_image_return(lw->world, snapshot->image, snapshot->size, changes));
+  lua_pushinteger(L, (lua_Integer)s2_world_changes(lw->world));
+  return 1;
+}
+
 static int snapshot_tostring(lua_State *L) {
   const Snapshot *snapshot = s2_lua_check(L, 1, s2_type_snapshot);
   lua_pushfstring(L, "Snapshot (%I bytes)", (lua_Integer)snapshot->size);

@@ -106,8 +106,9 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
     s2_lua_fail(L, "interrupted");
   }
   // Recordings and the viewer have a first frame before the first step.
-  bool live = s2_live_is_on(lw->session->open.live);
-  if (!lw->stepped) {
+  bool aside = lw->session->open.aside;
+  bool live = !aside && s2_live_is_on(lw->session->open.live);
+  if (!lw->stepped && !aside) {
     s2_lua_record_first(L, lw);
     if (live) {
       s2_lua_live(L, lw, true);

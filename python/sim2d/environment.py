@@ -12,8 +12,8 @@ import numpy as np
 from ._bridge import Bridge, Error, pointer
 from ._tasks import task_source
 
-# Behind what is observed: reward, terminated, truncated, residual, unsolved, time (bridge.lua).
-_TOLD = 6
+# Behind what is observed: reward, terminated, truncated, residual, unsolved, time, mode changes (bridge.lua).
+_TOLD = 7
 
 
 def spaces_of(about: dict[str, Any]) -> tuple[gymnasium.Space, gymnasium.Space]:
@@ -47,7 +47,8 @@ def action_numbers(action: Any, space: gymnasium.Space, shape: tuple[int, ...]) 
 class Env(gymnasium.Env):
     """A task (`sim.env` of a Lua script) as Gymnasium has them; `sim2d.make` makes it.
 
-    `info` of a step: residual (of the complementarity problem), unsolved (did it miss its tolerance?), time (s).
+    `info` of a step: residual (of the complementarity problem), unsolved (did it miss its tolerance?), time (s), mode_changes
+    (contact points that came to stick, slip or part).
     reset(options={"randomise": True}) draws the task's parameters, options={"parameters": {...}} sets them.
     """
 
@@ -95,7 +96,7 @@ class Env(gymnasium.Env):
         self._bridge.exchange(self._number, *self._pointers)
         told = self._told.tolist()
         m = self._observed
-        info = {"residual": told[m + 3], "unsolved": told[m + 4] != 0, "time": told[m + 5]}
+        info = {"residual": told[m + 3], "unsolved": told[m + 4] != 0, "time": told[m + 5], "mode_changes": int(told[m + 6])}
         return self._told[:m].copy(), told[m], told[m + 1] != 0, told[m + 2] != 0, info
 
     def baseline(self, observation: Any) -> Any:

@@ -192,7 +192,7 @@ end
 -- ---- Environments -----------------------------------------------------------------------------
 
 -- In an array of numbers that Python reads: 1 .. m observed, then these.
-local REWARD, TERMINATED, TRUNCATED, RESIDUAL, UNSOLVED, TIME = 1, 2, 3, 4, 5, 6
+local REWARD, TERMINATED, TRUNCATED, RESIDUAL, UNSOLVED, TIME, MODES = 1, 2, 3, 4, 5, 6, 7
 
 local function load_env(source, name)
   local env = load_source(source, name)()
@@ -209,10 +209,10 @@ local function describe(env)
 end
 
 -- One action as the task wants it: Python counts actions from 0.
-local function action_at(env, to, base)
-  if env.action_space.n then return math.tointeger(to[base + 1]) + 1 end
+local function action_of(env, to)
+  if env.action_space.n then return math.tointeger(to[1]) + 1 end
   local u = {}
-  for k = 1, #env.action_space.low do u[k] = to[base + k] end
+  for k = 1, #env.action_space.low do u[k] = to[k] end
   return u
 end
 
@@ -221,12 +221,13 @@ local function commands_of(env) return env.action_space.n and 1 or #env.action_s
 function bridge.env(source, name)
   local env = load_env(source, name)
   local m = #env.observation_space.low
-  local to, from = sim.zeros(commands_of(env)), sim.zeros(m + TIME)
+  local to, from = sim.zeros(commands_of(env)), sim.zeros(m + MODES)
   local function run()
-    local seen, reward, terminated, truncated, info = env:step(action_at(env, to, 0))
+    local seen, reward, terminated, truncated, info = env:step(action_of(env, to))
     for k = 1, m do from[k] = seen[k] end
     from[m + REWARD], from[m + TERMINATED], from[m + TRUNCATED] = reward, terminated and 1 or 0, truncated and 1 or 0
     from[m + RESIDUAL], from[m + UNSOLVED], from[m + TIME] = info.residual, info.unsolved and 1 or 0, info.time
+    from[m + MODES] = info.mode_changes
   end
   local number = keep(objects, env)
   exchanges[number] = { to = to, from = from, run = run }
@@ -252,17 +253,12 @@ function bridge.env_world(number) return keep(objects, object(number).world) end
 -- In: the actions; out: observations, rewards, terminated, truncated, final observations (where an episode ended).
 function bridge.vector(source, name, options)
   local vector = sim.env.vector(load_env(source, name), options)
-  local n, m, env = vector.count, vector.observed, vector.envs[1]
-  local width = commands_of(env)
-  local to, finals, actions = sim.zeros(n * width), sim.zeros(n * m), {}
+  local n, env = vector.count, vector.envs[1]
+  local to, discrete = sim.zeros(n * commands_of(env)), env.action_space.n ~= nil
   local exchange = { to = to }
   function exchange.run()
-    for i = 1, n do actions[i] = action_at(env, to, (i - 1) * width) end
-    local seen, rewards, terminated, truncated = vector:step(actions)
-    for i, final in pairs(vector.final) do
-      for k = 1, m do finals[(i - 1) * m + k] = final[k] end
-    end
-    exchange.from = sim.concat { seen, rewards, terminated, truncated, finals }
+    local seen, rewards, terminated, truncated = vector:step(discrete and to + 1 or to)
+    exchange.from = sim.concat { seen, rewards, terminated, truncated, vector.final_observations }
   end
   local number = keep(objects, vector)
   exchanges[number] = exchange

@@ -9,8 +9,9 @@ local START, LINE = 0.1, 1 -- rad, rad/s; m
 
 local function build()
   local world = sim.world { dt = 0.01, gravity = { 0, -9.8 } }
-  local upper = world:box { name = "upper", size = { 0.1, 1 }, mass = 1, inertia = 1, position = { 0, -0.5 }, mask = 0 }
-  local lower = world:box { name = "lower", size = { 0.1, 1 }, mass = 1, inertia = 1, position = { 0, -1.5 }, mask = 0 }
+  local upper = world:box { name = "upper", color = "#3b6fd4", size = { 0.1, 1 }, mass = 1, inertia = 1, position = { 0, -0.5 }, mask = 0 }
+  local lower = world:box { name = "lower", color = "#e08a3c", size = { 0.1, 1 }, mass = 1, inertia = 1, position = { 0, -1.5 }, mask = 0 }
+  world:annotate { name = "line", line = { { -2, LINE }, { 2, LINE } }, color = "#3f9142" }
   local shoulder = world:hinge { upper, name = "shoulder", anchor = { 0, 0 } }
   local elbow = world:hinge { lower, upper, name = "elbow", anchor = { 0, -1 } }
   world:actuator { "elbow", joint = elbow, kind = "torque", range = { -1, 1 } }
@@ -29,6 +30,8 @@ local function height(world)
 end
 
 local env = sim.env { name = "acrobot", world = build, period = 0.2, max_steps = 500, actions = { { -1 }, { 0 }, { 1 } },
+  about_baseline = "with the elbow's own motion",
+  view = { { -2.6, -2.2 }, { 2.6, 2.2 } },
   reset = function(world, random)
     world.joints.shoulder.angle = random:uniform(-START, START)
     world.joints.elbow.angle = random:uniform(-START, START)

@@ -9,11 +9,11 @@ local FORCE, STRING, WALL, HALF, DEEP, BALL = 5, 0.3, 0.006, 0.06, 0.08, 0.025 -
 
 local function build(p)
   local world = sim.world { dt = 0.01 }
-  local carriage = world:box { name = "carriage", size = { 0.02, 0.02 }, mass = 0.05, gravity_scale = 0, mask = 0 }
-  local cup = world:compound { name = "cup", mass = 0.15, gravity_scale = 0, friction = 0.5, mask = 2, shapes = {
+  local carriage = world:box { name = "carriage", color = "#ffffff00", size = { 0.02, 0.02 }, mass = 0.05, gravity_scale = 0, mask = 0 }
+  local cup = world:compound { name = "cup", color = "#3b6fd4", mass = 0.15, gravity_scale = 0, friction = 0.5, mask = 2, shapes = {
     { size = { 2 * HALF, WALL }, position = { 0, 0 } }, { size = { WALL, DEEP }, position = { -HALF, DEEP / 2 } },
     { size = { WALL, DEEP }, position = { HALF, DEEP / 2 } } } }
-  local ball = world:circle { name = "ball", radius = BALL, mass = p.mass, friction = 0.5, position = { 0, -STRING }, category = 2, mask = 1 }
+  local ball = world:circle { name = "ball", color = "#d64545", radius = BALL, mass = p.mass, friction = 0.5, position = { 0, -STRING }, category = 2, mask = 1 }
   local x = world:slider { carriage, name = "x", axis = { 1, 0 }, anchor = { 0, 0 }, limits = { -0.5, 0.5 }, damping = 0.5 }
   local y = world:slider { cup, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, 0 }, limits = { -0.3, 0.3 }, damping = 0.5 }
   -- the string passes the cup's bottom
@@ -56,6 +56,8 @@ local function baseline()
 end
 
 local env = sim.env { name = "ball_in_cup", world = build, period = 0.02, max_steps = 1000,
+  about_baseline = "lets the ball hang still, swings it up along what CMA-ES found, goes where it falls",
+  view = { { -0.7, -0.65 }, { 0.7, 0.5 } },
   parameters = { mass = { 0.06, 0.04, 0.1 } },
   reset = function(world, random) world.bodies.ball.vx = random:uniform(-0.1, 0.1) end,
   reward = function(world) return caught(world) and 1 or 0 end, baseline = baseline,

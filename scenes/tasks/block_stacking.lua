@@ -15,15 +15,15 @@ local function build(p)
   for k, name in ipairs(NAMES) do
     world:box { name = name, size = { BLOCK, BLOCK }, mass = p.mass, position = { 0.15 * (k - 2), BLOCK / 2 }, friction = p.friction, color = COLOURS[k] }
   end
-  local carriage = world:box { name = "carriage", size = { 0.05, 0.05 }, mass = 1, gravity_scale = 0, position = { 0, 0.46 }, mask = 0 }
-  local hand = world:box { name = "hand", size = { 2 * REACH + 0.04, 0.02 }, mass = 0.5, gravity_scale = 0, position = { 0, 0.39 }, mask = 0 }
+  local carriage = world:box { name = "carriage", color = "#6b7686", size = { 0.05, 0.05 }, mass = 1, gravity_scale = 0, position = { 0, 0.46 }, mask = 0 }
+  local hand = world:box { name = "hand", color = "#6b7686", size = { 2 * REACH + 0.04, 0.02 }, mass = 0.5, gravity_scale = 0, position = { 0, 0.39 }, mask = 0 }
   local rail = world:slider { carriage, name = "x", axis = { 1, 0 }, anchor = { 0, 0.46 } }
   local lift = world:slider { hand, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, 0.39 }, limits = { -0.3, 0.1 } }
   world:actuator { "x", joint = rail, kind = "position", implicit = true, kp = 600, kd = 60, range = { -0.4, 0.4 } }
   world:actuator { "y", joint = lift, kind = "position", implicit = true, kp = 600, kd = 60, range = { -0.3, 0.1 } }
   for k, side in ipairs { "left", "right" } do
     local sign = 3 - 2 * k -- the way in
-    local finger = world:box { name = side, size = { FINGER, 0.08 }, mass = 0.1, gravity_scale = 0, position = { -sign * REACH, 0.34 }, friction = p.friction }
+    local finger = world:box { name = side, color = "#3b6fd4", size = { FINGER, 0.08 }, mass = 0.1, gravity_scale = 0, position = { -sign * REACH, 0.34 }, friction = p.friction }
     local slide = world:slider { finger, hand, name = side, axis = { sign, 0 }, anchor = { -sign * REACH, 0.34 }, limits = { 0, REACH - FINGER / 2 }, damping = 20 }
     world:actuator { side, joint = slide, kind = "force", range = { -GRIP, GRIP } }
   end
@@ -75,6 +75,9 @@ local function baseline()
 end
 
 local env = sim.env { name = "block_stacking", world = build, period = 0.04, max_steps = 300,
+  about_baseline = "above, down, closed, up, over the other, down, open",
+  view = { { -0.45, -0.06 }, { 0.45, 0.58 } },
+  keys = { left = { -0.3 }, right = { 0.3 }, down = { 0, -0.2 }, up = { 0, 0.2 }, space = { 0, 0, 10, 10 }, none = { 0, 0, -2, -2 } },
   parameters = { mass = { 0.1, 0.07, 0.15 }, friction = { 0.7, 0.5, 1 } },
   reset = function(world, random)
     local order = { 1, 2, 3 }

@@ -10,8 +10,8 @@ local FORCE, EDGE, TILT, START = 10, 2.4, 12 * math.pi / 180, 0.05 -- N, m, rad
 
 local function build(p)
   local world = sim.world { dt = 0.02, gravity = { 0, -9.8 } }
-  local cart = world:box { name = "cart", size = { 0.4, 0.2 }, mass = p.cart, mask = 0 }
-  local pole = world:box { name = "pole", size = { 0.05, 2 * p.half }, mass = p.pole, inertia = p.pole * p.half ^ 2 / 3,
+  local cart = world:box { name = "cart", color = "#6b7686", size = { 0.4, 0.2 }, mass = p.cart, mask = 0 }
+  local pole = world:box { name = "pole", color = "#e08a3c", size = { 0.05, 2 * p.half }, mass = p.pole, inertia = p.pole * p.half ^ 2 / 3,
     position = { 0, p.half }, mask = 0 }
   local rail = world:slider { cart, name = "rail", axis = { 1, 0 }, anchor = { 0, 0 } }
   local hinge = world:hinge { cart, pole, name = "hinge", anchor = { 0, 0 } } -- so its angle is to the right
@@ -35,6 +35,8 @@ local function baseline(env)
 end
 
 local env = sim.env { name = "cart_pole", world = build, max_steps = 500, actions = { { -FORCE }, { FORCE } },
+  about_baseline = "the sign of LQR's command",
+  view = { { -2.6, -0.5 }, { 2.6, 1.7 } },
   parameters = { cart = { 1, 0.5, 2 }, pole = { 0.1, 0.05, 0.2 }, half = { 0.5, 0.3, 0.8 } },
   reset = function(world, random)
     local cart, pole = world.bodies.cart, world.bodies.pole
@@ -46,10 +48,9 @@ local env = sim.env { name = "cart_pole", world = build, max_steps = 500, action
     pole.x, pole.y, pole.angle = x + half * math.sin(angle), half * math.cos(angle), -angle
     pole.omega, pole.vx, pole.vy = -omega, v + omega * half * math.cos(angle), -omega * half * math.sin(angle)
   end,
-  reward = function() return 1 end,
-  terminated = function(world)
-    return math.abs(world.joints.rail.translation) > EDGE or math.abs(world.joints.hinge.angle) > TILT
-  end, baseline = baseline, passed = 475 }
+  reward = 1,
+  terminated = { { of = "rail", field = "translation", lo = -EDGE, hi = EDGE }, { of = "hinge", field = "angle", lo = -TILT, hi = TILT } },
+  baseline = baseline, passed = 475 }
 
 if sim.is_main() then env:show() end
 return env

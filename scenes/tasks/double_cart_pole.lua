@@ -9,9 +9,9 @@ local FORCE, EDGE, LOW, START = 40, 3, 1.6, 0.05 -- N, m, m, rad
 
 local function build(p)
   local world = sim.world { dt = 0.01 }
-  local cart = world:box { name = "cart", size = { 0.5, 0.25 }, mass = p.cart, mask = 0 }
-  local lower = world:box { name = "lower", size = { 0.06, 1 }, mass = p.pole, position = { 0, 0.5 }, mask = 0 }
-  local upper = world:box { name = "upper", size = { 0.06, 1 }, mass = p.pole, position = { 0, 1.5 }, mask = 0 }
+  local cart = world:box { name = "cart", color = "#6b7686", size = { 0.5, 0.25 }, mass = p.cart, mask = 0 }
+  local lower = world:box { name = "lower", color = "#3b6fd4", size = { 0.06, 1 }, mass = p.pole, position = { 0, 0.5 }, mask = 0 }
+  local upper = world:box { name = "upper", color = "#e08a3c", size = { 0.06, 1 }, mass = p.pole, position = { 0, 1.5 }, mask = 0 }
   local rail = world:slider { cart, name = "rail", axis = { 1, 0 }, anchor = { 0, 0 } }
   local first = world:hinge { lower, cart, name = "first", anchor = { 0, 0 } }
   world:hinge { upper, lower, name = "second", anchor = { 0, 1 } }
@@ -41,6 +41,8 @@ local function baseline(env)
 end
 
 local env = sim.env { name = "double_cart_pole", world = build, period = 0.02, max_steps = 500,
+  about_baseline = "LQR",
+  view = { { -2.6, -0.5 }, { 2.6, 2.6 } },
   parameters = { cart = { 1, 0.5, 2 }, pole = { 0.3, 0.2, 0.5 } },
   reset = function(world, random)
     world.joints.rail.translation = random:uniform(-0.5, 0.5)

@@ -10,10 +10,10 @@ local TORQUE, FAST, SHOULDER, ELBOW = 1.5, 15, { -0.2, 0.27 }, { -0.2, 0.1 } -- 
 local function build(p)
   local world = sim.world { dt = 0.01 }
   local upright = math.pi / 2
-  local upper = world:capsule { name = "upper", radius = 0.02, length = 0.17, mass = 0.3, angle = upright, position = { -0.2, 0.185 }, mask = 0 }
-  local lower = world:capsule { name = "lower", radius = 0.02, length = 0.16, mass = 0.2, angle = upright, position = { -0.2, 0.02 }, mask = 2,
+  local upper = world:capsule { name = "upper", color = "#6b7686", radius = 0.02, length = 0.17, mass = 0.3, angle = upright, position = { -0.2, 0.185 }, mask = 0 }
+  local lower = world:capsule { name = "lower", color = "#3b6fd4", radius = 0.02, length = 0.16, mass = 0.2, angle = upright, position = { -0.2, 0.02 }, mask = 2,
     friction = p.friction }
-  local body = world:capsule { name = "body", radius = 0.04, length = 0.2, mass = p.mass, category = 2, mask = 1, friction = p.friction }
+  local body = world:capsule { name = "body", color = "#e08a3c", radius = 0.04, length = 0.2, mass = p.mass, category = 2, mask = 1, friction = p.friction }
   local shoulder = world:hinge { upper, name = "shoulder", anchor = SHOULDER }
   local elbow = world:hinge { lower, upper, name = "elbow", anchor = ELBOW }
   local pin = world:hinge { body, name = "pin", anchor = { 0, 0 }, damping = p.damping }
@@ -39,6 +39,8 @@ local function baseline()
 end
 
 local env = sim.env { name = "finger_spin", world = build, period = 0.02, max_steps = 500,
+  about_baseline = "the joints follow sines found by CMA-ES; some starts are out of their reach",
+  view = { { -0.45, -0.2 }, { 0.35, 0.4 } },
   parameters = { mass = { 0.3, 0.2, 0.5 }, friction = { 0.7, 0.4, 1 }, damping = { 0.002, 0.001, 0.004 } }, -- kg, N m s/rad
   reset = function(world, random)
     local b = world.bodies

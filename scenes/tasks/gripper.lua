@@ -17,7 +17,7 @@ local function build(p, random)
     { size = { 0.01, WALL }, position = { -HALF, WALL / 2 } }, { size = { 0.01, WALL }, position = { HALF, WALL / 2 } } } }
   world:box { name = "box", size = { width, 0.05 }, mass = p.mass, position = { 0.3, 0.025 }, friction = p.friction, color = "#d64545" }
   local function link(name, x, length, mass)
-    return world:box { name = name, size = { length, 0.03 }, mass = mass, position = { x, UP }, mask = 0, gravity_scale = 0 }
+    return world:box { name = name, color = "#6b7686", size = { length, 0.03 }, mass = mass, position = { x, UP }, mask = 0, gravity_scale = 0 }
   end
   local upper, fore, hand = link("upper", LINK / 2, LINK, 1), link("fore", 1.5 * LINK, LINK, 0.8), link("hand", 2 * LINK + HAND / 2, HAND, 0.3)
   local joints = { { "shoulder", upper, nil, 0, { -1, 4.2 } }, { "elbow", fore, upper, LINK, { -2.7, 2.7 } }, { "wrist", hand, fore, 2 * LINK, { -6.8, 1 } } }
@@ -27,7 +27,7 @@ local function build(p, random)
   end
   for k, name in ipairs { "left", "right" } do
     local sign = 3 - 2 * k -- the way in, across the hand
-    local finger = world:box { name = name, size = { FINGER, 0.012 }, mass = 0.08, gravity_scale = 0, position = { 2 * LINK + HAND + FINGER / 2, UP - sign * REACH }, friction = p.friction }
+    local finger = world:box { name = name, color = "#3b6fd4", size = { FINGER, 0.012 }, mass = 0.08, gravity_scale = 0, position = { 2 * LINK + HAND + FINGER / 2, UP - sign * REACH }, friction = p.friction }
     local slide = world:slider { finger, hand, name = name, axis = { 0, sign }, anchor = { 2 * LINK + HAND, UP - sign * REACH }, limits = { 0, REACH - 0.006 }, damping = 20 }
     world:actuator { name, joint = slide, kind = "force", range = { -GRIP, GRIP } }
   end
@@ -86,6 +86,10 @@ local function baseline()
 end
 
 local env = sim.env { name = "gripper", world = build, period = 0.04, max_steps = 300,
+  about_baseline = "the same as block stacking with an arm, to a bin",
+  view = { { -0.55, -0.06 }, { 0.55, 0.78 } },
+  keys = { left = { 1.2 }, right = { -1.2 }, up = { 0, 1.2 }, down = { 0, -1.2 }, a = { 0, 0, 1.2 }, d = { 0, 0, -1.2 },
+    space = { 0, 0, 0, 12, 12 }, none = { 0, 0, 0, -2, -2 } },
   parameters = { mass = { 0.1, 0.05, 0.2 }, friction = { 0.7, 0.5, 1 }, narrow = 0.025, wide = 0.06 },
   reset = function(world, random)
     world.bodies.box.x, world.bodies.bin.x = random:uniform(0.2, 0.35), -random:uniform(0.2, 0.35)

@@ -13,9 +13,9 @@ local TORQUE, FORCE = 40, 150 -- N m, N
 local function build(p)
   local world = sim.world { dt = 1 / 240 }
   world:box { name = "ground", type = "static", position = { 0, -0.5 }, size = { 200, 1 }, friction = p.friction }
-  local body = world:box { name = "body", size = { 0.6, 0.2 }, mass = p.mass, inertia = p.mass / 10, position = { 0, HIP }, category = 2, mask = 1 }
-  local hip = world:circle { name = "hip", radius = 0.05, mass = 0.3, position = { 0, HIP }, mask = 0 }
-  local foot = world:circle { name = "foot", radius = SOLE, mass = 0.15, position = { 0, SOLE }, friction = p.friction, category = 2, mask = 1 }
+  local body = world:box { name = "body", color = "#3b6fd4", size = { 0.6, 0.2 }, mass = p.mass, inertia = p.mass / 10, position = { 0, HIP }, category = 2, mask = 1 }
+  local hip = world:circle { name = "hip", color = "#6b7686", radius = 0.05, mass = 0.3, position = { 0, HIP }, mask = 0 }
+  local foot = world:circle { name = "foot", color = "#e08a3c", radius = SOLE, mass = 0.15, position = { 0, SOLE }, friction = p.friction, category = 2, mask = 1 }
   local joint = world:hinge { hip, body, name = "hip", anchor = { 0, HIP } }
   local leg = world:slider { foot, hip, name = "leg", axis = { 0, -1 }, anchor = { 0, SOLE }, stiffness = 1500, damping = 8, limits = { -0.25, 0.1 } }
   world:actuator { "hip", joint = joint, kind = "torque", range = { -TORQUE, TORQUE } }
@@ -54,6 +54,8 @@ local function fallen(world)
 end
 
 local env = sim.env { name = "hopper", world = build, period = 1 / 60, max_steps = 600,
+  about_baseline = "three loops after Raibert, gains by CMA-ES", follow = "body",
+  view = { { -1.5, -0.3 }, { 1.5, 1.7 } },
   parameters = { mass = { 5, 4, 6 }, friction = { 0.9, 0.6, 1.2 } },
   reset = function(world, random)
     local up = random:uniform(0, 0.2)

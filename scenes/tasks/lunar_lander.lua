@@ -21,10 +21,11 @@ local function build(p, random)
     points[#points + 1] = { x, math.abs(x) <= PAD and 0 or random:uniform(-1, 3) }
   end
   world:chain { name = "ground", points = points, friction = 0.6 }
-  local craft = world:polygon { name = "craft", vertices = OUTLINE, mass = 4.8, position = { 0, START }, category = 2, mask = 1 }
+  world:annotate { name = "pad", line = { { -PAD, 0 }, { PAD, 0 } }, color = "#3f9142", size = 4 }
+  local craft = world:polygon { name = "craft", color = "#3b6fd4", vertices = OUTLINE, mass = 4.8, position = { 0, START }, category = 2, mask = 1 }
   for k, name in ipairs(LEGS) do
     local side = 2 * k - 3
-    local leg = world:box { name = name, size = { 0.13, 0.6 }, mass = 0.1, position = { 0.75 * side, START - 0.45 }, angle = 0.35 * side,
+    local leg = world:box { name = name, color = "#6b7686", size = { 0.13, 0.6 }, mass = 0.1, position = { 0.75 * side, START - 0.45 }, angle = 0.35 * side,
       category = 2, mask = 1, friction = 0.6 }
     world:hinge { leg, craft, name = name, anchor = { 0.6 * side, START - 0.1 }, stiffness = 60, damping = 4 }
   end
@@ -68,6 +69,9 @@ end
 
 local before = setmetatable({}, { __mode = "k" }) -- world -> how it stood
 local env = sim.env { name = "lunar_lander", world = build, period = 0.02, max_steps = 1000,
+  about_baseline = "leans against where it goes, sinks the slower the nearer it is",
+  view = { { -10, -1.5 }, { 10, 11 } },
+  keys = { up = { MAIN }, left = { 0, -SIDE }, right = { 0, SIDE } },
   parameters = { gravity = { 10, 8, 12 } },
   reset = function(world, random)
     local x, vx, vy = random:uniform(-4, 4), random:uniform(-2, 2), random:uniform(-2, 2)

@@ -18,9 +18,9 @@ local function build(p, random)
     world:box { name = k < 0 and "left" or "right", type = "static", size = { 0.4, DEEP }, position = { hole + k * (0.2 + half), -DEEP / 2 }, friction = p.friction }
   end
   world:box { name = "floor", type = "static", size = { 1, 0.02 }, position = { 0, -DEEP - 0.01 }, friction = p.friction }
-  local carriage = world:box { name = "carriage", size = { 0.03, 0.03 }, mass = 0.3, mask = 0, gravity_scale = 0, position = { 0, LONG / 2 } }
-  local arm = world:box { name = "arm", size = { 0.05, 0.02 }, mass = 0.3, mask = 0, gravity_scale = 0, position = { 0, LONG / 2 } }
-  local peg = world:box { name = "peg", size = { WIDE, LONG }, mass = 0.4, inertia = 1e-3, gravity_scale = 0, position = { 0, LONG / 2 }, friction = p.friction }
+  local carriage = world:box { name = "carriage", color = "#6b7686", size = { 0.03, 0.03 }, mass = 0.3, mask = 0, gravity_scale = 0, position = { 0, LONG / 2 } }
+  local arm = world:box { name = "arm", color = "#6b7686", size = { 0.05, 0.02 }, mass = 0.3, mask = 0, gravity_scale = 0, position = { 0, LONG / 2 } }
+  local peg = world:box { name = "peg", color = "#d64545", size = { WIDE, LONG }, mass = 0.4, inertia = 1e-3, gravity_scale = 0, position = { 0, LONG / 2 }, friction = p.friction }
   local x = world:slider { carriage, name = "x", axis = { 1, 0 }, anchor = { 0, LONG / 2 }, damping = 2 }
   local y = world:slider { arm, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, LONG / 2 }, damping = 2 }
   local wrist = world:hinge { peg, arm, name = "wrist", anchor = { 0, LONG / 2 } }
@@ -72,6 +72,9 @@ local function baseline()
 end
 
 local env = sim.env { name = "peg_insertion", world = build, period = 0.01, max_steps = 600,
+  about_baseline = "above the hole, down until it touches, to and fro ever wider, in",
+  view = { { -0.18, -0.1 }, { 0.18, 0.17 } },
+  keys = { left = { -10 }, right = { 10 }, down = { 0, -10 }, up = { 0, 10 }, a = { 0, 0, 0.3 }, d = { 0, 0, -0.3 } },
   parameters = { friction = { 0.3, 0.1, 0.5 } },
   reset = function(world, random)
     local dx, dy, angle = random:uniform(-0.05, 0.05), random:uniform(0.02, 0.06), random:uniform(-0.1, 0.1)

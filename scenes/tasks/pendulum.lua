@@ -6,7 +6,7 @@ local sim = require "sim2d"
 
 local function build(p)
   local world = sim.world { dt = 0.01, gravity = { 0, -10 } }
-  local rod = world:box { name = "rod", size = { 0.2, p.length }, mass = p.mass, inertia = p.mass * p.length ^ 2 / 12,
+  local rod = world:box { name = "rod", color = "#e08a3c", size = { 0.2, p.length }, mass = p.mass, inertia = p.mass * p.length ^ 2 / 12,
     position = { 0, p.length / 2 }, mask = 0 }
   local pivot = world:hinge { rod, name = "pivot", anchor = { 0, 0 } }
   world:actuator { "motor", joint = pivot, kind = "torque", range = { -2, 2 } }
@@ -18,8 +18,6 @@ local function build(p)
   return world
 end
 
-local function turned(angle) return angle - 2 * math.pi * math.floor(sim.stop_gradient(angle) / (2 * math.pi) + 0.5) end
-
 -- iLQR that looks two seconds ahead, anew in each step.
 local function baseline(env)
   local pivot = env.world.joints.pivot
@@ -29,6 +27,9 @@ local function baseline(env)
 end
 
 local env = sim.env { name = "pendulum", world = build, period = 0.05, max_steps = 200,
+  about_baseline = "iLQR, two seconds ahead",
+  view = { { -1.6, -1.2 }, { 1.6, 1.2 } },
+  keys = { left = { 2 }, right = { -2 } },
   parameters = { mass = { 1, 0.8, 1.25 }, length = { 1, 0.8, 1.25 } },
   reset = function(world, random)
     world.joints.pivot.angle = random:uniform(-math.pi, math.pi)
@@ -37,10 +38,8 @@ local env = sim.env { name = "pendulum", world = build, period = 0.05, max_steps
     local rod = world.bodies.rod
     rod.omega, rod.vx, rod.vy = speed, -speed * rod.y, speed * rod.x
   end,
-  reward = function(world, u)
-    local pivot = world.joints.pivot
-    return -(turned(pivot.angle) ^ 2 + 0.1 * pivot.speed ^ 2 + 0.001 * u[1] ^ 2)
-  end, baseline = baseline, passed = -400 }
+  reward = { { of = "pivot", field = "angle", wrap = true, weight = 2 }, { of = "pivot", field = "speed", weight = 0.2 },
+    { of = "controls", weight = 0.002 } }, baseline = baseline, passed = -400 }
 
 if sim.is_main() then env:show() end
 return env

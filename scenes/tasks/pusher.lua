@@ -10,10 +10,10 @@ local NEAR, FAR = 0.01, 0.29 -- m: as good as there; beyond it, worth a tenth
 
 local function build(p)
   local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
-  local carriage = world:box { name = "carriage", size = { 0.02, 0.02 }, mass = 0.5, mask = 0 }
-  local hand = world:circle { name = "hand", radius = HAND, mass = 0.5, friction = 0.3, mask = 2 }
-  local puck = world:circle { name = "puck", radius = PUCK, mass = p.mass, friction = 0.3, category = 2, mask = 1 }
-  world:circle { name = "target", radius = 0.03, type = "static", mask = 0 }
+  local carriage = world:box { name = "carriage", color = "#ffffff00", size = { 0.02, 0.02 }, mass = 0.5, mask = 0 }
+  local hand = world:circle { name = "hand", color = "#3b6fd4", radius = HAND, mass = 0.5, friction = 0.3, mask = 2 }
+  local puck = world:circle { name = "puck", color = "#d64545", radius = PUCK, mass = p.mass, friction = 0.3, category = 2, mask = 1 }
+  world:circle { name = "target", color = "#3f9142", radius = 0.03, type = "static", mask = 0 }
   local x = world:slider { carriage, name = "x", axis = { 1, 0 }, anchor = { 0, 0 } }
   local y = world:slider { hand, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, 0 } }
   world:actuator { "x", joint = x, kind = "force", range = { -FORCE, FORCE } }
@@ -55,6 +55,8 @@ local function baseline(env)
 end
 
 local env = sim.env { name = "pusher", world = build, period = 0.02, max_steps = 250,
+  about_baseline = "behind the puck and through it, as far as is left and friction takes",
+  view = { { -0.95, -0.75 }, { 0.95, 0.75 } },
   parameters = { mass = { 0.5, 0.25, 1 }, friction = { 0.3, 0.1, 0.5 } },
   reset = function(world, random)
     local b = world.bodies

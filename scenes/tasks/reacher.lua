@@ -9,9 +9,9 @@ local LINK, NEAR, AROUND = 0.2, 0.02, 0.1 -- m
 
 local function build()
   local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
-  local upper = world:box { name = "upper", size = { LINK, 0.03 }, mass = 0.5, position = { LINK / 2, 0 }, mask = 0 }
-  local fore = world:box { name = "fore", size = { LINK, 0.03 }, mass = 0.5, position = { 1.5 * LINK, 0 }, mask = 0 }
-  world:circle { name = "target", type = "static", radius = NEAR, position = { 0.3, 0 }, mask = 0 }
+  local upper = world:box { name = "upper", color = "#3b6fd4", size = { LINK, 0.03 }, mass = 0.5, position = { LINK / 2, 0 }, mask = 0 }
+  local fore = world:box { name = "fore", color = "#e08a3c", size = { LINK, 0.03 }, mass = 0.5, position = { 1.5 * LINK, 0 }, mask = 0 }
+  world:circle { name = "target", color = "#d64545", type = "static", radius = NEAR, position = { 0.3, 0 }, mask = 0 }
   local shoulder = world:hinge { upper, name = "shoulder", anchor = { 0, 0 } }
   local elbow = world:hinge { fore, upper, name = "elbow", anchor = { LINK, 0 } }
   world:actuator { "shoulder", joint = shoulder, kind = "torque", range = { -1, 1 } }
@@ -41,6 +41,9 @@ local function baseline()
 end
 
 local env = sim.env { name = "reacher", world = build, period = 0.02, max_steps = 150,
+  about_baseline = "a spring from the end of the arm to the target, as torques",
+  view = { { -0.55, -0.42 }, { 0.55, 0.42 } },
+  keys = { left = { 1 }, right = { -1 }, up = { 0, 1 }, down = { 0, -1 } },
   reset = function(world, random)
     world.joints.shoulder.angle = random:uniform(-math.pi, math.pi)
     world.joints.elbow.angle = random:uniform(-2.5, 2.5)

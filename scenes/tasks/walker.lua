@@ -16,7 +16,8 @@ local function build(p)
   world:box { name = "ground", type = "static", position = { 0, -0.5 }, size = { 200, 1 }, friction = p.friction }
   -- feet touch the ground; nothing else touches anything
   local function link(name, x, y, w, h, mass, mask)
-    return world:box { name = name, size = { w, h }, mass = mass, position = { x, y }, mask = mask or 0, category = 2, friction = p.friction }
+    local color = name:find "1" and "#3b6fd4" or name:find "2" and "#e08a3c" or "#6b7686"
+    return world:box { name = name, color = color, size = { w, h }, mass = mass, position = { x, y }, mask = mask or 0, category = 2, friction = p.friction }
   end
   local trunk = link("trunk", 0, UP, 0.2, 0.5, p.mass)
   for side = 1, 2 do
@@ -81,6 +82,10 @@ local function fallen(world)
 end
 
 local env = sim.env { name = "walker", world = build, period = 1 / 60, max_steps = 600,
+  about_baseline = "two phases after SIMBICON, gains by CMA-ES", follow = "trunk",
+  view = { { -1.5, -0.3 }, { 1.5, 1.8 } },
+  keys = { q = { 120, 0, 0, -120 }, w = { -120, 0, 0, 120 }, -- the thighs against each other, and the calves
+    o = { 0, 90, 0, 0, -90 }, p = { 0, -90, 0, 0, 90 } },
   parameters = { mass = { 12, 10, 14 }, friction = { 0.9, 0.7, 1.2 } },
   reset = function(world, random)
     for _, name in ipairs(NAMES) do world.joints[name].angle = (name:find "knee" and -0.1 or 0) + random:uniform(-0.05, 0.05) end

@@ -370,6 +370,138 @@ static void expect(S2Status status, const char *message) {
   assert_string_equal(status.message, message);
 }
 
+// ---- Periods ----------------------------------------------------------------------------------
+
+enum { PERIOD = 3, LONGEST = 20 };
+
+// Beside what the judge says the program pays for the number of the world.
+static S2Status pay(void *user, int world, const double *commands, double *reward,
+                    bool *terminated) {
+  (void)user;
+  (void)commands;
+  (void)terminated;
+  *reward += world;
+  return s2_ok();
+}
+
+static unsigned judges(void *user, int world) {
+  (void)user;
+  return world % 2 == 0 ? S2_OWN_JUDGE : 0;
+}
+
+// Commands that are clipped, all steps, then the worth of the end: as done by hand.
+static void test_a_period_is_judged_at_its_end(void **state) {
+  (void)state;
+  S2World *worlds[WORLDS], *alone[WORLDS];
+  for (int i = 0; i < WORLDS; i++) {
+    worlds[i] = build((uint64_t)i);
+    alone[i] = build((uint64_t)i);
+  }
+  S2Judge *judge = judge_of(worlds[0]);
+  S2Workers *workers = s2_workers_new(3);
+  S2BatchDef def = {.autoreset = S2_RESET_DISABLED,
+                    .worth = S2_WORTH_PERIODS,
+                    .constant = 2,
+                    .max_steps = LONGEST,
+                    .judge = judge,
+                    .program = {.own = judges, .judge = pay}};
+  S2Batch *batch;
+  must(s2_batch_create(&def, worlds, WORLDS, workers, &batch));
+  double u[WORLDS * CONTROLS], seen[WORLDS * OBSERVED];
+  double rewards[WORLDS], terminated[WORLDS], truncated[WORLDS];
+  S2BatchResult result = {seen, rewards, terminated, truncated, NULL};
+  S2Rng rng = s2_rng_seeded(5);
+  int ended = 0;
+  for (int k = 1; k <= LONGEST; k++) {
+    random_commands(&rng, u, WORLDS * CONTROLS);
+    u[0] = INFINITY; // to the actuator's 20
+    must(s2_batch_step(batch, u, PERIOD, &result));
+    assert_int_equal(s2_batch_failures(batch), 0);
+    u[0] = 20;
+    for (int i = 0; i < WORLDS; i++) {
+      double reward, last;
+      bool over;
+      must(s2_world_act(alone[i], u + CONTROLS * i, CONTROLS, NULL));
+      steps(alone[i], PERIOD);
+      must(s2_judge_reward(judge, alone[i], u + CONTROLS * i, 2, &reward));
+      must(s2_judge_ended(judge, alone[i], u + CONTROLS * i, &over));
+      must(s2_judge_terminal(judge, alone[i], u + CONTROLS * i, &last));
+      reward += i % 2 == 0 ? i : 0;
+      reward -= over || k == LONGEST ? last : 0;
+      assert_true(s2_world_hash(worlds[i]) == s2_world_hash(alone[i]));
+      assert_true(rewards[i] == reward && terminated[i] == (over ? 1 : 0));
+      assert_true(truncated[i] == (k == LONGEST && !over ? 1 : 0));
+      ended += over;
+    }
+  }
+  assert_in_range(ended, 1, WORLDS * LONGEST - 1);
+  // What is no number fails its world alone.
+  u[CONTROLS] = NAN;
+  must(s2_batch_step(batch, u, 1, &result));
+  S2Status why;
+  assert_int_equal(s2_batch_failures(batch), 1);
+  assert_int_equal(s2_batch_failed(batch, 0, &why), 1);
+  for (int i = 0; i < WORLDS; i++) {
+    s2_world_destroy(worlds[i]);
+    s2_world_destroy(alone[i]);
+  }
+  s2_batch_free(batch);
+  s2_judge_free(judge);
+  s2_workers_free(workers);
+}
+
+// Another world in the place of one, with draws of its own; it goes back to where it began.
+static void test_a_world_can_be_replaced(void **state) {
+  (void)state;
+  S2World *worlds[2] = {build(1), build(2)}, *other = build(3);
+  S2Workers *workers = s2_workers_new(1);
+  S2BatchDef def = {.autoreset = S2_RESET_SAME_STEP, .worth = S2_WORTH_PERIODS, .max_steps = 1};
+  S2Batch *batch;
+  must(s2_batch_create(&def, worlds, 2, workers, &batch));
+  S2Draw draw = {.of = body_reading(disc_of(other), S2_BODY_VX), .a = 2, .b = 3};
+  uint64_t before = s2_world_hash(other);
+  s2_batch_set_world(batch, 1, other, NULL, 1, &draw);
+  double seen[2 * OBSERVED], rewards[2], terminated[2], truncated[2], speed;
+  S2BatchResult result = {seen, rewards, terminated, truncated, NULL};
+  must(s2_batch_step(batch, NULL, 5, &result));
+  assert_true(truncated[1] == 1 && s2_world_time(other) == 0);
+  must(s2_body_get(other, disc_of(other), S2_BODY_VX, &speed));
+  assert_true(speed >= 2 && speed <= 3);
+  assert_true(s2_batch_unchanged(batch, 1));
+  must(s2_batch_rewind(batch, 1));
+  assert_true(s2_world_hash(other) == before && s2_batch_unchanged(batch, 1));
+  // Going back keeps what was prepared for steps, but not where more than motion has changed.
+  uint64_t changes = s2_world_changes(other);
+  must(s2_batch_rewind(batch, 1));
+  assert_true(s2_world_changes(other) == changes);
+  must(s2_body_set(other, disc_of(other), S2_BODY_MASS, 7));
+  assert_false(s2_batch_unchanged(batch, 1));
+  s2_batch_free(batch);
+  s2_workers_free(workers);
+  s2_world_destroy(worlds[0]);
+  s2_world_destroy(worlds[1]);
+  s2_world_destroy(other);
+}
+
+// A world that the script has given more to observe is told, and writes nothing.
+static void test_a_world_that_observes_more_fails(void **state) {
+  (void)state;
+  Small small;
+  small_open(&small, S2_RESET_DISABLED, 0);
+  static const char *const speed[] = {"vx"};
+  S2ObservationDef see = {.name = "more",
+                          .body = disc_of(small.worlds[1]),
+                          .fields = speed,
+                          .field_count = 1};
+  int index;
+  must(s2_observation_create(small.worlds[1], &see, &index));
+  s2_batch_observe(small.batch, small.seen);
+  S2Status why;
+  assert_int_equal(s2_batch_failed(small.batch, 0, &why), 1);
+  expect(why, "it observes 6 numbers, not 5");
+  small_close(&small);
+}
+
 static void test_worlds_have_to_be_alike(void **state) {
   (void)state;
   S2World *worlds[3] = {build(1), build(2), build(3)};
@@ -547,6 +679,9 @@ int main(void) {
       cmocka_unit_test(test_one_that_fails_stops_no_other),
       cmocka_unit_test(test_a_place_and_images_bring_a_batch_back),
       cmocka_unit_test(test_steps_take_no_memory),
+      cmocka_unit_test(test_a_period_is_judged_at_its_end),
+      cmocka_unit_test(test_a_world_can_be_replaced),
+      cmocka_unit_test(test_a_world_that_observes_more_fails),
       cmocka_unit_test(test_worlds_have_to_be_alike),
       cmocka_unit_test(test_commands_have_to_be_finite),
       cmocka_unit_test(test_draws_have_to_be_possible),

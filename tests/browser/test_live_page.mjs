@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { sim2d, sleep, until } from "./live_client.mjs";
 
 function skip(why) {
@@ -198,6 +198,45 @@ shown("a script that is saved is seen, and so are its errors", async ({ page, is
   run.child.kill("SIGINT");
   await page.getByText("The connection is lost").waitFor();
 }, { args: ["--watch"] });
+
+// A task in the page, with a gamepad that the test moves.
+const PLAYED = `arg[0] = "${join(resolve(process.env.S2_SOURCE ?? "."), "scenes/tasks/double_cart_pole.lua")}"
+dofile(arg[0])`;
+
+shown("a task is played by its baseline, keys and a gamepad", async ({ page, is }) => {
+  const plays = page.locator(".lil-controller", { hasText: "plays (b)" }).locator("select");
+  const cart = () => page.evaluate(() => window.sim2d.poses().find((p) => p.name === "cart").x);
+  await is("the baseline plays", () => window.sim2d.time > 1);
+  assert.equal(await plays.inputValue(), "baseline");
+  await page.screenshot({ path: join(process.env.S2_TEST_WORK ?? ".", "live-task.png") });
+  // A key, without a click into the picture first.
+  const x = await cart();
+  await page.keyboard.down("ArrowLeft");
+  await is("the cart goes left", (from) => window.sim2d.poses().find((p) => p.name === "cart").x < from - 0.2, x);
+  await page.keyboard.up("ArrowLeft");
+  assert.equal(await plays.inputValue(), "you");
+  // The choice in the panel, and the key that does the same.
+  await plays.selectOption("baseline");
+  await page.keyboard.press("r");
+  await is("it begins again", () => window.sim2d.time < 0.5);
+  await page.keyboard.press("b");
+  await until("the key acts", async () => await plays.inputValue() === "you");
+  await page.keyboard.press("b");
+  await until("it acts again", async () => await plays.inputValue() === "baseline");
+  // A gamepad: at rest it leaves the baseline alone, pushed it takes over.
+  await page.evaluate(() => {
+    window.stick = [0.05, 0, 0, 0];
+    navigator.getGamepads = () => [null, { axes: window.stick, buttons: Array(16).fill({ pressed: false, value: 0 }) }];
+  });
+  await is("a while goes by", () => window.sim2d.time > 0.5);
+  assert.equal(await plays.inputValue(), "baseline");
+  const from = await cart();
+  await page.evaluate(() => (window.stick = [0.9, 0, 0, 0]));
+  await is("the cart goes right", (before) => window.sim2d.poses().find((p) => p.name === "cart").x > before + 0.2, from);
+  assert.equal(await plays.inputValue(), "you");
+  await page.evaluate(() => (window.stick = [0, 0, 0, 0]));
+  await page.locator(".plot", { hasText: "return" }).locator("canvas").last().waitFor();
+}, { text: PLAYED });
 
 shown("on a phone", async ({ page, is }) => {
   await is("it runs", () => window.sim2d.time > 0.5);

@@ -1,5 +1,6 @@
 #include "dynamics/control/apply.h"
 #include "dynamics/control/control.h"
+#include "dynamics/joints/joint.h"
 
 #include <math.h>
 #include <string.h>
@@ -289,7 +290,7 @@ static S2Status actuator_effort(S2World *world, const S2Actuator *actuator, doub
   }
   // Equal and opposite on both bodies, along what the joint measures.
   S2JointInfo info;
-  S2_TRY(s2_joint_info(world, actuator->joint, &info));
+  s2_joint_ends(world, (int32_t)actuator->joint.index - 1, &info); // it is alive
   if (actuator->turns) {
     S2_TRY(actuator_turn(world, info.a, value));
     return actuator_turn(world, info.b, -value);

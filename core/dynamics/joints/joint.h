@@ -110,6 +110,8 @@ void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE 
 // Is it part of the next step: enabled, with at least one body that moves and none disabled?
 bool s2_joint_active(const S2World *world, const S2Joint *joint);
 S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
+// Of what s2_joint_info tells only type, bodies, axis and anchors: what pushes need in each step.
+void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info);
 // Do all of its equations give no way, each by itself?
 bool s2_joint_is_rigid(const S2Joint *joint);
 // Its equations that give no way, as combinations where it has matrices; returns how many.

@@ -391,6 +391,28 @@ static void info_anchors(const S2World *world, const S2Joint *joint, S2JointInfo
   }
 }
 
+static S2Vec2 info_axis(const S2World *world, const S2Joint *joint) {
+  return s2_rotate(s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]), joint->axis);
+}
+
+void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info) {
+  const S2Joint *joint = &world->joints.at[slot];
+  info->type = joint->type;
+  info->a = s2_body_id(world, joint->a);
+  info->b = s2_body_id(world, joint->b);
+  info->axis = info_axis(world, joint);
+  info_anchors(world, joint, info);
+}
+
+S2JointType s2_joint_type(const S2World *world, S2JointId id) {
+  return world->joints.at[id.index - 1].type;
+}
+
+const char *s2_joint_name(const S2World *world, S2JointId id) {
+  int32_t slot;
+  return s2_joint_slot(world, id, &slot).code == S2_OK ? world->joints.at[slot].name : "";
+}
+
 S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
   int32_t slot;
   S2_TRY(s2_joint_slot(world, id, &slot));
@@ -416,7 +438,7 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
       .compliant = joint->compliance.size > 0 || joint->compliance.linear > 0 ||
                    joint->compliance.angular > 0,
       .name = joint->name,
-      .axis = s2_rotate(s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]), joint->axis),
+      .axis = info_axis(world, joint),
       .target = joint->type == S2_MOUSE ? joint->local_b : s2_vec2(0, 0),
       .driven = joint->driven,
       .has_law = joint->has_law,

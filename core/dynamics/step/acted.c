@@ -225,10 +225,51 @@ static void acted_place(const S2Step *step, S2Acted *acted) {
   acted->gap = at.gap;
 }
 
+static bool same_pair(const S2Acted *a, const S2Acted *b) {
+  return a->shape_a == b->shape_a && a->shape_b == b->shape_b;
+}
+
+// The end of the entries of the pair that begins at `first`.
+static int pair_end(const S2ActedList *list, int first) {
+  int end = first;
+  while (end < list->count && same_pair(&list->at[end], &list->at[first])) {
+    end++;
+  }
+  return end;
+}
+
+static bool pair_before(const S2Acted *a, const S2Acted *b) {
+  return a->shape_a != b->shape_a ? a->shape_a < b->shape_a : a->shape_b < b->shape_b;
+}
+
+// Contact points that are open, stick or slip now and did otherwise before. What carries no impulse
+// is open and in no list; both lists are sorted by shapes, of which a pair has few points.
+static uint64_t mode_changes(const S2ActedList *before, const S2ActedList *now) {
+  uint64_t changes = 0;
+  for (int b = 0, n = 0; b < before->count || n < now->count;) {
+    bool gone = n == now->count || (b < before->count && pair_before(&before->at[b], &now->at[n]));
+    bool came = !gone && (b == before->count || pair_before(&now->at[n], &before->at[b]));
+    int b_end = came ? b : pair_end(before, b), n_end = gone ? n : pair_end(now, n);
+    // All have changed but those that are there with the same feature and do the same.
+    changes += (uint64_t)(b_end - b + n_end - n);
+    for (int i = b; i < b_end; i++) {
+      for (int k = n; k < n_end; k++) {
+        if (before->at[i].feature == now->at[k].feature) {
+          changes -= before->at[i].sliding == now->at[k].sliding ? 2 : 1;
+        }
+      }
+    }
+    b = b_end;
+    n = n_end;
+  }
+  return changes;
+}
+
 void s2_acted_commit(S2Step *step) {
   S2World *world = step->world;
   commit_corrections(step);
   s2_log_keep(step);
+  world->stats.mode_changes += mode_changes(&world->acted, &world->acting);
   acted_swap(&world->acted, &world->acting);
   world->acting.count = 0;
   // Where each point is now: both lists are sorted alike, and a feature that is still there says

@@ -150,6 +150,10 @@ uint64_t s2_world_step_count(const S2World *world) {
   return world->kept.steps;
 }
 
+uint64_t s2_world_changes(const S2World *world) {
+  return world->changes;
+}
+
 uint64_t s2_world_revision(const S2World *world) {
   return world->revision + 1;
 }

@@ -438,9 +438,6 @@ void s2_annotations_begin_step(S2World *world);
 void s2_annotations_end_step(S2World *world);
 S2Status s2_body_slot(const S2World *world, S2BodyId body, int32_t *slot);
 // To be called wherever something changes that steps read, but the state, forces and impulses.
-// An image that this very world wrote when `changes` was that of now: where only motion lies
-// between, its program (program/program.h) stays.
-S2Status s2_world_image_return(S2World *world, const void *image, size_t size, uint64_t changes);
 static inline void s2_world_changed(S2World *world) {
   world->program_is = S2_PROGRAM_STALE;
   world->changes += 1;

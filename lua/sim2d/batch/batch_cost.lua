@@ -150,11 +150,12 @@ return function(sim, host)
     return list
   end
 
-  -- The declared cost and bounds as a judge and, for Lua, as terms.
-  function costs.judge(what, worlds, controls, cost, terminated)
+  -- The declared cost and bounds as a judge and, for Lua, as terms. `key`: what the script calls the cost.
+  function costs.judge(what, worlds, controls, cost, terminated, key)
     local terms, bounds = {}, {}
-    for i, term in ipairs(list_of(what .. ": cost", cost)) do
-      terms[i] = read_term(("%s: cost[%d]"):format(what, i), worlds, term, controls)
+    key = key or "cost"
+    for i, term in ipairs(list_of(what .. ": " .. key, cost)) do
+      terms[i] = read_term(("%s: %s[%d]"):format(what, key, i), worlds, term, controls)
     end
     for i, bound in ipairs(list_of(what .. ": terminated", terminated)) do
       local where = ("%s: terminated[%d]"):format(what, i)
@@ -180,11 +181,13 @@ return function(sim, host)
     return value[1] + 0.0, value[2] + 0.0
   end
 
-  -- Parameters: what is set once in each world ({reading, count, values}), and what is drawn at resets.
-  function costs.parameters(what, worlds, list)
+  -- Parameters: what is set once in each world ({reading, count, values}), and what is drawn at resets. `name`: what the
+  -- script calls them.
+  function costs.parameters(what, worlds, list, name)
     local sets, draws = {}, {}
-    for i, parameter in ipairs(list_of(what .. ": parameters", list)) do
-      local where = ("%s: parameters[%d]"):format(what, i)
+    name = name or "parameters"
+    for i, parameter in ipairs(list_of(what .. ": " .. name, list)) do
+      local where = ("%s: %s[%d]"):format(what, name, i)
       costs.check_keys(where, parameter, DRAW)
       local reading, count = costs.read(where, worlds, parameter.of, parameter.field)
       local given = 0
@@ -229,6 +232,8 @@ return function(sim, host)
     end
     return term.kind == "l2" and sim.sqrt(sum + term.p * term.p) - term.p or sum
   end
+
+  costs.value = value_of
 
   -- Sum over the terms of their `key`, "weight" or "terminal", times their norm.
   function costs.sum(terms, key, world, controls)

@@ -4,7 +4,8 @@ local EARLY = 1e-6 -- of a step: sums of dt round
 local MOST_STEPS = 1000
 
 local KEYS = { name = true, doc = true, world = true, period = true, max_steps = true, reset = true, reward = true,
-  terminated = true, parameters = true, actions = true, baseline = true, low = true, high = true, passed = true }
+  terminated = true, parameters = true, actions = true, baseline = true, low = true, high = true, passed = true,
+  keys = true, view = true, follow = true, about_baseline = true }
 
 return function(sim, host)
   local fail, describe = host.fail, host.describe
@@ -41,7 +42,12 @@ return function(sim, host)
 
   -- Those of an episode: given, drawn, or the usual ones.
   local function draw(env, options)
-    local p, given = {}, options.parameters or {}
+    local p, given = {}, options.parameters
+    if not given and not options.randomise then
+      for _, entry in ipairs(env.randomised) do p[entry.name] = entry.usual end
+      return p, ""
+    end
+    given = given or {}
     for _, entry in ipairs(env.randomised) do
       local value = given[entry.name]
       if value == nil then value = options.randomise and env.random:uniform(entry.lo, entry.hi) or entry.usual end
@@ -50,7 +56,10 @@ return function(sim, host)
     for name in pairs(given) do
       if p[name] == nil then fail("%s:reset: there is no parameter '%s'", env.name, tostring(name)) end
     end
-    local key = {}
+    -- the usual ones have no name
+    local key, usual = {}, true
+    for _, entry in ipairs(env.randomised) do usual = usual and p[entry.name] == entry.usual end
+    if usual then return p, "" end
     for i, entry in ipairs(env.randomised) do key[i] = tostring(p[entry.name]) .. (type(p[entry.name]) == "number" and ("%a"):format(p[entry.name]) or "") end
     return p, table.concat(key, " ")
   end
@@ -92,33 +101,47 @@ return function(sim, host)
   Env.__tostring = function(env) return ("Env (%s: %d observed, %d commands)"):format(env.name, #env.observation_space.low,
     env.action_space.n or #env.action_space.low) end
 
-  -- What stands for all that an episode may have added to a world; nil where functions of the script run in its steps.
-  local function made_of(world)
-    local revision = host.batch.bare(world)
-    return revision and ("%d %d %d"):format(revision, host.batch.controls(world), host.batch.observed(world))
+  -- Back to how it was built, where an episode has added nothing to it and no function of the script runs in its steps.
+  local function go_back(env, kept)
+    if env.core then return env.core:rewind(env.place) end
+    local B, world = host.batch, kept.world
+    local revision, controls, seen = B.bare(world)
+    if revision ~= kept.revision or controls ~= kept.controls or seen ~= kept.observed then return false end
+    local taped = host.recording_gradient(world)
+    if taped or kept.taped then
+      world:restore(kept.snapshot)
+      revision, controls, seen, kept.changes = B.bare(world)
+    else
+      kept.changes = B.rewind(world, kept.snapshot, kept.changes)
+      revision = B.bare(world)
+    end
+    kept.revision, kept.taped = revision, taped
+    return true
   end
 
   -- The world of an episode with these parameters. Where nothing random went into the last one, none of its functions runs in
   -- steps and it is still made of the same things, it goes back to how it was built, which is ten times faster than to build it.
   local function build(env, p, key)
     local kept, B = env.built, host.batch
-    if kept and kept.key == key and kept.made_of == made_of(kept.world) then
-      kept.world:restore(kept.snapshot)
-      kept.made_of = made_of(kept.world)
-      return kept.world
-    end
+    if kept and kept.key == key and go_back(env, kept) then return kept.world end
     env.built = nil
     local before = B.drawn(env.random)
     local world = env.builder(p, env.random)
     if getmetatable(world) ~= "World" then fail("sim.env: 'world' has to return the world it builds; it returned %s", describe(world)) end
-    local made = made_of(world)
-    if made and B.drawn(env.random) == before then
-      env.built = { world = world, snapshot = world:snapshot(), made_of = made, key = key }
+    env.declared = host.env_declared.of_world(env, world)
+    local revision, controls, observed, changes = B.bare(world)
+    local again = revision ~= nil and B.drawn(env.random) == before
+    if again then
+      env.built = { world = world, key = key, revision = revision, controls = controls, observed = observed, changes = changes,
+        snapshot = not env.core and world:snapshot(), taped = host.recording_gradient(world) }
     end
+    if env.core then env.core:world(env.place, world, env.declared.judge, env.declared.draws, again) end
     return world
   end
 
   local function observed(env)
+    local seen = host.batch.seen(env.world)
+    if seen then return seen end
     local all, list = env.world:observation(), {}
     for i = 1, #all do list[i] = all[i] end
     if #list == 0 then fail("sim.env: the world observes nothing: declare it with world:observe { ... }") end
@@ -127,8 +150,8 @@ return function(sim, host)
 
   -- What info tells of the last step.
   local function info_of(env)
-    local left = env.world:residuals()
-    return { residual = left.scaled, unsolved = host.batch.unsolved(env.world) > env.unsolved, time = env.world.time }
+    local residual, unsolved, changes = host.batch.left(env.world)
+    return { residual = residual, unsolved = unsolved > env.unsolved, mode_changes = changes - env.mode_changes, time = env.world.time }
   end
 
   local function begin(env, options)
@@ -139,21 +162,20 @@ return function(sim, host)
     local p, key = draw(env, options)
     env.world = build(env, p, key)
     env.parameters = p
-    if env.start then env.start(env.world, env.random, p) end
-    env.steps, env.over, env.unsolved = 0, false, 0
-    env.ranges = {}
-    for i, actuator in ipairs(host.actuators(env.world)) do
-      env.ranges[2 * i - 1], env.ranges[2 * i] = actuator.range[1], actuator.range[2]
+    if env.start then
+      env.start(env.world, env.random, p)
+    elseif env.declared.draws and not env.core then
+      host.batch.draw(env.declared.draws, env.world, env.random)
     end
-    env.laws = nil
-    return observed(env)
+    env.steps, env.over, env.unsolved, env.mode_changes, env.ranges = 0, false, 0, 0, nil
   end
 
   -- env:reset { seed =, parameters =, randomise = } -> observation, info
   function Env:reset(options)
     options = options or {}
     check_keys(self.name .. ":reset", options, { seed = true, parameters = true, randomise = true })
-    return begin(self, options), { parameters = self.parameters }
+    begin(self, options)
+    return observed(self), { parameters = self.parameters }
   end
 
   -- A command for each actuator, out of an action.
@@ -178,14 +200,28 @@ return function(sim, host)
     return u
   end
 
+  local function ranges_of(env)
+    if not env.ranges then
+      env.ranges = {}
+      for i, actuator in ipairs(host.actuators(env.world)) do
+        env.ranges[2 * i - 1], env.ranges[2 * i] = actuator.range[1], actuator.range[2]
+      end
+    end
+    return env.ranges
+  end
+
   -- A step is what comes before the steps of its world (an action is commanded), those, and what comes of them.
   local function command(env, action)
     if env.over == nil then fail("%s:step: before the first reset", env.name) end
     if env.over then fail("%s:step: the episode is over: reset first", env.name) end
     local u = command_of(env, action)
     local world = env.world
-    env.unsolved = host.batch.unsolved(world)
-    local clipped, ranges = {}, env.ranges
+    local _, unsolved, changes = host.batch.left(world)
+    env.unsolved, env.mode_changes = unsolved, changes
+    local acted = host.batch.act(world, u)
+    if acted then return acted end
+    -- on a tape
+    local clipped, ranges = {}, ranges_of(env)
     for i = 1, #u do
       local v, lo, hi = u[i], ranges[2 * i - 1], ranges[2 * i]
       if math.type(v) then
@@ -201,13 +237,19 @@ return function(sim, host)
   local function judge(env, clipped)
     env.steps = env.steps + 1
     local world = env.world
-    local reward = env.reward(world, clipped, env)
-    if type(reward) ~= "number" and getmetatable(reward) ~= "Tracked" then
-      fail("%s: reward: a number expected, got %s", env.name, describe(reward))
+    local reward, terminated, last
+    if env.declared.judge then reward, terminated, last = host.env_declared.judged(env, world, clipped) end
+    if env.reward then
+      reward = env.reward(world, clipped, env)
+      if type(reward) ~= "number" and getmetatable(reward) ~= "Tracked" then
+        fail("%s: reward: a number expected, got %s", env.name, describe(reward))
+      end
     end
-    local terminated = env.ended ~= nil and env.ended(world, env) == true
+    if env.ended then terminated = env.ended(world, env) == true end
+    terminated = terminated or false
     local truncated = not terminated and env.steps >= env.max_steps
     env.over = terminated or truncated
+    if env.over and last then reward = reward - last end
     return reward, terminated, truncated
   end
 
@@ -219,33 +261,42 @@ return function(sim, host)
     return observed(self), reward, terminated, truncated, info_of(self)
   end
 
-  -- A picture of the world as it is.
-  function Env:render(path, options) return self.world:draw(path, options) end
+  -- A picture of the world as it is, of the part that the task says.
+  function Env:render(path, options) return self.world:draw(path, host.env.with_view(self, options)) end
 
-  -- Returns of episodes by a law (default: the baseline), seeds from `seed` on: mean, and a list.
+  -- Returns of episodes by a law (default: the baseline), seeds from `seed` on: mean, a list, steps in the mean, and what was told
+  -- of all steps: the worst residual, how many were unsolved, mode changes, and which episodes terminated.
   function Env:evaluate(options)
     options = options or {}
     check_keys(self.name .. ":evaluate", options, { law = true, episodes = true, seed = true, randomise = true })
     local make = options.law or self.baseline
     if not make then fail("%s:evaluate: there is no baseline: give a law, a function of the environment that returns one", self.name) end
     local returns, mean, lengths = {}, 0, 0
+    local told = { residual = 0, unsolved = 0, mode_changes = 0, terminated = {} }
     local episodes = options.episodes or 20
     for k = 1, episodes do
       local seen = self:reset { seed = (options.seed or 0) + k - 1, randomise = options.randomise }
       local law, sum, terminated, truncated = make(self), 0, false, false
       repeat
-        local reward
-        seen, reward, terminated, truncated = self:step(law(self.world, self.world.time, seen))
+        local reward, info
+        seen, reward, terminated, truncated, info = self:step(law(self.world, self.world.time, seen))
         sum = sum + reward
+        told.residual = math.max(told.residual, info.residual)
+        told.unsolved, told.mode_changes = told.unsolved + (info.unsolved and 1 or 0), told.mode_changes + info.mode_changes
       until terminated or truncated
+      told.terminated[k] = terminated
       returns[k], mean, lengths = sum, mean + sum / episodes, lengths + self.steps / episodes
     end
-    return mean, returns, lengths
+    return mean, returns, lengths, told
   end
 
-  -- What a task's file does when it is the script: the baseline for some episodes, and what came of it. With the live viewer
-  -- it is played there, by keys where the task has them.
+  -- In the live viewer: episodes by the baseline or a person, without end or for so many; true. Without one: false.
+  function Env:play(options) return host.env.play(self, options) end
+
+  -- What a task's file does when it is the script: with a viewer it is played, else the baseline plays some episodes, and what
+  -- came of it is told.
   function Env:show(options)
+    if self:play(options) then return end
     local episodes = options and options.episodes or 3
     local mean, returns = self:evaluate { episodes = episodes }
     local texts = {}
@@ -259,34 +310,18 @@ return function(sim, host)
 
   -- ---- Making one -------------------------------------------------------------------------------
 
-  local function read_reward(def)
-    if type(def.reward) == "function" then return def.reward end
-    if type(def.reward) ~= "table" then bad("env", "reward", "a function(world, u, env), or terms of a cost, whose negative it is", def.reward) end
-    local costs = setmetatable({}, { __mode = "k" })
-    return function(world, u)
-      local cost = costs[world]
-      if not cost then
-        cost = sim.control.cost(def.reward)
-        costs[world] = cost
-      end
-      local sum = 0
-      for _, part in pairs(cost:parts(world, u)) do sum = sum - part end
-      return sum
-    end
-  end
-
   local function new(def)
     check_keys("env", def, KEYS)
     host.check_function("env: world", 1, def.world)
-    for _, key in ipairs { "reset", "terminated", "baseline" } do
-      if def[key] ~= nil then host.check_function("env: " .. key, 1, def[key]) end
-    end
-    local env = setmetatable({ name = def.name or "task", doc = def.doc, builder = def.world, start = def.reset, ended = def.terminated,
-      reward = read_reward(def), randomised = read_parameters(def), baseline = def.baseline, actions = def.actions,
+    if def.baseline ~= nil then host.check_function("env: baseline", 1, def.baseline) end
+    local rules = host.env_declared.read(def)
+    local env = setmetatable({ name = def.name or "task", doc = def.doc, builder = def.world, start = rules.start, ended = rules.ended,
+      reward = rules.reward, rules = rules, randomised = read_parameters(def), baseline = def.baseline, actions = def.actions,
       random = sim.random.split(), passed = def.passed, max_steps = def.max_steps or MOST_STEPS }, Env)
     if math.type(env.max_steps) ~= "integer" or env.max_steps < 1 then bad("env", "max_steps", "a whole number of at least 1", def.max_steps) end
     -- a first world says what there is
-    local first = begin(env, {})
+    begin(env, {})
+    local first = observed(env)
     env.over = nil
     local dt = env.world.dt
     local period = def.period == nil and dt or def.period
@@ -296,12 +331,13 @@ return function(sim, host)
     end
     env.period = env.substeps * dt
     spaces(env, def, first)
+    host.env.read_seen(env, def)
     env.def = def
     return env
   end
 
   -- What lua/sim2d/env/env_vector.lua is made of.
   host.env = { new = new, is = function(value) return type(value) == "table" and getmetatable(value) == Env end,
-    command = command, judge = judge, observed = observed, info = info_of, check_keys = check_keys }
+    command_of = command_of, observed = observed, begin = begin, check_keys = check_keys }
   rawset(sim, "env", setmetatable({}, { __call = function(_, def) return new(def) end }))
 end

@@ -1,94 +1,79 @@
--- sim.env.vector: many environments of one task, whose worlds threads step.
+-- sim.env.vector: many environments of one task. Threads step, judge and reset their worlds (lua/batch/batch_episodes.c);
+-- functions of the task are called in between.
 
 local MOST = 100000 -- environments
-local AUTORESET = { next_step = true, same_step = true, disabled = true }
+local AUTORESET = { next_step = 0, same_step = 1, disabled = 2 }
 local OPTIONS = { count = true, threads = true, autoreset = true, randomise = true }
 
 return function(sim, host)
   local fail, describe, E = host.fail, host.describe, host.env
 
   local Vector = { __name = "EnvVector" }
-  Vector.__index = Vector
+  local methods = {}
+  local insides = setmetatable({}, { __mode = "k" }) -- EnvVector -> its environments and what steps them
+  Vector.__index = function(vector, key)
+    if key ~= "envs" then return methods[key] end
+    -- what its steps have not told each of them
+    local inside = insides[vector]
+    for i, env in ipairs(inside.envs) do
+      if inside.begun then env.steps, env.over = inside.core:place(i) end
+    end
+    return inside.envs
+  end
   Vector.__tostring = function(vector) return ("EnvVector (%d of %s)"):format(vector.count, vector.name) end
   Vector.__len = function(vector) return vector.count end
 
-  local function write(vector, i, seen)
-    local observations, m = vector.observations, vector.observed
-    local base = (i - 1) * m
-    for k = 1, m do observations[base + k] = seen[k] end
+  local function raise(vector, k, message)
+    if k then fail("%s: environment %d: %s", vector.name, k, message) end
   end
 
   -- The environments of `mask` (nil: all) begin an episode, the i-th with the seed `seed` + i - 1, or seeds[i].
-  function Vector:reset(options)
+  function methods.reset(vector, options)
+    local inside = insides[vector]
     options = options or {}
     E.check_keys("vector:reset", options, { seed = true, seeds = true, mask = true })
-    for i, env in ipairs(self.envs) do
-      if not options.mask or options.mask[i] then
-        local seed = options.seeds and options.seeds[i] or options.seed and options.seed + i - 1
-        write(self, i, (env:reset { seed = seed, randomise = self.randomise }))
-        self.due[i] = false
-      end
+    local mask
+    if options.mask then
+      local list = {}
+      for i = 1, vector.count do list[i] = options.mask[i] and 1 or 0 end
+      mask = sim.array(list)
     end
-    return self.observations
+    inside.options = options
+    inside.begun = true
+    local good, k, message = pcall(inside.core.reset, inside.core, mask)
+    inside.options = nil
+    if not good then error(k, 0) end
+    raise(vector, k, message)
+    return vector.observations
   end
 
-  -- An episode has ended: what was observed last is kept, and the environment begins again now or with the next step.
-  local function ended(self, i, env)
-    if self.autoreset == "same_step" then
-      self.final[i] = env.last
-      write(self, i, (env:reset { randomise = self.randomise }))
-    elseif self.autoreset == "next_step" then
-      self.due[i] = true
+  -- Says what is wrong with an action, or with stepping at all.
+  local function refuse(vector, why, k, actions)
+    if why == "action" then
+      local action = actions[k]
+      if vector.action_space.n and getmetatable(action) == "Array" then action = math.tointeger(action[1]) or action[1] end
+      E.command_of(insides[vector].envs[k], action)
+      fail("%s: environment %d: plain numbers expected as commands: a vector's step has no derivative", vector.name, k)
     end
+    local _, over = insides[vector].core:place(k)
+    fail("%s:step: %s", vector.name, over and "the episode is over: reset first" or "before the first reset")
   end
 
-  -- The worlds, each the steps of a period: in threads, or here where functions of the script run in them.
-  local function advance(self, worlds, numbers)
-    if #worlds == 0 then return end
-    local alone, failures = host.batch.advance(worlds, self.workers, self.substeps)
-    for _, k in ipairs(alone) do worlds[k]:step(self.substeps) end
-    local k, message = next(failures)
-    for other in pairs(failures) do
-      if other < k then k, message = other, failures[other] end
+  -- vector:step(actions) with actions[i], the action of the i-th, or an array of their numbers -> observations, rewards, terminated,
+  -- truncated: arrays that the next call fills again.
+  function methods.step(vector, actions)
+    local inside = insides[vector]
+    local array = getmetatable(actions) == "Array"
+    local count = array and vector.count * inside.width or vector.count
+    local size = array and #actions * (actions.shape[2] or 1) or type(actions) == "table" and #actions
+    if size ~= count then
+      fail("%s: vector:step: %d actions expected, got %s", vector.name, vector.count, describe(actions))
     end
-    if k then fail("%s: environment %d: %s", self.name, numbers[k], message) end
-  end
-
-  -- vector:step(actions) with actions[i], the action of the i-th -> observations, rewards, terminated, truncated: arrays that
-  -- the next call fills again.
-  function Vector:step(actions)
-    if type(actions) ~= "table" or #actions ~= self.count then
-      fail("%s: vector:step: %d actions expected, got %s", self.name, self.count, describe(actions))
-    end
-    local worlds, numbers, given = {}, {}, self.given
-    self.final = {}
-    for i, env in ipairs(self.envs) do
-      if not self.due[i] then
-        given[i] = E.command(env, actions[i])
-        numbers[#numbers + 1] = i
-        worlds[#worlds + 1] = env.world
-      end
-    end
-    advance(self, worlds, numbers)
-    -- What came of it, in the order of the environments.
-    local rewards, over, cut = self.rewards, self.terminated, self.truncated
-    for i, env in ipairs(self.envs) do
-      if self.due[i] then
-        rewards[i], over[i], cut[i] = 0, 0, 0
-        self.due[i] = false
-        write(self, i, (env:reset { randomise = self.randomise }))
-      else
-        local reward, terminated, truncated = E.judge(env, given[i])
-        local seen = E.observed(env)
-        rewards[i], over[i], cut[i] = reward, terminated and 1 or 0, truncated and 1 or 0
-        write(self, i, seen)
-        if terminated or truncated then
-          env.last = seen
-          ended(self, i, env)
-        end
-      end
-    end
-    return self.observations, rewards, over, cut
+    local k, message = inside.core:step(actions, inside.autoreset)
+    if type(k) == "string" then refuse(vector, k, message, array and actions:reshape(vector.count, inside.width) or actions) end
+    vector.final = inside.autoreset == AUTORESET.same_step and inside.core:final() or {}
+    raise(vector, k, message)
+    return vector.observations, vector.rewards, vector.terminated, vector.truncated
   end
 
   -- sim.env.vector(task, { count =, threads =, autoreset =, randomise = }): a task is what sim.env gives.
@@ -101,12 +86,32 @@ return function(sim, host)
     host.batch_option(what, "threads", host.batch_whole(options.threads, 1, 1024), "an integer from 1 to 1024", options.threads)
     host.batch_option(what, "autoreset", AUTORESET[options.autoreset], "'next_step', 'same_step' or 'disabled'", options.autoreset)
     local n, m = options.count, #task.observation_space.low
-    local vector = setmetatable({ name = task.name, count = n, observed = m, envs = {}, due = {}, given = {}, final = {},
-      autoreset = options.autoreset or "next_step", randomise = options.randomise, substeps = task.substeps,
-      action_space = task.action_space, observation_space = task.observation_space,
-      workers = host.batch_workers(options.threads or host.parallel.threads()),
-      observations = sim.zeros(n * m), rewards = sim.zeros(n), terminated = sim.zeros(n), truncated = sim.zeros(n) }, Vector)
-    for i = 1, n do vector.envs[i] = E.new(task.def) end
+    local envs, worlds, randoms = {}, {}, {}
+    for i = 1, n do
+      envs[i] = E.new(task.def)
+      worlds[i], randoms[i] = envs[i].world, envs[i].random
+    end
+    local inside = { envs = envs, autoreset = AUTORESET[options.autoreset or "next_step"] }
+    local controls = host.control.count(task.world)
+    inside.width = task.action_space.n and 1 or controls
+    -- An environment begins anew; its draws are made behind it.
+    local function reset(i)
+      local given = inside.options or {}
+      E.begin(envs[i], { seed = given.seeds and given.seeds[i] or given.seed and given.seed + i - 1, randomise = options.randomise })
+    end
+    local core, arrays = host.batch.episodes(host.batch_workers(options.threads or host.parallel.threads()), { envs = envs,
+      worlds = worlds, randoms = randoms, controls = controls, observed = m, period = task.substeps, max_steps = task.max_steps,
+      autoreset = inside.autoreset, constant = task.rules.constant or 0.0, actions = task.actions, step = worlds[1].step,
+      observe = E.observed, reset = reset, start = task.start or options.randomise or nil, reward = task.reward,
+      terminated = task.ended })
+    if not core then fail("%s: %s", what, arrays) end
+    inside.core = core
+    -- from now on their worlds are built and wound back there
+    for i, env in ipairs(envs) do env.core, env.place, env.built = core, i, nil end
+    local vector = setmetatable({ name = task.name, count = n, observed = m, final = {}, action_space = task.action_space,
+      observation_space = task.observation_space, observations = arrays[1], rewards = arrays[2], terminated = arrays[3],
+      truncated = arrays[4], final_observations = arrays[5] }, Vector)
+    insides[vector] = inside
     return vector
   end
 end

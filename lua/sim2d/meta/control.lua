@@ -1,5 +1,5 @@
 ---@meta
--- sim.control: laws, costs, planners; world:control, world:dynamics.
+-- sim.control: laws, costs, planners; world:control, world:dynamics, world:lcs.
 
 ---A law: called with the world and the time it gives u, as world:act takes it. Functions are laws, too.
 ---@class sim2d.Law
@@ -246,3 +246,79 @@ function World:dynamics(def) end
 ---@param def { acceleration: any, coordinates?: table[] }
 ---@return number[]
 function World:inverse_dynamics(def) end
+
+---@class sim2d.LcsOptions
+---@field coordinates? "reduced"|(sim2d.Joint|sim2d.Body)[] default "reduced"
+---@field inputs? (sim2d.Input|sim2d.Actuator)[] default: all actuators
+---@field margin? number m: gaps up to here have rows, beside what may meet within the step
+---@field impacts? boolean rows for the end of steps that something strikes in; default: as the step at hand has one
+
+---@class sim2d.LcsContact
+---@field a sim2d.Body
+---@field b sim2d.Body
+---@field point sim2d.Vector
+---@field normal sim2d.Vector from b to a
+---@field gap number m
+---@field friction number
+---@field rows table<string, integer> normal; with friction also tangent+, tangent-, slack
+---@field impact? table<string, integer> the same of the impact
+
+---@class sim2d.LcsJoint
+---@field joint sim2d.Joint
+---@field kind "limit_lo"|"limit_hi"|"motor"|"friction"
+---@field gap? number to the limit, m or rad
+---@field rows table<string, integer> row; of motors and friction also slack
+---@field impact? table<string, integer> the same of the impact
+
+---x+ = A x + B u + D lambda + d with 0 <= lambda, E x + F lambda + H u + c >= 0, one of both 0 in each row.
+---@class sim2d.Lcs
+---@field A sim2d.Array
+---@field B sim2d.Array
+---@field D sim2d.Array
+---@field d sim2d.Array
+---@field E sim2d.Array
+---@field F sim2d.Array
+---@field H sim2d.Array
+---@field c sim2d.Array
+---@field x0 sim2d.Array the present state: values of the coordinates, then their speeds
+---@field u0 sim2d.Array the present commands; 0 of inputs that are no actuators
+---@field lambda0 sim2d.Array of the step from there
+---@field defect sim2d.Array of x+ there: what d has that no row brings
+---@field motion_rows integer rows before those of the impact
+---@field coordinates sim2d.Coordinate[]
+---@field contacts sim2d.LcsContact[]
+---@field joints sim2d.LcsJoint[]
+local Lcs = {}
+
+---x of the world it is of, or of a clone.
+---@param world sim2d.World
+---@return sim2d.Array x
+function Lcs:read(world) end
+
+---Impulses and slacks at x and u, by `sim.lcp.solve`; or nil and its status.
+---@param x number[]|sim2d.Array
+---@param u? number|number[]|sim2d.Array default u0
+---@param options? sim2d.LcpOptions
+---@return sim2d.Array? lambda
+---@return string? status
+function Lcs:solve(x, u, options) end
+
+---The state after a step and lambda in it; or nil and why there is none.
+---@param x number[]|sim2d.Array
+---@param u? number|number[]|sim2d.Array default u0
+---@param options? sim2d.LcpOptions
+---@return sim2d.Array? after
+---@return sim2d.Array|string lambda
+function Lcs:step(x, u, options) end
+
+---How x+ follows x and u while those rows press in which lambda is not 0.
+---@param lambda number[]|sim2d.Array
+---@return sim2d.Array A
+---@return sim2d.Array B
+function Lcs:linear(lambda) end
+
+---The next step as a linear complementarity system about the present state, joints eliminated: contacts, friction,
+---limits and bounded drives are its rows. The world stays as it is.
+---@param options? sim2d.LcsOptions
+---@return sim2d.Lcs
+function World:lcs(options) end

@@ -280,11 +280,27 @@ function Progress:done() end
 ---@return sim2d.SliderControl
 function sim.slider(def) end
 
----A button in the live viewer.
----@param def { name: string, on_press: fun() }
+---@class sim2d.ChoiceControl
+---@field name string
+---@field values string[]
+---@field value string may be set, to one of the values
+
+---One of several texts, chosen in the live viewer; `key` goes to the next one. Without a viewer it stands at its default.
+---@param def { name: string, values: string[], value?: string, key?: string, on_change?: fun(value: string) }
+---@return sim2d.ChoiceControl
+function sim.choice(def) end
+
+---A button in the live viewer; `key` presses it, too.
+---@param def { name: string, key?: string, on_press: fun() }
 function sim.button(def) end
 
----Is a key held down in the live viewer? "a", "left", "space" ..., gamepads: "pad_a", "pad_left" ...
+---How far a gamepad's axis is pushed in the live viewer: -1 to 1, right and up positive; triggers 0 to 1; 0 without one.
+---@param name "left_x"|"left_y"|"right_x"|"right_y"|"lt"|"rt"
+---@return number
+function sim.axis(name) end
+
+---Is a key held down in the live viewer, or was it since this was asked last? "a", "left", "space" ..., gamepads: "pad_a",
+---"pad_left" ...
 ---@param name string
 ---@return boolean
 function sim.key(name) end

@@ -109,6 +109,7 @@ export function connectLive(player) {
         scene = null;
         startAnew();
       }
+      player.showArea(message.view ?? null);
       if (message.follow !== asked) player.followBody(message.follow ?? 0);
       asked = message.follow;
       controls.showState(message);
@@ -116,7 +117,7 @@ export function connectLive(player) {
       player.redraw();
     },
     controls(message) {
-      keys.ask(message.keys);
+      keys.ask(message.keys, message.axes);
       controls.show(message, state);
       if (JSON.stringify(watches) !== JSON.stringify(message.watches)) {
         release(null);

@@ -15,6 +15,7 @@
 //   pointer = { down(world, hit, event) -> true to take the gesture, move(world), up(world) }
 //   transport = { toggle(), step(n), reset(), setSpeed(x), playing }   what the buttons do instead
 //   showReset()                shows the button that resets
+//   showArea([x, y, x, y])     the part of the world that fits are to show; null: what suits the run
 //   section(title)             an element of the side panel for more controls
 //   showPlots([[name, svg], ...])  those of the script
 //   notice(text, kind)         a line of text to the reader; kind "info", "error"; "" removes it

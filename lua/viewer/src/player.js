@@ -81,7 +81,7 @@ class Player {
       away: [],
     };
     Object.assign(this, { clock: null, series: null, decimals: 3, sizedAt: "", box: null });
-    Object.assign(this, { plotsDue: 0, plotsAt: -Infinity, panelAt: -Infinity, panelStale: false });
+    Object.assign(this, { area: null, corners: null, plotsDue: 0, plotsAt: -Infinity, panelAt: -Infinity, panelStale: false });
     this.before = performance.now();
     // The page, what the reader does, and the recording.
     this.makePanel();
@@ -270,7 +270,7 @@ class Player {
   // ---- View -----------------------------------------------------------------------------------
 
   fit() {
-    this.box = runBox(this.recording);
+    this.box = this.area ?? runBox(this.recording);
     this.view.fit(this.box);
     this.state.moved = false;
     this.state.follow = null;
@@ -326,10 +326,21 @@ class Player {
     } else {
       state.follow = selection;
       state.followed = this.positionOf(selection);
-      if (state.followed) [view.x, view.y] = state.followed;
+      if (state.followed && this.area) view.x = state.followed[0] + (this.area.lo[0] + this.area.hi[0]) / 2;
+      else if (state.followed) [view.x, view.y] = state.followed;
       state.moved = true;
     }
     state.dirty = true;
+  }
+
+  // The part of the world that the script wants shown, [x, y, x, y]; null: what suits the run. Beside
+  // a body that is followed its x counts from there.
+  showArea(corners) {
+    const text = JSON.stringify(corners);
+    if (text === JSON.stringify(this.corners ?? null)) return;
+    this.corners = corners;
+    this.area = corners && { lo: corners.slice(0, 2), hi: corners.slice(2) };
+    if (!this.state.moved) this.fit();
   }
 
   // As the script or the command asked for; the reader may undo it.

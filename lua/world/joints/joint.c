@@ -472,11 +472,17 @@ static int joint_index(lua_State *L) {
     return joint_destroyed(L, joint);
   }
   // A field that this type has not raises, with those it has.
+  check_has(L, s2_joint_type(joint->lw->world, joint->id), field);
+  // Numbers of the engine are asked for alone.
+  bool on_tape = s2_lua_on_tape(joint->lw) != NULL;
+  if (field < S2_JOINT_FIELD_COUNT && !on_tape) {
+    joint_push_number(L, joint, (S2JointField)field);
+    return 1;
+  }
   S2JointInfo info;
   s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
-  check_has(L, info.type, field);
   // On a tape as its variables, else as plain values.
-  if (s2_lua_on_tape(joint->lw) != NULL && push_tracked(L, joint, &info, field)) {
+  if (on_tape && push_tracked(L, joint, &info, field)) {
     return 1;
   }
   if (field < S2_JOINT_FIELD_COUNT) {

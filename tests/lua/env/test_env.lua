@@ -126,6 +126,73 @@ test("what check finds", function()
   raises("reset: number 1 of what is observed, 9, is not from 20 to inf", check, sim.env(def { low = { 20, -9 }, reset = function(world) world.bodies.cart.x = 9 end }))
 end)
 
+test("keys that a person plays by", function()
+  local function keys(changes) return sim.env(def(changes)).keys end
+  -- without any: from one end of the range to the other, of two or three actions each
+  eq(keys(), { left = { -2 }, right = { 2 } })
+  eq(keys { actions = { { -1 }, { 1 } } }, { left = 1, right = 2 })
+  eq(keys { actions = { { -1 }, { 0 }, { 1 } } }, { left = 1, none = 2, right = 3 })
+  eq(keys { actions = { { -1 }, { 0 }, { 1 }, { 2 } } }, { ["1"] = 1, ["2"] = 2, ["3"] = 3, ["4"] = 4 })
+  eq(keys { keys = { up = { 1 } } }, { up = { 1 } })
+  -- a range that begins at 0, a goal, one without ends
+  local function with(actuator)
+    return { world = function()
+      local world = sim.world { dt = 0.01 }
+      local cart = world:box { name = "cart", size = { 1, 1 }, mask = 0 }
+      local rail = world:slider { cart, axis = { 1, 0 }, anchor = { 0, 0 } }
+      world:actuator(actuator(cart, rail))
+      world:observe { "cart", of = cart, field = { "x", "vx" } }
+      return world
+    end }
+  end
+  eq(keys(with(function(cart) return { "f", body = cart, kind = "force", direction = { 1, 0 }, range = { 0, 5 } } end)), { left = { 0 }, right = { 5 } })
+  eq(keys(with(function(_, rail) return { "p", joint = rail, kind = "position", range = { -1, 3 } } end)), { left = { -2 }, right = { 2 } })
+  eq(keys(with(function(cart) return { "f", body = cart, kind = "force", direction = { 1, 0 } } end)), {})
+  eq(sim.env(def()):play(), false) -- nobody looks on
+  local env = sim.env
+  raises("key 'keys': a table, name of a key %-> what it does, expected, got 3", env, def { keys = 3 })
+  raises("names of keys in small letters expected, got 'A'", env, def { keys = { A = { 1 } } })
+  raises("'keys.r': this key is taken: the episode again", env, def { keys = { r = { 1 } } })
+  raises("'keys.up': a list of what is added to each command expected, got 1", env, def { keys = { up = 1 } })
+  raises("'keys.up': a list of up to 1 numbers expected", env, def { keys = { up = { 1, 2 } } })
+  raises("'keys.up': an action from 1 to 2 expected, got 3", env, def { actions = { { -1 }, { 1 } }, keys = { up = 3 } })
+  raises("key 'follow': a text expected, got 1", env, def { follow = 1 })
+  raises("key 'about_baseline': a text expected, got true", env, def { about_baseline = true })
+end)
+
+test("changes of mode are counted", function()
+  local M, MU, G = 2, 0.5, 10
+  local env = sim.env(def { parameters = {}, terminated = "none", world = function()
+    local world = sim.world { dt = 0.01, gravity = { 0, -G } }
+    world:box { type = "static", size = { 20, 1 }, position = { 0, -0.5 }, friction = MU }
+    local cart = world:box { name = "cart", size = { 1, 1 }, mass = M, position = { 0, 0.5 }, friction = MU }
+    world:actuator { "push", body = cart, kind = "force", direction = { 1, 0 }, range = { -100, 100 } }
+    world:actuator { "lift", body = cart, kind = "force", direction = { 0, 1 }, range = { 0, 100 } }
+    world:observe { "cart", of = cart, field = { "x", "vx" } }
+    return world
+  end, reset = "none" })
+  env:reset()
+  local counts = {}
+  local function steps(u, n)
+    local sum = 0
+    for _ = 1, n do
+      local _, _, _, _, info = env:step(u)
+      sum = sum + info.mode_changes
+    end
+    counts[#counts + 1] = sum
+  end
+  steps({ 0, 0 }, 3)                -- two corners come to stick
+  steps({ 0.5 * MU * M * G, 0 }, 3) -- and go on to
+  steps({ 1.5 * MU * M * G, 0 }, 3) -- they slip
+  steps({ 0, 0 }, 9)                -- and stick again
+  steps({ 0, 2 * M * G }, 3)        -- and part
+  eq(counts, { 2, 0, 2, 2, 2 })
+  eq(env.world:stats().mode_changes, 8)
+  local _, _, _, told = env:evaluate { episodes = 2, law = function() return function() return { 0, 0 } end end }
+  eq({ told.mode_changes, told.unsolved, told.terminated }, { 4, 0, { false, false } })
+  ok(told.residual > 0 and told.residual < 1e-9)
+end)
+
 test("bad input", function()
   local env = sim.env
   raises("a table expected, got 3", env, 3)

@@ -63,6 +63,29 @@ test("buttons, keys, watches", function()
   eq(called, 0)
 end)
 
+test("choices and axes", function()
+  local choice = sim.choice { name = "who", values = { "law", "you" }, key = "B" }
+  eq({ choice.value, choice.name, choice.values, tostring(choice) }, { "law", "who", { "law", "you" }, "Choice (who = law)" })
+  choice.value = "you"
+  choice.values[1] = "none" -- a copy
+  eq({ choice.value, choice.values[1] }, { "you", "law" })
+  eq(sim.choice { name = "two", values = { "a", "b" }, value = "b" }.value, "b")
+  eq(sim.axis "left_x", 0.0)
+  eq(sim.key "b", false)
+  raises("choice 'who': value: one of law, you expected, got 'me'", function() choice.value = "me" end)
+  raises("Choice: 'name' cannot be set; 'value' can", function() choice.name = "x" end)
+  raises("Choice has no field 'max'", function() return choice.max end)
+  raises("key 'values': a list of texts expected, got nil", sim.choice, { name = "d" })
+  raises("key 'values': texts, each once, expected, got 1", sim.choice, { name = "d", values = { 1 } })
+  raises("key 'values': texts, each once, expected, got 'a'", sim.choice, { name = "d", values = { "a", "a" } })
+  raises("key 'value': one of a, b expected, got 'c'", sim.choice, { name = "d", values = { "a", "b" }, value = "c" })
+  raises("there is a choice 'who' already", sim.choice, { name = "who", values = { "a" } })
+  raises("key 'key': the name of a key expected, got 1", sim.choice, { name = "d", values = { "a" }, key = 1 })
+  raises("key 'key': 'b' does something already", sim.choice, { name = "d", values = { "a" }, key = "b" })
+  raises("key 'key': 'b' does something already", sim.button, { name = "d", key = "b", on_press = print })
+  raises("one of left_x, left_y, right_x, right_y, lt, rt expected, got 'x'", sim.axis, "x")
+end)
+
 test("wrong views", function()
   local world = sim.world {}
   raises("unknown key 'paec'; did you mean 'pace'?", world.view, world, { paec = 1 })

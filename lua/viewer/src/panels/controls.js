@@ -1,4 +1,4 @@
-// Sliders, buttons and options of the script, and which of its worlds is shown; by lil-gui.
+// Sliders, choices, buttons and options of the script, and which of its worlds is shown; by lil-gui.
 import GUI from "lil-gui";
 
 // A range for a number nobody gave one: around what it is and was.
@@ -11,7 +11,7 @@ const FASTEST = "0";
 
 export function createControls(player, send) {
   const parts = {}; // title -> { element, gui }
-  let made = "", sliders = [], worlds = "", updating = false;
+  let made = "", sliders = [], choices = [], worlds = "", updating = false;
 
   function part(title, wanted) {
     parts[title]?.gui.destroy();
@@ -24,17 +24,38 @@ export function createControls(player, send) {
     return parts[title].gui;
   }
 
-  function makeControls({ sliders: declared, buttons }) {
-    const gui = part("Controls", declared.length + buttons.length > 0);
+  // The key that does the same, where there is one.
+  const titled = (name, key) => (key ? `${name} (${key})` : name);
+  // Keys of the script go to it again, not to the control that was used last.
+  const leave = () => document.activeElement?.blur();
+
+  function makeControls({ sliders: declared, choices: offered, buttons }) {
+    const gui = part("Controls", declared.length + offered.length + buttons.length > 0);
     sliders = [];
+    choices = [];
     if (!gui) return;
+    offered.forEach(({ name, key, values, value }, i) => {
+      const holder = { value };
+      const controller = gui.add(holder, "value", values).name(titled(name, key)).onChange((now) => {
+        if (updating) return;
+        send(`choose ${i + 1} ${values.indexOf(now) + 1}`);
+        leave();
+      });
+      choices.push({ holder, controller });
+    });
     declared.forEach(({ name, unit, min, max, value }, i) => {
       const holder = { value };
       const controller = gui.add(holder, "value", min, max).name(unit ? `${name} (${unit})` : name)
         .onChange((now) => updating || send(`set ${i + 1} ${now}`));
       sliders.push({ holder, controller });
     });
-    buttons.forEach(({ name }, i) => gui.add({ press: () => send(`press ${i + 1}`) }, "press").name(name));
+    buttons.forEach(({ name, key }, i) => {
+      const press = () => {
+        send(`press ${i + 1}`);
+        if (key) leave();
+      };
+      gui.add({ press }, "press").name(titled(name, key));
+    });
   }
 
   function makeOptions(options) {
@@ -55,7 +76,8 @@ export function createControls(player, send) {
 
   return {
     show(message, state) {
-      const shape = JSON.stringify([message.sliders.map(({ value, ...rest }) => rest), message.buttons,
+      const fixed = ({ value, ...rest }) => rest;
+      const shape = JSON.stringify([message.sliders.map(fixed), message.choices.map(fixed), message.buttons,
         message.options, state?.run]);
       if (shape !== made) {
         made = shape;
@@ -68,6 +90,10 @@ export function createControls(player, send) {
         if (holder.value === value || domElement.contains(document.activeElement) && domElement.matches(":active")) return;
         holder.value = value;
         controller.updateDisplay();
+      });
+      message.choices.forEach(({ value }, i) => {
+        choices[i].holder.value = value;
+        choices[i].controller.updateDisplay();
       });
       updating = false;
     },

@@ -1,9 +1,13 @@
 // Keys for the whole page, where they do not belong to the control that has the focus.
 
+// Does it go into a text or a number?
+export function isTyped({ target: { tagName, type } }) {
+  return tagName === "TEXTAREA" || (tagName === "INPUT" && type !== "range" && type !== "checkbox");
+}
+
 function belongsToControl(event) {
   const { tagName, type } = event.target;
-  if (tagName === "SELECT" || tagName === "TEXTAREA") return true;
-  if (tagName === "INPUT" && type !== "range" && type !== "checkbox") return true;
+  if (tagName === "SELECT" || isTyped(event)) return true;
   return event.key === " " && (tagName === "BUTTON" || type === "checkbox");
 }
 

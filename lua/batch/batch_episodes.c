@@ -1,0 +1,619 @@
+// Environments of one task that are stepped together, the object behind
+// lua/sim2d/env/env_vector.lua: actions in, a batch of their worlds (core/batch), functions of the
+// script for what it does not declare, arrays out.
+#include "lua/batch/batch.h"
+#include "lua/diff/array.h"
+#include "lua/diff/on_tape.h"
+
+#include "base/memory.h"
+#include "dynamics/control/control.h"
+
+#include <math.h>
+
+static const char EPISODES[] = "sim2d.episodes";
+
+// User values: lists by environment (environments, worlds, what judges and draws), the options,
+// threads, and arrays that results are written to.
+enum {
+  STORE_ENVS = 1,
+  STORE_WORLDS,
+  STORE_JUDGES,
+  STORE_DRAWS,
+  STORE_OPTIONS,
+  STORE_WORKERS,
+  STORE_ARRAYS,
+  STORES = STORE_ARRAYS
+};
+
+typedef struct Episode {
+  S2LuaWorld *lw;
+  S2LuaRandom *random;
+  bool begun; // reset at least once
+  bool again; // it may go back to how it was built
+} Episode;
+
+typedef struct Episodes {
+  S2Batch *batch;
+  int count, controls, observed, begun;
+  int width;                  // numbers of an action
+  int actions;                // that there are by number; 0: commands
+  double *table;              // [actions][controls]
+  double *command;            // [count][controls]
+  int64_t period;             // steps
+  bool starts, rewards, ends; // functions of the script do this
+  S2BatchResult result;
+  // Of the call under way: stack indices of its state.
+  lua_State *L;
+  bool busy, all_asked, failed;
+  int at_envs, at_worlds, at_options, at_reward, at_terminated, at_handler, at_error;
+  Episode episode[];
+} Episodes;
+
+// ---- What the script does ---------------------------------------------------------------------
+
+// Why threads cannot step a world now, or NULL. It is stepped anyway by nobody, and fails.
+static const char *episodes_refused(const Episodes *all, int i) {
+  const S2LuaWorld *lw = all->episode[i].lw;
+  if (lw->world == NULL) {
+    return "its world is closed";
+  }
+  if (lw->phase != S2_IDLE) {
+    return "it cannot be stepped from inside its step";
+  }
+  if (s2_lua_on_tape(lw) != NULL) {
+    return "steps in threads have no derivative";
+  }
+  return s2_world_actuator_count(lw->world) != all->controls ? "its world has other actuators"
+                                                             : NULL;
+}
+
+static unsigned episodes_own(void *user, int i) {
+  const Episodes *all = user;
+  const Episode *at = &all->episode[i];
+  if (episodes_refused(all, i) != NULL) {
+    return S2_OWN_ALL;
+  }
+  unsigned own = (all->rewards || all->ends) ? S2_OWN_JUDGE : 0;
+  bool again = at->again && s2_batch_unchanged(all->batch, i);
+  if (s2_lua_batch_stepped(at->lw)) {
+    own |= S2_OWN_STEP | S2_OWN_RESET;
+  }
+  if (all->all_asked || all->starts || !again) {
+    own |= S2_OWN_RESET;
+  }
+  return own | (at->lw->control_in_lua ? S2_OWN_OBSERVE : 0);
+}
+
+// Calls the function below its arguments. The first error is kept, to be raised when all is done.
+static S2Status episodes_call(Episodes *all, int arguments, int results) {
+  lua_State *L = all->L;
+  if (lua_pcall(L, arguments, results, all->at_handler) == LUA_OK) {
+    return s2_ok();
+  }
+  if (!all->failed) {
+    all->failed = true;
+    lua_replace(L, all->at_error);
+  } else {
+    lua_pop(L, 1);
+  }
+  return s2_error(S2_ABORTED, "a function of the task has failed");
+}
+
+static void push_episode(const Episodes *all, int list, int i) {
+  lua_rawgeti(all->L, list, i + 1);
+}
+
+static void episodes_push_list(lua_State *L, int count, const double *numbers) {
+  lua_createtable(L, count, 0);
+  for (int k = 0; k < count; k++) {
+    lua_pushnumber(L, numbers[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+}
+
+static S2Status episodes_act(void *user, int i, double *commands) {
+  const Episodes *all = user;
+  const char *why = episodes_refused(all, i);
+  if (why != NULL) {
+    return s2_error(S2_INVALID, "%s", why);
+  }
+  S2World *world = all->episode[i].lw->world;
+  for (int k = 0; k < all->controls; k++) {
+    commands[k] = s2_lua_env_clip(world, k, commands[k]);
+  }
+  return s2_world_act(world, commands, all->controls, NULL);
+}
+
+static S2Status episodes_step(void *user, int i) {
+  Episodes *all = user;
+  lua_getfield(all->L, all->at_options, "step");
+  push_episode(all, all->at_worlds, i);
+  return episodes_call(all, 1, 0);
+}
+
+// options.observe(env) -> list
+static S2Status episodes_observe(void *user, int i, double *numbers) {
+  Episodes *all = user;
+  lua_State *L = all->L;
+  if (all->episode[i].lw->world == NULL) {
+    return s2_error(S2_INVALID, "its world is closed");
+  }
+  lua_getfield(L, all->at_options, "observe");
+  push_episode(all, all->at_envs, i);
+  S2_TRY(episodes_call(all, 1, 1));
+  int count = (int)lua_rawlen(L, -1);
+  for (int k = 0; k < count && k < all->observed; k++) {
+    lua_rawgeti(L, -1, k + 1);
+    numbers[k] = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return count == all->observed
+             ? s2_ok()
+             : s2_error(S2_INVALID, "it observes %d numbers, not %d", count, all->observed);
+}
+
+// options.reset(i), which uses the generator of the environment as this one's draws do.
+static S2Status episodes_reset(void *user, int i) {
+  Episodes *all = user;
+  lua_State *L = all->L;
+  S2BatchPlace place = s2_batch_place(all->batch, i);
+  S2LuaRandom *random = all->episode[i].random;
+  random->rng = place.rng;
+  lua_getfield(L, all->at_options, "reset");
+  lua_pushinteger(L, i + 1);
+  S2Status status = episodes_call(all, 1, 0);
+  place.rng = random->rng;
+  s2_batch_set_place(all->batch, i, &place);
+  if (status.code == S2_OK && !all->episode[i].begun) {
+    all->episode[i].begun = true;
+    all->begun++;
+  }
+  return status;
+}
+
+// options.reward(world, commands, env) and options.terminated(world, env)
+static S2Status episodes_judge(void *user, int i, const double *commands, double *reward,
+                               bool *terminated) {
+  Episodes *all = user;
+  lua_State *L = all->L;
+  // The environment knows the number of the step.
+  push_episode(all, all->at_envs, i);
+  int env = lua_gettop(L);
+  lua_pushinteger(L, (lua_Integer)s2_batch_place(all->batch, i).steps + 1);
+  lua_setfield(L, env, "steps");
+  S2Status status = s2_ok();
+  if (all->rewards) {
+    lua_pushvalue(L, all->at_reward);
+    push_episode(all, all->at_worlds, i);
+    episodes_push_list(L, all->controls, commands);
+    lua_pushvalue(L, env);
+    status = episodes_call(all, 3, 1);
+    if (status.code == S2_OK && lua_type(L, -1) != LUA_TNUMBER) {
+      char text[S2_LUA_TEXT];
+      status =
+          s2_error(S2_INVALID, "reward: a number expected, got %s", s2_lua_describe(L, -1, text));
+    } else if (status.code == S2_OK) {
+      *reward = lua_tonumber(L, -1);
+    }
+  }
+  if (status.code == S2_OK && all->ends) {
+    lua_pushvalue(L, all->at_terminated);
+    push_episode(all, all->at_worlds, i);
+    lua_pushvalue(L, env);
+    status = episodes_call(all, 2, 1);
+    *terminated = status.code == S2_OK && lua_isboolean(L, -1) && lua_toboolean(L, -1) != 0;
+  }
+  lua_settop(L, env - 1);
+  return status;
+}
+
+// ---- Calls ------------------------------------------------------------------------------------
+
+static Episodes *check_episodes(lua_State *L) {
+  Episodes *all = luaL_checkudata(L, 1, EPISODES);
+  if (all->busy) {
+    s2_lua_fail(L, "a function of a vector of environments cannot be called from inside its step");
+  }
+  return all;
+}
+
+// Leaves on the stack what functions of the script need.
+static void episodes_begin(lua_State *L, Episodes *all) {
+  luaL_checkstack(L, 40, "out of stack");
+  lua_getiuservalue(L, 1, STORE_ENVS);
+  all->at_envs = lua_gettop(L);
+  lua_getiuservalue(L, 1, STORE_WORLDS);
+  all->at_worlds = lua_gettop(L);
+  lua_getiuservalue(L, 1, STORE_OPTIONS);
+  all->at_options = lua_gettop(L);
+  lua_getfield(L, all->at_options, "reward");
+  all->at_reward = lua_gettop(L);
+  lua_getfield(L, all->at_options, "terminated");
+  all->at_terminated = lua_gettop(L);
+  lua_pushcfunction(L, s2_lua_keep_traceback);
+  all->at_handler = lua_gettop(L);
+  lua_pushnil(L);
+  all->at_error = lua_gettop(L);
+  all->L = L;
+  all->busy = true;
+  all->failed = false;
+}
+
+// Raises what functions of the script have; else pushes what failed: number and message, or
+// nothing.
+static int episodes_end(lua_State *L, Episodes *all) {
+  all->busy = false;
+  if (s2_lua_interrupted(all->episode[0].lw->session)) {
+    return s2_lua_fail(L, "interrupted");
+  }
+  if (all->failed) {
+    lua_pushvalue(L, all->at_error);
+    return lua_error(L);
+  }
+  S2Status why;
+  int failed = s2_batch_failed(all->batch, 0, &why);
+  if (failed < 0) {
+    return 0;
+  }
+  lua_pushinteger(L, failed + 1);
+  lua_pushstring(L, why.message);
+  return 2;
+}
+
+// The action on top of the stack as the commands of a row; false: it is none.
+static bool read_action(lua_State *L, const Episodes *all, double *row) {
+  if (lua_type(L, -1) == LUA_TNUMBER && all->width == 1 &&
+      (all->actions == 0 || lua_isinteger(L, -1))) {
+    row[0] = lua_tonumber(L, -1);
+    return true;
+  }
+  if (lua_type(L, -1) != LUA_TTABLE || all->actions > 0 || (int)lua_rawlen(L, -1) != all->width) {
+    return false;
+  }
+  for (int k = 0; k < all->width; k++) {
+    lua_rawgeti(L, -1, k + 1);
+    bool good = lua_type(L, -1) == LUA_TNUMBER;
+    row[k] = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+    if (!good) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Numbers of an action, which stand at the beginning of `row`, become commands there.
+static bool command_row(const Episodes *all, double *row) {
+  if (all->actions > 0) {
+    double number = row[0];
+    if (!(number >= 1 && number <= all->actions) || number != floor(number)) {
+      return false;
+    }
+    const double *from = all->table + ((size_t)number - 1) * (size_t)all->controls;
+    for (int k = 0; k < all->controls; k++) {
+      row[k] = from[k];
+    }
+  }
+  bool good = true;
+  for (int k = 0; k < all->controls; k++) {
+    good = good && !isnan(row[k]);
+  }
+  return good;
+}
+
+// Commands of all from the argument at index 2, a list of actions or an array; which of the actions
+// is none (from 1), or 0. Those of environments that are only reset are not looked at.
+static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
+  const S2LuaArray *array = s2_lua_array_test(L, 2);
+  for (int i = 0; i < all->count; i++) {
+    double *row = all->command + (size_t)i * (size_t)all->controls;
+    bool good = true;
+    if (array != NULL) {
+      for (int k = 0; k < all->width; k++) {
+        row[k] = array->data[i * all->width + k];
+      }
+    } else {
+      lua_rawgeti(L, 2, i + 1);
+      good = read_action(L, all, row);
+      lua_pop(L, 1);
+    }
+    good = good && command_row(all, row);
+    if (!good && !(autoreset == S2_RESET_NEXT_STEP && s2_batch_place(all->batch, i).ended)) {
+      return i + 1;
+    }
+  }
+  return 0;
+}
+
+// episodes:step(actions, autoreset): an array of a number for each command, or a list. Returns
+// "action" and the number of an action that is none, "begin" and that of an environment that has to
+// be reset first (nothing has happened then), or what failed: number and message.
+static int episodes_lua_step(lua_State *L) {
+  Episodes *all = check_episodes(L);
+  S2AutoReset autoreset = (S2AutoReset)luaL_checkinteger(L, 3);
+  const S2LuaArray *array = s2_lua_array_test(L, 2);
+  if (array != NULL && s2_lua_array_view(L, array).var != 0) {
+    return s2_lua_fail(L, "a vector's step has no derivative (x:value() is plain)");
+  }
+  // Which episodes cannot go on, and what is to be done in the others.
+  bool look = all->begun < all->count || autoreset == S2_RESET_DISABLED;
+  for (int i = 0; look && i < all->count; i++) {
+    if (!all->episode[i].begun ||
+        (autoreset == S2_RESET_DISABLED && s2_batch_place(all->batch, i).ended)) {
+      lua_pushliteral(L, "begin");
+      lua_pushinteger(L, i + 1);
+      return 2;
+    }
+  }
+  int bad = read_actions(L, all, autoreset);
+  if (bad > 0) {
+    lua_pushliteral(L, "action");
+    lua_pushinteger(L, bad);
+    return 2;
+  }
+  episodes_begin(L, all);
+  all->all_asked = false;
+  S2Status status = s2_batch_step(all->batch, all->command, (int)all->period, &all->result);
+  int results = episodes_end(L, all);
+  s2_lua_try(L, status);
+  return results;
+}
+
+// episodes:reset(mask or nil): an array of 1 for those that the script resets; what failed.
+static int episodes_lua_reset(lua_State *L) {
+  Episodes *all = check_episodes(L);
+  lua_settop(L, 2);
+  const double *mask = lua_isnil(L, 2) ? NULL : s2_lua_array_check(L, 2)->data;
+  episodes_begin(L, all);
+  all->all_asked = true;
+  s2_batch_reset(all->batch, NULL, mask, all->result.observations);
+  return episodes_end(L, all);
+}
+
+static Episode *check_episode(lua_State *L, Episodes **all, int *i) {
+  *all = luaL_checkudata(L, 1, EPISODES);
+  *i = (int)luaL_checkinteger(L, 2) - 1;
+  luaL_argcheck(L, *i >= 0 && *i < (*all)->count, 2, "number of an environment");
+  return &(*all)->episode[*i];
+}
+
+static void episodes_keep(lua_State *L, int store, int i, int value) {
+  lua_getiuservalue(L, 1, store);
+  if (lua_isnoneornil(L, value)) {
+    lua_pushboolean(L, 0);
+  } else {
+    lua_pushvalue(L, value);
+  }
+  lua_rawseti(L, -2, i + 1);
+  lua_pop(L, 1);
+}
+
+// episodes:world(i, world, judge, draws, again): its world, which begins as it is now; `again`: it
+// may go back to that.
+static int episodes_world(lua_State *L) {
+  Episodes *all;
+  int i;
+  lua_settop(L, 6);
+  Episode *at = check_episode(L, &all, &i);
+  S2LuaWorld *lw = s2_lua_world(L, 3);
+  const S2Judge *judge = s2_lua_judge(L, 4);
+  const S2LuaDraws *draws = s2_lua_draws(L, 5);
+  s2_batch_set_world(all->batch, i, lw->world, judge, draws != NULL ? draws->count : 0,
+                     draws != NULL ? draws->draw : NULL);
+  at->lw->held = NULL;
+  lw->held = &all->busy;
+  at->lw = lw;
+  at->again = lua_toboolean(L, 6) != 0;
+  episodes_keep(L, STORE_WORLDS, i, 3);
+  episodes_keep(L, STORE_JUDGES, i, 4);
+  episodes_keep(L, STORE_DRAWS, i, 5);
+  return 0;
+}
+
+// episodes:rewind(i): true, where it was not changed meanwhile but for its motion
+static int episodes_rewind(lua_State *L) {
+  Episodes *all;
+  int i;
+  const Episode *at = check_episode(L, &all, &i);
+  bool again = at->again && at->lw->world != NULL && s2_lua_on_tape(at->lw) == NULL &&
+               !s2_lua_batch_stepped(at->lw) && s2_batch_unchanged(all->batch, i);
+  if (again) {
+    s2_lua_try(L, s2_batch_rewind(all->batch, i)); // bodies and joints are those there were
+  }
+  lua_pushboolean(L, again);
+  return 1;
+}
+
+// episodes:place(i): steps of the episode, is it over?
+static int episodes_place(lua_State *L) {
+  Episodes *all;
+  int i;
+  (void)check_episode(L, &all, &i);
+  S2BatchPlace place = s2_batch_place(all->batch, i);
+  lua_pushinteger(L, (lua_Integer)place.steps);
+  lua_pushboolean(L, place.ended);
+  return 2;
+}
+
+// episodes:final(): what was observed last, by the number of those whose episode has ended in the
+// last step
+static int episodes_final(lua_State *L) {
+  const Episodes *all = luaL_checkudata(L, 1, EPISODES);
+  lua_newtable(L);
+  for (int i = 0; i < all->count; i++) {
+    if (all->result.terminated[i] != 0 || all->result.truncated[i] != 0) {
+      episodes_push_list(L, all->observed, all->result.final + (size_t)i * (size_t)all->observed);
+      lua_rawseti(L, -2, i + 1);
+    }
+  }
+  return 1;
+}
+
+static int episodes_collect(lua_State *L) {
+  Episodes *all = luaL_checkudata(L, 1, EPISODES);
+  for (int i = 0; i < all->count && all->batch != NULL; i++) {
+    all->episode[i].lw->held = NULL;
+  }
+  s2_batch_free(all->batch);
+  s2_memory_free(all->table);
+  s2_memory_free(all->command);
+  all->batch = NULL;
+  all->table = all->command = NULL;
+  return 0;
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+static int64_t option_integer(lua_State *L, const char *key) {
+  lua_getfield(L, 2, key);
+  int64_t value = (int64_t)luaL_checkinteger(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+static bool option_given(lua_State *L, const char *key) {
+  bool given = lua_getfield(L, 2, key) != LUA_TNIL;
+  lua_pop(L, 1);
+  return given;
+}
+
+// The lists that it keeps, and which of the actions are which commands.
+static void episodes_read(lua_State *L, int at, Episodes *all) {
+  static const char *const lists[] = {[STORE_ENVS] = "envs", [STORE_WORLDS] = "worlds"};
+  for (int store = STORE_ENVS; store <= STORE_DRAWS; store++) {
+    if (store <= STORE_WORLDS) {
+      lua_getfield(L, 2, lists[store]);
+    } else {
+      lua_createtable(L, all->count, 0);
+    }
+    lua_setiuservalue(L, at, store);
+  }
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, at, STORE_OPTIONS);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, at, STORE_WORKERS);
+  // Commands of each action by number, and room for those of a step.
+  all->table = s2_memory_take(sizeof(double) * (size_t)(all->actions * all->controls + 1));
+  all->command = s2_memory_take_zeroed(sizeof(double) * (size_t)(all->count * all->controls + 1));
+  for (int a = 0; a < all->actions; a++) {
+    lua_getfield(L, 2, "actions");
+    lua_rawgeti(L, -1, a + 1);
+    for (int k = 0; k < all->controls; k++) {
+      lua_rawgeti(L, -1, k + 1);
+      all->table[a * all->controls + k] = luaL_checknumber(L, -1);
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+  }
+}
+
+// Worlds and generators of the options; episodes:world follows for each. Pushes the list of the
+// engine's.
+static S2World *const *episodes_push_worlds(lua_State *L, Episodes *all) {
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers
+  S2World **worlds = lua_newuserdatauv(L, sizeof *worlds * (size_t)(all->count + 1), 0);
+  int top = lua_gettop(L);
+  for (int i = 0; i < all->count; i++) {
+    lua_getfield(L, 2, "worlds");
+    lua_rawgeti(L, -1, i + 1);
+    lua_getfield(L, 2, "randoms");
+    lua_rawgeti(L, -1, i + 1);
+    all->episode[i] =
+        (Episode){.lw = s2_lua_world(L, -3), .random = s2_lua_check(L, -1, s2_type_random)};
+    worlds[i] = all->episode[i].lw->world;
+    lua_settop(L, top);
+  }
+  return worlds;
+}
+
+// Arrays of results: observations, rewards, terminated, truncated, final observations. Pushes their
+// list.
+static void episodes_arrays(lua_State *L, Episodes *all) {
+  int n = all->count, each[] = {n * all->observed, n, n, n, n * all->observed};
+  double **to[] = {&all->result.observations, &all->result.rewards, &all->result.terminated,
+                   &all->result.truncated, &all->result.final};
+  lua_createtable(L, 5, 0);
+  for (int k = 0; k < 5; k++) {
+    S2LuaArray *array = s2_lua_array_push(L, s2_size_list(each[k]));
+    for (int i = 0; i < each[k]; i++) {
+      array->data[i] = 0;
+    }
+    *to[k] = array->data;
+    lua_rawseti(L, -2, k + 1);
+  }
+}
+
+// (workers, { envs =, worlds =, randoms =, controls =, observed =, period =, max_steps =, autoreset
+// =, constant =, actions =, step =, observe =, reset =, start =, reward =, terminated = }): the
+// object and its arrays, or nil and a message. Lists, numbers and functions; of `start` only
+// whether it is there counts.
+int s2_lua_new_episodes(lua_State *L) {
+  S2Workers *workers = s2_lua_workers(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  lua_getfield(L, 2, "envs");
+  int count = (int)lua_rawlen(L, -1);
+  Episodes *all = lua_newuserdatauv(L, sizeof *all + sizeof(Episode) * (size_t)count, STORES);
+  int at = lua_gettop(L); // gone with an error, it is freed
+  *all = (Episodes){.count = count,
+                    .controls = (int)option_integer(L, "controls"),
+                    .observed = (int)option_integer(L, "observed"),
+                    .period = option_integer(L, "period"),
+                    .starts = option_given(L, "start"),
+                    .rewards = option_given(L, "reward"),
+                    .ends = option_given(L, "terminated")};
+  if (luaL_newmetatable(L, EPISODES)) {
+    static const luaL_Reg methods[] = {{"step", episodes_lua_step},
+                                       {"reset", episodes_lua_reset},
+                                       {"world", episodes_world},
+                                       {"rewind", episodes_rewind},
+                                       {"place", episodes_place},
+                                       {"final", episodes_final},
+                                       {NULL, NULL}};
+    lua_pushcfunction(L, episodes_collect);
+    lua_setfield(L, -2, "__gc");
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+  }
+  lua_setmetatable(L, at);
+  if (option_given(L, "actions")) {
+    lua_getfield(L, 2, "actions");
+    all->actions = (int)lua_rawlen(L, -1);
+    lua_settop(L, at);
+  }
+  all->width = all->actions > 0 ? 1 : all->controls;
+  episodes_read(L, at, all);
+  S2World *const *worlds = episodes_push_worlds(L, all);
+  lua_getfield(L, 2, "constant");
+  S2BatchDef def = {.autoreset = (S2AutoReset)option_integer(L, "autoreset"),
+                    .worth = S2_WORTH_PERIODS,
+                    .constant = luaL_checknumber(L, -1),
+                    .max_steps = option_integer(L, "max_steps"),
+                    .unlike = true,
+                    .program = {.user = all,
+                                .own = episodes_own,
+                                .step = episodes_step,
+                                .reset = episodes_reset,
+                                .act = episodes_act,
+                                .observe = episodes_observe,
+                                .judge = episodes_judge},
+                    .controls = all->controls,
+                    .observed = all->observed};
+  S2Status status = s2_batch_create(&def, worlds, count, workers, &all->batch);
+  if (status.code != S2_OK) {
+    lua_pushnil(L);
+    lua_pushstring(L, status.message);
+    return 2;
+  }
+  for (int i = 0; i < count; i++) { // each goes on with its own
+    S2BatchPlace place = s2_batch_place(all->batch, i);
+    place.rng = all->episode[i].random->rng;
+    s2_batch_set_place(all->batch, i, &place);
+  }
+  lua_pushvalue(L, at);
+  episodes_arrays(L, all);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, at, STORE_ARRAYS);
+  return 2;
+}

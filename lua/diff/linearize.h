@@ -1,0 +1,26 @@
+// What world:linearize and world:lcs read and return alike.
+#ifndef S2_LUA_LINEARIZE_H
+#define S2_LUA_LINEARIZE_H
+
+#include "lua/base/keys.h"
+#include "lua/world/binding.h"
+
+#include "diff/linear/linearize.h"
+
+typedef struct S2LuaCoordinates {
+  bool reduced;
+  S2Coordinate *list; // NULL: whichever
+  int count;
+} S2LuaCoordinates;
+
+// The keys "inputs" and "coordinates", into the world's scratch memory. `held`: the commands of
+// those inputs that are actuators, else 0.
+int s2_lua_linearize_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs, double **held);
+S2LuaCoordinates s2_lua_linearize_coordinates(const S2Keys *keys, S2LuaWorld *lw);
+
+void s2_lua_linearize_push(lua_State *L, const double *numbers, int rows, int columns);
+// {{body = or joint =, field =}, ...}
+void s2_lua_push_coordinates(lua_State *L, const S2LuaWorld *lw, const S2Coordinate *coordinate,
+                             int count);
+
+#endif

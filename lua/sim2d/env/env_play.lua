@@ -1,0 +1,256 @@
+-- Tasks in the live viewer: episodes that the baseline plays, or a person with keys or a gamepad.
+
+local AFTER = 1   -- s of the world that the end of an episode is seen
+local TAKES = 0.5 -- of a stick's way, from which whoever holds it takes over
+local SECONDS = 2 -- that a goal takes from one end of its range to the other by keys nobody declared
+local MOST_DIGITS = 9
+local HEADROOM = 0.03 -- of the view's height, over the words
+
+-- What stands in for a key on a gamepad: half the way of a stick, and a button.
+local STICKS = { left = { "left_x", -1 }, right = { "left_x", 1 }, down = { "left_y", -1 }, up = { "left_y", 1 },
+  a = { "right_x", -1 }, d = { "right_x", 1 }, s = { "right_y", -1 }, w = { "right_y", 1 } }
+local BUTTONS = { left = "pad_left", right = "pad_right", up = "pad_up", down = "pad_down", space = "pad_a" }
+local AXES = { left_x = true, left_y = true, right_x = true, right_y = true, lt = true, rt = true }
+local TAKEN = { b = "who plays", r = "the episode again" }
+
+return function(sim, host)
+  local fail, describe = host.fail, host.describe
+
+  local function bad(key, expected, got)
+    fail("bad argument #1 to 'env' (key '%s': %s expected, got %s)", key, expected, describe(got))
+  end
+
+  -- ---- What keys mean -----------------------------------------------------------------------------
+
+  -- Keys of a task that declares none: arrows for up to two commands of finite ranges and for up to three actions, else digits.
+  local function usual(env)
+    local space, keys = env.action_space, {}
+    if space.n == 2 then return { left = 1, right = 2 } end
+    if space.n == 3 then return { left = 1, none = 2, right = 3 } end
+    for k = 1, math.min(space.n or 0, MOST_DIGITS) do keys[tostring(k)] = k end
+    if space.n or #space.low > 2 then return keys end
+    for i, pair in ipairs { { "left", "right" }, { "down", "up" } } do
+      local lo, hi = space.low[i], space.high[i]
+      if lo and host.finite(lo) and host.finite(hi) then
+        local pace = env.goals[i] and (hi - lo) / SECONDS
+        local rest = math.max(lo, math.min(hi, 0))
+        keys[pair[1]] = { [i] = pace and -pace or lo - rest }
+        keys[pair[2]] = { [i] = pace or hi - rest }
+      end
+    end
+    return keys
+  end
+
+  local function check(env, keys)
+    if type(keys) ~= "table" then bad("keys", "a table, name of a key -> what it does,", keys) end
+    local n, count = env.action_space.n, #env.action_space.names
+    for _, name in ipairs(host.sorted_keys(keys)) do
+      local value, key = keys[name], "keys." .. tostring(name)
+      if type(name) ~= "string" or name ~= name:lower() then bad("keys", "names of keys in small letters", name) end
+      if TAKEN[name] then fail("bad argument #1 to 'env' (key '%s': this key is taken: %s)", key, TAKEN[name]) end
+      if n then
+        if math.type(value) ~= "integer" or value < 1 or value > n then bad(key, ("an action from 1 to %d"):format(n), value) end
+      else
+        if type(value) ~= "table" then bad(key, "a list of what is added to each command", value) end
+        for i, number in pairs(value) do
+          if math.type(i) ~= "integer" or i < 1 or i > count or not host.finite(number) then
+            bad(key, ("a list of up to %d numbers"):format(count), value)
+          end
+        end
+      end
+    end
+  end
+
+  -- What the view follows in the world of this episode, or nil.
+  local function followed_in(env)
+    local body = env.follow and env.world.bodies[env.follow]
+    if env.follow and not body then fail("%s: follow: there is no body '%s'", env.name, env.follow) end
+    return body
+  end
+
+  -- Options of a picture with the task's view, where they have none; beside what is followed.
+  local function with_view(env, options)
+    if not env.view or options and (options.view or options.follow) then return options end
+    local all, body, area = {}, followed_in(env), env.view
+    for key, value in pairs(options or {}) do all[key] = value end
+    local x = body and sim.stop_gradient(body.x) or 0
+    all.view = { { area[1][1] + x, area[1][2] }, { area[2][1] + x, area[2][2] } }
+    return all
+  end
+
+  -- env.keys: name -> the number of an action, or what is added to each command while the key is held (of goals: in a second).
+  local function read_keys(env, keys)
+    env.goals = {}
+    for i, actuator in ipairs(host.actuators(env.world)) do env.goals[i] = actuator.kind == "position" end
+    if keys ~= nil then check(env, keys) end
+    env.keys = keys or usual(env)
+  end
+
+  -- Of a definition, all that is about seeing and playing.
+  local function read_seen(env, def)
+    for _, key in ipairs { "follow", "about_baseline" } do
+      if def[key] ~= nil and type(def[key]) ~= "string" then bad(key, "a text", def[key]) end
+      env[key] = def[key]
+    end
+    if def.view ~= nil and not host.is_area(def.view) then
+      bad("view", "{ {x, y}, {x, y} }, the lower left corner and the upper right one,", def.view)
+    end
+    env.view = def.view
+    followed_in(env)
+    read_keys(env, def.keys)
+  end
+
+  -- ---- A person -----------------------------------------------------------------------------------
+
+  -- How far a key is pressed, 0 to 1, or what stands in for it on a gamepad; of an axis -1 to 1.
+  local function pressed(name)
+    if AXES[name] then return sim.axis(name) end
+    local stick, button = STICKS[name], BUTTONS[name]
+    local way = stick and math.max(0, stick[2] * sim.axis(stick[1])) or 0
+    -- a stick presses the buttons of the cross, too
+    local pushed = button and sim.key(button) and (not stick or sim.axis(stick[1]) == 0)
+    return (sim.key(name) or pushed) and 1 or way
+  end
+
+  -- How far everything is pressed, and whether somebody has taken hold.
+  local function hands(env)
+    local how, holds = {}, false
+    for name in pairs(env.keys) do
+      if name ~= "none" then
+        how[name] = pressed(name)
+        holds = holds or math.abs(how[name]) > TAKES
+      end
+    end
+    return how, holds
+  end
+
+  local function chosen(env, how, last)
+    local most, action = TAKES, env.keys.none or last or 1
+    for _, name in ipairs(host.sorted_keys(how)) do
+      if how[name] > most then most, action = how[name], env.keys[name] end
+    end
+    return action
+  end
+
+  -- The action of a person. Goals stay where they were moved to; at first they are where the joint is.
+  local function by_hand(env, how, last)
+    if env.actions then return chosen(env, how, last) end
+    local space, rest, u = env.action_space, env.keys.none or {}, {}
+    for i, actuator in ipairs(host.actuators(env.world)) do
+      local joint, pace = actuator.joint, 1
+      u[i] = rest[i] or 0
+      if env.goals[i] then
+        u[i] = last and last[i] or joint.type == "hinge" and joint.angle or joint.translation or joint.length
+        pace = env.period
+      end
+      for _, name in ipairs(host.sorted_keys(how)) do u[i] = u[i] + pace * how[name] * (env.keys[name][i] or 0) end
+      u[i] = math.max(space.low[i], math.min(space.high[i], u[i]))
+    end
+    return u
+  end
+
+  -- ---- Episodes -----------------------------------------------------------------------------------
+
+  -- Where words stand: at the upper edge of the view, else over the middle of what moves as the episode begins.
+  local function place_above(env)
+    local area, world, body = env.view, env.world, followed_in(env)
+    if area then return { (area[1][1] + area[2][1]) / 2 + (body and body.x or 0), area[2][2] - HEADROOM * (area[2][2] - area[1][2]) } end
+    local left, right, low, high = math.huge, -math.huge, math.huge, -math.huge
+    for _, body in ipairs(world.bodies) do
+      if body.type == "dynamic" then
+        left, right = math.min(left, body.x), math.max(right, body.x)
+        low, high = math.min(low, body.y), math.max(high, body.y)
+      end
+    end
+    return { (left + right) / 2, high + 0.3 * math.max(right - left, high - low) }
+  end
+
+  local function say(play, text)
+    if play.env.follow and play.env.view then play.above = place_above(play.env) end
+    play.env.world:annotate { name = "episode", text = text, at = play.above, size = 16 }
+  end
+
+  -- The world of a new episode is what the viewer shows; the one before is closed, if it is another.
+  local function begin(play)
+    local env, before = play.env, play.env.world
+    local seen = env:reset { seed = play.seed }
+    if before ~= env.world then before:close() end
+    host.live.show(env.world)
+    env.world:view { follow = followed_in(env), view = env.view }
+    play.sum, play.steps, play.again, play.above = 0, 0, false, place_above(env)
+    return seen
+  end
+
+  -- Worlds in which a law tries things out are no part of what is played: they are not recorded, and the viewer does not offer them.
+  local BACK = setmetatable({}, { __close = function() host.live.aside(false) end })
+  local function aside(f, ...)
+    host.live.aside(true)
+    local _ <close> = BACK
+    return f(...)
+  end
+
+  -- One episode, to its end or until it is to begin again; true: it came to its end.
+  local function episode(play)
+    local env, seen = play.env, begin(play)
+    local law, last, over, cut, reward
+    repeat
+      local how, holds = hands(env)
+      if holds then play.who.value = "you" end
+      local action
+      if play.who.value == "you" then
+        law, action = nil, by_hand(env, how, last)
+        last = action
+      else
+        law, last = law or aside(env.baseline, env), nil
+        action = aside(law, env.world, env.world.time, seen)
+      end
+      local hint = play.who.value ~= "you" and " (your keys: " .. play.keys .. ")" or ""
+      say(play, ("episode %d, %s: %.1f%s"):format(play.episode, play.who.value, play.sum, hint))
+      seen, reward, over, cut = env:step(action)
+      play.sum, play.steps = play.sum + sim.stop_gradient(reward), env.steps
+    until over or cut or play.again
+    return not play.again
+  end
+
+  local function told(play)
+    local env = play.env
+    local text = ("episode %d (seed %d), %s: return %.1f, %d steps"):format(play.episode, play.seed, play.who.value, play.sum, play.steps)
+    print(text)
+    io.stdout:flush()
+    say(play, text)
+    for _ = 1, math.ceil(AFTER / env.world.dt) do
+      if play.again then break end
+      env.world:step()
+    end
+  end
+
+  local function keys_of(env)
+    local names = {}
+    for _, name in ipairs(host.sorted_keys(env.keys)) do names[#names + 1] = name ~= "none" and name or nil end
+    return #names > 0 and table.concat(names, ", ") or "none"
+  end
+
+  -- env:play { episodes = }: seeds one after the other, until Ctrl-C or for so many; false without a viewer.
+  local function show(env, options)
+    options = options or {}
+    host.env.check_keys(env.name .. ":play", options, { episodes = true })
+    if not host.live.serving() then return false end
+    local play = { env = env, sum = 0, steps = 0, episode = 1, seed = 0, keys = keys_of(env) }
+    play.who = sim.choice { name = "plays", values = env.baseline and { "baseline", "you" } or { "you" }, key = "b" }
+    sim.button { name = "Again", key = "r", on_press = function() play.again = true end }
+    sim.watch("return", function() return play.sum end)
+    sim.watch("step", function() return play.steps end)
+    sim.watch("episode", function() return play.episode end)
+    print(("%s: your keys: %s; b: who plays, r: the episode again"):format(env.name, play.keys))
+    io.stdout:flush()
+    while play.episode <= (options.episodes or math.huge) do
+      if episode(play) then
+        told(play)
+        if not play.again then play.episode, play.seed = play.episode + 1, play.seed + 1 end
+      end
+    end
+    return true
+  end
+
+  host.env.read_seen, host.env.with_view, host.env.play = read_seen, with_view, show
+end

@@ -1,0 +1,492 @@
+-- Optimal control with complementarity: a motion of N stages, each a list of named unknowns, for which
+--
+--     cost = least,    equal = 0,    positive >= 0,    a b <= 0 of `products`
+--
+-- hold, with costs and constraints that are formulas of a stage and the one after. This is an interior point
+-- method. Products are relaxed to a b <= kappa (Scholtes 2001), and kappa falls with the barrier's weight mu
+-- (Raghunathan and Biegler 2005), so that contacts come and go while it works. Newton's system is
+--
+--     W dz - J' y = -df,    J dz + C y + b = 0,
+--
+-- with W the second derivative of the cost and, with `curvature`, of what the equations add to it, made positive
+-- definite stage by stage; C is slack over multiplier. Inequalities go into W (J'J / C), and what is left, the
+-- equations, is solved by sim.kkt. Steps are those of which a merit of cost, barrier and violations approves, corrected to
+-- second order or shortened. There is no guarantee that what is found is the best: the problem is not convex.
+-- The other scripts of this folder use this file.
+local sim = require "sim2d"
+local formula = require "formula"
+
+local mpcc = {}
+
+local MU_END, KAPPA_END = 1e-8, 2e-7 -- of the barrier; what is left of products
+local PROXIMAL = 1e-8 -- softness of equations, so that redundant ones do no harm
+local EDGE = 0.99 -- of the way to where a slack or multiplier is 0
+local STEP_END = 1e-3 -- relative change that is none, as of CRISP's examples (trailTol)
+local WAIT = 40 -- iterations for one mu at most
+
+-- ---- The problem: formulas become functions ---------------------------------------------------------
+
+-- Derivatives by those variables on which f depends: entries { variable, derivative }.
+local function dependence(f, variables)
+  local list = {}
+  for j, variable in ipairs(variables) do
+    local d = f:derivative(variable)
+    if not (d.op == "number" and d.a == 0) then list[#list + 1] = { j, d } end
+  end
+  return list
+end
+
+-- A kind of stage: compiled values (cost, equal, positive, products), gradient, Jacobian and second derivative.
+local function compile(stage, own, variables, curvature)
+  local cost, rows = formula.number(stage.cost or 0), {}
+  for _, f in ipairs(stage.equal or {}) do rows[#rows + 1] = formula.number(f) end
+  local equal = #rows
+  for _, f in ipairs(stage.positive or {}) do rows[#rows + 1] = formula.number(f) end
+  local positive = #rows - equal
+  for _, pair in ipairs(stage.products or {}) do rows[#rows + 1] = -(pair[1] * pair[2]) end
+  local kind = { equal = equal, positive = positive, products = #rows - equal - positive, rows = #rows }
+
+  kind.values = formula.compile { cost, table.unpack(rows) }
+  local slopes = {}
+  kind.gradient = dependence(cost, own)
+  for k, entry in ipairs(kind.gradient) do slopes[k] = entry[2] end
+  kind.jacobian = {}
+  for k, f in ipairs(rows) do
+    for _, entry in ipairs(dependence(f, variables)) do
+      kind.jacobian[#kind.jacobian + 1] = { k, entry[1] }
+      slopes[#slopes + 1] = entry[2]
+    end
+  end
+  kind.slopes = formula.compile(slopes)
+
+  local lagrangian, second = cost, {}
+  if curvature then
+    for k = 1, equal do lagrangian = lagrangian - formula.variable("l", k) * rows[k] end
+  end
+  kind.hessian = {}
+  for i, variable in ipairs(own) do
+    for _, entry in ipairs(dependence(lagrangian:derivative(variable), own)) do
+      kind.hessian[#kind.hessian + 1] = { i, entry[1] }
+      second[#second + 1] = entry[2]
+    end
+  end
+  kind.second = formula.compile(second)
+  return kind
+end
+
+-- `given`: stages, names, start = { NAME = value }, curvature, stage = function(s, n) that returns { cost =, equal =,
+-- positive =, products = } of formulas; s and n have the unknowns of this stage and the next by their names. Of
+-- the last stage n is nil.
+function mpcc.problem(given)
+  local names, own, variables, s, n = given.names, {}, {}, {}, {}
+  for i, name in ipairs(names) do
+    s[name], n[name] = formula.variable("x", i), formula.variable("x", #names + i)
+    own[i], variables[i], variables[#names + i] = s[name], s[name], n[name]
+  end
+  local running, last = given.stage(s, n), given.stage(s, nil)
+  local first = { cost = running.cost, positive = running.positive, products = running.products, equal = {} }
+  for _, f in ipairs(running.equal or {}) do first.equal[#first.equal + 1] = f end
+  for _, name in ipairs(names) do
+    if given.start[name] then first.equal[#first.equal + 1] = s[name] - given.start[name] end
+  end
+  local kinds = { compile(first, own, variables, given.curvature), compile(running, own, variables, given.curvature),
+    compile(last, own, variables, given.curvature) }
+  local problem = { names = names, width = #names, stages = given.stages, unknowns = #names * given.stages, curvature = given.curvature,
+    equal = 0, rows = 0, kind = {}, at = {} }
+  for i = 1, given.stages do
+    local kind = kinds[i == 1 and 1 or i == given.stages and 3 or 2]
+    problem.kind[i], problem.at[i] = kind, problem.rows
+    problem.rows = problem.rows + kind.rows
+  end
+  -- which rows are equations, and which products
+  problem.is_equal, problem.is_product = {}, {}
+  for i, kind in ipairs(problem.kind) do
+    for k = 1, kind.rows do
+      problem.is_equal[problem.at[i] + k] = k <= kind.equal
+      problem.is_product[problem.at[i] + k] = k > kind.equal + kind.positive
+    end
+  end
+  return problem
+end
+
+-- The sum of squares of what stage s misses of a goal, a list of { name, value }; of numbers as of formulas.
+function mpcc.squares(s, goal)
+  local sum = 0
+  for _, pair in ipairs(goal) do sum = sum + (s[pair[1]] - pair[2]) * (s[pair[1]] - pair[2]) end
+  return sum
+end
+
+-- ---- What is evaluated at a point ---------------------------------------------------------------------
+
+-- The cost and all rows, with kappa - a b for products.
+local function evaluate(problem, z, kappa, rows)
+  local cost, out, is_product = 0, {}, problem.is_product
+  for i, kind in ipairs(problem.kind) do
+    kind.values(z, (i - 1) * problem.width, nil, 0, out, 0)
+    cost = cost + out[1]
+    table.move(out, 2, kind.rows + 1, problem.at[i] + 1, rows)
+  end
+  for k = 1, problem.rows do
+    if is_product[k] then rows[k] = rows[k] + kappa end
+  end
+  return cost
+end
+
+-- The matrices of Newton's system with their pattern; values are filled in later. J has all rows, row k the entries
+-- first[k] .. first[k + 1] - 1, `equations` those of sim.kkt. In W follow the second derivatives, the diagonal, and
+-- behind J.own entries what inequalities add.
+local function system(problem)
+  local W, J = { rows = problem.unknowns, columns = problem.unknowns, i = {}, j = {}, v = {} }, { j = {}, v = {}, first = {} }
+  local equations, width = { rows = 0, columns = problem.unknowns, i = {}, j = {}, v = {} }, problem.width
+  local function add(matrix, i, j) matrix.i[#matrix.i + 1], matrix.j[#matrix.j + 1] = i, j end
+
+  for i, kind in ipairs(problem.kind) do
+    local base, row = (i - 1) * width, 0
+    for _, entry in ipairs(kind.jacobian) do
+      while row < entry[1] do -- rows begin, also those of constants
+        row = row + 1
+        J.first[problem.at[i] + row] = #J.j + 1
+        if row <= kind.equal then equations.rows = equations.rows + 1 end
+      end
+      J.j[#J.j + 1] = base + entry[2]
+      if row <= kind.equal then add(equations, equations.rows, base + entry[2]) end
+    end
+    assert(row == kind.rows, "a row is a constant")
+    if problem.curvature then -- all of it: projections fill
+      for r = 1, width do for c = 1, width do add(W, base + r, base + c) end end
+    else
+      for _, entry in ipairs(kind.hessian) do add(W, base + entry[1], base + entry[2]) end
+    end
+  end
+  J.first[problem.rows + 1] = #J.j + 1
+  for k = 1, problem.unknowns do add(W, k, k) end
+  J.own = #W.i
+  for k = 1, problem.rows do
+    if not problem.is_equal[k] then
+      local first, last = J.first[k], J.first[k + 1] - 1
+      for p = first, last do for q = first, last do add(W, J.j[p], J.j[q]) end end
+    end
+  end
+  return W, J, equations
+end
+
+local function fill_jacobian(problem, z, J, gradient)
+  local out, filled = {}, 0
+  for k = 1, problem.unknowns do gradient[k] = 0 end
+  for i, kind in ipairs(problem.kind) do
+    local base, slopes = (i - 1) * problem.width, #kind.gradient
+    kind.slopes(z, base, nil, 0, out, 0)
+    for k, entry in ipairs(kind.gradient) do gradient[base + entry[1]] = out[k] end
+    table.move(out, slopes + 1, slopes + #kind.jacobian, filled + 1, J.v)
+    filled = filled + #kind.jacobian
+  end
+end
+
+-- The part of a symmetric matrix that does not curve downwards.
+local function projected(width, hessian, out)
+  local H = sim.zeros(width, width)
+  for k, entry in ipairs(hessian) do H[{ entry[1], entry[2] }] = out[k] end
+  local values, vectors = sim.linalg.eig(H)
+  local scaled = vectors * sim.max(values, 0)
+  return scaled:mm(vectors:t())
+end
+
+local function fill_hessian(problem, z, y, W, delta)
+  local out, filled, width, v = {}, 0, problem.width, W.v
+  for i, kind in ipairs(problem.kind) do
+    kind.second(z, (i - 1) * width, y, problem.at[i], out, 0)
+    if problem.curvature then
+      local numbers = projected(width, kind.hessian, out):table()
+      for r = 1, width do table.move(numbers[r], 1, width, filled + (r - 1) * width + 1, v) end
+      filled = filled + width * width
+    else
+      table.move(out, 1, #kind.hessian, filled + 1, v)
+      filled = filled + #kind.hessian
+    end
+  end
+  for k = 1, problem.unknowns do v[filled + k] = delta end
+end
+
+-- The largest violations of a point: of equations, of what is to be positive, of products.
+function mpcc.violation(problem, z)
+  local rows, equal, positive, product = {}, 0, 0, 0
+  local cost = evaluate(problem, z, 0, rows)
+  for k = 1, problem.rows do
+    if problem.is_equal[k] then equal = math.max(equal, math.abs(rows[k]))
+    elseif problem.is_product[k] then product = math.max(product, -rows[k])
+    else positive = math.max(positive, -rows[k]) end
+  end
+  return { equal = equal, positive = positive, product = product, largest = math.max(equal, positive, product), cost = cost }
+end
+
+-- ---- The method ---------------------------------------------------------------------------------------
+
+-- Cost, barrier and violations, these times nu. Of equations `rows` are what is missed, of others what slacks miss.
+local function merit(problem, cost, rows, slack, mu, nu)
+  local barrier, missed, is_equal, log, abs = 0, 0, problem.is_equal, math.log, math.abs
+  for k = 1, problem.rows do
+    if is_equal[k] then missed = missed + abs(rows[k])
+    else
+      barrier = barrier + log(slack[k])
+      missed = missed + abs(rows[k] - slack[k])
+    end
+  end
+  return cost - mu * barrier + nu * missed, missed
+end
+
+-- How far v may go along d and stay above 0.
+local function reach(problem, v, d)
+  local far = 1
+  for k = 1, problem.rows do
+    if not problem.is_equal[k] and d[k] < 0 then far = math.min(far, -EDGE * v[k] / d[k]) end
+  end
+  return far
+end
+
+-- Solves Newton's system for what rows miss, b, softened by C: dz and the new multipliers, or nil.
+local function linear_step(problem, it)
+  local W, J, C, b, c, equations = it.W, it.J, it.C, it.b, it.c, it.equations
+  local Wv, v, columns, is_equal, n, e = W.v, J.v, J.j, problem.is_equal, J.own, 0
+  local Ck, bk = {}, {}
+  for k = 1, problem.unknowns do c[k] = -it.gradient[k] end
+  for k = 1, problem.rows do
+    local first, last = J.first[k], J.first[k + 1] - 1
+    if is_equal[k] then
+      Ck[#Ck + 1], bk[#bk + 1] = C[k], b[k]
+      table.move(v, first, last, e + 1, equations.v)
+      e = e + last - first + 1
+    else
+      local weight = 1 / C[k]
+      for p = first, last do
+        local slope = weight * v[p]
+        c[columns[p]] = c[columns[p]] - b[k] * slope
+        for q = first, last do
+          n = n + 1
+          Wv[n] = slope * v[q]
+        end
+      end
+    end
+  end
+  local dz, y = sim.kkt.solve { W = W, J = equations, C = Ck, c = c, b = bk, tolerance = 1e-8 }
+  if not dz then return nil end
+
+  -- multipliers of what went into W
+  local new, solved = {}, 0
+  for k = 1, problem.rows do
+    if is_equal[k] then
+      solved = solved + 1
+      new[k] = y[solved]
+    else
+      local sum = b[k]
+      for p = J.first[k], J.first[k + 1] - 1 do sum = sum + v[p] * dz[columns[p]] end
+      new[k] = -sum / C[k]
+    end
+  end
+  return dz, new
+end
+
+-- Newton's step from the state `it` for the weight mu; nil where the linear system has no answer. With `more`, what
+-- rows and slacks miss is taken to be larger by this.
+local function newton(problem, it, more)
+  local C, b, rows, slack, y, mu = it.C, it.b, it.rows, it.slack, it.y, it.mu
+  for k = 1, problem.rows do
+    if problem.is_equal[k] then C[k], b[k] = PROXIMAL, rows[k] - PROXIMAL * y[k]
+    else C[k], b[k] = slack[k] / y[k], rows[k] - slack[k] - mu / y[k] end
+    if more then b[k] = b[k] + more[k] end
+  end
+  local dz, new = linear_step(problem, it)
+  if not dz then return nil end
+
+  -- slacks follow from the multipliers: slack new = mu to first order
+  local ds, dy, slope, bend = it.ds, it.dy, 0, 0
+  for k = 1, problem.rows do
+    dy[k], ds[k] = new[k] - y[k], 0
+    if not problem.is_equal[k] then
+      ds[k] = mu / y[k] - slack[k] / y[k] * new[k]
+      slope = slope - mu * ds[k] / slack[k]
+      bend = bend + y[k] / slack[k] * ds[k] ^ 2
+    end
+  end
+  for k = 1, problem.unknowns do slope = slope + it.gradient[k] * dz[k] end
+  local W = it.W
+  for e = 1, it.J.own do bend = bend + dz[W.i[e]] * W.v[e] * dz[W.j[e]] end
+  return dz, slope, bend / 2
+end
+
+-- The point at `length` of the way along dz and ds, its cost, rows and slacks.
+local function point(problem, it, dz, length)
+  local z, rows, slack = {}, {}, {}
+  for k = 1, problem.unknowns do z[k] = it.z[k] + length * dz[k] end
+  local cost = evaluate(problem, z, it.kappa, rows)
+  for k = 1, problem.rows do -- a slack may grow to what the row has
+    if not problem.is_equal[k] then slack[k] = math.max(it.slack[k] + length * it.ds[k], rows[k]) end
+  end
+  return z, cost, rows, slack
+end
+
+-- What a step of this length misses by the curvature of the rows, as `more` of newton: second-order correction.
+local function curved(problem, it, length, rows, ds)
+  local more = {}
+  for k = 1, problem.rows do
+    if problem.is_equal[k] then more[k] = rows[k] - (1 - length) * it.rows[k]
+    else more[k] = rows[k] - it.slack[k] - length * ds[k] - (1 - length) * (it.rows[k] - it.slack[k]) end
+  end
+  return more
+end
+
+-- Takes the step dz, corrected or shorter if the merit does not fall. Returns the length and the step taken.
+local function search(problem, it, dz, slope)
+  local here, missed = merit(problem, it.cost, it.rows, it.slack, it.mu, it.nu)
+  local descent = slope - it.nu * missed
+  it.descent = descent
+  local function accepts(step, length)
+    local z, cost, rows, slack = point(problem, it, step, length)
+    if merit(problem, cost, rows, slack, it.mu, it.nu) <= here + 1e-4 * length * descent + 1e-10 * math.abs(here) then
+      it.z, it.rows, it.slack, it.cost = z, rows, slack, cost
+      return true
+    end
+    return false, rows
+  end
+
+  local first, rows = accepts(dz, it.far)
+  if first then return it.far, dz end
+  local ds, dy = it.ds, it.dy
+  it.ds, it.dy = {}, {}
+  local bent = newton(problem, it, curved(problem, it, it.far, rows, ds))
+  if bent then
+    local far = reach(problem, it.slack, it.ds)
+    if accepts(bent, far) then return far, bent end
+  end
+  it.ds, it.dy = ds, dy
+  local length = it.far / 2
+  for _ = 1, 11 do
+    if accepts(dz, length) then return length, dz end
+    length = length / 2
+  end
+end
+
+-- One iteration: true if it was a step.
+local function iterate(problem, it)
+  fill_jacobian(problem, it.z, it.J, it.gradient)
+  fill_hessian(problem, it.z, it.y, it.W, it.delta)
+  local dz, slope, bend = newton(problem, it)
+  if not dz then return false end
+  it.far = reach(problem, it.slack, it.ds)
+  local _, missed = merit(problem, 0, it.rows, it.slack, 0, 0)
+  if missed > 1e-12 then it.nu = math.max(it.nu, (slope + math.max(bend, 0)) / (0.7 * missed)) end
+  local length, taken = search(problem, it, dz, slope)
+  if not length then return false end
+
+  local far_y = reach(problem, it.y, it.dy)
+  -- multipliers, not too far from what slacks tell of them
+  for k = 1, problem.rows do
+    if problem.is_equal[k] then it.y[k] = it.y[k] + length * it.dy[k]
+    else
+      local central = it.mu / it.slack[k]
+      it.y[k] = math.min(math.max(it.y[k] + far_y * it.dy[k], central / 1e6), central * 1e6)
+    end
+  end
+  local step, size = 0, 0
+  for k = 1, problem.unknowns do step, size = step + (length * taken[k]) ^ 2, size + it.z[k] ^ 2 end
+  it.change = math.sqrt(step / size)
+  -- short steps ask for more of delta
+  if length > it.far / 2 then it.delta = math.max(it.delta / 3, 1e-6)
+  elseif length <= it.far / 10 then it.delta = math.min(3 * it.delta, 1e6) end
+  return true
+end
+
+-- Searches from `z`, all zeros unless given. Options: mu = 1 to begin with, iterations = 500, verbose.
+-- Returns { z, stage = list of the unknowns by name, iterations, time, cost, violation, status }.
+function mpcc.solve(problem, options)
+  options = options or {}
+  local began = os.clock()
+  local it = { z = {}, y = {}, slack = {}, rows = {}, gradient = {}, C = {}, b = {}, c = {}, ds = {}, dy = {},
+    mu = options.mu or 1, nu = 10, delta = 1e-2 }
+  it.W, it.J, it.equations = system(problem)
+  for k = 1, problem.unknowns do it.z[k] = options.z and options.z[k] or 0 end
+  it.kappa = math.max(it.mu, KAPPA_END)
+  it.cost = evaluate(problem, it.z, it.kappa, it.rows)
+  local inequalities = 0
+  for k = 1, problem.rows do
+    if problem.is_equal[k] then it.y[k] = 0
+    else
+      inequalities = inequalities + 1
+      it.slack[k] = math.max(it.rows[k], 0.1)
+      it.y[k] = it.mu / it.slack[k]
+    end
+  end
+
+  local status, done, waited = "out of iterations", 0, 0
+  while done < (options.iterations or 500) do
+    done, waited = done + 1, waited + 1
+    local moved = iterate(problem, it)
+    if not moved then it.delta = math.max(10 * it.delta, 1e-4) end
+    if it.delta > 1e8 then status = "stuck" break end
+    local largest = 0
+    for k = 1, problem.rows do
+      largest = math.max(largest, math.abs(it.rows[k] - (problem.is_equal[k] and 0 or it.slack[k])))
+    end
+    if options.verbose and done % options.verbose == 0 then
+      print(("%4d mu %.0e cost %.5f missed %.1e change %.1e delta %.0e nu %.0e %.2f s"):format(done, it.mu, it.cost, largest,
+        it.change or 0, it.delta, it.nu, os.clock() - began))
+    end
+    if moved and it.mu <= MU_END then
+      if largest < 1e-7 and it.change < STEP_END then status = "converged" break end
+    elseif moved and largest < math.max(1e-7, 10 * it.mu)
+      and (-it.descent < 0.1 * it.mu * inequalities or it.change < STEP_END or waited >= WAIT) then
+      it.mu = math.max(math.min(0.2 * it.mu, it.mu ^ 1.5), MU_END)
+      it.kappa, waited = math.max(it.mu, KAPPA_END), 0
+      it.cost = evaluate(problem, it.z, it.kappa, it.rows)
+    end
+  end
+
+  local stages = {}
+  for i = 1, problem.stages do
+    stages[i] = {}
+    for k, name in ipairs(problem.names) do stages[i][name] = it.z[(i - 1) * problem.width + k] end
+  end
+  local violation = mpcc.violation(problem, it.z)
+  return { z = it.z, stage = stages, iterations = done, time = os.clock() - began, cost = violation.cost, violation = violation,
+    status = status }
+end
+
+-- What was found, for people and as expectations, beside the tolerance of violations in CRISP's example.
+function mpcc.report(exp, found, crisp_tolerance)
+  print(("%s after %d iterations in %.2f s, cost %.5f"):format(found.status, found.iterations, found.time, found.cost))
+  print(("CRISP's example of this problem asks for violations below %.0e"):format(crisp_tolerance))
+  exp:equal("status", "converged", found.status)
+  exp:below("dynamics and other equations missed by", 1e-6, found.violation.equal)
+  exp:below("what is to be positive is below 0 by", 1e-6, found.violation.positive)
+  exp:below("largest product of a complementary pair", 1e-6, found.violation.product)
+end
+
+-- Shows a motion: `pose(stage)` places the bodies of the world, which are kinematic. The option --out writes a picture
+-- of so many moments, from the first stage to the last, with the way of the bodies `trails`.
+function mpcc.play(exp, world, found, moments, trails, pose)
+  pose(found.stage[1])
+  local out, recording = exp.options.out, nil
+  if out ~= "" then
+    local strobe = {}
+    for k = 1, moments do strobe[k] = (#found.stage - 1) * (k - 1) // (moments - 1) * world.dt end
+    recording = assert(world:record(out, { width = 480, strobe = strobe, trails = trails }))
+  end
+  for i = 2, #found.stage do
+    pose(found.stage[i])
+    world:step()
+  end
+  if recording then assert(recording:close()) end
+end
+
+if not sim.is_main() then return mpcc end
+
+local exp = sim.experiment("The corner of x and y, both >= 0, x y = 0, that is nearest to (1, 2)")
+local corner = mpcc.problem { stages = 2, names = { "x", "y" }, start = {}, stage = function(s)
+  return { cost = (s.x - 1) * (s.x - 1) + (s.y - 2) * (s.y - 2), positive = { s.x, s.y }, products = { { s.x, s.y } } }
+end }
+local found = mpcc.solve(corner)
+print(("(%.6f, %.6f) after %d iterations"):format(found.stage[1].x, found.stage[1].y, found.iterations))
+exp:equal("x", 0, found.stage[1].x, 1e-6)
+exp:equal("y", 2, found.stage[1].y, 1e-3)
+exp:equal("cost of both stages", 2, found.cost, 1e-5)
+exp:below("largest violation", 1e-6, found.violation.largest)
+exp:finish()

@@ -1,0 +1,57 @@
+-- A waiter pulls a plate of 14 m length out over the edge of a table: a finger presses on it and drags it by friction,
+-- may not go below the edge itself, and not press so that the plate tips. It lets go, goes back, brakes and pulls again.
+-- Problem "waiter" of CRISP (arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations,
+-- numbers and cost, from all zeros.
+local sim = require "sim2d"
+local mpcc = require "mpcc"
+
+local exp = sim.experiment "Contact-implicit: waiter"
+local DT, STAGES = 0.05, 100 -- s
+local PLATE, FINGER, GRAVITY = 2, 1, 9.81 -- kg, kg, m/s^2
+local TABLE_FRICTION, FINGER_FRICTION = 0.1, 1
+local HALF, EDGE = 7, 0.1 -- m: of the plate; where the finger has to stop
+local GOAL = { { "plate", EDGE }, { "finger", EDGE }, { "v_plate", 2 }, { "v_finger", 2 } }
+
+local problem = mpcc.problem {
+  -- velocities of the plate and of the finger on it have a positive part (ahead) and a negative one (back); `press` is
+  -- the finger's normal force, `hold` that of the table, `grip` and `drag` are the friction of both
+  names = { "plate", "finger", "v_plate", "v_finger", "ahead", "back", "on_ahead", "on_back", "press", "u", "grip", "drag", "hold" },
+  stages = STAGES, start = { plate = -6, finger = EDGE, v_plate = 0, v_finger = 0, ahead = 0, back = 0, on_ahead = 0, on_back = 0 },
+  stage = function(s, n)
+    local cone, slack = FINGER_FRICTION * s.press, TABLE_FRICTION * s.hold
+    local stage = {
+      cost = 1e-4 * (s.press * s.press + s.u * s.u),
+      equal = {},
+      positive = { s.ahead, s.back, s.on_ahead, s.on_back, s.hold, s.press, s.finger - EDGE, HALF - (s.finger - s.plate),
+        PLATE * GRAVITY * HALF - s.press * (s.finger - s.plate + HALF), -- or it tips
+        slack - s.drag, slack + s.drag, cone - s.grip, cone + s.grip },
+      products = { { s.ahead, s.back }, { s.on_ahead, s.on_back }, { s.ahead, slack - s.drag }, { s.back, slack + s.drag },
+        { s.on_ahead, cone - s.grip }, { s.on_back, cone + s.grip } },
+    }
+    if n then
+      stage.equal = { n.plate - s.plate - DT * n.v_plate, n.finger - s.finger - DT * n.v_finger,
+        n.v_plate - s.v_plate - DT / PLATE * (s.grip - s.drag), n.v_finger - s.v_finger - DT / FINGER * (s.u - s.grip),
+        s.v_finger - s.v_plate - s.on_ahead + s.on_back, s.v_plate - s.ahead + s.back, s.hold + s.press - PLATE * GRAVITY }
+    else
+      stage.cost = 100 * mpcc.squares(s, GOAL)
+    end
+    return stage
+  end,
+}
+
+local found = mpcc.solve(problem)
+mpcc.report(exp, found, 1e-6)
+local last = found.stage[STAGES]
+print(("plate at %.3f m, finger at %.3f m, %.3f and %.3f m/s"):format(last.plate, last.finger, last.v_plate, last.v_finger))
+exp:below("plate from the goal, m", 0.02, math.abs(last.plate - EDGE))
+exp:below("all of the goal, root of squares", 0.3, math.sqrt(mpcc.squares(last, GOAL)))
+
+local world = sim.world { dt = DT, gravity = { 0, 0 } }
+world:box { type = "static", position = { EDGE - 8, -0.5 }, size = { 16, 1 }, mask = 0 }
+local plate = world:box { type = "kinematic", size = { 2 * HALF, 0.3 }, mask = 0 }
+local finger = world:circle { name = "finger", type = "kinematic", radius = 0.35, mask = 0 }
+mpcc.play(exp, world, found, 7, { finger }, function(stage)
+  -- lifted where it does not press
+  plate.position, finger.position = { stage.plate, 0.15 }, { stage.finger, stage.press > 0.1 and 0.65 or 1.1 }
+end)
+exp:finish()

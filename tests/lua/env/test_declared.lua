@@ -1,0 +1,263 @@
+-- Tasks whose reward, end and start are declared, and many environments of one: the bits of one alone.
+local sim = require "sim2d"
+
+local function world(p)
+  local w = sim.world { dt = 0.01, gravity = { 0, 0 } }
+  local cart = w:box { name = "cart", size = { 1, 1 }, mass = p.mass, mask = 0 }
+  local pole = w:box { name = "pole", size = { 0.1, 1 }, mass = 0.2, position = { 0, 0.5 }, mask = 0 }
+  local rail = w:slider { cart, name = "rail", axis = { 1, 0 }, anchor = { 0, 0 } }
+  local hinge = w:hinge { pole, cart, name = "hinge", anchor = { 0, 0 } }
+  w:actuator { "push", joint = rail, kind = "force", range = { -2, 2 } }
+  w:observe { "cart", of = rail, field = { "translation", "speed" } }
+  w:observe { "pole", of = hinge, field = "angle" }
+  return w
+end
+
+local DRAWS = { { of = "rail", field = "translation", uniform = { 0.5, 1.5 } }, { of = "hinge", field = "angle", normal = { 0, 0.3 } } }
+local REWARD = { constant = 2, { of = "rail", field = "translation", goal = 0.2, weight = 2 }, { of = "hinge", field = "angle", norm = "smooth_abs", wrap = true },
+  { of = "cart", field = "vx", terminal = 3 }, { of = "controls", weight = 0.2 } }
+local BOUNDS = { { of = "rail", field = "translation", lo = 0.8 }, { of = "hinge", field = "angle", lo = -2, hi = 2 } }
+
+local function def(changes)
+  local all = { name = "cart", period = 0.02, max_steps = 30, parameters = { mass = { 1, 0.5, 2 } }, world = world, reset = DRAWS,
+    reward = REWARD, terminated = BOUNDS }
+  for key, value in pairs(changes or {}) do all[key] = value ~= "none" and value or nil end
+  return all
+end
+
+test("what is declared is what a function would say", function()
+  local one = sim.env(def())
+  local other = sim.env(def { reset = function(w, random)
+    w.joints.rail.translation = 0.5 + (1.5 - 0.5) * random:uniform()
+    w.joints.hinge.angle = 0 + 0.3 * random:normal()
+  end, reward = function(w, u, env)
+    local x, angle, speed = w.joints.rail.translation, w.joints.hinge.angle, w.bodies.cart.vx
+    local reward = 2 - 2 * ((x - 0.2) ^ 2 / 2)
+    reward = reward - (math.sqrt(angle ^ 2 + 0.1 ^ 2) - 0.1) - 0.2 * (u[1] ^ 2 / 2)
+    if x < 0.8 or math.abs(angle) > 2 or env.steps == env.max_steps then reward = reward - 3 * (speed ^ 2 / 2) end
+    return reward
+  end, terminated = function(w) return w.joints.rail.translation < 0.8 or math.abs(w.joints.hinge.angle) > 2 end })
+  local terminations, truncations = 0, 0
+  for seed = 1, 12 do
+    local seen = one:reset { seed = seed }
+    eq(other:reset { seed = seed }, seen)
+    for k = 1, 30 do
+      local u = seed % 3 == 0 and -3 or 2 * math.sin(k)
+      local first, second = { one:step(u) }, { other:step(u) }
+      eq({ second[1], second[3], second[4] }, { first[1], first[3], first[4] })
+      near(second[2], first[2], 1e-13)
+      if first[3] or first[4] then
+        terminations, truncations = terminations + (first[3] and 1 or 0), truncations + (first[4] and 1 or 0)
+        break
+      end
+    end
+  end
+  ok(terminations > 2 and truncations > 2)
+  sim.env.check(one)
+end)
+
+test("a number is a reward", function()
+  local env = sim.env(def { reward = 1.5, terminated = "none", max_steps = 3 })
+  env:reset { seed = 1 }
+  eq((select(2, env:step(0))), 1.5)
+  -- a declared end beside a function as reward, and the other way round
+  env = sim.env(def { reward = function(_, u) return u[1] end, terminated = { { of = "rail", field = "speed", hi = 0.01 } } })
+  env:reset { seed = 1 }
+  local _, reward, terminated = env:step(5)
+  eq({ reward, terminated }, { 2, true })
+  env = sim.env(def { reward = -1, terminated = function(w) return w.time > 0.03 end })
+  env:reset { seed = 1 }
+  eq((select(3, env:step(0))), false)
+  eq((select(3, env:step(0))), true)
+end)
+
+test("declared rewards have derivatives", function()
+  local env = sim.env(def { terminated = "none", reset = function(w) w.joints.rail.translation = 1 end, max_steps = 10 })
+  local function loss(u)
+    env:reset { seed = 1 }
+    local sum = 0
+    for k = 1, 10 do
+      local _, reward = env:step { u * k * 0.1 }
+      sum = sum - reward
+    end
+    return sum
+  end
+  local value, slope = sim.value_and_grad(loss, 0.7)
+  near(value, loss(0.7), 1e-12)
+  near(slope, (loss(0.7 + 1e-5) - loss(0.7 - 1e-5)) / 2e-5, 1e-6)
+end)
+
+-- ---- Many ---------------------------------------------------------------------------------------
+
+local VARIANTS = {
+  declared = {},
+  ["a function as reset"] = { reset = function(w, random) w.joints.rail.translation = random:uniform(0.5, 1.5) end },
+  ["functions"] = { reward = function(w, u, env) return w.joints.rail.translation - u[1] + env.steps + env.parameters.mass end,
+    terminated = function(w, env) return w.joints.rail.translation < 0.6 + 0.001 * env.steps end },
+  ["a function as end"] = { terminated = function(w) return w.joints.rail.translation < 0.7 end },
+  ["observed by a function"] = { world = function(p)
+    local w = world(p)
+    w:observe { "far", read = function(v) return v.bodies.pole.x ^ 2 end }
+    return w
+  end },
+  ["functions in steps"] = { world = function(p)
+    local w = world(p)
+    w:before_step(function() w.bodies.pole:apply_force { 0.1, 0 } end)
+    return w
+  end },
+  ["random worlds"] = { world = function(p, random)
+    local w = world(p)
+    w.bodies.pole.mass = random:uniform(0.1, 0.3)
+    for _ = 1, random:integer(0, 2) do w:circle { radius = 0.1, position = { 9, 9 }, mask = 0 } end
+    return w
+  end },
+  ["actions by number"] = { actions = { { -9 }, { 0.5 }, { 1 } } },
+}
+
+-- What a vector in this mode tells, and what environments alone would in its place.
+local function compare(name, task, mode, threads, randomise)
+  local n, m = 37, #task.observation_space.low
+  local vector = sim.env.vector(task, { count = n, threads = threads, autoreset = mode, randomise = randomise })
+  local random = sim.random.split()
+  random:seed(3)
+  local alone, due, ended = {}, {}, 0
+  local function same(i, seen, where)
+    for k = 1, m do
+      if vector.observations[(i - 1) * m + k] ~= seen[k] then error(("%s, %s, %d threads: environment %d %s"):format(name, mode, threads, i, where)) end
+    end
+  end
+  vector:reset { seed = 5 }
+  for i = 1, n do
+    alone[i] = sim.env(task.def)
+    same(i, (alone[i]:reset { seed = 5 + i - 1, randomise = randomise }), "begins elsewhere")
+  end
+  for k = 1, 40 do
+    local given, over = {}, {}
+    for i = 1, n do given[i] = task.action_space.n and random:integer(1, 3) or random:uniform(-4, 2) end
+    local _, rewards, terminated, truncated = vector:step(k % 2 == 0 and sim.array(given) or given)
+    for i = 1, n do
+      if due[i] then
+        same(i, (alone[i]:reset { randomise = randomise }), "begins again elsewhere")
+        eq({ rewards[i], terminated[i], truncated[i] }, { 0, 0, 0 })
+        due[i] = nil
+      else
+        local seen, reward, stop, cut = alone[i]:step(given[i])
+        eq({ rewards[i], terminated[i], truncated[i] }, { reward, stop and 1 or 0, cut and 1 or 0 })
+        over[i] = stop or cut
+        ended = ended + (over[i] and 1 or 0)
+        if over[i] and mode == "same_step" then
+          eq(vector.final[i], seen)
+          seen = alone[i]:reset { randomise = randomise }
+        elseif over[i] and mode == "next_step" then
+          due[i] = true
+        end
+        same(i, seen, "goes elsewhere")
+        if mode ~= "same_step" then eq({ vector.envs[i].steps, vector.envs[i].over }, { alone[i].steps, alone[i].over }) end
+      end
+    end
+    if mode == "disabled" and next(over) then
+      vector:reset { mask = over }
+      for i = 1, n do if over[i] then same(i, (alone[i]:reset { randomise = randomise }), "is reset elsewhere") end end
+    end
+  end
+  ok(ended > n)
+end
+
+for name, changes in pairs(VARIANTS) do
+  test("many are what each is alone: " .. name, function()
+    changes.max_steps = 14
+    local task = sim.env(def(changes))
+    for k, mode in ipairs { "next_step", "same_step", "disabled" } do
+      for _, threads in ipairs { 1, 3 } do compare(name, task, mode, threads, k == 2) end
+    end
+    compare(name, task, "next_step", 2, true)
+  end)
+end
+
+test("functions that raise, worlds that are closed", function()
+  local bad = 0
+  local task = sim.env(def { reset = "none", terminated = "none", reward = function(w, u)
+    if u[1] == bad then error "too much" end
+    return u[1]
+  end })
+  local vector = sim.env.vector(task, { count = 3, threads = 2 })
+  vector:reset { seed = 1 }
+  bad = 1
+  raises("test_declared.lua:%d+: too much", vector.step, vector, { 0.5, 1, 2 })
+  -- the others have been stepped; that one begins again
+  eq({ vector.rewards[1], vector.rewards[3], vector.truncated[2] }, { 0.5, 2, 1 })
+  bad = 9
+  vector:step { 0.5, 1, 2 }
+  eq({ vector.rewards[1], vector.rewards[2], vector.envs[2].steps }, { 0.5, 0, 0 })
+  vector.envs[3].world:close()
+  raises("cart: environment 3: its world is closed", vector.step, vector, { 0, 0, 0 })
+  vector:step { 0, 0, 0 }
+  vector:step { 0, 0, 1.5 }
+  eq(vector.rewards[3], 1.5)
+  raises("reward: a number expected, got 'much'", function()
+    local v = sim.env.vector(sim.env(def { reward = function() return "much" end }), { count = 2 })
+    v:reset()
+    v:step { 0, 0 }
+  end)
+  -- what is added to a world of the script's own goes with the next episode, or is told
+  vector.envs[1].world:observe { "more", of = vector.envs[1].world.bodies.cart, field = "y" }
+  raises("environment 1: it observes 4 numbers, not 3", vector.step, vector, { 0, 0, 0 })
+  vector:step { 0, 0, 0 }
+  vector:step { 0, 0, 0 }
+  vector.envs[1].world:actuator { "more", body = vector.envs[1].world.bodies.cart, kind = "torque" }
+  raises("environment 1: its world has other actuators", vector.step, vector, { 0, 0, 0 })
+  -- from within
+  local inner
+  inner = sim.env.vector(sim.env(def { reward = function() return inner:step { 0 } end }), { count = 1 })
+  inner:reset()
+  raises("cannot be called from inside its step", inner.step, inner, { 0 })
+end)
+
+test("actions that are none", function()
+  local vector = sim.env.vector(sim.env(def()), { count = 2, autoreset = "disabled" })
+  raises("cart:step: before the first reset", vector.step, vector, { 0, 0 })
+  vector:reset { seed = 1 }
+  for _, actions in ipairs { { 0, "x" }, { 0, {} }, { 0, { 1, 2 } }, { 0, 0 / 0 }, sim.array { 0, 0 } / sim.array { 1, 0 } } do
+    raises("cart:step: .*command", vector.step, vector, actions)
+  end
+  for _, actions in ipairs { {}, { 1 }, sim.array { 1, 2, 3 }, sim.zeros(3, 2), "x" } do
+    raises("2 actions expected", vector.step, vector, actions)
+  end
+  vector:step { { 1 }, math.huge } -- clipped
+  local numbered = sim.env.vector(sim.env(def { actions = { { -1 }, { 1 } } }), { count = 2 })
+  numbered:reset { seed = 1 }
+  for _, actions in ipairs { { 1, 3 }, { 1, 1.5 }, { 1, { 1 } }, sim.array { 1, 3 }, sim.array { 0, 1 }, sim.array { 1.5, 1 } } do
+    raises("an action from 1 to 2 expected", numbered.step, numbered, actions)
+  end
+  -- that of an environment which is only reset is not looked at
+  local short = sim.env.vector(sim.env(def { max_steps = 1 }), { count = 1 })
+  short:reset()
+  short:step { 0 }
+  short:step { "x" } -- not looked at
+  raises("command", short.step, short, { "x" })
+  vector:reset { seed = 1 }
+  sim.value_and_grad(function(x)
+    raises("a vector's step has no derivative", vector.step, vector, { { x }, { x } })
+    raises("a vector's step has no derivative", vector.step, vector, sim.array { x, x })
+    return x
+  end, 1)
+end)
+
+test("what cannot be declared", function()
+  local function refused(pattern, changes) raises(pattern, sim.env, def(changes)) end
+  refused("key 'reward': a number, a list of terms .* expected, got 'much'", { reward = "much" })
+  refused("key 'reward': a number, a list of terms .* expected, got table", { reward = {} })
+  refused("key 'reward': a finite number expected", { reward = math.huge })
+  refused("key 'reward.constant': a finite number expected, got 'one'", { reward = { constant = "one" } })
+  refused("key 'reward': unknown key 'constnat'; did you mean 'constant'", { reward = { constnat = 1 } })
+  refused("sim.env: reward%[1%]: field: there is no 'angel'; did you mean 'angle'", { reward = { { of = "hinge", field = "angel" } } })
+  refused("sim.env: reward%[1%]: of: 'wheel': no body or joint has this name", { reward = { { of = "wheel", field = "angle" } } })
+  refused("sim.env: reward%[1%]: unknown key 'wieght'; did you mean 'weight'", { reward = { { of = "hinge", field = "angle", wieght = 1 } } })
+  refused("key 'terminated': a function, or a list of bounds { of =, field =, lo =, hi = } expected, got 3", { terminated = 3 })
+  refused("key 'terminated': a function, or a list of bounds", { terminated = { of = "rail", field = "x" } })
+  refused("sim.env: terminated%[1%]: numbers lo <= hi expected", { terminated = { { of = "rail", field = "translation", lo = 2, hi = 1 } } })
+  refused("key 'reset': a function, or a list of draws { of =, field =, uniform = {lo, hi} } expected", { reset = "none of it" })
+  refused("sim.env: reset%[1%]: values: they are of sim.batch", { reset = { { of = "rail", field = "translation", values = 1 } } })
+  refused("sim.env: reset%[1%]: one of values, uniform and normal expected", { reset = { { of = "rail", field = "translation" } } })
+  refused("sim.env: reset%[1%]: uniform: two numbers expected", { reset = { { of = "rail", field = "translation", uniform = { 1 } } } })
+end)
