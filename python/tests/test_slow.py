@@ -29,3 +29,11 @@ def test_a_network_creeps_where_the_layer_sticks():
 
     mu, network, layer = friction_network.main()
     assert abs(mu - 0.3) < 1e-3 and layer == 0 and abs(network) > 1e-3
+
+
+def test_a_force_that_is_missing_is_learned_within_steps():
+    pytest.importorskip("torch")
+    import residual_force
+
+    without, learned, force = residual_force.main()
+    assert learned < without / 10 and force < 0.2
