@@ -32,6 +32,66 @@ def test_each_is_as_alone(name, threads):
                 break
 
 
+DECLARED = """
+local sim = require "sim2d"
+return sim.env { name = "declared", period = 0.1, max_steps = 20,
+  world = function()
+    local world = sim.world { dt = 0.05, gravity = { 0, 0 } }
+    local cart = world:box { name = "cart", size = { 1, 1 }, mask = 0 }
+    world:actuator { "push", body = cart, kind = "force", direction = { 1, 0 }, range = { -1, 1 } }
+    world:observe { "cart", of = cart, field = { "x", "vx" } }
+    return world
+  end,
+  reset = { { of = "cart", field = "x", uniform = { 0.5, 1.5 } }, { of = "cart", field = "vx", normal = { 0, 0.5 } } },
+  reward = { constant = 1, { of = "cart", field = "x", weight = 2, terminal = 3 }, { of = "controls", weight = 0.2 } },
+  terminated = { { of = "cart", field = "x", lo = -2, hi = 2 } } }
+"""
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step"])
+def test_what_is_declared_is_the_same_alone_and_in_lua(mode):
+    n, steps = 33, 60
+    vector = sim2d.make_vec(DECLARED, n, code=True, threads=2, autoreset=mode)
+    actions = np.random.default_rng(0).uniform(-2, 2, (steps, n, 1))
+    seen, _ = vector.reset(seed=3)
+    told = [vector.step(a) for a in actions]
+    ended = sum((t[2] | t[3]).sum() for t in told)
+    assert ended > n
+    for i in range(n):
+        env = sim2d.make(DECLARED, code=True)
+        assert (env.reset(seed=3 + i)[0] == seen[i]).all()
+        due = False
+        for action, (observations, rewards, terminated, truncated, info) in zip(actions[:, i], told, strict=True):
+            if due:
+                assert (env.reset()[0] == observations[i]).all() and rewards[i] == 0 and not terminated[i]
+                due = False
+                continue
+            alone = env.step(action)
+            assert alone[1] == rewards[i] and alone[2:4] == (terminated[i], truncated[i])
+            last = observations[i]
+            if alone[2] or alone[3]:
+                due = mode == "next_step"
+                if not due:
+                    last = info["final_obs"][i]
+                    assert (env.reset()[0] == observations[i]).all()
+            assert (alone[0] == last).all()
+    lua = sim2d.run(
+        """local sim, text, n, mode, actions = require "sim2d", ...
+        local vector = sim.env.vector(load(text)(), { count = n, threads = 1, autoreset = mode })
+        vector:reset { seed = 3 }
+        local sum = sim.zeros(n)
+        for k = 1, #actions do
+          local _, rewards = vector:step(actions[k])
+          sum = sum + rewards
+        end
+        return sum""",
+        DECLARED, n, mode, actions[:, :, 0].tolist(), code=True)
+    total = np.zeros(n)
+    for one in told:
+        total += one[1]
+    assert (np.asarray(lua) == total).all()
+
+
 def test_the_next_step_resets():
     vector = sim2d.make_vec(slide(2), 3, code=True)
     assert vector.metadata["autoreset_mode"] == MODES.NEXT_STEP

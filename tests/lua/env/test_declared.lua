@@ -116,7 +116,8 @@ local VARIANTS = {
 
 -- What a vector in this mode tells, and what environments alone would in its place.
 local function compare(name, task, mode, threads, randomise)
-  local n, m = 37, #task.observation_space.low
+  local n, m = 20, -- more than a thread takes at a time
+    #task.observation_space.low
   local vector = sim.env.vector(task, { count = n, threads = threads, autoreset = mode, randomise = randomise })
   local random = sim.random.split()
   random:seed(3)
@@ -131,7 +132,7 @@ local function compare(name, task, mode, threads, randomise)
     alone[i] = sim.env(task.def)
     same(i, (alone[i]:reset { seed = 5 + i - 1, randomise = randomise }), "begins elsewhere")
   end
-  for k = 1, 40 do
+  for k = 1, 24 do
     local given, over = {}, {}
     for i = 1, n do given[i] = task.action_space.n and random:integer(1, 3) or random:uniform(-4, 2) end
     local _, rewards, terminated, truncated = vector:step(k % 2 == 0 and sim.array(given) or given)
@@ -165,12 +166,12 @@ end
 
 for name, changes in pairs(VARIANTS) do
   test("many are what each is alone: " .. name, function()
-    changes.max_steps = 14
+    changes.max_steps = 9
     local task = sim.env(def(changes))
-    for k, mode in ipairs { "next_step", "same_step", "disabled" } do
-      for _, threads in ipairs { 1, 3 } do compare(name, task, mode, threads, k == 2) end
-    end
-    compare(name, task, "next_step", 2, true)
+    compare(name, task, "next_step", 1, false)
+    compare(name, task, "next_step", 3, false)
+    compare(name, task, "same_step", 2, true)
+    compare(name, task, "disabled", 3, false)
   end)
 end
 
