@@ -28,7 +28,8 @@ extern const char *const s2_auto_reset_names[]; // "next_step", "same_step", "di
 
 // What a call of s2_batch_step is worth.
 //
-//   S2_WORTH_STEPS    each of its steps is judged: minus dt times the cost is summed, and the first one
+//   S2_WORTH_STEPS    each of its steps is judged: minus dt times the cost is summed, and the first
+//   one
 //                     that is beyond a bound is the last
 //   S2_WORTH_PERIODS  it is one step of a task: all of its steps are taken, then its end is judged
 //                     (s2_judge_reward). An episode that terminates is not truncated, too
@@ -58,7 +59,7 @@ typedef struct S2BatchProgram {
   void *user;
   // Which of it (S2_OWN_STEP ...)? Asked in each call, by threads: it may look at that world alone.
   unsigned (*own)(void *user, int world);
-  S2Status (*step)(void *user, int world); // one step of the world
+  S2Status (*step)(void *user, int world);                  // one step of the world
   S2Status (*act)(void *user, int world, double *commands); // may clip them in place
   S2Status (*reset)(void *user, int world); // back to its beginning; it may set place and world
   S2Status (*observe)(void *user, int world, double *numbers);
@@ -70,11 +71,11 @@ typedef struct S2BatchProgram {
 typedef struct S2BatchDef {
   S2AutoReset autoreset;
   S2Worth worth;
-  double constant; // of a period, beside its cost
+  double constant;   // of a period, beside its cost
   int64_t max_steps; // calls of s2_batch_step that an episode has; 0: any number
   uint64_t seed;
-  bool unlike;          // the worlds need not be made of the same things: what is judged and drawn is
-                        // told for each (s2_batch_set_world)
+  bool unlike; // the worlds need not be made of the same things: what is judged and drawn is
+               // told for each (s2_batch_set_world)
   const S2Judge *judge; // NULL: no rewards, no bounds; must live as long as the batch
   int draws;
   const S2Draw *draw;     // copied
@@ -111,15 +112,15 @@ typedef struct S2BatchResult {
 void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask, double *observations);
 // Commands (NULL: those that were, or [count][controls], finite) hold for `steps` steps of each
 // world (>= 1), fewer where its episode ends. S2_INVALID: a command that is not finite; nothing has
-// happened then. With S2_WORTH_PERIODS they are clipped to the ranges of the actuators first, so that what
-// acts is judged, and may be infinite; what is not a number fails its world.
+// happened then. With S2_WORTH_PERIODS they are clipped to the ranges of the actuators first, so
+// that what acts is judged, and may be infinite; what is not a number fails its world.
 S2Status s2_batch_step(S2Batch *batch, const double *commands, int steps, S2BatchResult *result);
 void s2_batch_observe(S2Batch *batch, double *observations);
 // One world as it began, without draws.
 S2Status s2_batch_rewind(S2Batch *batch, int world);
-// Another one in its place, with judge (NULL: none) and draws of its own, which have to live as long; it
-// begins as it is now. Where it has another number of commands or observations than the others, steps
-// of it fail.
+// Another one in its place, with judge (NULL: none) and draws of its own, which have to live as
+// long; it begins as it is now. Where it has another number of commands or observations than the
+// others, steps of it fail.
 void s2_batch_set_world(S2Batch *batch, int world, S2World *with, const S2Judge *judge, int draws,
                         const S2Draw *draw);
 // Is it made of the same things as when it began (s2_world_revision), so that it can go back?

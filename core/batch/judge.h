@@ -86,8 +86,8 @@ const S2CostTerm *s2_judge_term(const S2Judge *judge, int index);
 // sum_i weight_i n_i, per s; NULL judge: 0.
 S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const double *controls,
                           double *cost);
-// constant - weight_1 n_1 - weight_2 n_2 ..., in this order: what a period is worth whose end is looked
-// at alone. NULL judge: the constant.
+// constant - weight_1 n_1 - weight_2 n_2 ..., in this order: what a period is worth whose end is
+// looked at alone. NULL judge: the constant.
 S2Status s2_judge_reward(const S2Judge *judge, const S2World *world, const double *controls,
                          double constant, double *reward);
 // sum_i terminal_i n_i.

@@ -390,8 +390,8 @@ void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body);
 
 // world_state.c
 void s2_lua_open_snapshot(lua_State *L);
-// (world, snapshot, changes): restores a world that has the bodies and joints it had (s2_world_revision), see
-// s2_world_image_return; returns the new number of changes.
+// (world, snapshot, changes): restores a world that has the bodies and joints it had
+// (s2_world_revision), see s2_world_image_return; returns the new number of changes.
 int s2_lua_world_rewind(lua_State *L);
 
 // world_step.c

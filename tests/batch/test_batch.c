@@ -489,10 +489,8 @@ static void test_a_world_that_observes_more_fails(void **state) {
   Small small;
   small_open(&small, S2_RESET_DISABLED, 0);
   static const char *const speed[] = {"vx"};
-  S2ObservationDef see = {.name = "more",
-                          .body = disc_of(small.worlds[1]),
-                          .fields = speed,
-                          .field_count = 1};
+  S2ObservationDef see = {
+      .name = "more", .body = disc_of(small.worlds[1]), .fields = speed, .field_count = 1};
   int index;
   must(s2_observation_create(small.worlds[1], &see, &index));
   s2_batch_observe(small.batch, small.seen);
