@@ -72,9 +72,10 @@ static void lcs_set_matrix(lua_State *L, const char *key, const double *numbers,
 // {normal =, ["tangent+"] =, ["tangent-"] =, slack =}, or {row =, slack =} of a joint.
 static void lcs_set_rows(lua_State *L, const char *key, const S2LcsPart *part, int first) {
   static const char *const of_contact[] = {"normal", "tangent+", "tangent-", "slack"};
-  static const char *const of_joint[] = {"row", "slack"};
+  static const char *const of_joint[] = {"row", "slack", "", ""};
+  enum { MOST_ROWS = sizeof of_contact / sizeof *of_contact };
   lua_createtable(L, 0, part->rows);
-  for (int i = 0; i < part->rows; i++) {
+  for (int i = 0; i < part->rows && i < MOST_ROWS; i++) {
     lua_pushinteger(L, first + i + 1);
     lua_setfield(L, -2, part->kind == S2_LCS_CONTACT ? of_contact[i] : of_joint[i]);
   }
