@@ -67,7 +67,7 @@ def engine(states: torch.Tensor, frames: int) -> torch.Tensor:
 
 
 class Network(torch.nn.Module):
-    """What is in the engine's place in the comparison: all frames that follow at once, straight lines that end at the walls at first."""
+    """In the engine's place in the comparison: all frames that follow at once, at first straight lines that end at the walls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -147,7 +147,8 @@ def picture_loss(drawn: torch.Tensor, frames: torch.Tensor) -> torch.Tensor:
     return sum((torch.nn.functional.avg_pool2d(difference, size) ** 2).mean() for size in (1, 4, 8))
 
 
-def train(encoder: Encoder, predict, labelled: Samples, pictures: Samples | None, iterations: int, rng: np.random.Generator) -> None:
+def train(encoder: Encoder, predict, labelled: Samples, pictures: Samples | None, iterations: int,
+          rng: np.random.Generator) -> None:
     """By labels, and, where there are pictures, by these through `predict(states, frames)`; in place."""
     weights = [*encoder.parameters(), *(predict.parameters() if isinstance(predict, Network) else ())]
     adam = torch.optim.Adam(weights, lr=2e-3)
@@ -176,7 +177,7 @@ def rms(difference: torch.Tensor) -> float:
 
 @torch.no_grad()
 def errors(encoder: Encoder, predict, held_out: Samples) -> dict[str, float]:
-    """Root mean squares over held-out balls: of the place, m, the velocity, m/s, and of the places half a second and a second later."""
+    """Root mean squares over held-out balls: of place, m, and velocity, m/s, and of the places half a second and a second later."""
     states = encoder(held_out.seen)
     later = predict(states, AHEAD)[..., :2] - held_out.later[..., :2]
     return {"place": rms((states - held_out.states)[..., :2]), "velocity": rms((states - held_out.states)[..., 2:]),

@@ -11,9 +11,19 @@ pytestmark = pytest.mark.slow
 
 def test_ppo_learns_the_cart_pole():
     pytest.importorskip("stable_baselines3")
-    import ppo_cart_pole
+    import ppo
 
-    assert ppo_cart_pole.main() >= 475
+    assert ppo.main() >= 475
+
+
+def test_pictures_teach_through_the_engine():
+    pytest.importorskip("torch")
+    import billiards_pictures
+
+    few, engine, straight, _, every = billiards_pictures.main().values()
+    # what is learned of pictures is worth more than half of what all labels would be, and bounces are foreseen
+    assert few["place"] - engine["place"] > 0.5 * (few["place"] - every["place"]) > 0
+    assert engine["second"] < 0.8 * min(few["second"], straight["second"])
 
 
 def test_gradients_learn_the_cart_pole():
