@@ -77,7 +77,7 @@ class Network(torch.nn.Module):
 
     def forward(self, states: torch.Tensor, frames: int) -> torch.Tensor:
         moved = self.layers(states.flatten(1)).reshape(-1, AHEAD, BALLS, 2)[:, :frames]
-        return straight(states, frames).clamp(RADIUS, 1 - RADIUS) + moved
+        return (straight(states, frames).clamp(RADIUS, 1 - RADIUS) + moved).clamp(RADIUS, 1 - RADIUS)
 
 
 def straight(states: torch.Tensor, frames: int) -> torch.Tensor:
@@ -203,7 +203,7 @@ def strip(encoders: list[tuple[Encoder, object]], held_out: Samples, path: str, 
     image.resize((2 * image.width, 2 * image.height), Image.Resampling.NEAREST).save(path)
 
 
-def main(iterations: int = 1000, seed: int = 0, path: str | None = None) -> dict[str, dict[str, float]]:
+def main(iterations: int = 600, seed: int = 0, path: str | None = None) -> dict[str, dict[str, float]]:
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     labelled, pictures, held_out = (Samples(n, rng) for n in (LABELLED, UNLABELLED, HELD_OUT))

@@ -18,7 +18,7 @@ import sim2d
 TASKS = {
     "cart_pole": (100_000, dict(n_steps=32, batch_size=256, gae_lambda=0.8, gamma=0.98, n_epochs=20,
                                 learning_rate=lambda left: 1e-3 * left, clip_range=lambda left: 0.2 * left)),
-    "hopper": (500_000, dict(n_steps=256, batch_size=256, gae_lambda=0.95, gamma=0.99, n_epochs=10,
+    "hopper": (150_000, dict(n_steps=256, batch_size=256, gae_lambda=0.95, gamma=0.99, n_epochs=10,
                              learning_rate=lambda left: 5e-4 * left, policy_kwargs=dict(log_std_init=-1.0))),
 }
 

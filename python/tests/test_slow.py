@@ -16,6 +16,13 @@ def test_ppo_learns_the_cart_pole():
     assert ppo.main() >= 475
 
 
+def test_ppo_learns_the_hopper():
+    pytest.importorskip("stable_baselines3")
+    import ppo
+
+    assert ppo.main("hopper") >= 500  # the task's own law: 586 of 600
+
+
 def test_pictures_teach_through_the_engine():
     pytest.importorskip("torch")
     import billiards_pictures
