@@ -31,9 +31,8 @@
 //   rewind(world, snapshot, changes) -> changes: see s2_world_image_return
 //   act(world, commands) -> as they were clipped, or nothing: see there
 //   seen(world) -> list of what is observed, or nothing: Lua has to ask
-//   left(world) -> scaled residual of the last step; steps so far that missed their tolerance, and
-//   changes
-//     of mode
+//   left(world) -> scaled residual of the last step; steps so far that missed their tolerance;
+//     changes of mode so far
 //   judged(judge, world, commands, constant) -> reward, terminated, cost of the last state
 //   episodes(workers, options) -> environments that are stepped together: batch_episodes.c
 void s2_lua_batch_push(lua_State *L);
