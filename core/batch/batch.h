@@ -29,8 +29,7 @@ extern const char *const s2_auto_reset_names[]; // "next_step", "same_step", "di
 // What a call of s2_batch_step is worth.
 //
 //   S2_WORTH_STEPS    each of its steps is judged: minus dt times the cost is summed, and the first
-//   one
-//                     that is beyond a bound is the last
+//                     one that is beyond a bound is the last
 //   S2_WORTH_PERIODS  it is one step of a task: all of its steps are taken, then its end is judged
 //                     (s2_judge_reward). An episode that terminates is not truncated, too
 typedef enum S2Worth { S2_WORTH_STEPS, S2_WORTH_PERIODS } S2Worth;
@@ -43,6 +42,7 @@ typedef struct S2Draw {
   double a, b;  // mean and deviation; or lo and hi
 } S2Draw;
 
+// Draws it from `rng` and sets it in the world. S2_INVALID: what cannot be set.
 S2Status s2_draw(const S2Draw *draw, S2World *world, S2Rng *rng);
 
 // What of a world the program does itself.

@@ -213,46 +213,36 @@ static S2Status judge_term(const S2CostTerm *term, const S2World *world, const d
   return s2_ok();
 }
 
-S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const double *controls,
-                          double *cost) {
-  *cost = 0;
+// sum += sign weight_i n_i, term by term; `terminal`: by the weights of the end.
+static S2Status judge_add(const S2Judge *judge, const S2World *world, const double *controls,
+                          bool terminal, double sign, double *sum) {
   for (int i = 0; i < s2_judge_terms(judge); i++) {
     const S2CostTerm *term = &judge->term[i];
-    double value;
-    if (term->weight != 0) {
+    double value, weight = terminal ? term->terminal : term->weight;
+    if (weight != 0) {
       S2_TRY(judge_term(term, world, controls, &value));
-      *cost += term->weight * value;
+      *sum += sign * (weight * value);
     }
   }
   return s2_ok();
+}
+
+S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const double *controls,
+                          double *cost) {
+  *cost = 0;
+  return judge_add(judge, world, controls, false, 1, cost);
 }
 
 S2Status s2_judge_reward(const S2Judge *judge, const S2World *world, const double *controls,
                          double constant, double *reward) {
   *reward = constant;
-  for (int i = 0; i < s2_judge_terms(judge); i++) {
-    const S2CostTerm *term = &judge->term[i];
-    double value;
-    if (term->weight != 0) {
-      S2_TRY(judge_term(term, world, controls, &value));
-      *reward -= term->weight * value;
-    }
-  }
-  return s2_ok();
+  return judge_add(judge, world, controls, false, -1, reward);
 }
 
 S2Status s2_judge_terminal(const S2Judge *judge, const S2World *world, const double *controls,
                            double *cost) {
   *cost = 0;
-  for (int i = 0; i < s2_judge_terms(judge); i++) {
-    const S2CostTerm *term = &judge->term[i];
-    double value;
-    if (term->terminal != 0) {
-      S2_TRY(judge_term(term, world, controls, &value));
-      *cost += term->terminal * value;
-    }
-  }
-  return s2_ok();
+  return judge_add(judge, world, controls, true, 1, cost);
 }
 
 S2Status s2_judge_ended(const S2Judge *judge, const S2World *world, const double *controls,

@@ -23,6 +23,11 @@ local PROXIMAL = 1e-8 -- softness of equations, so that redundant ones do no har
 local EDGE = 0.99 -- of the way to where a slack or multiplier is 0
 local STEP_END = 1e-3 -- relative change that is none, as of CRISP's examples (trailTol)
 local WAIT = 40 -- iterations for one mu at most
+local FEASIBLE, NOTHING = 1e-7, 1e-12 -- what rows may miss at the end; what counts as nothing missed
+local SUFFICIENT, ROUNDING = 1e-4, 1e-10 -- part of the descent a step must bring; of the merit, what rounding may take of that
+local SHARE = 0.7 -- of what nu makes of violations, the part that the cost may eat up
+local CENTRAL = 1e6 -- a multiplier is within this factor of mu / slack
+local DELTA_END = 1e8 -- a weight of the diagonal with which nothing moves any more
 
 -- ---- The problem: formulas become functions ---------------------------------------------------------
 
@@ -341,7 +346,7 @@ local function search(problem, it, dz, slope)
   it.descent = descent
   local function accepts(step, length)
     local z, cost, rows, slack = point(problem, it, step, length)
-    if merit(problem, cost, rows, slack, it.mu, it.nu) <= here + 1e-4 * length * descent + 1e-10 * math.abs(here) then
+    if merit(problem, cost, rows, slack, it.mu, it.nu) <= here + SUFFICIENT * length * descent + ROUNDING * math.abs(here) then
       it.z, it.rows, it.slack, it.cost = z, rows, slack, cost
       return true
     end
@@ -373,7 +378,7 @@ local function iterate(problem, it)
   if not dz then return false end
   it.far = reach(problem, it.slack, it.ds)
   local _, missed = merit(problem, 0, it.rows, it.slack, 0, 0)
-  if missed > 1e-12 then it.nu = math.max(it.nu, (slope + math.max(bend, 0)) / (0.7 * missed)) end
+  if missed > NOTHING then it.nu = math.max(it.nu, (slope + math.max(bend, 0)) / (SHARE * missed)) end
   local length, taken = search(problem, it, dz, slope)
   if not length then return false end
 
@@ -383,7 +388,7 @@ local function iterate(problem, it)
     if problem.is_equal[k] then it.y[k] = it.y[k] + length * it.dy[k]
     else
       local central = it.mu / it.slack[k]
-      it.y[k] = math.min(math.max(it.y[k] + far_y * it.dy[k], central / 1e6), central * 1e6)
+      it.y[k] = math.min(math.max(it.y[k] + far_y * it.dy[k], central / CENTRAL), central * CENTRAL)
     end
   end
   local step, size = 0, 0
@@ -421,7 +426,7 @@ function mpcc.solve(problem, options)
     done, waited = done + 1, waited + 1
     local moved = iterate(problem, it)
     if not moved then it.delta = math.max(10 * it.delta, 1e-4) end
-    if it.delta > 1e8 then status = "stuck" break end
+    if it.delta > DELTA_END then status = "stuck" break end
     local largest = 0
     for k = 1, problem.rows do
       largest = math.max(largest, math.abs(it.rows[k] - (problem.is_equal[k] and 0 or it.slack[k])))
@@ -431,8 +436,8 @@ function mpcc.solve(problem, options)
         it.change or 0, it.delta, it.nu, os.clock() - began))
     end
     if moved and it.mu <= MU_END then
-      if largest < 1e-7 and it.change < STEP_END then status = "converged" break end
-    elseif moved and largest < math.max(1e-7, 10 * it.mu)
+      if largest < FEASIBLE and it.change < STEP_END then status = "converged" break end
+    elseif moved and largest < math.max(FEASIBLE, 10 * it.mu)
       and (-it.descent < 0.1 * it.mu * inequalities or it.change < STEP_END or waited >= WAIT) then
       it.mu = math.max(math.min(0.2 * it.mu, it.mu ^ 1.5), MU_END)
       it.kappa, waited = math.max(it.mu, KAPPA_END), 0

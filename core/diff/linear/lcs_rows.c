@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+// A residual (the LCP's own) that is good enough, whatever the solver says of it: lambda then makes
+// x+ to the 1e-9 that the system is good for.
+static const double GOOD = 1e-9;
+
 void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, double *impulse,
                  double *bend) {
   const S2LcsRows *rows = &work->rows;
@@ -94,7 +98,7 @@ S2Status s2_lcs_solve(const S2LcsWork *work, int from, int to) {
   S2LcpSolverOptions options = {.tolerance = work->world->kept.def.tolerance};
   S2LcpSolution solution = {.z = lcs->lambda + from, .w = w};
   S2SolveStatus found = s2_lcp_solve(&(S2LcpProblem){n, f, q}, &options, work->arena, &solution);
-  return found == S2_SOLVED || solution.residual < 1e-9
+  return found == S2_SOLVED || solution.residual < GOOD
              ? s2_ok()
              : s2_error(S2_UNSOLVED, "lcs: the problem of the step was not solved (%s)",
                         s2_solve_status_name(found));

@@ -1,6 +1,7 @@
 // Reading and writing what joints hold.
 #include "dynamics/joints/joint.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { OWN = 1 << 30 }; // of types that name it (S2JointKind.fields)
@@ -405,6 +406,7 @@ void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info) {
 }
 
 S2JointType s2_joint_type(const S2World *world, S2JointId id) {
+  assert(s2_joint_alive(world, id));
   return world->joints.at[id.index - 1].type;
 }
 
