@@ -55,6 +55,7 @@ local chosen = {
   ["gradients/friction"] = { world = "last", strobe = 0.1, contacts = false },
   ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["live/balance"] = {},
+  ["live/tune"] = {},
   ["real_cube/square"] = false, -- modules of those beside them
   ["real_cube/tosses"] = false,
 }
@@ -214,6 +215,8 @@ end
 local folder = what
 
 assert(os.execute(command("mkdir", "-p", folder)))
+-- Of these there are tables of figures instead, in docs/control.md, docs/batch.md and docs/parallel.md.
+local TABLES = { ["scripts/control"] = true, ["scripts/batch"] = true, ["scripts/parallel"] = true }
 local EXPERIMENTS = "Told in [experiments](../experiments.md)."
 local groups, count = {
   { "scenes/*/*.lua", title = "Scenes", text = "`tools/run scenes/FOLDER/NAME.lua` runs one of them. Tasks are in [their own table](../tasks.md#the-tasks-there-are)." },
@@ -245,7 +248,9 @@ for g, group in ipairs(groups) do
   groups[g], count = items, count + #items
 end
 for _, pattern in ipairs { "scenes/*/*.lua", "scripts/*/*.lua" } do
-  for _, file in ipairs(list(pattern)) do assert(shown[file], file .. " is in no group of the gallery") end
+  for _, file in ipairs(list(pattern)) do
+    assert(shown[file] or TABLES[file:match "^[^/]*/[^/]*"], file .. " is in no group of the gallery")
+  end
 end
 page(folder, groups)
 print(("%d pictures and %s/README.md"):format(count, folder))

@@ -20,8 +20,9 @@ typedef struct BatchWorld {
   int draws;
   const S2Draw *draw;
   S2BatchPlace place;
-  unsigned own;   // of the program, in this call
-  BatchLeft left; // to the program, by threads
+  unsigned own;                    // of the program, in this call
+  BatchLeft left;                  // to the program, by threads
+  uint64_t unsolved, mode_changes; // before the steps of this call
   S2Status failure;
 } BatchWorld;
 
@@ -251,15 +252,36 @@ static void batch_open(S2Batch *batch, int i) {
   at->failure.code = S2_OK;
 }
 
+// What its steps have left so far (`begin`: before those of this call).
+static void batch_tell(S2Batch *batch, int i, bool begin) {
+  BatchWorld *at = &batch->world[i];
+  S2BatchResult *result = batch->result;
+  if (result->unsolved == NULL || at->failure.code != S2_OK) {
+    return;
+  }
+  const S2WorldStats *stats = s2_world_stats(at->world);
+  if (begin) {
+    at->unsolved = stats->unsolved;
+    at->mode_changes = stats->mode_changes;
+  } else {
+    result->unsolved[i] = (double)(stats->unsolved - at->unsolved);
+    result->mode_changes[i] = (double)(stats->mode_changes - at->mode_changes);
+  }
+}
+
 // Commands, or a reset that was due. True: it is to be stepped.
 static bool batch_begin(S2Batch *batch, int i, bool threaded) {
   BatchWorld *at = &batch->world[i];
   batch->result->rewards[i] = 0;
   batch->result->terminated[i] = batch->result->truncated[i] = 0;
+  if (batch->result->unsolved != NULL) {
+    batch->result->unsolved[i] = batch->result->mode_changes[i] = 0;
+  }
   if (batch->def.autoreset == S2_RESET_NEXT_STEP && at->place.ended) {
     batch_renew(batch, i, threaded);
     return false;
   }
+  // Commands, within the ranges of the actuators where what acts is judged
   S2Status status = s2_ok();
   if (batch->def.worth == S2_WORTH_PERIODS && (at->own & S2_OWN_STEP) == 0) {
     batch_clip(batch, i);
@@ -272,6 +294,7 @@ static bool batch_begin(S2Batch *batch, int i, bool threaded) {
   if (status.code != S2_OK) {
     batch_note(at, status);
   }
+  batch_tell(batch, i, true);
   return true;
 }
 
@@ -340,6 +363,7 @@ static void batch_end(S2Batch *batch, int i, bool threaded) {
     at->left = LEFT_END;
     return;
   }
+  batch_tell(batch, i, false);
   if (periods && at->failure.code == S2_OK) {
     batch_weigh_period(batch, i);
   }

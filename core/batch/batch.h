@@ -105,6 +105,8 @@ typedef struct S2BatchResult {
   double *rewards;                // [count]: minus the cost
   double *terminated, *truncated; // [count]: 1 or 0
   double *final; // [count][observed] or NULL: what was observed last where the episode has ended
+  // [count] or NULL: of the steps taken, how many missed their tolerance, and changes of mode
+  double *unsolved, *mode_changes;
 } S2BatchResult;
 
 // Resets worlds to their beginning (mask: NULL, or 1 for those) and draws. `seed`: NULL, or what

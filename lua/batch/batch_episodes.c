@@ -527,14 +527,16 @@ static S2World *const *episodes_push_worlds(lua_State *L, Episodes *all) {
   return worlds;
 }
 
-// Arrays of results: observations, rewards, terminated, truncated, final observations. Pushes their
-// list.
+// Arrays of results: observations, rewards, terminated, truncated, final observations, unsolved
+// steps, changes of mode. Pushes their list.
 static void episodes_arrays(lua_State *L, Episodes *all) {
-  int n = all->count, each[] = {n * all->observed, n, n, n, n * all->observed};
+  int n = all->count, each[] = {n * all->observed, n, n, n, n * all->observed, n, n};
   double **to[] = {&all->result.observations, &all->result.rewards, &all->result.terminated,
-                   &all->result.truncated, &all->result.final};
-  lua_createtable(L, 5, 0);
-  for (int k = 0; k < 5; k++) {
+                   &all->result.truncated,    &all->result.final,   &all->result.unsolved,
+                   &all->result.mode_changes};
+  enum { ARRAYS = 7 };
+  lua_createtable(L, ARRAYS, 0);
+  for (int k = 0; k < ARRAYS; k++) {
     S2LuaArray *array = s2_lua_array_push(L, s2_size_list(each[k]));
     for (int i = 0; i < each[k]; i++) {
       array->data[i] = 0;

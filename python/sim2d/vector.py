@@ -52,12 +52,15 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def _buffers(self) -> None:
         n, m = self.num_envs, self.single_observation_space.shape[0]
         self._action = np.zeros((n, *self.single_action_space.shape))
-        self._told = np.zeros(2 * n * m + 3 * n)
-        # Views: observations, rewards, terminated, truncated, final observations.
-        ends = np.cumsum([n * m, n, n, n, n * m])
+        self._told = np.zeros(2 * n * m + 5 * n)
+        # Views: observations, rewards, terminated, truncated, final observations, unsolved steps, changes of mode.
+        ends = np.cumsum([n * m, n, n, n, n * m, n, n])
         parts = np.split(self._told, ends[:-1])
         self._seen, self._rewards = parts[0].reshape(n, m), parts[1]
         self._terminated, self._truncated, self._final = parts[2], parts[3], parts[4].reshape(n, m)
+        self._unsolved, self._mode_changes = parts[5], parts[6]
+        self._stepped = np.ones(n, dtype=bool)
+        self._stepped.flags.writeable = False  # it is in the info of every step
         self._pointers = (pointer(self._action), self._action.size, pointer(self._told), self._told.size)
 
     def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
@@ -85,13 +88,16 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._action[:] = action_numbers(actions, self.action_space, shape)
         self._bridge.exchange(self._number, *self._pointers)
         terminated, truncated = self._terminated != 0, self._truncated != 0
-        info: dict[str, Any] = {}
+        info: dict[str, Any] = {
+            "unsolved": self._unsolved != 0, "_unsolved": self._stepped,
+            "mode_changes": self._mode_changes.astype(np.int64), "_mode_changes": self._stepped,
+        }
         over = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():
             final = np.full(self.num_envs, None, dtype=object)
             for i in np.flatnonzero(over):
                 final[i] = self._final[i].copy()
-            info = {"final_obs": final, "_final_obs": over.copy(), "final_info": {}, "_final_info": over.copy()}
+            info.update(final_obs=final, _final_obs=over.copy(), final_info={}, _final_info=over.copy())
         if self.copy:
             return self._seen.copy(), self._rewards.copy(), terminated, truncated, info
         return self._seen, self._rewards, terminated, truncated, info

@@ -250,7 +250,8 @@ end
 
 function bridge.env_world(number) return keep(objects, object(number).world) end
 
--- In: the actions; out: observations, rewards, terminated, truncated, final observations (where an episode ended).
+-- In: the actions; out: observations, rewards, terminated, truncated, final observations (where an episode ended), unsolved
+-- steps, changes of mode.
 function bridge.vector(source, name, options)
   local vector = sim.env.vector(load_env(source, name), options)
   local n, env = vector.count, vector.envs[1]
@@ -258,7 +259,8 @@ function bridge.vector(source, name, options)
   local exchange = { to = to }
   function exchange.run()
     local seen, rewards, terminated, truncated = vector:step(discrete and to + 1 or to)
-    exchange.from = sim.concat { seen, rewards, terminated, truncated, vector.final_observations }
+    exchange.from = sim.concat { seen, rewards, terminated, truncated, vector.final_observations, vector.unsolved,
+      vector.mode_changes }
   end
   local number = keep(objects, vector)
   exchanges[number] = exchange

@@ -137,8 +137,8 @@ static void run_batch(int threads, S2AutoReset autoreset, Out *out) {
   must(s2_batch_create(&def, worlds, WORLDS, workers, &batch));
   memset(out, 0, sizeof *out);
   s2_batch_reset(batch, NULL, NULL, out->observations);
-  S2BatchResult result = {out->observations, out->rewards, out->terminated, out->truncated,
-                          out->final};
+  S2BatchResult result = {
+      out->observations, out->rewards, out->terminated, out->truncated, out->final, NULL, NULL};
   S2Rng rng = s2_rng_seeded(3);
   double u[WORLDS * CONTROLS];
   for (int k = 0; k < STEPS; k++) {
@@ -186,7 +186,7 @@ static void test_neighbours_do_not_matter(void **state) {
   must(s2_batch_create(&def, worlds, WORLDS, workers, &batch));
   double u[WORLDS * CONTROLS], seen[WORLDS * OBSERVED], own[OBSERVED];
   double rewards[WORLDS], terminated[WORLDS], truncated[WORLDS];
-  S2BatchResult result = {seen, rewards, terminated, truncated, NULL};
+  S2BatchResult result = {seen, rewards, terminated, truncated, NULL, NULL, NULL};
   S2Rng rng = s2_rng_seeded(5);
   for (int k = 0; k < STEPS; k++) {
     random_commands(&rng, u, WORLDS * CONTROLS);
@@ -226,8 +226,8 @@ static void small_open(Small *small, S2AutoReset autoreset, int64_t max_steps) {
   small->judge = judge_of(small->worlds[0]);
   S2BatchDef def = {.autoreset = autoreset, .max_steps = max_steps, .judge = small->judge};
   must(s2_batch_create(&def, small->worlds, 2, small->workers, &small->batch));
-  small->result = (S2BatchResult){small->seen, small->rewards, small->terminated, small->truncated,
-                                  small->final};
+  small->result = (S2BatchResult){
+      small->seen, small->rewards, small->terminated, small->truncated, small->final, NULL, NULL};
 }
 
 static void small_close(Small *small) {
@@ -409,7 +409,7 @@ static void test_a_period_is_judged_at_its_end(void **state) {
   must(s2_batch_create(&def, worlds, WORLDS, workers, &batch));
   double u[WORLDS * CONTROLS], seen[WORLDS * OBSERVED];
   double rewards[WORLDS], terminated[WORLDS], truncated[WORLDS];
-  S2BatchResult result = {seen, rewards, terminated, truncated, NULL};
+  S2BatchResult result = {seen, rewards, terminated, truncated, NULL, NULL, NULL};
   S2Rng rng = s2_rng_seeded(5);
   int ended = 0;
   for (int k = 1; k <= LONGEST; k++) {
@@ -462,7 +462,7 @@ static void test_a_world_can_be_replaced(void **state) {
   uint64_t before = s2_world_hash(other);
   s2_batch_set_world(batch, 1, other, NULL, 1, &draw);
   double seen[2 * OBSERVED], rewards[2], terminated[2], truncated[2], speed;
-  S2BatchResult result = {seen, rewards, terminated, truncated, NULL};
+  S2BatchResult result = {seen, rewards, terminated, truncated, NULL, NULL, NULL};
   must(s2_batch_step(batch, NULL, 5, &result));
   assert_true(truncated[1] == 1 && s2_world_time(other) == 0);
   must(s2_body_get(other, disc_of(other), S2_BODY_VX, &speed));

@@ -110,7 +110,8 @@ return function(sim, host)
     for i, env in ipairs(envs) do env.core, env.place, env.built = core, i, nil end
     local vector = setmetatable({ name = task.name, count = n, observed = m, final = {}, action_space = task.action_space,
       observation_space = task.observation_space, observations = arrays[1], rewards = arrays[2], terminated = arrays[3],
-      truncated = arrays[4], final_observations = arrays[5] }, Vector)
+      truncated = arrays[4], final_observations = arrays[5], unsolved = arrays[6],
+      mode_changes = arrays[7] }, Vector)
     insides[vector] = inside
     return vector
   end

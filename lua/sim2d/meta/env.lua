@@ -79,6 +79,8 @@ function Env:show(options) end
 ---@field observed integer numbers an environment is observed by
 ---@field observations sim2d.Array
 ---@field final_observations sim2d.Array what was observed last by those whose episode has ended, in their places
+---@field unsolved sim2d.Array how many steps of the last call missed their tolerance
+---@field mode_changes sim2d.Array how often a contact point came to stick, to slip or to part in the last call
 ---@field final table<integer, number[]> what was observed last by those whose episode ended with the last step
 ---@field envs sim2d.Env[]
 local EnvVector = {}

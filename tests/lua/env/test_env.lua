@@ -294,11 +294,11 @@ test("a vector of environments does what each does alone", function()
         for i = 1, 70 do given[i] = actions[(i + k) % 40 + 1] end
         local observations, rewards, terminated, truncated = vector:step(given)
         for i = 1, 70 do
-          local reward, ended, cut
-          seen[i], reward, ended, cut = alone[i]:step(given[i])
+          local reward, ended, cut, info
+          seen[i], reward, ended, cut, info = alone[i]:step(given[i])
           over[i] = ended or cut
-          eq({ observations[2 * i - 1], observations[2 * i], rewards[i], terminated[i], truncated[i] },
-            { seen[i][1], seen[i][2], reward, ended and 1 or 0, cut and 1 or 0 })
+          eq({ observations[2 * i - 1], observations[2 * i], rewards[i], terminated[i], truncated[i], vector.mode_changes[i],
+            vector.unsolved[i] }, { seen[i][1], seen[i][2], reward, ended and 1 or 0, cut and 1 or 0, info.mode_changes, 0 })
         end
         vector:reset { mask = over }
         for i = 1, 70 do if over[i] then alone[i]:reset() end end
