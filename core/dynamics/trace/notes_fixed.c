@@ -25,6 +25,17 @@ static bool fixed_equal(const void *a, const void *b, size_t bytes) {
   return bytes == 0 || memcmp(a, b, bytes) == 0;
 }
 
+// Member by member: what fills up between them may be anything.
+static bool fixed_same_def(const S2WorldDef *a, const S2WorldDef *b) {
+  bool same = true;
+#define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning)                \
+  same = same && fixed_equal(&a->member, &b->member, sizeof a->member);
+#define S2_PROGRAM_SETTING(member, type, default, domain, names, unit, derivative, meaning)        \
+  same = same && fixed_equal(&a->member, &b->member, sizeof a->member);
+#include "dynamics/fields.def"
+  return same;
+}
+
 // Without what steps change, which S2_ACT_SUBSTEP has, and what no derivative depends on (from the
 // links on).
 static bool fixed_same_joint(const S2Joint *a, const S2Joint *b) {
@@ -56,7 +67,7 @@ static bool fixed_same_joints(const S2Fixed *fixed, const S2World *world) {
 }
 
 static bool fixed_still_holds(const S2Fixed *fixed, const S2World *world) {
-  return fixed != NULL && fixed_equal(&fixed->def, &world->kept.def, sizeof fixed->def) &&
+  return fixed != NULL && fixed_same_def(&fixed->def, &world->kept.def) &&
          fixed_same_joints(fixed, world) && fixed->bodies == world->bodies.count &&
          fixed->order == world->order.count && fixed->pieces == world->pieces.count &&
          fixed->vertices == world->vertices.count &&
@@ -92,8 +103,8 @@ static S2Fixed *fixed_make(const S2World *world) {
                      .vertices = world->vertices.count,
                      .joints = world->joints.count,
                      .joint_order = world->joint_order.count,
-                     .bytes = bytes};
-  memcpy(&fixed->def, &world->kept.def, sizeof fixed->def); // filling, too: it is compared
+                     .bytes = bytes,
+                     .def = world->kept.def};
   fixed->joint = fixed_put(&at, world->joints.at, sizeof(S2Joint) * (size_t)fixed->joints);
   fixed->body = fixed_put(&at, world->bodies.at, sizeof(S2Body) * (size_t)fixed->bodies);
   fixed->piece = fixed_put(&at, world->pieces.at, sizeof(S2Piece) * (size_t)fixed->pieces);
