@@ -15,6 +15,12 @@ bool s2_step_outran(S2Step *step);
 // Are these the contact points of the touches?
 bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count);
 
+// Guesses of a search from the one before it (found.c).
+#define S2_FOUND_PASSES 3          // of the look-ahead; later ones are rare
+void s2_found_begin(S2Step *step); // a search, its islands being known
+void s2_found_guess(S2Step *step, const S2Island *island, int pass); // sets impulses of its points
+void s2_found_keep(S2Step *step, const S2Island *island, int pass);
+
 // Bisect (bisect.c): substeps of a step, each tried with half its length while it ends in overlaps.
 typedef struct S2Bisect {
   double tolerance, before; // m: of overlaps; the deepest one as the substep began

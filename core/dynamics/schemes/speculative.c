@@ -119,11 +119,14 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
       choices[2 * island->touch[i] + k] = gap_choice(step, touch->points[k].at.gap);
     }
   }
+  // Solve, move, and again while rows turn out to have missed the real surface.
   bool again = true;
   for (int pass = 0; again; pass++) {
+    s2_found_guess(step, island, pass);
     if (!s2_step_solve(step, island, choices, S2_SOLVE_MOTION, step->v1, NULL)) {
       return false;
     }
+    s2_found_keep(step, island, pass);
     if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
       s2_note_island(step, island, S2_ACT_BALANCE, step->v1);
       s2_island_balance(step, island);

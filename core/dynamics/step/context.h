@@ -8,6 +8,7 @@
 #include "dynamics/world/world.h"
 
 typedef struct S2Assembly S2Assembly;
+typedef struct S2Found S2Found;
 
 typedef struct S2Island { // bodies that act on each other, in ascending order everywhere
   int nodes, touches, joints;
@@ -81,9 +82,12 @@ typedef struct S2Step {
   int island_count;
   int32_t *node_of; // a slot: its node within its island, or S2_GROUND
   int passes;       // searches done, the first is 0
-  int unsolved;     // island solves that missed the tolerance
-  bool cut_short;   // bisect with stepping_partial ended before dt
-  bool turned;      // is `turn` that of the present q0?
+  // What passes of the look-ahead found (found.c), a pass and touch; in the search before
+  S2Found *found, *found_before;
+  int found_count, found_before_count; // touches
+  int unsolved;                        // island solves that missed the tolerance
+  bool cut_short;                      // bisect with stepping_partial ended before dt
+  bool turned;                         // is `turn` that of the present q0?
   bool holds;       // event stepping: projection closes contacts that carry an impulse, too
   bool ground_last; // rows of ground friction are as S2GroundState.last has them
   S2WorldResiduals residuals;

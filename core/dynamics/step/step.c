@@ -50,6 +50,7 @@ static bool step_pre_project(S2Step *step) {
 static bool step_motion(S2Step *step, S2Choice **choices) {
   s2_step_islands(step);
   s2_step_find_stiff(step);
+  s2_found_begin(step);
   *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   return s2_step_look_ahead(step, *choices);
 }
@@ -193,6 +194,7 @@ static bool step_event(S2Step *step) {
     }
     s2_step_islands(step);
     s2_step_find_stiff(step);
+    s2_found_begin(step);
     if (!s2_event_run(step, &search)) {
       return false;
     }
