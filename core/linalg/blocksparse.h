@@ -36,6 +36,9 @@ typedef struct S2BlockSparse {
   // quasi-definite ones: divides by D_c through substitution. Multiplying by its inverse loses the
   // square of its condition number.
   bool careful;
+  // Likewise for others, as those of rows with weights beyond 1e6: the cofactors of D_c's inverse
+  // are made in more digits.
+  bool accurate;
 } S2BlockSparse;
 
 // Finds order and pattern. `edge` holds two distinct nodes per edge; an edge may occur often and

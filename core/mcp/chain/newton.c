@@ -26,6 +26,9 @@ static const double SIGMA_MOST = 1e6;  // more loses digits to round-off and win
 static const double SIGMA_LEAST = 0.3; // inner problems are as good as linear here
 enum { FEW_STEPS = 2, SOME_STEPS = 4 };
 
+// Of exact tries by impulses: in the very modes these show.
+enum { TRY_SEGMENTS = 1 };
+
 // An inner problem is solved to this part of the residual of the whole: its answer is provisional.
 static const double INNER_ACCURACY = 0.05;
 
@@ -33,13 +36,19 @@ static const double INNER_ACCURACY = 0.05;
 // neighbourhood. After the first failure a smaller weight alone does better: sweeps undo much.
 enum { STIR_AFTER = 2, STIR_SWEEPS = 20 };
 
-// What is not solved within so many outers has inner problems with local minima that are not
-// solutions. From there on path following, at most so many segments long, takes over where Newton
-// fails; paths that arrive seldom are longer.
-enum { FOLLOW_AFTER = 50, FOLLOW_SEGMENTS = 400 };
-
-// A run that has not come to its end by then is less likely to than one from another start.
-enum { MOST_FACTORIZATIONS = 12000 };
+const S2NewtonWay s2_newton_cold = {.weight = 10,
+                                    .outers = 12,
+                                    .inners = 8,
+                                    .follow_after = 50,
+                                    .follow_segments = 400,
+                                    .most = 12000};
+const S2NewtonWay s2_newton_near = {.weight = 100,
+                                    .outers = 2000,
+                                    .inners = 8,
+                                    .follow_after = 10,
+                                    .follow_segments = 100,
+                                    .most = 600,
+                                    .by_impulses = true};
 
 typedef struct Newton {
   S2System *system;
@@ -246,8 +255,34 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
   return residual;
 }
 
+// The same for modes that the impulses show, when at most one of them is another than after the
+// last outer.
+static double try_impulses(Newton *newton, double best, double tolerance, S2Quad *v, double *lambda,
+                           int *factorizations, S2Arena *arena) {
+  S2System *system = newton->system;
+  int changed = 0;
+  for (int k = 0; k < system->units; k++) {
+    S2Mode mode = s2_impulse_mode(&system->unit[k], newton->anchor + 2 * k);
+    changed += mode != newton->mode_before[k];
+    newton->mode_before[k] = mode;
+  }
+  if (changed > 1 || (changed == 0 && newton->tried)) {
+    newton->tried &= changed == 0;
+    return best;
+  }
+  newton->tried = true;
+  newton_copy_point(system, newton->v, newton->lambda, newton->at, newton->anchor);
+  double residual = s2_finish_solve(system, TRY_SEGMENTS, tolerance, newton->v, newton->lambda,
+                                    factorizations, arena);
+  if (!(residual < best)) {
+    return best;
+  }
+  newton_copy_point(system, v, lambda, newton->v, newton->lambda);
+  return residual;
+}
+
 // One outer step; false when its inner problem is not solved.
-static bool newton_step(Newton *newton, double sigma, int inners, double enough, bool follow,
+static bool newton_step(Newton *newton, double sigma, int inners, double enough, int follow,
                         int *factorizations, S2Arena *arena) {
   S2System *system = newton->system;
   memcpy(newton->next, newton->at, sizeof(S2Quad) * (size_t)(system->nodes + 1));
@@ -255,33 +290,38 @@ static bool newton_step(Newton *newton, double sigma, int inners, double enough,
     newton_copy_point(system, newton->at, newton->anchor, newton->next, newton->lambda);
     return true;
   }
-  return follow && s2_follow_solve(system, sigma, FOLLOW_SEGMENTS, newton->at, newton->anchor,
-                                   factorizations, arena);
+  S2FollowStart start = {.weight = sigma, .segments = follow};
+  return follow > 0 &&
+         s2_follow_solve(system, &start, newton->at, newton->anchor, factorizations, arena);
 }
 
-double s2_newton_solve(S2System *system, double sigma, int outers, int inners, double tolerance,
-                       S2Quad *v, double *lambda, int *factorizations, S2Arena *arena) {
+double s2_newton_solve(S2System *system, const S2NewtonWay *way, double tolerance, S2Quad *v,
+                       double *lambda, int *factorizations, S2Arena *arena) {
   // The anchor starts at the guess.
   S2ArenaMark mark = s2_arena_mark(arena);
   Newton newton = newton_make(system, arena);
   double best = s2_system_residual(system, v, lambda, newton.u), now = best;
   newton_copy_point(system, newton.at, newton.anchor, v, lambda);
   s2_refine_modes(system, newton.u, lambda, newton.mode_before);
-  int last = *factorizations + MOST_FACTORIZATIONS;
+  int last = *factorizations + way->most;
+  double sigma = way->weight;
   // An outer step: solve at the anchor, move it there, adapt the weight.
-  for (int outer = 0; outer < outers && *factorizations < last && !(best <= tolerance); outer++) {
+  for (int outer = 0; outer < way->outers && *factorizations < last && !(best <= tolerance);
+       outer++) {
     int before = *factorizations;
     double enough = fmax(tolerance / 5, INNER_ACCURACY * fmin(now, 1));
-    bool follow = outer >= FOLLOW_AFTER;
+    int follow = outer >= way->follow_after ? way->follow_segments : 0;
     // Solved: judge, and try the modes it shows.
-    if (newton_step(&newton, sigma, inners, enough, follow, factorizations, arena)) {
+    if (newton_step(&newton, sigma, way->inners, enough, follow, factorizations, arena)) {
       now = s2_system_residual(system, newton.at, newton.anchor, newton.u);
       if (now < best) {
         best = now;
         newton_copy_point(system, v, lambda, newton.at, newton.anchor);
       }
       if (best > tolerance) {
-        best = try_modes(&newton, best, v, lambda, factorizations, arena);
+        best = way->by_impulses
+                   ? try_impulses(&newton, best, tolerance, v, lambda, factorizations, arena)
+                   : try_modes(&newton, best, v, lambda, factorizations, arena);
       }
       // Few factorisations: a larger weight asks for fewer outers.
       int steps = *factorizations - before;

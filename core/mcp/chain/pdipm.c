@@ -9,16 +9,22 @@
 #include <stddef.h>
 #include <string.h>
 
-static const double SIGMA_WARM = 1e6; // the active set is nearly known: go for it
-static const double SIGMA_COLD = 10;  // feel the way
-enum { WARM_OUTERS = 1, WARM_INNERS = 3, WARM_ITERATIONS = 12 };
+// The active set is nearly known: go for it.
+static const S2NewtonWay warm_way = {.weight = 1e6, .outers = 1, .inners = 3, .most = 12000};
+enum { WARM_ITERATIONS = 12 };
 static const double WARM_FLOOR = 0.01; // distance from the boundary where the interior point starts
-enum { COLD_INNERS = 8, OUTERS_PER_ITERATION = 12 };
 enum { POLISH_SWEEPS = 100 };
+enum { FIRST_NEWTON = 3000 }; // factorisations; another start is worth more, at first
 
-static void pdipm_newton(S2SolveRun *chain, double sigma, int outers, int inners) {
-  double residual = s2_newton_solve(&chain->system, sigma, outers, inners, chain->tolerance,
-                                    chain->v, chain->lambda, &chain->iterations, chain->arena);
+// Of piles. A guess with a residual below PILE_NEAR is the solution for rows that have moved a
+// little; sweeps from such a one, from others, and where one search has failed.
+enum { FINISH_SEGMENTS = 20, FLOW_FACTORIZATIONS = 400 };
+enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 300, SECOND_SWEEPS = 1000 };
+static const double PILE_NEAR = 0.05;
+
+static void pdipm_newton(S2SolveRun *chain, const S2NewtonWay *way) {
+  double residual = s2_newton_solve(&chain->system, way, chain->tolerance, chain->v, chain->lambda,
+                                    &chain->iterations, chain->arena);
   s2_run_keep(chain, residual);
 }
 
@@ -50,35 +56,83 @@ static void pdipm_sweep(S2SolveRun *chain, int sweeps) {
   s2_run_keep(chain, residual);
 }
 
-// From the guess: whether it already solves the problem, then a few steps of Newton, then a
-// warm interior point.
-static void solve_warm(S2SolveRun *chain, const double *lambda_guess) {
+static bool is_pile(const S2SolveRun *chain) {
+  return chain->system.contacts >= S2_PILE_CONTACTS && chain->system.local == NULL;
+}
+
+// In the modes that the impulses of the guess show.
+static void pile_finish(S2SolveRun *chain) {
+  s2_run_keep(chain, s2_finish_solve(&chain->system, FINISH_SEGMENTS, chain->tolerance, chain->v,
+                                     chain->lambda, &chain->iterations, chain->arena));
+}
+
+// From the best point near to a solution by sweeps, and then along the flow.
+static void pile_flow(S2SolveRun *chain, int sweeps) {
+  S2System *system = &chain->system;
+  s2_run_back(chain);
+  s2_run_keep(chain, s2_nncg_sweeps(system, sweeps, chain->v, chain->lambda, chain->arena));
+  if (!s2_run_solved(chain)) {
+    s2_run_keep(chain, s2_flow_solve(system, FLOW_FACTORIZATIONS, chain->tolerance, chain->v,
+                                     chain->lambda, &chain->iterations, chain->arena));
+  }
+}
+
+// The flow and what Newton makes of where it ends.
+static void pile_search(S2SolveRun *chain, int sweeps) {
+  if (!s2_run_solved(chain)) {
+    pile_flow(chain, sweeps);
+  }
+  if (!s2_run_solved(chain)) {
+    pdipm_newton(chain, &s2_newton_near);
+  }
+}
+
+// From the guess: whether it already solves the problem; of piles the modes it shows; a few steps
+// of Newton, then a warm interior point; of piles the search, in which case it is true.
+static bool solve_warm(S2SolveRun *chain, const double *lambda_guess) {
   const S2System *system = &chain->system;
   // A body at rest: the guess is the solution.
   if (s2_run_solved(chain)) {
-    return;
+    return false;
   }
   s2_system_prepare(&chain->system, chain->arena);
   if (system->contacts == 0) {
     pdipm_refine(chain);
-    return;
+    return false;
   }
-  // The active set of the last step is nearly right: Newton goes for it, then the interior point.
   bool warm = false;
   for (int i = 0; i < system->problem->rows; i++) {
     warm |= lambda_guess[i] != 0;
   }
-  if (warm) {
-    pdipm_newton(chain, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
+  if (!warm) {
+    return false;
   }
-  if (warm && !s2_run_solved(chain)) {
+  // Rows that have moved a little leave most modes as they are: an interior point would lose them.
+  bool pile = is_pile(chain), near = chain->best < PILE_NEAR;
+  if (pile) {
+    pile_finish(chain);
+    if (near && !s2_run_solved(chain)) {
+      pile_flow(chain, NEAR_SWEEPS);
+    }
+    s2_run_back(chain);
+  }
+  // The active set of the last step is nearly right: Newton goes for it, then the interior point.
+  if (!s2_run_solved(chain)) {
+    pdipm_newton(chain, &warm_way);
+  }
+  if (!s2_run_solved(chain)) {
     s2_run_back(chain);
     pdipm_interior(chain, &(S2InteriorStart){.warm = true, .floor = WARM_FLOOR}, WARM_ITERATIONS);
   }
+  if (pile) {
+    pile_search(chain, FAR_SWEEPS);
+  }
+  return pile;
 }
 
 // True: it was proved that there is no solution, and the search for one ends.
-static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool thorough) {
+static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
+                       bool searched) {
   static const S2InteriorStart starts[] = {
       {.impulse = 1, .velocity = 1},
       {.impulse = 3, .velocity = 3, .spread = 1, .seed = 1},
@@ -94,6 +148,9 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
     if (!thorough) {
       return false;
     }
+    if (i == 0 && is_pile(chain)) {
+      pile_search(chain, searched ? SECOND_SWEEPS : FAR_SWEEPS);
+    }
     if (!s2_run_solved(chain)) {
       if (i == 0 && s2_mcp_conflict_quick(chain->system.problem, options, NULL, chain->arena)) {
         return true;
@@ -104,7 +161,10 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
         memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
       }
       pdipm_sweep(chain, fresh_sweeps[i] > 0 ? fresh_sweeps[i] : POLISH_SWEEPS);
-      pdipm_newton(chain, SIGMA_COLD, options->max_iterations * OUTERS_PER_ITERATION, COLD_INNERS);
+      S2NewtonWay way = s2_newton_cold;
+      way.outers *= options->max_iterations;
+      way.most = i == 0 ? FIRST_NEWTON : way.most;
+      pdipm_newton(chain, &way);
     }
   }
   return false;
@@ -114,14 +174,14 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
                                  bool thorough, S2Arena *arena, S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveRun chain = s2_run_begin(problem, options, solution, arena);
-  solve_warm(&chain, solution->lambda);
+  bool searched = solve_warm(&chain, solution->lambda);
   if (s2_run_solved(&chain) && chain.best > S2_REFINED && chain.iterations > 0 &&
       chain.system.contacts > 0) {
     pdipm_refine(&chain);
   }
   // Only where contacts are: equations alone are solved by the warm part to the last digits.
-  bool proved =
-      !s2_run_solved(&chain) && chain.system.contacts > 0 && solve_cold(&chain, options, thorough);
+  bool proved = !s2_run_solved(&chain) && chain.system.contacts > 0 &&
+                solve_cold(&chain, options, thorough, searched);
   s2_run_end(&chain, solution);
   if (proved && solution->status != S2_SOLVED) {
     solution->status = S2_INFEASIBLE;

@@ -13,7 +13,7 @@
 // A compliance 1 / weight against the impulses of the start makes segments unambiguous where
 // contacts hold more than the nodes can move. The softer it is the fewer the turns, so this is a
 // step of the proximal method of newton.c, not all of it.
-#include "mcp/chain/pdipm_stages.h"
+#include "mcp/chain/pdipm_follow.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,15 +21,13 @@
 // Of t: beyond, the path goes to infinity, for all that can be seen.
 static const double FARTHEST = 1e4;
 
-typedef struct Follow {
-  S2System *system;
-  double weight;
-  double *x, *lambda, *r;               // 2 a unit; r = G(x0)
-  double *dx, *dlambda, *u, *du, *base; // rates as t falls
-  S2Quad *v, *dv;                       //
-  S2Mode *mode;
-  S2Response *response;
-} Follow;
+// Of undamped changes of modes: what counts as beyond a border, scaled; how often changes may fail
+// to get fewer.
+static const double VIOLATED = 1e-11;
+enum { WORSE = 3 };
+
+// Of x0 by impulses: how far at least units are from the border of their mode, scaled.
+static const double APART = 1e-9;
 
 // The end of a segment: where unit `unit` (-1: none) leaves its mode.
 typedef struct Crossing {
@@ -38,9 +36,9 @@ typedef struct Crossing {
   double step;
 } Crossing;
 
-static Follow follow_make(S2System *system, double weight, S2Arena *arena) {
+S2Follow s2_follow_make(S2System *system, double weight, S2Arena *arena) {
   int two = 2 * system->units, n = system->nodes + 1;
-  return (Follow){
+  return (S2Follow){
       .system = system,
       .weight = weight,
       .x = S2_TAKE(arena, double, two),
@@ -58,7 +56,7 @@ static Follow follow_make(S2System *system, double weight, S2Arena *arena) {
   };
 }
 
-static double slope_of(const S2Unit *unit, S2Mode mode) {
+double s2_follow_slope(const S2Unit *unit, S2Mode mode) {
   return mode == S2_SLIDE_PLUS ? unit->mu : -unit->mu;
 }
 
@@ -68,7 +66,7 @@ static bool is_held(const S2Unit *unit, S2Mode mode) {
 }
 
 // u = J v + C lambda + b of all rows.
-static void row_speeds(Follow *follow, const double *lambda) {
+void s2_follow_row_speeds(S2Follow *follow, const double *lambda) {
   const S2System *system = follow->system;
   s2_system_velocity(system, lambda, follow->v);
   s2_system_row_velocity(system, follow->v, follow->u);
@@ -80,7 +78,7 @@ static void row_speeds(Follow *follow, const double *lambda) {
   }
 }
 
-static S2Mode follow_mode_of(const S2Unit *unit, const double *x) {
+S2Mode s2_follow_mode_of(const S2Unit *unit, const double *x) {
   if (unit->kind == S2_UNIT_BILATERAL) {
     return S2_STICK;
   }
@@ -96,35 +94,57 @@ static S2Mode follow_mode_of(const S2Unit *unit, const double *x) {
   return x[1] > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS;
 }
 
-// x0 = lambda - u(lambda), its modes, its impulses by the law, and G there.
-static void follow_begin(Follow *follow, const double *lambda) {
+// x of a unit in the mode that its impulses alone show, whatever the rows' velocities u are: those
+// may belong to other rows.
+static void follow_start_held(const S2Unit *unit, const double *lambda, const double *u,
+                              double *x) {
+  S2Mode mode = s2_impulse_mode(unit, lambda);
+  double side = mode == S2_SLIDE_PLUS ? 1 : -1;
+  x[0] = lambda[0];
+  x[1] = lambda[1];
+  if (mode == S2_SEPARATE) {
+    x[0] = -fmax(APART, u[0]);
+    x[1] = unit->rows == 2 ? -u[1] : 0;
+  } else if (mode != S2_STICK && unit->kind == S2_UNIT_BOX) {
+    x[0] = (side > 0 ? unit->hi : unit->lo) + side * fmax(APART, -side * u[0]);
+  } else if (mode != S2_STICK) {
+    x[1] = side * (unit->mu * lambda[0] + APART + fmax(0, -side * u[1]));
+  }
+}
+
+// x0 = lambda - u(lambda) or, `by_impulses`, in the modes these show; its modes, its impulses by
+// the law, and G there.
+void s2_follow_begin(S2Follow *follow, const double *lambda, bool by_impulses) {
   const S2System *system = follow->system;
   // x = lambda - u tells the mode, the mode the impulses.
-  row_speeds(follow, lambda);
+  s2_follow_row_speeds(follow, lambda);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double *x = follow->x + 2 * k, *l = follow->lambda + 2 * k;
     bool bilateral = unit->kind == S2_UNIT_BILATERAL;
     x[0] = lambda[2 * k] - (bilateral ? 0 : follow->u[2 * k]);
     x[1] = lambda[2 * k + 1] - (bilateral ? 0 : follow->u[2 * k + 1]);
-    S2Mode mode = follow->mode[k] = follow_mode_of(unit, x);
+    if (by_impulses) {
+      follow_start_held(unit, lambda + 2 * k, follow->u + 2 * k, x);
+    }
+    S2Mode mode = follow->mode[k] = s2_follow_mode_of(unit, x);
     l[0] = mode == S2_SEPARATE ? 0 : x[0];
     l[1] = mode == S2_SEPARATE || unit->rows < 2 ? 0
            : mode == S2_STICK                    ? x[1]
-                                                 : slope_of(unit, mode) * x[0];
+                                                 : s2_follow_slope(unit, mode) * x[0];
     if (unit->kind == S2_UNIT_BOX) {
       l[0] = s2_unit_clip(unit, x[0]);
     }
   }
   // G(x) = u(lambda(x)) - lambda(x) + x.
-  row_speeds(follow, follow->lambda);
+  s2_follow_row_speeds(follow, follow->lambda);
   for (int k = 0; k < 2 * system->units; k++) {
     follow->r[k] = follow->u[k] - follow->lambda[k] + follow->x[k];
   }
 }
 
 // Fills the responses; returns whether the matrix is nonsymmetric.
-static bool follow_respond(Follow *follow) {
+static bool follow_respond(S2Follow *follow) {
   bool sliding = false;
   for (int k = 0; k < follow->system->units; k++) {
     const S2Unit *unit = &follow->system->unit[k];
@@ -136,7 +156,7 @@ static bool follow_respond(Follow *follow) {
     }
     d->nn = follow->weight / (1 + follow->weight * unit->c[0]);
     if (mode != S2_STICK) {
-      d->tn = slope_of(unit, mode) * d->nn;
+      d->tn = s2_follow_slope(unit, mode) * d->nn;
       sliding = true;
     } else if (unit->rows == 2) {
       d->tt = follow->weight / (1 + follow->weight * unit->c[1]);
@@ -146,7 +166,7 @@ static bool follow_respond(Follow *follow) {
 }
 
 // The rates of everything along the segment as t falls; false when the matrix is singular.
-static bool find_rates(Follow *follow) {
+bool s2_follow_rates(S2Follow *follow) {
   S2System *system = follow->system;
   // K = 1 + A J' D J with the responses of the present modes, one factorisation a segment.
   bool nonsymmetric = follow_respond(follow);
@@ -179,7 +199,7 @@ static bool find_rates(Follow *follow) {
   return true;
 }
 
-static void follow_turn(Follow *follow) {
+static void follow_turn(S2Follow *follow) {
   for (int k = 0; k < 2 * follow->system->units; k++) {
     follow->dx[k] = -follow->dx[k];
     follow->dlambda[k] = -follow->dlambda[k];
@@ -190,8 +210,8 @@ static void follow_turn(Follow *follow) {
 
 // How far x is inside `mode`, measured from its border with `other`; with `edges` = 0 and dx for x,
 // the rate of that.
-static double follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x,
-                            double edges) {
+double s2_follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x,
+                        double edges) {
   if (unit->kind == S2_UNIT_BOX) {
     S2Mode end = mode == S2_STICK ? other : mode;
     double past = end == S2_SLIDE_PLUS ? x[0] - edges * unit->hi : edges * unit->lo - x[0];
@@ -208,12 +228,12 @@ static double follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const
   return mode == S2_STICK ? -beyond : beyond;
 }
 
-static void try_border(const Follow *follow, int k, S2Mode other, Crossing *first) {
+static void try_border(const S2Follow *follow, int k, S2Mode other, Crossing *first) {
   const S2Unit *unit = &follow->system->unit[k];
   S2Mode mode = follow->mode[k];
-  double rate = follow_inside(unit, mode, other, follow->dx + 2 * k, 0);
+  double rate = s2_follow_inside(unit, mode, other, follow->dx + 2 * k, 0);
   if (rate < 0) {
-    double step = fmax(0, follow_inside(unit, mode, other, follow->x + 2 * k, 1)) / -rate;
+    double step = fmax(0, s2_follow_inside(unit, mode, other, follow->x + 2 * k, 1)) / -rate;
     if (step < first->step) {
       *first = (Crossing){k, mode, other, step};
     }
@@ -221,7 +241,7 @@ static void try_border(const Follow *follow, int k, S2Mode other, Crossing *firs
 }
 
 // The first border met within a step of `most`.
-static Crossing find_crossing(const Follow *follow, double most) {
+static Crossing find_crossing(const S2Follow *follow, double most) {
   Crossing first = {.unit = -1, .step = most};
   // Each mode has borders with those it can turn into only.
   for (int k = 0; k < follow->system->units; k++) {
@@ -254,23 +274,24 @@ static Crossing find_crossing(const Follow *follow, double most) {
   return first;
 }
 
-bool s2_follow_solve(S2System *system, double weight, int segments, S2Quad *v, double *lambda,
+bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, double *lambda,
                      int *factorizations, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  Follow follow = follow_make(system, weight, arena);
-  follow_begin(&follow, lambda);
+  S2Follow follow = s2_follow_make(system, start->weight, arena);
+  s2_follow_begin(&follow, lambda, start->by_impulses);
+  system->sparse.accurate = start->weight > S2_ACCURATE_WEIGHT;
   double t = 1;
   Crossing crossing = {.unit = -1};
   // A segment of the path a turn: its direction, then its end.
-  for (int i = 0; i < segments && t > 0 && t < FARTHEST; i++) {
+  for (int i = 0; i < start->segments && t > 0 && t < FARTHEST; i++) {
     (*factorizations)++;
-    if (!find_rates(&follow)) {
+    if (!s2_follow_rates(&follow)) {
       break;
     }
     // The path enters the new mode; t may have to rise for that.
     bool rises =
-        crossing.unit >= 0 && follow_inside(&system->unit[crossing.unit], crossing.to,
-                                            crossing.from, follow.dx + 2 * crossing.unit, 0) < 0;
+        crossing.unit >= 0 && s2_follow_inside(&system->unit[crossing.unit], crossing.to,
+                                               crossing.from, follow.dx + 2 * crossing.unit, 0) < 0;
     if (rises) {
       follow_turn(&follow);
     }
@@ -294,6 +315,146 @@ bool s2_follow_solve(S2System *system, double weight, int segments, S2Quad *v, d
     memcpy(lambda, follow.lambda, sizeof(double) * (size_t)(2 * system->units));
     s2_system_velocity(system, lambda, v);
   }
+  system->sparse.accurate = false;
   s2_arena_rewind(arena, mark);
   return arrived;
+}
+
+// ---- Changes of modes -----------------------------------------------------------------------
+
+// How far beyond a border a unit is in its mode, scaled.
+static double follow_violation(const S2Unit *unit, S2Mode mode, const double *x) {
+  if (unit->kind == S2_UNIT_BILATERAL) {
+    return 0;
+  }
+  if (mode == S2_STICK) {
+    if (unit->kind == S2_UNIT_NORMAL) {
+      return -x[0];
+    }
+    return fmax(-s2_follow_inside(unit, mode, S2_SLIDE_PLUS, x, 1),
+                -s2_follow_inside(unit, mode, S2_SLIDE_MINUS, x, 1));
+  }
+  double stick = -s2_follow_inside(unit, mode, S2_STICK, x, 1);
+  bool cone = unit->kind == S2_UNIT_CONTACT && mode != S2_SEPARATE;
+  return cone ? fmax(stick, -x[0]) : stick;
+}
+
+// Impulses of x in the present modes, and G there against the anchor.
+void s2_follow_measure(S2Follow *follow, const double *anchor) {
+  const S2System *system = follow->system;
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    const double *x = follow->x + 2 * k;
+    double *l = follow->lambda + 2 * k;
+    S2Mode mode = follow->mode[k];
+    l[0] = mode == S2_SEPARATE ? 0 : x[0];
+    l[1] = mode == S2_SEPARATE || unit->rows < 2 ? 0
+           : mode == S2_STICK                    ? x[1]
+                                                 : s2_follow_slope(unit, mode) * x[0];
+    if (unit->kind == S2_UNIT_BOX) {
+      l[0] = mode == S2_STICK ? x[0] : mode == S2_SLIDE_PLUS ? unit->hi : unit->lo;
+    }
+  }
+  s2_follow_row_speeds(follow, follow->lambda);
+  for (int k = 0; k < 2 * system->units; k++) {
+    follow->r[k] = follow->u[k] - follow->lambda[k] + follow->x[k] +
+                   (follow->lambda[k] - anchor[k]) / follow->weight;
+  }
+}
+
+// Solves the proximal step against `anchor` in the present modes, changes those that are violated
+// there, and so on; the number of solves, or 0 when that does not come to an end.
+int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int *left,
+                           int *factorizations) {
+  S2System *system = follow->system;
+  int least = system->units + 1, worse = 0;
+  *left = least;
+  for (int solve = 1; solve <= most; solve++) {
+    // To where G vanishes, if the modes stand until there.
+    s2_follow_measure(follow, anchor);
+    (*factorizations)++;
+    if (!s2_follow_rates(follow)) {
+      return 0;
+    }
+    int violated = 0;
+    for (int k = 0; k < system->units; k++) {
+      const S2Unit *unit = &system->unit[k];
+      double *x = follow->x + 2 * k;
+      x[0] += follow->dx[2 * k];
+      x[1] += follow->dx[2 * k + 1];
+      if (follow_violation(unit, follow->mode[k], x) > VIOLATED) {
+        violated++;
+        follow->mode[k] = s2_follow_mode_of(unit, x);
+      }
+    }
+    if (violated == 0) {
+      return solve;
+    }
+    // Changes that do not get less do not end.
+    worse = violated < least ? 0 : worse + 1;
+    least = *left = violated < least ? violated : least;
+    if (worse >= WORSE) {
+      return 0;
+    }
+  }
+  return 0;
+}
+
+// ---- Finish -----------------------------------------------------------------------------------
+
+// Of the finish: nearly rigid; proximal steps, each of which may leave a residual so much larger
+// than the last.
+static const double FINISH_WEIGHT = 1e8, FINISH_RISE = 3;
+enum { FINISH_STEPS = 8, FINISH_SOLVES = 6 };
+
+// One proximal step, from the modes that the impulses show: by changes of all that are violated at
+// once, which redundant rows need, or else one at a time along the path.
+static bool finish_step(S2Follow *follow, int segments, S2Quad *v, double *lambda,
+                        int *factorizations, S2Arena *arena) {
+  S2System *system = follow->system;
+  s2_system_clip(system, lambda);
+  s2_follow_begin(follow, lambda, true);
+  int most = segments < FINISH_SOLVES ? segments : FINISH_SOLVES;
+  system->sparse.accurate = true;
+  int left;
+  bool arrived = s2_follow_change_modes(follow, lambda, most, &left, factorizations) > 0;
+  system->sparse.accurate = false;
+  if (arrived) {
+    s2_follow_measure(follow, lambda);
+    memcpy(lambda, follow->lambda, sizeof(double) * (size_t)(2 * system->units));
+    s2_system_velocity(system, lambda, v);
+    return true;
+  }
+  S2FollowStart start = {.weight = FINISH_WEIGHT, .segments = segments, .by_impulses = true};
+  return left <= segments && s2_follow_solve(system, &start, v, lambda, factorizations, arena);
+}
+
+double s2_finish_solve(S2System *system, int segments, double tolerance, S2Quad *v, double *lambda,
+                       int *factorizations, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int two = 2 * system->units;
+  double *at = S2_TAKE(arena, double, two), *u = S2_TAKE(arena, double, two);
+  S2Quad *v_at = S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1);
+  double best = s2_system_residual(system, v, lambda, u), last = INFINITY;
+  S2Follow follow = s2_follow_make(system, FINISH_WEIGHT, arena);
+  memcpy(at, lambda, sizeof(double) * (size_t)two);
+  // A step after the other while they arrive and do not run away; the best point goes to the
+  // caller.
+  for (int i = 0; i < FINISH_STEPS && !(best <= tolerance); i++) {
+    if (!finish_step(&follow, segments, v_at, at, factorizations, arena)) {
+      break;
+    }
+    double residual = s2_system_residual(system, v_at, at, u);
+    if (residual < best) {
+      best = residual;
+      memcpy(lambda, at, sizeof(double) * (size_t)two);
+      memcpy(v, v_at, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+    }
+    if (!(residual < FINISH_RISE * last)) {
+      break;
+    }
+    last = residual;
+  }
+  s2_arena_rewind(arena, mark);
+  return best;
 }

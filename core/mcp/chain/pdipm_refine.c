@@ -14,6 +14,8 @@ static const double WEIGHT = 1e8; // the square root of the unit round-off makes
 // gains a factor of 7 a pass there, this one 600.
 static const double STIFF_WEIGHT = 1e10;
 
+static const double AT_BOUND = 1e-7; // of a friction impulse: this near to the bound it is at it
+
 enum { PASSES = 12 };
 static const double GAIN = 0.5; // stop when a pass shrinks the residual by less
 
@@ -46,6 +48,27 @@ void s2_refine_modes(const S2System *system, const double *u, const double *lamb
       mode[k] = y > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS;
     }
   }
+}
+
+S2Mode s2_impulse_mode(const S2Unit *unit, const double *lambda) {
+  double n = lambda[0], t = lambda[1];
+  switch (unit->kind) {
+  case S2_UNIT_BOX:
+    return n >= unit->hi ? S2_SLIDE_PLUS : n <= unit->lo ? S2_SLIDE_MINUS : S2_STICK;
+  case S2_UNIT_NORMAL:
+    return n > 0 ? S2_STICK : S2_SEPARATE;
+  case S2_UNIT_CONTACT:
+    if (!(n > 0)) {
+      return S2_SEPARATE;
+    }
+    if (fabs(t) < unit->mu * n * (1 - AT_BOUND)) {
+      return S2_STICK;
+    }
+    return t > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS;
+  case S2_UNIT_BILATERAL:
+    break;
+  }
+  return S2_STICK;
 }
 
 bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight,
@@ -180,7 +203,9 @@ double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *
   }
   if (!(best <= S2_REFINED)) {
     (*factorizations)++;
+    system->sparse.accurate = system->contacts >= S2_PILE_CONTACTS; // smaller ones are pivoted
     best = run_passes(&refinement, WEIGHT, false, best, v, lambda);
+    system->sparse.accurate = false;
   }
   s2_arena_rewind(arena, mark);
   return best;

@@ -20,10 +20,27 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
                          int max_iterations, S2Quad *v, double *lambda, int *factorizations,
                          S2Arena *arena);
 
-// Proximal semismooth Newton starting with weight `sigma`: at most `outers` times at most `inners`
-// factorisations, and one more for each set of modes worth an exact solution.
-double s2_newton_solve(S2System *system, double sigma, int outers, int inners, double tolerance,
-                       S2Quad *v, double *lambda, int *factorizations, S2Arena *arena);
+// Islands of so many contacts at least, where they are not pivoted, are taken for piles.
+#define S2_PILE_CONTACTS 21
+
+// Proximal semismooth Newton: at most `outers` times at most `inners` factorisations, and more for
+// exact solutions in modes worth one. What is not solved within `follow_after` outers has inner
+// problems with local minima that are not solutions: from there on path following, at most
+// `follow_segments` long, takes over where Newton fails (paths that arrive seldom are longer). A
+// run that has not come to its end after `most` factorisations is less likely to than one from
+// another start.
+typedef struct S2NewtonWay {
+  double weight; // to begin with
+  int outers, inners, follow_after, follow_segments, most;
+  bool by_impulses; // modes for exact solutions are those of the impulses, not those of impulses
+                    // and velocities
+} S2NewtonWay;
+
+extern const S2NewtonWay s2_newton_cold; // feels its way from a Gauss-Seidel start
+extern const S2NewtonWay s2_newton_near; // from a start that many sweeps have brought near
+
+double s2_newton_solve(S2System *system, const S2NewtonWay *way, double tolerance, S2Quad *v,
+                       double *lambda, int *factorizations, S2Arena *arena);
 
 // What a unit does: its impulses vanish, its velocities vanish, or it slides with the tangential
 // impulse +mu lambda_n or -mu lambda_n. Bilateral rows always stick; boxed ones slide at their
@@ -32,6 +49,9 @@ typedef enum S2Mode { S2_SEPARATE = 0, S2_STICK, S2_SLIDE_PLUS, S2_SLIDE_MINUS }
 
 // The modes (v, lambda) shows when impulses and velocities are compared one to one; u = J v.
 void s2_refine_modes(const S2System *system, const double *u, const double *lambda, S2Mode *mode);
+
+// The mode that the impulses of a unit show by themselves: at a bound, up to rounding, it slides.
+S2Mode s2_impulse_mode(const S2Unit *unit, const double *lambda);
 
 // Responses of units in these modes when rows that hold have a compliance of 1 / weight added
 // (scaled). True: a contact slides, so K is not symmetric.
@@ -46,14 +66,37 @@ bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight
 double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *lambda,
                        int *factorizations, S2Arena *arena);
 
-// One proximal step from `lambda`: follows the path to the solution with compliance 1 / weight
-// against it (scaled: 1 is a lone row's own), at most `segments` long, a factorisation each. False,
-// and nothing changed, when it does not arrive.
-bool s2_follow_solve(S2System *system, double weight, int segments, S2Quad *v, double *lambda,
+// Where a path starts, and how long it may be: the compliance against the impulses given is 1 /
+// weight (scaled: 1 is a lone row's own). The start has the modes that impulses and velocities
+// show, or those of the impulses alone.
+typedef struct S2FollowStart {
+  double weight;
+  int segments; // a factorisation each
+  bool by_impulses;
+} S2FollowStart;
+
+// One proximal step from `lambda` along the path to its solution. False, and nothing changed, when
+// it does not arrive.
+bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, double *lambda,
+                     int *factorizations, S2Arena *arena);
+
+// Proximal steps of such a path from the impulses given, in the modes they show, until the residual
+// falls no more.
+double s2_finish_solve(S2System *system, int segments, double tolerance, S2Quad *v, double *lambda,
+                       int *factorizations, S2Arena *arena);
+
+// Proximal steps with a compliance that falls as they succeed, each by undamped mode changes or
+// along the path, for at most `most` factorisations.
+double s2_flow_solve(S2System *system, int most, double tolerance, S2Quad *v, double *lambda,
                      int *factorizations, S2Arena *arena);
 
 // Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);
+
+// The same, always forwards, as nonlinear conjugate gradients (Silcowitz-Hansen, Niebe, Erleben
+// 2010): what a sweep changes is taken for minus a gradient.
+double s2_nncg_sweeps(const S2System *system, int sweeps, S2Quad *v, double *lambda,
+                      S2Arena *arena);
 
 // s2_pdipm_solve up to the first interior point: for callers who have another method to fall back
 // on.

@@ -5,15 +5,14 @@
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
 
-static const double SIGMA_WARM = 1e6; // the active set is nearly known: go for it
-static const double SIGMA_COLD = 10;  // feel the way
-enum { WARM_OUTERS = 3, WARM_INNERS = 6, COLD_INNERS = 8 };
+// The active set is nearly known: go for it.
+static const S2NewtonWay warm_way = {.weight = 1e6, .outers = 3, .inners = 6, .most = 12000};
 enum { OUTERS_PER_ITERATION = 6 }; // of each start, for one of the caller's iterations
 enum { STARTS = 3, SWEEPS = 100 }; // Gauss-Seidel sweeps before each start but the first
 
-static void contact_newton_run(S2SolveRun *run, double sigma, int outers, int inners) {
-  double residual = s2_newton_solve(&run->system, sigma, outers, inners, run->tolerance, run->v,
-                                    run->lambda, &run->iterations, run->arena);
+static void contact_newton_run(S2SolveRun *run, const S2NewtonWay *way) {
+  double residual = s2_newton_solve(&run->system, way, run->tolerance, run->v, run->lambda,
+                                    &run->iterations, run->arena);
   s2_run_keep(run, residual);
   s2_run_back(run);
 }
@@ -25,14 +24,15 @@ S2SolveStatus s2_contact_newton_solve(const S2Problem *problem, const S2SolverOp
   if (!s2_run_solved(&run)) {
     s2_run_start(&run);
     s2_system_prepare(&run.system, arena);
-    contact_newton_run(&run, SIGMA_WARM, WARM_OUTERS, WARM_INNERS);
+    contact_newton_run(&run, &warm_way);
   }
   for (int start = 0; start < STARTS && !s2_run_solved(&run); start++) {
     if (start > 0) {
       s2_run_keep(&run, s2_pgs_solve(&run.system, SWEEPS, run.v, run.lambda, arena));
     }
-    contact_newton_run(&run, SIGMA_COLD, OUTERS_PER_ITERATION * options->max_iterations,
-                       COLD_INNERS);
+    S2NewtonWay way = s2_newton_cold;
+    way.outers = OUTERS_PER_ITERATION * options->max_iterations;
+    contact_newton_run(&run, &way);
   }
   s2_run_end(&run, solution);
   s2_arena_rewind(arena, mark);

@@ -1,0 +1,136 @@
+// Sweeps of Gauss-Seidel without end are a flow whose attracting points are solutions; long smooth
+// stretches of it are broken by single contacts that snap. A proximal step with compliance e is an
+// implicit Euler step of length 1 / e along it. Each is solved in a few undamped mode changes or,
+// across a snap, by the path from the step before.
+#include "mcp/chain/pdipm_follow.h"
+
+#include <math.h>
+#include <string.h>
+
+// Of the flow: compliances, scaled: at first, most, least, by what they fall and rise; mode changes
+// a step; segments of the path across a snap, and of the finish.
+static const double FLOW_BEGIN = 1e-2, FLOW_SOFTEST = 0.3, FLOW_HARDEST = 1e-9, FLOW_HARDEN = 3,
+                    FLOW_SOFTEN = 4;
+enum { FLOW_EASY = 2, FLOW_GOOD = 3 }; // solves of an easy step; such steps in a row
+enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 60, FLOW_FINISH = 2 };
+
+typedef struct Flow {
+  S2Follow follow;
+  double *x, *lambda, *tried; // of the point reached; of an exact try
+  S2Quad *v, *v_tried;
+  S2Mode *mode;
+  double compliance, best;
+  bool accepted;     // some step
+  int good, changed; // steps in a row; modes that the last one changed
+} Flow;
+
+static Flow flow_make(S2System *system, const S2Quad *v, const double *lambda, S2Arena *arena) {
+  int two = 2 * system->units, n = system->nodes + 1;
+  Flow flow = {
+      .follow = s2_follow_make(system, 1 / FLOW_BEGIN, arena),
+      .x = S2_TAKE(arena, double, two),
+      .lambda = S2_TAKE(arena, double, two),
+      .tried = S2_TAKE(arena, double, two),
+      .v = S2_TAKE(arena, S2Quad, n),
+      .v_tried = S2_TAKE(arena, S2Quad, n),
+      .mode = S2_TAKE(arena, S2Mode, system->units),
+      .compliance = FLOW_BEGIN,
+      .changed = 1,
+  };
+  flow.best = s2_system_residual(system, v, lambda, flow.follow.u);
+  memcpy(flow.lambda, lambda, sizeof(double) * (size_t)two);
+  memcpy(flow.v, v, sizeof(S2Quad) * (size_t)n);
+  s2_follow_begin(&flow.follow, lambda, false);
+  memcpy(flow.mode, flow.follow.mode, sizeof(S2Mode) * (size_t)system->units);
+  memcpy(flow.x, flow.follow.x, sizeof(double) * (size_t)two);
+  return flow;
+}
+
+// One proximal step from the point reached; how many solves it took, or 0 when it was not found.
+static int flow_step(Flow *flow, int *factorizations, S2Arena *arena) {
+  S2Follow *follow = &flow->follow;
+  S2System *system = follow->system;
+  size_t rows = sizeof(double) * (size_t)(2 * system->units);
+  // From the last modes by undamped changes ...
+  follow->weight = 1 / flow->compliance;
+  system->sparse.accurate = follow->weight > S2_ACCURATE_WEIGHT;
+  memcpy(follow->mode, flow->mode, sizeof(S2Mode) * (size_t)system->units);
+  memcpy(follow->x, flow->x, rows);
+  int left;
+  int solves = s2_follow_change_modes(follow, flow->lambda, FLOW_SOLVES, &left, factorizations);
+  if (solves > 0) {
+    s2_follow_measure(follow, flow->lambda);
+    memcpy(flow->lambda, follow->lambda, rows);
+    s2_system_clip(system, flow->lambda);
+    s2_system_velocity(system, flow->lambda, flow->v);
+    return solves;
+  }
+  // ... else along the path from the last point, if that is one of the flow.
+  S2FollowStart start = {.weight = follow->weight, .segments = FLOW_SEGMENTS};
+  if (!flow->accepted ||
+      !s2_follow_solve(system, &start, flow->v, flow->lambda, factorizations, arena)) {
+    return 0;
+  }
+  s2_follow_begin(follow, flow->lambda, false);
+  return FLOW_SOLVES;
+}
+
+static void flow_keep(Flow *flow, double residual, const S2Quad *v, const double *lambda,
+                      S2Quad *v_best, double *lambda_best) {
+  const S2System *system = flow->follow.system;
+  if (residual < flow->best) {
+    flow->best = residual;
+    memcpy(lambda_best, lambda, sizeof(double) * (size_t)(2 * system->units));
+    memcpy(v_best, v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+  }
+}
+
+// Takes the modes of the step; true: they stand, and have not been solved exactly yet.
+static bool flow_take_modes(Flow *flow) {
+  const S2System *system = flow->follow.system;
+  int before = flow->changed;
+  flow->changed = 0;
+  for (int k = 0; k < system->units; k++) {
+    flow->changed += flow->mode[k] != flow->follow.mode[k];
+  }
+  memcpy(flow->mode, flow->follow.mode, sizeof(S2Mode) * (size_t)system->units);
+  memcpy(flow->x, flow->follow.x, sizeof(double) * (size_t)(2 * system->units));
+  return flow->changed <= 1 && (flow->changed > 0 || before > 0);
+}
+
+double s2_flow_solve(S2System *system, int most, double tolerance, S2Quad *v, double *lambda,
+                     int *factorizations, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Flow flow = flow_make(system, v, lambda, arena);
+  int last = *factorizations + most;
+  while (*factorizations < last && !(flow.best <= tolerance)) {
+    int solves = flow_step(&flow, factorizations, arena);
+    // Not found: shorter steps.
+    if (solves == 0) {
+      flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);
+      flow.good = 0;
+      continue;
+    }
+    flow.accepted = true;
+    flow.good++;
+    bool stand = flow_take_modes(&flow);
+    double residual = s2_system_residual(system, flow.v, flow.lambda, flow.follow.u);
+    flow_keep(&flow, residual, flow.v, flow.lambda, v, lambda);
+    if (!(flow.best <= tolerance) && stand) {
+      memcpy(flow.tried, flow.lambda, sizeof(double) * (size_t)(2 * system->units));
+      memcpy(flow.v_tried, flow.v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
+      residual = s2_finish_solve(system, FLOW_FINISH, tolerance, flow.v_tried, flow.tried,
+                                 factorizations, arena);
+      flow_keep(&flow, residual, flow.v_tried, flow.tried, v, lambda);
+    }
+    // Found easily: longer ones.
+    bool easy = solves <= FLOW_EASY, fair = solves <= 2 * FLOW_EASY && flow.good > 1;
+    double harden = easy && flow.good > FLOW_GOOD ? FLOW_HARDEN * FLOW_HARDEN
+                    : easy || fair                ? FLOW_HARDEN
+                                                  : 1;
+    flow.compliance = fmax(flow.compliance / harden, FLOW_HARDEST);
+  }
+  system->sparse.accurate = false;
+  s2_arena_rewind(arena, mark);
+  return flow.best;
+}
