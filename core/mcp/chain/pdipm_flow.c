@@ -12,7 +12,7 @@
 static const double FLOW_BEGIN = 1e-2, FLOW_SOFTEST = 0.3, FLOW_HARDEST = 1e-9, FLOW_HARDEN = 3,
                     FLOW_SOFTEN = 4;
 enum { FLOW_EASY = 2, FLOW_GOOD = 3 }; // solves of an easy step; such steps in a row
-enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 60, FLOW_FINISH = 2 };
+enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 20, FLOW_FINISH = 2 };
 
 typedef struct Flow {
   S2Follow follow;
