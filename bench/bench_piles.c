@@ -2,12 +2,11 @@
 //
 //   bench_piles [--solver NAME] [--cap N] [--verbose] FILE...
 //
-//   FILE       a step problem (docs/problem-format.md); FILE.guess beside it, where it is there:
-//   the impulses to start from,
-//              raw doubles, one a row
+//   FILE       a step problem (docs/problem-format.md); beside it FILE.guess, where it is there:
+//   the
+//              impulses to start from, raw doubles, one a row
 //   --solver   auto (default) or another
-//   --cap      a problem counts as solved "within" when no more factorisations were needed (default
-//   600)
+//   --cap      of factorisations, within which a problem counts as solved "within" (default 600)
 //
 // Prints for each class (the name of the file up to the first '_') how many were solved to 1e-9,
 // how many within the cap, and mean, median and worst of factorisations and times.
@@ -39,6 +38,10 @@ static PileClass *class_of(const char *path) {
     if (strlen(classes[i].name) == length && memcmp(classes[i].name, file, length) == 0) {
       return &classes[i];
     }
+  }
+  if (class_count == MOST_CLASSES) {
+    fprintf(stderr, "bench_piles: more than %d classes\n", MOST_CLASSES);
+    exit(2);
   }
   PileClass *made = &classes[class_count++];
   snprintf(made->name, sizeof made->name, "%.*s", (int)length, file);
@@ -101,6 +104,10 @@ int main(int argc, char **argv) {
       return 2;
     }
   }
+  if (argc - first > MOST_FILES) {
+    fprintf(stderr, "bench_piles: more than %d files\n", MOST_FILES);
+    return 2;
+  }
   S2Arena arena;
   s2_arena_init(&arena);
   for (int i = first; i < argc; i++) {
@@ -108,7 +115,7 @@ int main(int argc, char **argv) {
     S2Status status = s2_problem_read(argv[i], &problem);
     if (status.code != S2_OK) {
       fprintf(stderr, "%s\n", status.message);
-      continue;
+      return 2;
     }
     s2_arena_reset(&arena);
     S2Solution solution = {.v = S2_TAKE_ZEROED(&arena, double, 3 * problem->nodes),

@@ -49,101 +49,102 @@ static void test_path_following_is_needed(void **state) {
   assert_solved(10, 1, 1.5, 17);
 }
 
+// The system of a violent pyramid, at rest and without impulses.
+typedef struct Violent {
+  S2World *world;
+  S2Problem *problem;
+  double *velocities, *lambda, *u; // of the problem; 2 a unit, scaled
+  S2Quad *v;
+  S2Arena arena;
+  S2System system;
+} Violent;
+
+static void violent_open(Violent *at, double friction, int seed) {
+  at->world = violent_build(5, 1, friction, seed);
+  at->problem = violent_problem(at->world, &at->velocities);
+  s2_arena_init(&at->arena);
+  s2_system_init(&at->system, at->problem, &at->arena);
+  s2_system_prepare(&at->system, &at->arena);
+  at->v = S2_TAKE_ZEROED(&at->arena, S2Quad, at->system.nodes + 1);
+  at->lambda = S2_TAKE_ZEROED(&at->arena, double, 2 * at->system.units);
+  at->u = S2_TAKE(&at->arena, double, 2 * at->system.units);
+}
+
+static void violent_close(Violent *at) {
+  s2_arena_free(&at->arena);
+  s2_problem_free(at->problem);
+  free(at->velocities);
+  s2_world_destroy(at->world);
+}
+
+static double violent_residual(const Violent *at) {
+  return s2_system_residual(&at->system, at->v, at->lambda, at->u);
+}
+
+enum { SEEDS = 5 };
+
 // Without friction the problem is convex: every proximal step exists and has one answer, and they
 // converge.
 static void test_paths_arrive_without_friction(void **state) {
   (void)state;
-  enum { SEEDS = 5, STEPS = 30 };
+  enum { STEPS = 30 };
   static const S2FollowStart start = {.weight = 1e3, .segments = 1000};
   for (int seed = 1; seed <= SEEDS; seed++) {
-    S2World *world = violent_build(5, 1, 0, seed);
-    double *velocities;
-    S2Problem *problem = violent_problem(world, &velocities);
-    S2Arena arena;
-    s2_arena_init(&arena);
-    S2System system;
-    s2_system_init(&system, problem, &arena);
-    s2_system_prepare(&system, &arena);
-    S2Quad *v = S2_TAKE_ZEROED(&arena, S2Quad, system.nodes + 1);
-    double *lambda = S2_TAKE_ZEROED(&arena, double, 2 * system.units);
-    double *u = S2_TAKE(&arena, double, 2 * system.units);
+    Violent at;
+    violent_open(&at, 0, seed);
     int factorizations = 0;
     for (int i = 0; i < STEPS; i++) {
-      assert_true(s2_follow_solve(&system, &start, v, lambda, &factorizations, &arena));
+      assert_true(s2_follow_solve(&at.system, &start, at.v, at.lambda, &factorizations, &at.arena));
     }
-    assert_true(s2_system_residual(&system, v, lambda, u) < VIOLENT_TOLERANCE);
-    s2_arena_free(&arena);
-    s2_problem_free(problem);
-    free(velocities);
-    s2_world_destroy(world);
+    assert_true(violent_residual(&at) < VIOLENT_TOLERANCE);
+    violent_close(&at);
   }
 }
 
 // Rows that moved a little: the solution is in the modes that the impulses of the last one show.
 static void test_modes_of_the_guess_are_finished(void **state) {
   (void)state;
-  enum { SEEDS = 5, SEGMENTS = 200 };
-  static const double MOVED = 1e-7; // of impulses, scaled
+  enum { SEGMENTS = 20, MOST = 40 }; // of the chain; factorisations
+  static const double MOVED = 1e-7;  // of impulses, scaled
   for (int seed = 1; seed <= SEEDS; seed++) {
-    S2World *world = violent_build(5, 1, 0.6, seed);
-    double *v;
-    S2Problem *problem = violent_problem(world, &v);
-    S2Arena arena;
-    s2_arena_init(&arena);
+    Violent at;
+    violent_open(&at, 0.6, seed);
     S2SolverOptions options = {
         .solver = S2_SOLVER_AUTO, .tolerance = VIOLENT_TOLERANCE, .max_iterations = 100};
-    S2Solution solution = {.v = v, .lambda = S2_TAKE_ZEROED(&arena, double, problem->rows)};
-    assert_int_equal(s2_mcp_solve(problem, &options, &arena, &solution), S2_SOLVED);
-    S2System system;
-    s2_system_init(&system, problem, &arena);
-    s2_system_prepare(&system, &arena);
-    S2Quad *at = S2_TAKE_ZEROED(&arena, S2Quad, system.nodes + 1);
-    double *lambda = S2_TAKE_ZEROED(&arena, double, 2 * system.units);
-    double *u = S2_TAKE(&arena, double, 2 * system.units);
-    s2_system_read(&system, solution.v, solution.lambda, at, lambda);
-    for (int i = 0; i < 2 * system.units; i++) {
-      lambda[i] *= 1 + MOVED * sin(i + seed);
+    S2Solution solution = {.v = at.velocities,
+                           .lambda = S2_TAKE_ZEROED(&at.arena, double, at.problem->rows)};
+    assert_int_equal(s2_mcp_solve(at.problem, &options, &at.arena, &solution), S2_SOLVED);
+    s2_system_read(&at.system, solution.v, solution.lambda, at.v, at.lambda);
+    for (int i = 0; i < 2 * at.system.units; i++) {
+      at.lambda[i] *= 1 + MOVED * sin(i + seed);
     }
-    s2_system_velocity(&system, lambda, at);
-    assert_true(s2_system_residual(&system, at, lambda, u) > VIOLENT_TOLERANCE);
+    s2_system_velocity(&at.system, at.lambda, at.v);
+    assert_true(violent_residual(&at) > VIOLENT_TOLERANCE);
     int factorizations = 0;
-    double residual =
-        s2_finish_solve(&system, SEGMENTS, VIOLENT_TOLERANCE, at, lambda, &factorizations, &arena);
+    double residual = s2_finish_solve(&at.system, SEGMENTS, VIOLENT_TOLERANCE, at.v, at.lambda,
+                                      &factorizations, &at.arena);
     assert_true(residual <= VIOLENT_TOLERANCE);
-    assert_true(s2_system_residual(&system, at, lambda, u) == residual);
-    s2_arena_free(&arena);
-    s2_problem_free(problem);
-    free(v);
-    s2_world_destroy(world);
+    assert_true(violent_residual(&at) == residual);
+    assert_in_range(factorizations, 1, MOST);
+    violent_close(&at);
   }
 }
 
 // The flow alone, from nothing but sweeps.
 static void test_the_flow_finds_solutions(void **state) {
   (void)state;
-  enum { SEEDS = 5, SWEEPS = 300, MOST = 400 };
+  enum { SWEEPS = 300, MOST = 400 };
   for (int seed = 1; seed <= SEEDS; seed++) {
-    S2World *world = violent_build(5, 1, 0.6, seed);
-    double *velocities;
-    S2Problem *problem = violent_problem(world, &velocities);
-    S2Arena arena;
-    s2_arena_init(&arena);
-    S2System system;
-    s2_system_init(&system, problem, &arena);
-    s2_system_prepare(&system, &arena);
-    S2Quad *v = S2_TAKE_ZEROED(&arena, S2Quad, system.nodes + 1);
-    double *lambda = S2_TAKE_ZEROED(&arena, double, 2 * system.units);
-    s2_nncg_sweeps(&system, SWEEPS, v, lambda, &arena);
+    Violent at;
+    violent_open(&at, 0.6, seed);
+    s2_nncg_sweeps(&at.system, SWEEPS, at.v, at.lambda, &at.arena);
     int factorizations = 0;
-    double residual =
-        s2_flow_solve(&system, MOST, VIOLENT_TOLERANCE, v, lambda, &factorizations, &arena);
+    double residual = s2_flow_solve(&at.system, MOST, VIOLENT_TOLERANCE, at.v, at.lambda,
+                                    &factorizations, &at.arena);
     if (!(residual <= VIOLENT_TOLERANCE)) {
       fail_msg("seed %d: residual %.1e after %d factorisations", seed, residual, factorizations);
     }
-    s2_arena_free(&arena);
-    s2_problem_free(problem);
-    free(velocities);
-    s2_world_destroy(world);
+    violent_close(&at);
   }
 }
 

@@ -4,7 +4,7 @@
 // a rule is the solution.
 #include "dynamics/schemes/schemes.h"
 
-// Islands of fewer touches are solved by pivoting, which begins nowhere.
+// Of so many touches or fewer: such an island is solved at once from any guess, and not worth it.
 enum { FOUND_TOUCHES = 20 };
 
 struct S2Found {            // of one touch after one pass; empty where it was in no large island

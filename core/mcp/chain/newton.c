@@ -41,7 +41,7 @@ const S2NewtonWay s2_newton_cold = {.weight = 10,
                                     .inners = 8,
                                     .follow_after = 50,
                                     .follow_segments = 400,
-                                    .most = 12000};
+                                    .most = S2_NEWTON_MOST};
 const S2NewtonWay s2_newton_near = {.weight = 100,
                                     .outers = 2000,
                                     .inners = 8,

@@ -10,7 +10,8 @@
 #include <string.h>
 
 // The active set is nearly known: go for it.
-static const S2NewtonWay warm_way = {.weight = 1e6, .outers = 1, .inners = 3, .most = 12000};
+static const S2NewtonWay warm_way = {
+    .weight = 1e6, .outers = 1, .inners = 3, .most = S2_NEWTON_MOST};
 enum { WARM_ITERATIONS = 12 };
 static const double WARM_FLOOR = 0.01; // distance from the boundary where the interior point starts
 enum { POLISH_SWEEPS = 100 };

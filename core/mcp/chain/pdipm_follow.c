@@ -112,29 +112,33 @@ static void follow_start_held(const S2Unit *unit, const double *lambda, const do
   }
 }
 
-// x0 = lambda - u(lambda) or, `by_impulses`, in the modes these show; its modes, its impulses by
-// the law, and G there.
+// Impulses of x by the law of its mode.
+static void follow_impulses(const S2Unit *unit, S2Mode mode, const double *x, double *lambda) {
+  if (unit->kind == S2_UNIT_BOX) {
+    lambda[0] = mode == S2_STICK ? x[0] : mode == S2_SLIDE_PLUS ? unit->hi : unit->lo;
+    lambda[1] = 0;
+    return;
+  }
+  bool separate = mode == S2_SEPARATE, stick = mode == S2_STICK;
+  lambda[0] = separate ? 0 : x[0];
+  lambda[1] = separate || unit->rows < 2 ? 0 : stick ? x[1] : s2_follow_slope(unit, mode) * x[0];
+}
+
 void s2_follow_begin(S2Follow *follow, const double *lambda, bool by_impulses) {
   const S2System *system = follow->system;
   // x = lambda - u tells the mode, the mode the impulses.
   s2_follow_row_speeds(follow, lambda);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
-    double *x = follow->x + 2 * k, *l = follow->lambda + 2 * k;
+    double *x = follow->x + 2 * k;
     bool bilateral = unit->kind == S2_UNIT_BILATERAL;
     x[0] = lambda[2 * k] - (bilateral ? 0 : follow->u[2 * k]);
     x[1] = lambda[2 * k + 1] - (bilateral ? 0 : follow->u[2 * k + 1]);
     if (by_impulses) {
       follow_start_held(unit, lambda + 2 * k, follow->u + 2 * k, x);
     }
-    S2Mode mode = follow->mode[k] = s2_follow_mode_of(unit, x);
-    l[0] = mode == S2_SEPARATE ? 0 : x[0];
-    l[1] = mode == S2_SEPARATE || unit->rows < 2 ? 0
-           : mode == S2_STICK                    ? x[1]
-                                                 : s2_follow_slope(unit, mode) * x[0];
-    if (unit->kind == S2_UNIT_BOX) {
-      l[0] = s2_unit_clip(unit, x[0]);
-    }
+    follow->mode[k] = s2_follow_mode_of(unit, x);
+    follow_impulses(unit, follow->mode[k], x, follow->lambda + 2 * k);
   }
   // G(x) = u(lambda(x)) - lambda(x) + x.
   s2_follow_row_speeds(follow, follow->lambda);
@@ -339,21 +343,10 @@ static double follow_violation(const S2Unit *unit, S2Mode mode, const double *x)
   return cone ? fmax(stick, -x[0]) : stick;
 }
 
-// Impulses of x in the present modes, and G there against the anchor.
 void s2_follow_measure(S2Follow *follow, const double *anchor) {
   const S2System *system = follow->system;
   for (int k = 0; k < system->units; k++) {
-    const S2Unit *unit = &system->unit[k];
-    const double *x = follow->x + 2 * k;
-    double *l = follow->lambda + 2 * k;
-    S2Mode mode = follow->mode[k];
-    l[0] = mode == S2_SEPARATE ? 0 : x[0];
-    l[1] = mode == S2_SEPARATE || unit->rows < 2 ? 0
-           : mode == S2_STICK                    ? x[1]
-                                                 : s2_follow_slope(unit, mode) * x[0];
-    if (unit->kind == S2_UNIT_BOX) {
-      l[0] = mode == S2_STICK ? x[0] : mode == S2_SLIDE_PLUS ? unit->hi : unit->lo;
-    }
+    follow_impulses(&system->unit[k], follow->mode[k], follow->x + 2 * k, follow->lambda + 2 * k);
   }
   s2_follow_row_speeds(follow, follow->lambda);
   for (int k = 0; k < 2 * system->units; k++) {
@@ -362,8 +355,6 @@ void s2_follow_measure(S2Follow *follow, const double *anchor) {
   }
 }
 
-// Solves the proximal step against `anchor` in the present modes, changes those that are violated
-// there, and so on; the number of solves, or 0 when that does not come to an end.
 int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int *left,
                            int *factorizations) {
   S2System *system = follow->system;

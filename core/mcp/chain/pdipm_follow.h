@@ -13,7 +13,7 @@ typedef struct S2Follow {
   double weight;
   double *x, *lambda, *r;               // 2 a unit; r = G(x0)
   double *dx, *dlambda, *u, *du, *base; // rates as t falls
-  S2Quad *v, *dv;                       //
+  S2Quad *v, *dv;                       // nodes + 1: velocities, and their rates
   S2Mode *mode;
   S2Response *response;
 } S2Follow;

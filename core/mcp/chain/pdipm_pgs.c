@@ -38,17 +38,23 @@ S2_INLINE void pgs_relax(const S2System *system, int k, const S2Response *g, S2Q
   }
 }
 
-S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda,
-                            S2Arena *arena) {
-  // Impulses within their bounds, and the velocities that belong to them.
-  S2ArenaMark mark = s2_arena_mark(arena);
-  double *u = S2_TAKE(arena, double, 2 * system->units);
+// Impulses within their bounds, the velocities that belong to them, and couplings of all units.
+static const S2Response *pgs_begin(const S2System *system, S2Quad *v, double *lambda,
+                                   S2Arena *arena) {
   S2Response *coupling = S2_TAKE(arena, S2Response, system->units);
   for (int k = 0; k < system->units; k++) {
     coupling[k] = s2_system_coupling(system, k);
   }
   s2_system_clip(system, lambda);
   s2_system_velocity(system, lambda, v);
+  return coupling;
+}
+
+S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda,
+                            S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *u = S2_TAKE(arena, double, 2 * system->units);
+  const S2Response *coupling = pgs_begin(system, v, lambda, arena);
   // There and back again, so that neither end of a stack is favoured.
   for (int sweep = 0; sweep < sweeps; sweep++) {
     for (int i = 0; i < system->units; i++) {
@@ -83,12 +89,7 @@ S2_WIDE double s2_nncg_sweeps(const S2System *system, int sweeps, S2Quad *v, dou
   size_t size = sizeof(double) * (size_t)two;
   double *before = S2_TAKE(arena, double, two), *r = S2_TAKE(arena, double, two);
   double *p = S2_TAKE_ZEROED(arena, double, two), *u = S2_TAKE(arena, double, two), last = 0;
-  S2Response *coupling = S2_TAKE(arena, S2Response, system->units);
-  for (int k = 0; k < system->units; k++) {
-    coupling[k] = s2_system_coupling(system, k);
-  }
-  s2_system_clip(system, lambda);
-  s2_system_velocity(system, lambda, v);
+  const S2Response *coupling = pgs_begin(system, v, lambda, arena);
   for (int sweep = 0; sweep < sweeps; sweep++) {
     memcpy(before, lambda, size);
     for (int k = 0; k < system->units; k++) {

@@ -29,6 +29,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
 // `follow_segments` long, takes over where Newton fails (paths that arrive seldom are longer). A
 // run that has not come to its end after `most` factorisations is less likely to than one from
 // another start.
+#define S2_NEWTON_MOST 12000 // factorisations, as a rule
 typedef struct S2NewtonWay {
   double weight; // to begin with
   int outers, inners, follow_after, follow_segments, most;

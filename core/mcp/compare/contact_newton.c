@@ -6,7 +6,8 @@
 #include "mcp/solvers.h"
 
 // The active set is nearly known: go for it.
-static const S2NewtonWay warm_way = {.weight = 1e6, .outers = 3, .inners = 6, .most = 12000};
+static const S2NewtonWay warm_way = {
+    .weight = 1e6, .outers = 3, .inners = 6, .most = S2_NEWTON_MOST};
 enum { OUTERS_PER_ITERATION = 6 }; // of each start, for one of the caller's iterations
 enum { STARTS = 3, SWEEPS = 100 }; // Gauss-Seidel sweeps before each start but the first
 
