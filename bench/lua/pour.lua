@@ -1,17 +1,17 @@
 -- Discs or boxes poured into a box: time of a step while all of it moves.
 --
---   sim2d bench/lua/pour.lua [--count 300] [--steps 150] [--sides 0] [--stepping speculative] [--friction 0.6]
+--   sim2d bench/lua/pour.lua [--count 300] [--steps 150] [--sides 0] [--stepping speculative] [--friction 0.6] [--contact coulomb]
 --
 -- A grid of bodies of a metre, shifted at random, falls by 1.1 m rows at 10 m/s^2 and 60 steps a second between two
 -- walls. Prints the mean, median and worst time of a step, how many missed the tolerance of 1e-9, and solves and
 -- factorisations a step.
 local sim = require "sim2d"
 local args = sim.options { count = { 300, "bodies" }, steps = 150, sides = { 0, "corners: 0 or 4" }, stepping = "speculative",
-  friction = 0.6 }
+  friction = 0.6, contact = "coulomb" }
 
 local random = sim.random.split()
 random:seed(1)
-local world = sim.world { dt = 1 / 60, gravity = { 0, -10 }, stepping = args.stepping }
+local world = sim.world { dt = 1 / 60, gravity = { 0, -10 }, stepping = args.stepping, contact = args.contact }
 local half = math.ceil(math.sqrt(args.count)) * 1.1 / 2 + 1
 for _, wall in ipairs { { { -half, 0 }, { half, 0 } }, { { -half, 0 }, { -half, 100 } }, { { half, 0 }, { half, 100 } } } do
   world:segment { from = wall[1], to = wall[2], friction = args.friction }

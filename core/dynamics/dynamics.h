@@ -38,7 +38,9 @@ typedef enum S2Stepping {
   S2_AUTO, // event for islands of few bodies, speculative for larger ones, and for worlds with
            // other settings that event stepping does not take
 } S2Stepping;
-typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS } S2ContactModel;
+// What holds contacts along the surface: S2_CONVEX is Coulomb's law made convex
+// (mcp/problem/convex.h), for rigid contacts under S2_SPECULATIVE.
+typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS, S2_CONVEX } S2ContactModel;
 typedef enum S2Stabilization { // what is done about joint errors and overlaps
   S2_PROJECTION,               // positions projected until nothing is left; velocities by SHAKE
   S2_NO_STABILIZATION,

@@ -1,7 +1,7 @@
 // Derivatives of bodies and contacts: what is compared and how is in world_differences.h.
 #include "world_differences.h"
 
-enum { SEEDS = S2_FEWER(5, 3), VARIANTS = 11 };
+enum { SEEDS = S2_FEWER(5, 3), VARIANTS = 13 };
 
 // ---- Scenes -----------------------------------------------------------------------------------
 
@@ -310,6 +310,14 @@ static S2WorldDef settings_of(int variant) {
     break;
   case 10:
     def.stabilization = S2_POST;
+    break;
+  case 11:
+    def.contact = S2_CONVEX;
+    break;
+  case 12:
+    def.contact = S2_CONVEX;
+    def.alpha = 0.7;
+    def.beta = 0.6;
     break;
   default:
     break;

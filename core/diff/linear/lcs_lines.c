@@ -41,6 +41,9 @@ S2Status s2_lcs_check(const S2World *world) {
   if (def->restitution_model == S2_REFLECTIONS) {
     return s2_error(S2_INVALID, "lcs: restitution_model 'newton' expected");
   }
+  if (def->contact == S2_CONVEX) {
+    return s2_error(S2_INVALID, "lcs: contact 'coulomb' or 'frictionless' expected");
+  }
   if (def->substeps > 1) {
     return s2_error(S2_INVALID, "lcs: one step is one problem: substeps = 1 expected");
   }

@@ -3,6 +3,7 @@
 // assembly to bodies, contact points, materials and joints.
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/rows.h"
+#include "mcp/problem/convex.h"
 
 #include <string.h>
 
@@ -64,8 +65,8 @@ static bool solve_is_smooth(const S2WorldDef *def, const S2Note *note) {
 }
 
 // On the central path, at the data of the step; false where that is not to be had.
-static bool solve_differentiate_smoothly(const S2SolveUndo *solve, double kappa, unsigned *flags) {
-  const S2Problem *problem = &solve->assembly->problem;
+static bool solve_differentiate_smoothly(const S2SolveUndo *solve, const S2Problem *problem,
+                                         const double *dl_dlambda, double kappa, unsigned *flags) {
   S2Arena *arena = solve->undo->arena;
   bool boxed;
   if (!solve_has_contacts(problem, &boxed)) {
@@ -80,8 +81,8 @@ static bool solve_differentiate_smoothly(const S2SolveUndo *solve, double kappa,
     *flags |= S2_GRADIENT_PARTIAL;
     return false;
   }
-  *flags |= s2_mcp_smooth_vjp(problem, kappa, &on_path, solve->dl_dv, solve->dl_dlambda,
-                              &solve->data, arena);
+  *flags |=
+      s2_mcp_smooth_vjp(problem, kappa, &on_path, solve->dl_dv, dl_dlambda, &solve->data, arena);
   return true;
 }
 
@@ -92,22 +93,37 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
       solve_all_zero(solve->dl_dlambda, problem->rows)) {
     return false;
   }
-  // On the central path where that is asked for and there is one, else as the modes say.
+  // The problem that was solved: in convex worlds another than the assembled one.
   solve_make_gradient(&solve->data, problem, solve->undo->arena);
-  const S2WorldDef *def = &solve->undo->world->kept.def;
-  unsigned *flags = &solve->undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
-  if (!solve_is_smooth(def, note) || !solve_differentiate_smoothly(solve, def->smoothing, flags)) {
-    S2Undo *undo = solve->undo;
-    const double *v = note->solve.x, *lambda = note->of->lambda;
-    unsigned found = undo->other == 0
-                         ? s2_mcp_vjp(problem, v, lambda, solve->dl_dv, solve->dl_dlambda,
-                                      &solve->data, undo->arena)
-                         : s2_mcp_vjp_other(problem, undo->other, v, lambda, solve->dl_dv,
-                                            solve->dl_dlambda, &solve->data, undo->arena);
+  S2Undo *undo = solve->undo;
+  const S2WorldDef *def = &undo->world->kept.def;
+  bool convex = def->contact == S2_CONVEX;
+  S2Problem law = convex ? s2_mcp_convex(problem, undo->arena) : *problem;
+  const double *v = note->solve.x, *lambda = note->of->lambda, *seed = solve->dl_dlambda;
+  if (convex) {
+    double *edges = S2_TAKE(undo->arena, double, 2 * problem->rows);
+    memcpy(edges, lambda, sizeof(double) * (size_t)problem->rows);
+    memcpy(edges + problem->rows, seed, sizeof(double) * (size_t)problem->rows);
+    s2_mcp_convex_edges(problem, edges);
+    s2_mcp_convex_seed(problem, edges + problem->rows);
+    lambda = edges;
+    seed = edges + problem->rows;
+  }
+  // On the central path where that is asked for and there is one, else as the modes say.
+  unsigned *flags = &undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
+  if (!solve_is_smooth(def, note) ||
+      !solve_differentiate_smoothly(solve, &law, seed, def->smoothing, flags)) {
+    unsigned found = undo->other == 0 ? s2_mcp_vjp(&law, v, lambda, solve->dl_dv, seed,
+                                                   &solve->data, undo->arena)
+                                      : s2_mcp_vjp_other(&law, undo->other, v, lambda, solve->dl_dv,
+                                                         seed, &solve->data, undo->arena);
     // What of these matters shows in what the step makes of it.
     undo->found |= (found & S2_VJP_WEAK) != 0 ? S2_VJP_OTHER_SIDE : 0;
     undo->found |= (found & S2_VJP_TIED) != 0 ? S2_VJP_OTHER_SHARE : 0;
     *flags |= found & ~(unsigned)(S2_VJP_WEAK | S2_VJP_TIED);
+  }
+  if (convex) {
+    s2_mcp_convex_vjp(problem, note->of->lambda, solve->dl_dlambda, &solve->data);
   }
   return true;
 }
@@ -374,8 +390,8 @@ static void solve_stick_vjp(S2SolveUndo *solve, int i, int r) {
   const S2Note *note = solve->note;
   const S2Touch *touch = &solve->touches[i];
   const S2Choice *choice = &solve->undo->open.choices[2 * i];
-  bool both = touch->count == 2 && choice[0].use && choice[1].use &&
-              s2_solve_traits(note->solve.kind).normals &&
+  bool both = solve->undo->world->kept.def.contact != S2_CONVEX && touch->count == 2 &&
+              choice[0].use && choice[1].use && s2_solve_traits(note->solve.kind).normals &&
               s2_solve_presses(note->solve.kind, touch) &&
               s2_solve_is_rough(note->solve.kind, touch);
   if (both &&

@@ -71,8 +71,11 @@ static void integrate_island(S2Step *step, const S2Island *island) {
 static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t index, bool *replaced,
                               S2Choice *choices) {
   S2Touch *touch = &step->touches[index];
-  // What the rows said: how near, and whether something far carried an impulse.
+  // What the rows said: how near, whether something far carried an impulse, and how high what
+  // slides rises where the law has it so.
   double fine = S2_MISS_TOLERANCE * island->length, nearest = INFINITY, predicted = INFINITY;
+  double rise = 0;
+  bool convex = step->world->kept.def.contact == S2_CONVEX;
   bool far_impulse = false;
   for (int k = 0; k < touch->count; k++) {
     const S2TouchPoint *point = &touch->points[k];
@@ -80,6 +83,9 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
     nearest = fmin(nearest, fabs(point->at.gap));
     predicted = fmin(predicted, point->at.gap + step->h * u);
     far_impulse |= point->normal_impulse > 0 && point->at.gap > fine;
+    if (convex && point->normal_impulse > 0) {
+      rise = fmax(rise, point->at.gap + step->h * u);
+    }
   }
   if (!far_impulse && !*replaced) {
     return false;
@@ -94,7 +100,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   }
   // One percent of the way is as good as the curvature of any surface deserves.
   double tolerance = 0.01 * nearest + fine;
-  bool missed = far_impulse && gap > tolerance && s2_step_passage(step, touch) > step->h;
+  bool missed = far_impulse && gap > rise + tolerance && s2_step_passage(step, touch) > step->h;
   bool fell_in = *replaced && gap < fmin(predicted, 0) - tolerance;
   if (there.count == 0 || !(missed || fell_in)) {
     return false;

@@ -4,6 +4,7 @@
 #include "dynamics/project/warn.h"
 #include "dynamics/trace/notes.h"
 #include "mcp/problem/conflict.h"
+#include "mcp/problem/convex.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -78,27 +79,6 @@ static bool solve_ask_program(void *user, const S2Problem *problem, const S2Solv
   return going && call.found;
 }
 
-// In the world's formulation and back.
-static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveKind kind,
-                        S2Bilateral *keep, S2Problem *posed, S2Solution *solution) {
-  const S2WorldDef *def = &step->world->kept.def;
-  S2SolverOptions options = {
-      .solver = def->solver,
-      .tolerance = def->tolerance,
-      .max_iterations = def->max_iterations,
-      .kappa = solve_on_path(def, kind) ? def->ncp_kappa : 0,
-      .undercut = def->ncp_undercut,
-      .linear = def->linear_solver,
-      .keep = keep,
-      .program = {step->world->callbacks.solve == NULL ? NULL : solve_ask_program, step->world},
-  };
-  const double *before = s2_solve_traits(kind).from_v0 ? step->v0 : step->v2;
-  *posed = s2_step_pose(step, assembly, before);
-  *solution = (S2Solution){.v = assembly->v, .lambda = assembly->lambda};
-  s2_mcp_solve(posed, &options, step->arena, solution);
-  s2_step_unpose(step, assembly, before, options.tolerance, solution);
-}
-
 // Of a row's impulse and its speed one is 0, up to what the solver leaves: the larger one says
 // which.
 static bool solve_presses(const S2Problem *problem, const S2Solution *solution, int index) {
@@ -141,6 +121,39 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
         solve_take_back(problem, solution, r + 1);
       }
     }
+  }
+}
+
+// By the world's law of contact, in its formulation, and back.
+static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveKind kind,
+                        S2Bilateral *keep, S2Problem *posed, S2Solution *solution) {
+  const S2WorldDef *def = &step->world->kept.def;
+  S2SolverOptions options = {
+      .solver = def->solver,
+      .tolerance = def->tolerance,
+      .max_iterations = def->max_iterations,
+      .kappa = solve_on_path(def, kind) ? def->ncp_kappa : 0,
+      .undercut = def->ncp_undercut,
+      .linear = def->linear_solver,
+      .keep = keep,
+      .program = {step->world->callbacks.solve == NULL ? NULL : solve_ask_program, step->world},
+  };
+  const double *before = s2_solve_traits(kind).from_v0 ? step->v0 : step->v2;
+  S2Assembly law = *assembly;
+  if (def->contact == S2_CONVEX) {
+    law.problem = s2_mcp_convex(&assembly->problem, step->arena);
+    s2_mcp_convex_edges(&assembly->problem, law.lambda);
+  }
+  *posed = s2_step_pose(step, &law, before);
+  *solution = (S2Solution){.v = law.v, .lambda = law.lambda};
+  s2_mcp_solve(posed, &options, step->arena, solution);
+  s2_step_unpose(step, &law, before, options.tolerance, solution);
+  // Rounding is dropped from the rows that were solved for.
+  if (!solve_on_path(def, kind)) {
+    drop_rounding(&law.problem, solution);
+  }
+  if (def->contact == S2_CONVEX) {
+    s2_mcp_convex_impulses(&assembly->problem, solution->lambda);
   }
 }
 
@@ -237,9 +250,6 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     }
   }
   // From here on the solution is part of the step.
-  if (!solve_on_path(&world->kept.def, kind)) {
-    drop_rounding(&assembly.problem, &solution);
-  }
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
   solve_account(step, island, choices, kind, &assembly, &solution);
 

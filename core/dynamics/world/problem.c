@@ -4,6 +4,7 @@
 #include "dynamics/step/forces.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/step/touch.h"
+#include "mcp/problem/convex.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +108,9 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   s2_motions_end(world);
   S2_TRY(s2_constraints_end(world));
   // What the caller sees: a copy, and which body each node is; helpers of wide gears are no body.
-  *problem = copy_problem(&assembly.problem);
+  bool convex = world->kept.def.contact == S2_CONVEX;
+  S2Problem law = convex ? s2_mcp_convex(&assembly.problem, step.arena) : assembly.problem;
+  *problem = copy_problem(&law);
   for (int i = 0; i < all.nodes && i < capacity; i++) {
     nodes[i] = s2_body_id(world, all.node[i]);
   }

@@ -28,12 +28,19 @@ static S2Status world_check_together(const S2WorldDef *def) {
     return s2_error(S2_INVALID, "%s: only with alpha = beta = 1 and no geometric stiffness",
                     option);
   }
+  // What slides rises: for other ways it leaves the surface.
+  if (def->contact == S2_CONVEX &&
+      (s2_world_way(def) != S2_SPECULATIVE || def->restitution_model == S2_REFLECTIONS)) {
+    return s2_error(S2_INVALID, "contact convex: only with stepping speculative (or auto) and "
+                                "restitution_model newton");
+  }
   return s2_ok();
 }
 
 // Its flow, its rows and its projections are its own. NULL: all is as event stepping takes it.
 static const char *not_with_event(const S2WorldDef *def) {
   return def->nonlinear                                 ? "nonlinear"
+         : def->contact == S2_CONVEX                    ? "contact convex"
          : def->restitution_model == S2_REFLECTIONS     ? "restitution_model reflections"
          : def->alpha < 1 || def->beta < 1              ? "alpha or beta below 1"
          : def->geometric_stiffness != S2_GEOMETRIC_OFF ? "geometric_stiffness"

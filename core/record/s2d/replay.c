@@ -94,7 +94,7 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
            substeps = replay_get32(cursor);
   settings->smoothing = get_double(cursor);
   // Contents are not trusted: each number must be one of its kind.
-  if (solver >= S2_SOLVER_COUNT || contact > S2_FRICTIONLESS || stepping > S2_AUTO ||
+  if (solver >= S2_SOLVER_COUNT || contact > S2_CONVEX || stepping > S2_AUTO ||
       stabilization > S2_POST_ASSEMBLY || friction > S2_COMBINE_MAX ||
       restitution > S2_COMBINE_MAX || iterations > INT32_MAX || formulation > S2_FORM_VARIATION ||
       elasticity > S2_AS_STIFFNESS || geometric > S2_GEOMETRIC_PSD || model > S2_REFLECTIONS ||

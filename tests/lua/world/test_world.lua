@@ -187,8 +187,8 @@ end)
 
 test("what there never was is an unknown name", function()
   local world = sim.world {}
-  raises("key 'contact': one of 'coulomb', 'frictionless' expected, got 'convex'",
-    function() sim.world { contact = "convex" } end)
+  raises("key 'contact': one of 'coulomb', 'frictionless', 'convex' expected, got 'conical'",
+    function() sim.world { contact = "conical" } end)
   raises("key 'solver': one of .* expected, got 'tgs'", function() sim.world { solver = "tgs" } end)
   raises("unknown key 'sleeping'", function() sim.world { sleeping = false } end)
   raises("World has no field 'save'", function() return world.save end)
