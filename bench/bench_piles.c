@@ -1,12 +1,12 @@
 // How often and how fast solvers solve given step problems, each from its own guess.
 //
-//   bench_piles [--solver NAME] [--cap N] [--verbose] FILE...
+//   bench_piles [--solver NAME] [--cap N] [--budget WORK] [--verbose] FILE...
 //
-//   FILE       a step problem (docs/problem-format.md); beside it FILE.guess, where it is there:
-//   the
-//              impulses to start from, raw doubles, one a row
+//   FILE       a step problem (docs/problem-format.md); beside it FILE.guess, where there is one:
+//              the impulses to start from, raw doubles, one a row
 //   --solver   auto (default) or another
 //   --cap      of factorisations, within which a problem counts as solved "within" (default 600)
+//   --budget   work that each solve may take (S2SolverOptions.budget)
 //
 // Prints for each class (the name of the file up to the first '_') how many were solved to 1e-9,
 // how many within the cap, and mean, median and worst of factorisations and times.
@@ -99,6 +99,9 @@ int main(int argc, char **argv) {
       options.solver = s2_solver_from_name(argv[++first]);
     } else if (first + 1 < argc && strcmp(argv[first], "--cap") == 0) {
       cap = atoi(argv[++first]);
+    } else if (first + 1 < argc && strcmp(argv[first], "--budget") == 0) {
+      options.bounded = true;
+      options.budget = atof(argv[++first]);
     } else {
       fprintf(stderr, "bench_piles: %s: unknown option\n", argv[first]);
       return 2;

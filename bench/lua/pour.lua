@@ -1,17 +1,17 @@
 -- Discs or boxes poured into a box: time of a step while all of it moves.
 --
---   sim2d bench/lua/pour.lua [--count 300] [--steps 150] [--sides 0] [--stepping speculative] [--friction 0.6] [--contact coulomb]
+--   sim2d bench/lua/pour.lua [--count 300] [--steps 150] [--sides 0] [--stepping speculative] [--friction 0.6] [--contact coulomb] [--budget WORK]
 --
 -- A grid of bodies of a metre, shifted at random, falls by 1.1 m rows at 10 m/s^2 and 60 steps a second between two
 -- walls. Prints the mean, median and worst time of a step, how many missed the tolerance of 1e-9, and solves and
 -- factorisations a step.
 local sim = require "sim2d"
 local args = sim.options { count = { 300, "bodies" }, steps = 150, sides = { 0, "corners: 0 or 4" }, stepping = "speculative",
-  friction = 0.6, contact = "coulomb" }
+  friction = 0.6, contact = "coulomb", budget = { math.huge, "work a step may take" } }
 
 local random = sim.random.split()
 random:seed(1)
-local world = sim.world { dt = 1 / 60, gravity = { 0, -10 }, stepping = args.stepping, contact = args.contact }
+local world = sim.world { dt = 1 / 60, gravity = { 0, -10 }, stepping = args.stepping, contact = args.contact, budget = args.budget }
 local half = math.ceil(math.sqrt(args.count)) * 1.1 / 2 + 1
 for _, wall in ipairs { { { -half, 0 }, { half, 0 } }, { { -half, 0 }, { -half, 100 } }, { { half, 0 }, { half, 100 } } } do
   world:segment { from = wall[1], to = wall[2], friction = args.friction }
@@ -26,15 +26,22 @@ for i = 0, args.count - 1 do
   end
 end
 
-local times, total = {}, 0
+local times, residuals, total, deepest, solved = {}, {}, 0, 0, 0
 for k = 1, args.steps do
   local start = os.clock()
   world:step()
   times[k] = 1e3 * (os.clock() - start)
   total = total + times[k]
+  local reached = world:residuals()
+  residuals[k] = reached.scaled
+  deepest = math.max(deepest, reached.penetration)
+  if reached.scaled <= 1e-9 then solved = solved + 1 end
 end
 table.sort(times)
+table.sort(residuals)
 local stats = world:stats()
 print(("%d bodies, %d steps: ms a step mean %.1f, median %.1f, worst %.0f; %d steps unsolved; %.1f solves and %.0f factorisations a step")
   :format(args.count, args.steps, total / args.steps, times[(args.steps + 1) // 2], times[args.steps], stats.unsolved,
     stats.solves / args.steps, stats.iterations / args.steps))
+print(("residual median %.1e, 9 of 10 below %.1e, worst %.1e; %.0f %% of steps at 1e-9; %d cut; overlaps up to %.1e m")
+  :format(residuals[(args.steps + 1) // 2], residuals[math.ceil(0.9 * args.steps)], residuals[args.steps], 100 * solved / args.steps, stats.cut, deepest))

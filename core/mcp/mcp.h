@@ -123,6 +123,10 @@ typedef struct S2ProgramSolver {
   void *user;
 } S2ProgramSolver;
 
+// Work (S2SolverOptions.budget) of a second, by which times are translated: what a core of 2026
+// does in piles of 300 to 1000 discs, within a factor of 2.
+#define S2_WORK_RATE 8e6
+
 struct S2SolverOptions {
   S2Solver solver;
   double tolerance;   // on S2Residual.scaled
@@ -138,6 +142,11 @@ struct S2SolverOptions {
   // memory stays in the arena, its problem is not to be looked at. groups = 0: another did.
   struct S2Bilateral *keep;
   S2ProgramSolver program; // of S2_SOLVER_PROGRAM; zeros: it takes no problem
+  // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM take up to `budget` of work for an island of
+  // more than 20 contacts: blocks of its factored matrix times factorisations. The best point met
+  // within that is the answer. Same problem, same budget, same bits.
+  bool bounded;
+  double budget;
 };
 
 typedef struct S2Solution {
@@ -147,6 +156,8 @@ typedef struct S2Solution {
   S2SolveStatus status;
   S2Solver used; // which solver's answer this is
   int iterations;
+  double work; // with S2SolverOptions.bounded: what it took of the budget
+  bool cut;    // the budget ended it
 } S2Solution;
 
 // Solves `problem`. Scratch memory comes from `arena` and is given back. Never prints, never fails

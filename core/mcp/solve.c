@@ -199,7 +199,7 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   // Many: the interior point's chain first.
   bool good = mcp_run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
   // Pivoting is dear here: only for what is not solved at all, or not with momentum kept.
-  if (!good && solution->status != S2_INFEASIBLE && contacts <= PIVOT_AT_LAST) {
+  if (!good && !solution->cut && solution->status != S2_INFEASIBLE && contacts <= PIVOT_AT_LAST) {
     mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
   }
 }
@@ -235,6 +235,8 @@ static bool known_rows(const S2Problem *problem) {
 S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                            S2Solution *solution) {
   solution->iterations = 0;
+  solution->work = 0;
+  solution->cut = false;
   solution->used = options->solver;
   if (options->keep != NULL) {
     options->keep->groups = 0;

@@ -23,9 +23,9 @@ S2LuaSession *s2_lua_session(lua_State *L) {
     return session;
   }
   lua_pop(L, 1);
-  // A NAN for dt: nobody has set one.
+  // NANs: nobody has set one.
   S2LuaSession *session = lua_newuserdatauv(L, sizeof *session, 0);
-  *session = (S2LuaSession){.open = {.dt = (double)NAN}};
+  *session = (S2LuaSession){.open = {.dt = (double)NAN, .budget = (double)NAN}};
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, session_collect);
   lua_setfield(L, -2, "__gc");
@@ -67,6 +67,7 @@ static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
   total->iterations += stats->iterations;
   total->unsolved += stats->unsolved;
   total->unsolved_solves += stats->unsolved_solves;
+  total->cut += stats->cut;
   total->mode_changes += stats->mode_changes;
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     total->used[i] += stats->used[i];

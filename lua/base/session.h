@@ -18,7 +18,8 @@ typedef struct S2Session {
   uint64_t seed;   // of sim.random
   bool has_solver; // --solver: the default of sim.world
   S2Solver solver;
-  double dt; // --dt: the default of sim.world; NAN: none
+  double dt;     // --dt: the default of sim.world; NAN: none
+  double budget; // --budget: the same; NAN: none
   bool strict, quiet;
   bool profile;            // --stats: worlds measure times unless they say otherwise
   const char *record_path; // --record: every world stepped; the 2nd world gets NAME-2.suffix ...

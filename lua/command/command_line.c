@@ -93,6 +93,23 @@ static S2Status set_dt(S2CommandLine *line, const char *value) {
   return s2_ok();
 }
 
+// Work, or a time with its unit.
+static S2Status set_budget(S2CommandLine *line, const char *value) {
+  char *end = NULL;
+  double number = s2_number_read(value, &end);
+  double unit = *end == '\0'             ? 1
+                : strcmp(end, "ms") == 0 ? S2_WORK_RATE / 1e3
+                : strcmp(end, "s") == 0  ? S2_WORK_RATE
+                                         : NAN;
+  double budget = number * unit;
+  if (end == value || !isfinite(budget) || budget < 0) {
+    return s2_error(S2_INVALID, "--budget '%s': a time such as 50ms or 0.05s, or work, is expected",
+                    value);
+  }
+  line->session.budget = budget;
+  return s2_ok();
+}
+
 static S2Status set_solver(S2CommandLine *line, const char *value) {
   S2Solver solver = s2_solver_from_name(value);
   if (solver < S2_SOLVER_PROGRAM) {
@@ -220,6 +237,8 @@ static const Option options[] = {
     {"--seed", "N", set_seed, "seed of sim.random (default 0)", TAKEN},
     {"--dt", "S", set_dt, "time step of worlds that do not set their own, in s", TAKEN},
     {"--solver", "NAME", set_solver, "solver of worlds that do not set their own", TAKEN},
+    {"--budget", "T", set_budget,
+     "work a step may take for large islands, as a time (50ms) or a number", TAKEN},
     {"--stats", NULL, set_stats, "after the run: steps, times, iterations, worst residuals", TAKEN},
     {"--quiet", NULL, set_quiet, "no progress bar", TAKEN},
     {"--strict", NULL, set_strict, "a step that misses its tolerance raises (exit status 3)",
@@ -403,7 +422,7 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv, bool record
 }
 
 static S2Status option_read_line(S2CommandLine *line, int argc, char **argv, bool recorded) {
-  *line = (S2CommandLine){.session = {.dt = (double)NAN}};
+  *line = (S2CommandLine){.session = {.dt = (double)NAN, .budget = (double)NAN}};
   line->session.option_words = s2_command_line_option_words;
   line->code = s2_memory_take((size_t)(argc + 1) * sizeof *line->code);
   S2Status status = read_all(line, argc, argv, recorded);

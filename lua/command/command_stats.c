@@ -46,6 +46,7 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("iterations", total->iterations);
   print_count("unsolved steps", total->unsolved);
   print_count("unsolved solves", total->unsolved_solves);
+  print_count("cut steps", total->cut);
   print_count("mode changes", total->mode_changes);
   // The worst of the run.
   print_small("worst residual", total->worst_scaled, "(scaled)");

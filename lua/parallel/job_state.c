@@ -151,6 +151,7 @@ static int job_open(lua_State *L) {
   session->has_solver = like->has_solver;
   session->solver = like->solver;
   session->dt = like->dt;
+  session->budget = like->budget;
   session->strict = like->strict;
   session->interrupted = &state->interrupted;
   session->task = &state->task;

@@ -3,10 +3,12 @@
 #include "../bench/violent_set.h"
 #include "mcp/chain/pdipm_stages.h"
 
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -121,13 +123,55 @@ static void test_modes_of_the_guess_are_finished(void **state) {
     s2_system_velocity(&at.system, at.lambda, at.v);
     assert_true(violent_residual(&at) > VIOLENT_TOLERANCE);
     int factorizations = 0;
-    double residual = s2_finish_solve(&at.system, SEGMENTS, VIOLENT_TOLERANCE, at.v, at.lambda,
-                                      &factorizations, &at.arena);
+    double residual = s2_finish_solve(&at.system, SEGMENTS, INT_MAX, VIOLENT_TOLERANCE, at.v,
+                                      at.lambda, &factorizations, &at.arena);
     assert_true(residual <= VIOLENT_TOLERANCE);
     assert_true(violent_residual(&at) == residual);
     assert_in_range(factorizations, 1, MOST);
     violent_close(&at);
   }
+}
+
+// Solves within a budget take no more than it and what they take without any, get better with
+// more of it, and say whether it ended them.
+static void test_a_budget_is_kept(void **state) {
+  (void)state;
+  static const double budgets[] = {0, 3e3, 1e4, 1e9};
+  enum { BUDGETS = sizeof budgets / sizeof *budgets };
+  S2World *world = violent_build(10, 1, 0.6, 1);
+  double *v, last = INFINITY;
+  S2Problem *problem = violent_problem(world, &v);
+  double *start = memcpy(calloc((size_t)problem->nodes, 3 * sizeof *v), v,
+                         3 * sizeof *v * (size_t)problem->nodes);
+  S2Arena arena;
+  s2_arena_init(&arena);
+  for (int i = 0; i < 2 * BUDGETS; i++) {
+    S2SolverOptions options = {.solver = S2_SOLVER_AUTO,
+                               .tolerance = VIOLENT_TOLERANCE,
+                               .max_iterations = 100,
+                               .bounded = true,
+                               .budget = budgets[i / 2]};
+    memcpy(v, start, 3 * sizeof *v * (size_t)problem->nodes);
+    S2Solution solution = {.v = v, .lambda = S2_TAKE_ZEROED(&arena, double, problem->rows)};
+    S2SolveStatus status = s2_mcp_solve(problem, &options, &arena, &solution);
+    double residual = solution.residual.scaled;
+    if (i % 2 == 1) { // a second time
+      assert_true(residual == last);
+      continue;
+    }
+    double most = budgets[i / 2] + 6 * solution.work / (1 + solution.iterations);
+    assert_true(solution.work > 0 && solution.work <= most);
+    assert_true(solution.cut == (status != S2_SOLVED));
+    print_message("budget %g: %.1e after %g\n", budgets[i / 2], residual, solution.work);
+    assert_true(residual < last);
+    last = residual;
+  }
+  assert_true(last <= VIOLENT_TOLERANCE);
+  s2_arena_free(&arena);
+  s2_problem_free(problem);
+  free(v);
+  free(start);
+  s2_world_destroy(world);
 }
 
 // The flow alone, from nothing but sweeps.
@@ -139,7 +183,7 @@ static void test_the_flow_finds_solutions(void **state) {
     violent_open(&at, 0.6, seed);
     s2_nncg_sweeps(&at.system, SWEEPS, at.v, at.lambda, &at.arena);
     int factorizations = 0;
-    double residual = s2_flow_solve(&at.system, MOST, VIOLENT_TOLERANCE, at.v, at.lambda,
+    double residual = s2_flow_solve(&at.system, MOST, false, VIOLENT_TOLERANCE, at.v, at.lambda,
                                     &factorizations, &at.arena);
     if (!(residual <= VIOLENT_TOLERANCE)) {
       fail_msg("seed %d: residual %.1e after %d factorisations", seed, residual, factorizations);
@@ -154,6 +198,7 @@ int main(void) {
       cmocka_unit_test(test_path_following_is_needed),
       cmocka_unit_test(test_paths_arrive_without_friction),
       cmocka_unit_test(test_modes_of_the_guess_are_finished),
+      cmocka_unit_test(test_a_budget_is_kept),
       cmocka_unit_test(test_the_flow_finds_solutions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,8 +158,10 @@ static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *as
       .tolerance = fmax(SOLVED, LEFT * S2_PROJECTION_TOLERANCE * island->length / scale),
       .max_iterations = world->kept.def.max_iterations,
   };
+  s2_budget_share(step, island, &options);
   S2Solution solution = {.v = assembly->v, .lambda = assembly->lambda};
   s2_mcp_solve(&assembly->problem, &options, step->arena, &solution);
+  s2_budget_spend(step, &solution);
   world->stats.projections += 1;
   if (!(solution.residual.scaled < 1e-3)) { // jammed: no displacement helps
     return false;

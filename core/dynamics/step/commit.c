@@ -161,6 +161,8 @@ static void commit_measure(S2Step *step) {
     stats->largest_island = points > stats->largest_island ? points : stats->largest_island;
   }
   stats->arena_bytes = world->arena.peak;
+  stats->cut += step->cut && !world->cut;
+  world->cut |= step->cut;
 }
 
 S2Status s2_step_commit(S2Step *step) {

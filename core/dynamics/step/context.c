@@ -30,7 +30,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
   // Statistics of a step, not of a substep.
   if (substep == 0) {
     world->dumped = 0;
-    world->missed = false;
+    world->missed = world->cut = false;
     world->stats.last_iterations = 0;
     world->stats.last_status = S2_SOLVED;
   }
@@ -56,6 +56,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
       .turn = S2_TAKE(arena, S2Rot, slots),
       .carry = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .share = world->kept.def.beta,
+      .budget = world->kept.def.budget / substeps,
       .ahead = S2_TAKE_ZEROED(arena, bool, slots),
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),

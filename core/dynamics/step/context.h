@@ -86,8 +86,10 @@ typedef struct S2Step {
   S2Found *found, *found_before;
   int found_count, found_before_count; // touches
   int unsolved;                        // island solves that missed the tolerance
-  bool cut_short;                      // bisect with stepping_partial ended before dt
-  bool turned;                         // is `turn` that of the present q0?
+  double budget;    // what is left of it, S2SolverOptions.budget; infinite: there is none
+  bool cut;         // it ended a solve: the step goes the shortest way to its end
+  bool cut_short;   // bisect with stepping_partial ended before dt
+  bool turned;      // is `turn` that of the present q0?
   bool holds;       // event stepping: projection closes contacts that carry an impulse, too
   bool ground_last; // rows of ground friction are as S2GroundState.last has them
   S2WorldResiduals residuals;

@@ -40,7 +40,10 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
   stats->last_iterations += solution->iterations;
   stats->used[solution->used] += 1;
   s2_keep_worst(&step->residuals.solve, &solution->residual);
-  if (solution->status != S2_SOLVED) {
+  if (solution->status != S2_SOLVED && solution->cut) { // as was asked for
+    stats->last_status = solution->status;
+    step->unsolved += 1;
+  } else if (solution->status != S2_SOLVED) {
     stats->unsolved += !world->missed;
     stats->unsolved_solves += 1;
     stats->last_status = solution->status;
@@ -48,6 +51,21 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
     step->unsolved += 1;
     s2_step_warn_of_unsolved(step, island, choices, kind, assembly, solution);
   }
+}
+
+// What a solve may take of what is left: later ones of the step need some, and other islands.
+static const double BUDGET_SHARE = 0.65;
+
+void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options) {
+  options->bounded = isfinite(step->budget);
+  if (options->bounded) {
+    options->budget = BUDGET_SHARE * step->budget * island->touches / fmax(1, step->touch_count);
+  }
+}
+
+void s2_budget_spend(S2Step *step, const S2Solution *solution) {
+  step->budget = fmax(0, step->budget - solution->work);
+  step->cut |= solution->cut;
 }
 
 // Is the solver asked for a point of the central path, where all contacts push, in place of the
@@ -125,8 +143,9 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
 }
 
 // By the world's law of contact, in its formulation, and back.
-static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveKind kind,
-                        S2Bilateral *keep, S2Problem *posed, S2Solution *solution) {
+static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                        S2SolveKind kind, S2Bilateral *keep, S2Problem *posed,
+                        S2Solution *solution) {
   const S2WorldDef *def = &step->world->kept.def;
   S2SolverOptions options = {
       .solver = def->solver,
@@ -138,6 +157,7 @@ static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveK
       .keep = keep,
       .program = {step->world->callbacks.solve == NULL ? NULL : solve_ask_program, step->world},
   };
+  s2_budget_share(step, island, &options);
   const double *before = s2_solve_traits(kind).from_v0 ? step->v0 : step->v2;
   S2Assembly law = *assembly;
   if (def->contact == S2_CONVEX) {
@@ -147,6 +167,7 @@ static void solve_posed(const S2Step *step, const S2Assembly *assembly, S2SolveK
   *posed = s2_step_pose(step, &law, before);
   *solution = (S2Solution){.v = law.v, .lambda = law.lambda};
   s2_mcp_solve(posed, &options, step->arena, solution);
+  s2_budget_spend(step, solution);
   s2_step_unpose(step, &law, before, options.tolerance, solution);
   // Rounding is dropped from the rows that were solved for.
   if (!solve_on_path(def, kind)) {
@@ -215,7 +236,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   }
   S2Problem posed;
   S2Solution solution;
-  solve_posed(step, &assembly, kind, keep, &posed, &solution);
+  solve_posed(step, island, &assembly, kind, keep, &posed, &solution);
   if (world->refused.code != S2_OK) { // by the program's solver
     return false;
   }
@@ -231,14 +252,15 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     s2_arena_rewind(step->arena, mark);
     step->ground_last = pass == S2_GROUND_PASSES - 1;
     assembly = s2_assemble(step, q, step->touches, island, choices, kind);
-    solve_posed(step, &assembly, kind, NULL, &posed, &solution);
+    solve_posed(step, island, &assembly, kind, NULL, &posed, &solution);
   }
   step->ground_last = false;
   solve_dump(step, &posed);
-  // An attempt that missed the tolerance tells its caller why, and changes nothing.
+  // An attempt that missed the tolerance tells its caller why, and changes nothing; one that the
+  // budget has cut is as good as any other.
   if (outcome != NULL) {
-    *outcome = solution.status;
-    if (solution.status != S2_SOLVED) {
+    *outcome = solution.cut ? S2_SOLVED : solution.status;
+    if (*outcome != S2_SOLVED) {
       bool proved =
           solution.status == S2_INFEASIBLE || s2_mcp_conflict(&assembly.problem, NULL, step->arena);
       *outcome = proved ? S2_INFEASIBLE : S2_MAX_ITERATIONS;

@@ -18,6 +18,9 @@ void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
 // Adds `factor` times the multipliers of joint rows.
 void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
                         double factor);
+// The part of the step's budget that a solve of this island may take, and what it took.
+void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options);
+void s2_budget_spend(S2Step *step, const S2Solution *solution);
 void s2_keep_worst(S2Residual *worst, const S2Residual *residual);
 
 // The assembled problem as the world's formulation has it, guesses too; and its solution back, with

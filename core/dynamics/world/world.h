@@ -411,6 +411,7 @@ struct S2World {
   bool listed;             // among the worlds that are stepped side by side
   bool actuated;           // steps apply actuators
   bool missed;             // a solve of the step under way missed its tolerance
+  bool cut;                // its budget ended one
   bool boxes_stale;        // positions changed since the broad phase saw them
   S2Callbacks callbacks;
   S2Arena arena; // of one step

@@ -13,6 +13,7 @@
 // violent states (random velocities in a touching pile) that the interior point stalls on.
 #include "mcp/chain/pdipm_stages.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -272,8 +273,8 @@ static double try_impulses(Newton *newton, double best, double tolerance, S2Quad
   }
   newton->tried = true;
   newton_copy_point(system, newton->v, newton->lambda, newton->at, newton->anchor);
-  double residual = s2_finish_solve(system, TRY_SEGMENTS, tolerance, newton->v, newton->lambda,
-                                    factorizations, arena);
+  double residual = s2_finish_solve(system, TRY_SEGMENTS, INT_MAX, tolerance, newton->v,
+                                    newton->lambda, factorizations, arena);
   if (!(residual < best)) {
     return best;
   }

@@ -4,6 +4,7 @@
 // across a snap, by the path from the step before.
 #include "mcp/chain/pdipm_follow.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -46,8 +47,9 @@ static Flow flow_make(S2System *system, const S2Quad *v, const double *lambda, S
   return flow;
 }
 
-// One proximal step from the point reached; how many solves it took, or 0 when it was not found.
-static int flow_step(Flow *flow, int *factorizations, S2Arena *arena) {
+// One proximal step from the point reached, of up to about `most` factorisations; how many solves
+// it took, or 0 when it was not found.
+static int flow_step(Flow *flow, int most, int *factorizations, S2Arena *arena) {
   S2Follow *follow = &flow->follow;
   S2System *system = follow->system;
   size_t rows = sizeof(double) * (size_t)(2 * system->units);
@@ -57,7 +59,8 @@ static int flow_step(Flow *flow, int *factorizations, S2Arena *arena) {
   memcpy(follow->mode, flow->mode, sizeof(S2Mode) * (size_t)system->units);
   memcpy(follow->x, flow->x, rows);
   int left;
-  int solves = s2_follow_change_modes(follow, flow->lambda, FLOW_SOLVES, &left, factorizations);
+  int solves = s2_follow_change_modes(follow, flow->lambda, most < FLOW_SOLVES ? most : FLOW_SOLVES,
+                                      &left, factorizations);
   if (solves > 0) {
     s2_follow_measure(follow, flow->lambda);
     memcpy(flow->lambda, follow->lambda, rows);
@@ -66,7 +69,8 @@ static int flow_step(Flow *flow, int *factorizations, S2Arena *arena) {
     return solves;
   }
   // ... else along the path from the last point, if that is one of the flow.
-  S2FollowStart start = {.weight = follow->weight, .segments = FLOW_SEGMENTS};
+  S2FollowStart start = {.weight = follow->weight,
+                         .segments = most < FLOW_SEGMENTS ? most : FLOW_SEGMENTS};
   if (!flow->accepted ||
       !s2_follow_solve(system, &start, flow->v, flow->lambda, factorizations, arena)) {
     return 0;
@@ -98,13 +102,14 @@ static bool flow_take_modes(Flow *flow) {
   return flow->changed <= 1 && (flow->changed > 0 || before > 0);
 }
 
-double s2_flow_solve(S2System *system, int most, double tolerance, S2Quad *v, double *lambda,
-                     int *factorizations, S2Arena *arena) {
+double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance, S2Quad *v,
+                     double *lambda, int *factorizations, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   Flow flow = flow_make(system, v, lambda, arena);
   int last = *factorizations + most;
   while (*factorizations < last && !(flow.best <= tolerance)) {
-    int solves = flow_step(&flow, factorizations, arena);
+    int solves =
+        flow_step(&flow, strictly ? last - *factorizations : INT_MAX, factorizations, arena);
     // Not found: shorter steps.
     if (solves == 0) {
       flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);
@@ -119,7 +124,7 @@ double s2_flow_solve(S2System *system, int most, double tolerance, S2Quad *v, do
     if (!(flow.best <= tolerance) && stand) {
       memcpy(flow.tried, flow.lambda, sizeof(double) * (size_t)(2 * system->units));
       memcpy(flow.v_tried, flow.v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-      residual = s2_finish_solve(system, FLOW_FINISH, tolerance, flow.v_tried, flow.tried,
+      residual = s2_finish_solve(system, FLOW_FINISH, INT_MAX, tolerance, flow.v_tried, flow.tried,
                                  factorizations, arena);
       flow_keep(&flow, residual, flow.v_tried, flow.tried, v, lambda);
     }

@@ -15,6 +15,7 @@
 // step of the proximal method of newton.c, not all of it.
 #include "mcp/chain/pdipm_follow.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -420,8 +421,8 @@ static bool finish_step(S2Follow *follow, int segments, S2Quad *v, double *lambd
   return left <= segments && s2_follow_solve(system, &start, v, lambda, factorizations, arena);
 }
 
-double s2_finish_solve(S2System *system, int segments, double tolerance, S2Quad *v, double *lambda,
-                       int *factorizations, S2Arena *arena) {
+double s2_finish_solve(S2System *system, int segments, int most, double tolerance, S2Quad *v,
+                       double *lambda, int *factorizations, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int two = 2 * system->units;
   double *at = S2_TAKE(arena, double, two), *u = S2_TAKE(arena, double, two);
@@ -431,8 +432,10 @@ double s2_finish_solve(S2System *system, int segments, double tolerance, S2Quad 
   memcpy(at, lambda, sizeof(double) * (size_t)two);
   // A step after the other while they arrive and do not run away; the best point goes to the
   // caller.
-  for (int i = 0; i < FINISH_STEPS && !(best <= tolerance); i++) {
-    if (!finish_step(&follow, segments, v_at, at, factorizations, arena)) {
+  int end = most < INT_MAX ? *factorizations + most : INT_MAX;
+  for (int i = 0; i < FINISH_STEPS && *factorizations < end && !(best <= tolerance); i++) {
+    int longest = segments < end - *factorizations ? segments : end - *factorizations;
+    if (!finish_step(&follow, longest, v_at, at, factorizations, arena)) {
       break;
     }
     double residual = s2_system_residual(system, v_at, at, u);

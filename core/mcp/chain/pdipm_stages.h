@@ -82,14 +82,15 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
                      int *factorizations, S2Arena *arena);
 
 // Proximal steps of such a path from the impulses given, in the modes they show, until the residual
-// falls no more.
-double s2_finish_solve(S2System *system, int segments, double tolerance, S2Quad *v, double *lambda,
-                       int *factorizations, S2Arena *arena);
+// falls no more, or about `most` factorisations are done (INT_MAX: no bound).
+double s2_finish_solve(S2System *system, int segments, int most, double tolerance, S2Quad *v,
+                       double *lambda, int *factorizations, S2Arena *arena);
 
 // Proximal steps with a compliance that falls as they succeed, each by undamped mode changes or
-// along the path, for at most `most` factorisations.
-double s2_flow_solve(S2System *system, int most, double tolerance, S2Quad *v, double *lambda,
-                     int *factorizations, S2Arena *arena);
+// along the path, until `most` factorisations are done; the last step ends beyond that, unless
+// `strictly`.
+double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance, S2Quad *v,
+                     double *lambda, int *factorizations, S2Arena *arena);
 
 // Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);

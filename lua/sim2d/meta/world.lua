@@ -30,6 +30,7 @@
 ---@field ncp_kappa? number default 0; with solver = "ncp": the products impulse times speed of contacts are brought to this instead of 0, see solvers
 ---@field ncp_undercut? number default 5; with solver = "ncp": on the way kappa is not aimed below tolerance over this
 ---@field profile? boolean default false; whether stats() measures times, which costs a small world a tenth of its step; sim2d --stats makes it true
+---@field budget? number default math.huge; work that a step may take for its large islands, see solvers
 
 ---@class sim2d.World: sim2d.WorldDef
 ---@field gravity sim2d.Vector
@@ -424,7 +425,7 @@ function World:momentum() end
 ---@return sim2d.Residuals
 function World:residuals() end
 
----Counts and times since the world was made. `unsolved` counts steps, `unsolved_solves` island solves.
+---Counts and times since the world was made. `unsolved` counts steps, `unsolved_solves` island solves, `cut` steps that a budget has cut.
 ---@return table<string, any>
 function World:stats() end
 

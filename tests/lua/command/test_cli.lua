@@ -239,7 +239,7 @@ test("the help names every option", function()
   eq(result.err, "")
   for _, name in ipairs {
     "-e CODE", "-i ", "-v ", "--version", "--help", "--record FILE", "--seed N", "--dt S",
-    "--solver NAME", "--stats", "--quiet", "--strict", "--dump-problems DIR", "--view[=PORT]",
+    "--solver NAME", "--budget T", "--stats", "--quiet", "--strict", "--dump-problems DIR", "--view[=PORT]",
     "--threads N", "--watch", "--NAME VALUE", "--width N", "--view-follow BODY", "--strobe S", "--trails",
     "--fps N", "--speed X", "--no-wait",
   } do
@@ -265,6 +265,9 @@ test("misspelt and wrong options", function()
   usage({ "--dt=0" }, "--dt '0': a positive number of seconds is expected")
   usage({ "--dt=nan" }, "--dt 'nan': a positive number of seconds is expected")
   usage({ "--dt", "1ms" }, "--dt '1ms': a positive number of seconds is expected")
+  for _, wrong in ipairs { "50us", "-1", "ms", "inf", "nan", "50 ms" } do
+    usage({ "--budget", wrong }, ("--budget '%s': a time such as 50ms or 0.05s, or work, is expected"):format(wrong))
+  end
   usage({ "--solver", "lemk" },
     "--solver 'lemk': there is no such solver; did you mean 'lemke'?")
   usage({ "--view=http" }, "--view 'http': a port from 1 to 65535 is expected")
@@ -290,6 +293,14 @@ test("--seed", function()
   local other = run_script(text, { "--seed", "7" })
   ok(other.out ~= plain.out)
   eq(run_script(text, { "--seed=7" }).out, other.out)
+end)
+
+test("--budget is a default of worlds, a time by a fixed rate", function()
+  local text = "local sim = require 'sim2d' print(sim.world {}.budget, sim.world { budget = 3 }.budget)"
+  expect(run_script(text, {}), 0, "inf\t3.0\n", "")
+  expect(run_script(text, { "--budget=50ms" }), 0, "400000.0\t3.0\n", "")
+  expect(run_script(text, { "--budget", "0.05s" }), 0, "400000.0\t3.0\n", "")
+  expect(run_script(text, { "--budget", "1e5" }), 0, "100000.0\t3.0\n", "")
 end)
 
 test("--dt and --solver are defaults of worlds", function()
