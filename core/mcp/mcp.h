@@ -142,6 +142,11 @@ struct S2SolverOptions {
   // memory stays in the arena, its problem is not to be looked at. groups = 0: another did.
   struct S2Bilateral *keep;
   S2ProgramSolver program; // of S2_SOLVER_PROGRAM; zeros: it takes no problem
+  // The guess is from a solve that found it otherwise than as it was: S2_SOLVER_AUTO and
+  // S2_SOLVER_PDIPM leave it as it is only where it is as good as an exact one. (A body that comes
+  // to rest leaves the impulses that have stopped it; taken as they are, within the tolerance, they
+  // would set it in motion again, and be solved for in every second step.)
+  bool fresh;
   // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM take up to `budget` of work for an island of
   // more than 20 contacts: blocks of its factored matrix times factorisations. The best point met
   // within that is the answer. Same problem, same budget, same bits.

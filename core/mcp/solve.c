@@ -155,11 +155,38 @@ static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *pro
 // what the residual leaves over shows as creep at rest and as energy out of nothing.
 static const double SMALL_ISLAND_FRACTION = 1e-3;
 
+// Of the tolerance: residual of a guess that is as good as an exact solution.
+static const double AS_SOLVED = 1e-3;
+
+// Is the guess of impulses the solution already, as where things rest? Then it stays as it is, to
+// the last bit.
+static bool mcp_keep_guess(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                           S2Solution *solution) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double limit =
+      options->fresh ? fmax(S2_REFINED, AS_SOLVED * options->tolerance) : options->tolerance;
+  double *v = S2_TAKE(arena, double, 3 * problem->nodes);
+  s2_mcp_velocity(problem, solution->lambda, v);
+  S2Residual residual = s2_mcp_residual(problem, v, solution->lambda, arena);
+  bool good = residual.scaled <= limit;
+  if (good) {
+    memcpy(solution->v, v, sizeof(double) * (size_t)(3 * problem->nodes));
+    solution->residual = residual;
+    solution->status = S2_SOLVED;
+    solution->used = S2_SOLVER_PDIPM;
+  }
+  s2_arena_rewind(arena, mark);
+  return good;
+}
+
 static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *options,
                             S2Arena *arena, S2Solution *solution, int contacts) {
   // Closed form for one contact, else the interior point once; more digits than were asked for.
   S2SolverOptions strict = *options;
   strict.tolerance *= SMALL_ISLAND_FRACTION;
+  if (contacts > 1 && mcp_keep_guess(problem, &strict, arena, solution)) {
+    return;
+  }
   bool good =
       contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
           ? mcp_run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
@@ -196,7 +223,10 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
     mcp_solve_small(problem, options, arena, solution, contacts);
     return;
   }
-  // Many: the interior point's chain first.
+  // Many: the interior point's chain first, where the guess is not the solution.
+  if (mcp_keep_guess(problem, options, arena, solution)) {
+    return;
+  }
   bool good = mcp_run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
   // Pivoting is dear here: only for what is not solved at all, or not with momentum kept.
   if (!good && !solution->cut && solution->status != S2_INFEASIBLE && contacts <= PIVOT_AT_LAST) {

@@ -23,6 +23,7 @@ static S2Step overlap_survey(S2World *world) {
       .world = world,
       .arena = arena,
       .t = world->kept.time,
+      .budget = INFINITY,
       .q0 = world->q.at,
       .v0 = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .free_v = S2_TAKE_ZEROED(arena, double, 3 * slots),

@@ -695,15 +695,11 @@ S2EventSearch s2_event_begin(S2Step *step) {
 }
 
 bool s2_event_found_more(S2Step *step, S2EventSearch *search) {
-  if (search->known != NULL && s2_step_same_points(step, search->known, search->known_count)) {
+  if (search->seen != NULL && s2_step_same_points(step, search->seen, search->seen_count)) {
     return false;
   }
-  S2Touch *found = S2_TAKE(step->arena, S2Touch, step->touch_count);
-  search->known_count = step->touch_count;
-  if (step->touch_count > 0) { // the step moves its own on
-    memcpy(found, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
-  }
-  search->known = found;
+  search->seen = s2_step_see(step);
+  search->seen_count = step->touch_count;
   s2_notes_rewind(step, search->noted);
   return true;
 }

@@ -12,8 +12,15 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
 bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
 // Has a body gone further than the search for touches looked? Sets `slack`.
 bool s2_step_outran(S2Step *step);
-// Are these the contact points of the touches?
-bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count);
+// What a search has seen of a touch: its points and how far apart they were; and whether the touches
+// are the same as those. (The touches themselves move on with the step.)
+typedef struct S2SeenTouch {
+  int32_t shape_a, shape_b, count;
+  uint32_t id[2];
+  double gap[2];
+} S2SeenTouch;
+const S2SeenTouch *s2_step_see(const S2Step *step); // 1 a touch; lives as long as the step
+bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count);
 
 // Guesses of a search from the one before it (found.c).
 #define S2_FOUND_PASSES 3          // of the look-ahead; later ones are rare
@@ -42,8 +49,8 @@ void s2_bisect_end(S2Step *step, const S2Bisect *bisect);
 typedef struct S2EventSearch {
   const double *q, *v, *free_v, *mass; // 3 a slot, as the step begins
   double *astray;       // m, a slot: how far it has been from where it would be with free_v
-  const S2Touch *known; // what the last search has found
-  int known_count, noted, splits;
+  const S2SeenTouch *seen; // what the last search has found
+  int seen_count, noted, splits;
 } S2EventSearch;
 S2EventSearch s2_event_begin(S2Step *step);
 void s2_event_back_to_start(S2Step *step, const S2EventSearch *search);

@@ -33,8 +33,26 @@
 
 #include <string.h>
 
-static S2Choice gap_choice(const S2Step *step, double gap) {
-  return (S2Choice){true, s2_step_gap_bias(step, gap), S2_TARGET_GAP};
+// Do both bodies of a touch stay, to rounding, where they are within the step?
+static bool touch_rests(const S2Step *step, const S2Island *island, const S2Touch *touch) {
+  const int32_t slot[2] = {touch->body_a, touch->body_b};
+  bool rests = true;
+  for (int i = 0; i < 2; i++) {
+    const double *v = step->v0 + 3 * slot[i];
+    double way = step->h * (hypot(v[1], v[2]) + fabs(v[0]) * island->length);
+    rests = rests && way <= S2_REST_GAP * island->length;
+  }
+  return rests;
+}
+
+// Between bodies at rest an open gap that is rounding counts as none: redundant rows, as of a wall
+// of bricks, have no solution with all of theirs closed, and solves and guesses would miss each
+// other by that for ever.
+static S2Choice gap_choice(const S2Step *step, const S2Island *island, const S2Touch *touch,
+                           double gap) {
+  bool rounding = gap > 0 && gap <= S2_REST_GAP * island->length;
+  bool none = rounding && touch_rests(step, island, touch);
+  return (S2Choice){true, none ? 0 : s2_step_gap_bias(step, gap), S2_TARGET_GAP};
 }
 
 // Would the blended motion, which has a part of the speed before the step in it, take bodies into
@@ -108,7 +126,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   for (int k = 0; k < there.count; k++) {
     S2TouchPoint *point = &there.points[k];
     point->at.gap -= step->h * s2_touch_velocity(&there, k, point->at.normal, step->carry);
-    choices[2 * index + k] = gap_choice(step, point->at.gap);
+    choices[2 * index + k] = gap_choice(step, island, touch, point->at.gap);
   }
   *touch = there;
   *replaced = true;
@@ -122,7 +140,7 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
-      choices[2 * island->touch[i] + k] = gap_choice(step, touch->points[k].at.gap);
+      choices[2 * island->touch[i] + k] = gap_choice(step, island, touch, touch->points[k].at.gap);
     }
   }
   // Solve, move, and again while rows turn out to have missed the real surface.
@@ -201,15 +219,27 @@ bool s2_step_outran(S2Step *step) {
   return outran;
 }
 
-bool s2_step_same_points(const S2Step *step, const S2Touch *known, int count) {
+const S2SeenTouch *s2_step_see(const S2Step *step) {
+  S2SeenTouch *seen = S2_TAKE(step->arena, S2SeenTouch, step->touch_count);
+  for (int i = 0; i < step->touch_count; i++) {
+    const S2Touch *touch = &step->touches[i];
+    seen[i] = (S2SeenTouch){touch->shape_a, touch->shape_b, touch->count, {0}, {0}};
+    for (int k = 0; k < touch->count; k++) {
+      seen[i].id[k] = touch->points[k].at.id;
+      seen[i].gap[k] = touch->points[k].at.gap;
+    }
+  }
+  return seen;
+}
+
+bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count) {
   bool same = step->touch_count == count;
   for (int i = 0; i < count && same; i++) {
     const S2Touch *touch = &step->touches[i];
-    same = touch->shape_a == known[i].shape_a && touch->shape_b == known[i].shape_b &&
-           touch->count == known[i].count;
+    same = touch->shape_a == seen[i].shape_a && touch->shape_b == seen[i].shape_b &&
+           touch->count == seen[i].count;
     for (int k = 0; k < touch->count && same; k++) {
-      same = touch->points[k].at.id == known[i].points[k].at.id &&
-             touch->points[k].at.gap == known[i].points[k].at.gap;
+      same = touch->points[k].at.id == seen[i].id[k] && touch->points[k].at.gap == seen[i].gap[k];
     }
   }
   return same;

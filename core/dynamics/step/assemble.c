@@ -195,7 +195,13 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
     bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
     of_joints += turns ? S2_GEOMETRIC_ROWS : 0;
   }
-  int of_drag = 2 * island->touches, most = of_joints + of_drag + 4 * island->touches;
+  int of_drag = 0, of_contacts = 0;
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &touches[island->touch[i]];
+    of_drag += touch->viscosity > 0 ? touch->count : 0;
+    of_contacts += touch->count * (s2_solve_is_rough(kind, touch) ? 2 : 1);
+  }
+  int most = of_joints + of_drag + of_contacts;
   S2Row *rows = S2_TAKE(step->arena, S2Row, most);
   double *lambda = S2_TAKE(step->arena, double, most);
   S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, of_joints + of_drag);

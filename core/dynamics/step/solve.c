@@ -142,6 +142,16 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   }
 }
 
+// Were the impulses that this motion starts from solved for in the last step? In the first search
+// only: later ones start from what was found since.
+static bool solve_is_fresh(const S2Step *step, const S2Island *island) {
+  bool fresh = false;
+  for (int i = 0; i < island->touches && step->passes == 1; i++) {
+    fresh |= step->touches[island->touch[i]].fresh;
+  }
+  return fresh;
+}
+
 // By the world's law of contact, in its formulation, and back.
 static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *assembly,
                         S2SolveKind kind, S2Bilateral *keep, S2Problem *posed,
@@ -155,6 +165,7 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
       .undercut = def->ncp_undercut,
       .linear = def->linear_solver,
       .keep = keep,
+      .fresh = kind == S2_SOLVE_MOTION && solve_is_fresh(step, island),
       .program = {step->world->callbacks.solve == NULL ? NULL : solve_ask_program, step->world},
   };
   s2_budget_share(step, island, &options);
@@ -272,6 +283,9 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     }
   }
   // From here on the solution is part of the step.
+  for (int i = 0; i < island->touches && kind == S2_SOLVE_MOTION; i++) {
+    step->touches[island->touch[i]].solved |= solution.iterations > 0;
+  }
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
   solve_account(step, island, choices, kind, &assembly, &solution);
 

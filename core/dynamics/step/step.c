@@ -83,13 +83,13 @@ static bool step_speculative(S2Step *step) {
   S2Choice *choices = NULL;
   int noted = s2_notes_mark(step);
   do { // until bodies stay within what the search has looked at
-    const S2Touch *known = step->touches;
-    int known_count = step->touch_count;
+    const S2SeenTouch *seen = s2_step_see(step);
+    int seen_count = step->touch_count;
     if (!s2_step_touches(step)) {
       return false;
     }
     s2_step_warn_of_overlaps(step);
-    if (choices != NULL && s2_step_same_points(step, known, known_count)) {
+    if (choices != NULL && s2_step_same_points(step, seen, seen_count)) {
       break; // looking further showed nothing new
     }
     s2_notes_rewind(step, noted);

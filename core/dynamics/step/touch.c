@@ -369,6 +369,8 @@ bool s2_step_touches(S2Step *step) {
     *touch = known ? old[o] : fresh_touch(world, &pairs[i]);
     if (!(known && again)) {
       set_material(world, touch);
+      touch->fresh = touch->solved;
+      touch->solved = false;
     }
     if (!known && !ask_filter(step, touch)) {
       return false;

@@ -19,6 +19,9 @@
 // Contacts closer than this part of a body's size count as touching: far above the rounding of a
 // gap (1e-16 relative), far below anything seen.
 #define S2_TOUCH_SLOP 1e-9
+// In the same unit: an open gap that a motion of bodies at rest does not ask back, and how far a body
+// at rest moves in a step. What solves to 1e-9 leave of gaps in a step is a tenth of this.
+#define S2_REST_GAP 1e-10
 // Overlaps and joint errors beyond this part of a body's size are corrected ...
 #define S2_PROJECTION_TRIGGER 1e-9
 // ... until less than this part is left (Newton steps: the next one would be rounding).
@@ -260,6 +263,8 @@ typedef struct S2Touch {
   bool enabled; // pre-solve's answer
   bool hidden;  // event stepping: no points as yet, as those of a chain's end belong to its other
                 // segment, but the bodies may turn so that some appear
+  bool solved;  // its motion was solved for in this step: the guess was not the solution;
+  bool fresh;   // in the step before
   double friction, restitution, surface_speed;
   double compliance, damping; // m/N, N s/m, of each point; compliance 0: rigid
   double viscosity;           // N s/m, of each point, along the surface

@@ -138,14 +138,15 @@ static void pile_within(S2SolveRun *chain, double budget, S2Solution *solution) 
 
 // From the guess: whether it already solves the problem; of piles the modes it shows; a few steps
 // of Newton, then a warm interior point; of piles the search, in which case it is true.
-static bool solve_warm(S2SolveRun *chain, const double *lambda_guess) {
+static bool solve_warm(S2SolveRun *chain, const double *lambda_guess, bool fresh) {
   const S2System *system = &chain->system;
   // A body at rest: the guess is the solution.
-  if (s2_run_solved(chain)) {
+  bool solved = s2_run_solved(chain);
+  if (solved && !fresh) {
     return false;
   }
   s2_system_prepare(&chain->system, chain->arena);
-  if (system->contacts == 0) {
+  if (system->contacts == 0 || solved) {
     pdipm_refine(chain);
     return false;
   }
@@ -225,7 +226,7 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
     s2_arena_rewind(arena, mark);
     return solution->status;
   }
-  bool searched = solve_warm(&chain, solution->lambda);
+  bool searched = solve_warm(&chain, solution->lambda, options->fresh);
   if (s2_run_solved(&chain) && chain.best > S2_REFINED && chain.iterations > 0 &&
       chain.system.contacts > 0) {
     pdipm_refine(&chain);

@@ -145,7 +145,11 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
     init_masses(system, arena);
   }
   // Rows become units, scaled by their Delassus diagonals w.
-  system->unit = S2_TAKE(arena, S2Unit, problem->rows);
+  int most = 0; // friction rows are of the unit before them
+  for (int i = 0; i < problem->rows; i++) {
+    most += problem->row[i].coupled_to < 0;
+  }
+  system->unit = S2_TAKE(arena, S2Unit, most);
   double *w = S2_TAKE(arena, double, problem->rows);
   s2_mcp_delassus_diagonal(problem, w);
   for (int i = 0; i < problem->rows; system->units++) {
