@@ -47,7 +47,7 @@ static void chart_head(FILE *file, const PeerResult *first) {
           "<text x=\"12\" y=\"44\" font-size=\"11\" fill=\"%s\">Bars: the median, lines: the worst "
           "step. Beside them the median and how far bodies overlap, or hinges are apart.</text>\n",
           pale);
-  for (int k = 0; k < first->engines; k++) {
+  for (int k = 0; k < first->engines && k < PEER_ENGINES; k++) {
     double x = LEFT + 90 * k;
     fprintf(file, "<rect x=\"%.0f\" y=\"56\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x,
             colours[k]);
@@ -58,7 +58,7 @@ static void chart_head(FILE *file, const PeerResult *first) {
 
 // A line and a number for each power of ten.
 static void chart_axis(FILE *file, Axis axis, double bottom) {
-  for (double power = axis.from; power <= axis.to; power++) {
+  for (int power = (int)axis.from; power <= axis.to; power++) {
     double x = LEFT + PLOT * (power - axis.from) / (axis.to - axis.from);
     fprintf(file,
             "<path d=\"M%.1f %dL%.1f %.1f\" stroke=\"%s\" stroke-width=\"1\" fill=\"none\"/>\n", x,
@@ -119,7 +119,7 @@ void peer_chart(FILE *file, const PeerResult *results, int count) {
         file,
         "<text x=\"%d\" y=\"%.1f\" font-size=\"12\" text-anchor=\"end\" fill=\"%s\">%s</text>\n",
         LEFT - 8, y + BAR_ROOM * result->engines / 2.0 + 3, ink, result->of->name);
-    for (int k = 0; k < result->engines; k++) {
+    for (int k = 0; k < result->engines && k < PEER_ENGINES; k++) {
       chart_bar(file, axis, &result->figures[k], k, y + BAR_ROOM * k);
     }
     y += group_height(result);

@@ -28,8 +28,8 @@ static void json_growth(FILE *file, const PeerResult *results, int count) {
   const char *comma = "";
   fprintf(file, "  \"growth\": [");
   for (int i = 0; i < count; i++) {
-    const char *family = peer_new_family(results, i);
-    for (int k = 0; k < results[i].engines && family != NULL; k++) {
+    const char *family = results[i].of->family;
+    for (int k = 0; k < results[i].engines && peer_begins_family(results, i); k++) {
       double growth = peer_growth(results, count, family, k);
       if (!isnan(growth)) {
         fprintf(file, "%s\n    {\"family\": \"%s\", \"engine\": \"%s\", ", comma, family,

@@ -13,7 +13,7 @@ void peer_json(FILE *file, const PeerResult *results, int count);
 // Bars of the median step on a logarithmic axis, with the overlap or joint error beside them.
 void peer_chart(FILE *file, const PeerResult *results, int count);
 
-// The family of results[i] where it is the first of it, else NULL.
-const char *peer_new_family(const PeerResult *results, int i);
+// Is results[i] the first of its family?
+bool peer_begins_family(const PeerResult *results, int i);
 
 #endif

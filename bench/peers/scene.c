@@ -34,7 +34,7 @@ static void fill_stack(PeerScene *scene, int n) {
 }
 
 static void fill_pyramid(PeerScene *scene, int n) {
-  scene->body = take((size_t)(n * (n + 1) / 2 + 1), sizeof *scene->body);
+  scene->body = take((size_t)n * ((size_t)n + 1) / 2 + 1, sizeof *scene->body);
   add_wall(scene, 0, -1, 2 * n + 20, 1);
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n - i; j++) {

@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-const char *peer_new_family(const PeerResult *results, int i) {
+bool peer_begins_family(const PeerResult *results, int i) {
   for (int k = 0; k < i; k++) {
     if (strcmp(results[k].of->family, results[i].of->family) == 0) {
-      return NULL;
+      return false;
     }
   }
-  return results[i].of->family;
+  return true;
 }
 
 // The number, or a dash for what there is not.
@@ -47,8 +47,8 @@ void peer_table_rows(const PeerResult *result) {
 
 void peer_table_growth(const PeerResult *results, int count) {
   for (int i = 0; i < count; i++) {
-    const char *family = peer_new_family(results, i);
-    for (int k = 0; k < results[i].engines && family != NULL; k++) {
+    const char *family = results[i].of->family;
+    for (int k = 0; k < results[i].engines && peer_begins_family(results, i); k++) {
       double growth = peer_growth(results, count, family, k);
       if (!isnan(growth)) {
         printf("%s: the time of %s grows as N^%.2f\n", family, results[i].figures[k].engine->name,
