@@ -1,0 +1,41 @@
+// What the benchmark asks of an engine. C and C++: Box2D's interface is C++.
+#ifndef S2_PEERS_ENGINE_H
+#define S2_PEERS_ENGINE_H
+
+#include "peers/scene.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct PeerMotion {
+  double x, y, angle, vx, vy, omega; // m, rad and per s
+} PeerMotion;
+
+// What an engine says of its own work, all steps so far.
+typedef struct PeerVerdict {
+  double residual;
+  unsigned long long unsolved; // steps that missed the tolerance
+} PeerVerdict;
+
+typedef struct PeerEngine {
+  const char *name;
+  const char *(*version)(void);
+  void *(*build)(const PeerScene *scene);
+  void (*step)(void *world);
+  void (*look)(void *world, PeerMotion *motion); // one for each body of the scene
+  PeerVerdict (*judge)(void *world);             // NULL: it says nothing
+  void (*end)(void *world);
+} PeerEngine;
+
+enum { PEER_ENGINES = 3 }; // at most
+
+extern const PeerEngine peer_sim2d;
+extern const PeerEngine peer_chipmunk; // with S2_HAVE_CHIPMUNK
+extern const PeerEngine peer_box2d;    // with S2_HAVE_BOX2D
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
