@@ -22,7 +22,7 @@ static const char usage[] = "bench_peers [--all] [--engine NAME] [--steps N] [--
                             "[--svg FILE] [NAME ...]\n";
 
 static const PeerEngine *const engines[] = {
-    &peer_sim2d,
+    &peer_sim2d,    &peer_convex, &peer_budget,
 #ifdef S2_HAVE_CHIPMUNK
     &peer_chipmunk,
 #endif

@@ -102,7 +102,7 @@ static inline void check_honest(const S2Ncp *ncp, const S2NcpOptions *options, c
   int cone = s2_cones_size(&ncp->cones);
   double c[MAX], product[MAX], r = 0, b = 0;
   ncp->residual(ncp->user, at->x, at->y, at->z, ncp->theta, c);
-  for (int i = 0; i < s2_manifold_dimension(&ncp->x) + cone; ++i) {
+  for (int i = 0; i < s2_ncp_space_dimension(&ncp->x) + cone; ++i) {
     r = fmax(r, fabs(c[i]));
   }
   s2_cones_product(&ncp->cones, at->y, at->z, product);

@@ -1,6 +1,6 @@
 #include "peers/accuracy.h"
 
-#include "collide/collide.h" // not beside sim2d.h: both have an S2Manifold
+#include "collide/collide.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-// The scenes in sim2d, with the settings that a world has by default.
+// The scenes in sim2d: with the settings that a world has by default, with convex contact, and with
+// a budget.
 #include "peers/engine.h"
 
 #include "bench.h"
@@ -39,9 +40,14 @@ static S2BodyId sim2d_body(S2World *world, const PeerScene *scene, const PeerBod
   return id;
 }
 
-static void *sim2d_build(const PeerScene *scene) {
+// Work of a step, of the third: 50 ms (S2_WORK_RATE).
+static const double BUDGET = 4e5;
+
+static void *build_with(const PeerScene *scene, S2ContactModel contact, double budget) {
   Sim2dWorld *it = take(1, sizeof *it);
   S2WorldDef def = s2_world_def();
+  def.contact = contact;
+  def.budget = budget;
   def.gravity = s2_vec2(0, scene->gravity);
   def.dt = scene->dt;
   must(s2_world_create(&def, &it->world));
@@ -60,6 +66,18 @@ static void *sim2d_build(const PeerScene *scene) {
     must(s2_joint_create(it->world, &joint, &id));
   }
   return it;
+}
+
+static void *sim2d_build(const PeerScene *scene) {
+  return build_with(scene, S2_COULOMB, INFINITY);
+}
+
+static void *convex_build(const PeerScene *scene) {
+  return build_with(scene, S2_CONVEX, INFINITY);
+}
+
+static void *budget_build(const PeerScene *scene) {
+  return build_with(scene, S2_COULOMB, BUDGET);
 }
 
 static void sim2d_step(void *world) {
@@ -89,6 +107,22 @@ static void sim2d_end(void *world) {
   free(it->body);
   free(it);
 }
+
+const PeerEngine peer_convex = {.name = "convex",
+                                .version = s2_version,
+                                .build = convex_build,
+                                .step = sim2d_step,
+                                .look = sim2d_look,
+                                .judge = sim2d_judge,
+                                .end = sim2d_end};
+
+const PeerEngine peer_budget = {.name = "budget",
+                                .version = s2_version,
+                                .build = budget_build,
+                                .step = sim2d_step,
+                                .look = sim2d_look,
+                                .judge = sim2d_judge,
+                                .end = sim2d_end};
 
 const PeerEngine peer_sim2d = {.name = "sim2d",
                                .version = s2_version,

@@ -244,7 +244,7 @@ static void ncp_read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
       read_integers(keys, "quaternions", ncp->x.size, 1, true, &ncp->x.quaternions, arena);
   s2_lua_try(L, s2_ncp_check(ncp));
   int cone = s2_cones_size(&ncp->cones);
-  call->equations = s2_manifold_dimension(&ncp->x) + cone;
+  call->equations = s2_ncp_space_dimension(&ncp->x) + cone;
   call->stored = ncp->x.size + 2 * cone;
 }
 

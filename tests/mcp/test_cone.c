@@ -1,6 +1,6 @@
-// Second-order cones and manifolds: products, steps to the boundary, moves.
+// Second-order cones and spaces of rotations: products, steps to the boundary, moves.
 #include "cones.h"
-#include "mcp/cone/manifold.h"
+#include "mcp/cone/ncp_space.h"
 
 // ---- Cones -------------------------------------------------------------------------------------
 
@@ -86,29 +86,29 @@ static void test_cone_step_extremes(void **state) {
 
 // two numbers, a rotation, a number, a quaternion
 static const int ROTATION = 2, QUATERNION = 5;
-static const S2Manifold MIXED = {
+static const S2NcpSpace MIXED = {
     .size = 9, .rotations = 1, .rotation = &ROTATION, .quaternions = 1, .quaternion = &QUATERNION};
 
 static void random_mixed(S2Rng *rng, double *x) {
   random_vector(rng, x, MIXED.size, 1);
-  assert_int_equal(s2_manifold_normalise(&MIXED, x), -1);
+  assert_int_equal(s2_ncp_space_normalise(&MIXED, x), -1);
 }
 
-static void test_manifold_moves(void **state) {
+static void test_space_moves(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(3);
   enum { N = 9, D = 7 };
-  assert_int_equal(s2_manifold_dimension(&MIXED), D);
+  assert_int_equal(s2_ncp_space_dimension(&MIXED), D);
   double x[N], d[D], row[N], pulled[D], pushed[N], plus[N], minus[N];
   for (int trial = 0; trial < 50; ++trial) {
     random_mixed(&rng, x);
     random_vector(&rng, d, D, 1);
     random_vector(&rng, row, N, 1);
     const double h = 1e-5;
-    s2_manifold_move(&MIXED, x, d, h, plus);
-    s2_manifold_move(&MIXED, x, d, -h, minus);
-    s2_manifold_push(&MIXED, x, d, pushed);
-    s2_manifold_pull(&MIXED, x, row, pulled);
+    s2_ncp_space_move(&MIXED, x, d, h, plus);
+    s2_ncp_space_move(&MIXED, x, d, -h, minus);
+    s2_ncp_space_push(&MIXED, x, d, pushed);
+    s2_ncp_space_pull(&MIXED, x, row, pulled);
     double along = 0, of_pulled = 0;
     for (int i = 0; i < N; ++i) {
       assert_near(pushed[i], (plus[i] - minus[i]) / (2 * h), 1e-9);
@@ -120,45 +120,45 @@ static void test_manifold_moves(void **state) {
     assert_near(of_pulled, along, 1e-13);
   }
   for (int i = 0; i < 100000; ++i) {
-    s2_manifold_move(&MIXED, x, d, 1, x);
+    s2_ncp_space_move(&MIXED, x, d, 1, x);
   }
   assert_near(x[2] * x[2] + x[3] * x[3], 1, 1e-15);
   assert_near(x[5] * x[5] + x[6] * x[6] + x[7] * x[7] + x[8] * x[8], 1, 1e-15);
 }
 
-static void test_manifold_known(void **state) {
+static void test_space_known(void **state) {
   (void)state;
   double x[9], d[7] = {0, 0, 0.3, 0, 0, 0, 1.2};
-  s2_manifold_origin(&MIXED, x);
-  s2_manifold_move(&MIXED, x, d, 1, x);
+  s2_ncp_space_origin(&MIXED, x);
+  s2_ncp_space_move(&MIXED, x, d, 1, x);
   const double want[9] = {0, 0, cos(0.3), sin(0.3), 0, cos(0.6), 0, 0, sin(0.6)};
   for (int i = 0; i < 9; ++i) {
     assert_near(x[i], want[i], 1e-15);
   }
   double flat[9] = {1, 1, 1e-200, 1e-200, 0, 0, 0, 0, 0};
-  assert_int_equal(s2_manifold_normalise(&MIXED, flat), 5);
+  assert_int_equal(s2_ncp_space_normalise(&MIXED, flat), 5);
   assert_near(flat[2], sqrt(0.5), 1e-15);
 }
 
-static void test_manifold_shapes(void **state) {
+static void test_space_shapes(void **state) {
   (void)state;
   const int twice[] = {1, 1}, apart[] = {0, 2}, close[] = {0, 1}, late[] = {3}, first[] = {0};
-  assert_true(s2_manifold_valid(&(S2Manifold){0}));
-  assert_true(s2_manifold_valid(&(S2Manifold){.size = 4, .rotations = 2, .rotation = apart}));
-  assert_false(s2_manifold_valid(&(S2Manifold){.size = 4, .rotations = 2, .rotation = twice}));
-  assert_false(s2_manifold_valid(&(S2Manifold){.size = 4, .rotations = 2, .rotation = close}));
-  assert_false(s2_manifold_valid(&(S2Manifold){.size = 4, .rotations = 1, .rotation = late}));
-  assert_false(s2_manifold_valid(&(S2Manifold){
+  assert_true(s2_ncp_space_valid(&(S2NcpSpace){0}));
+  assert_true(s2_ncp_space_valid(&(S2NcpSpace){.size = 4, .rotations = 2, .rotation = apart}));
+  assert_false(s2_ncp_space_valid(&(S2NcpSpace){.size = 4, .rotations = 2, .rotation = twice}));
+  assert_false(s2_ncp_space_valid(&(S2NcpSpace){.size = 4, .rotations = 2, .rotation = close}));
+  assert_false(s2_ncp_space_valid(&(S2NcpSpace){.size = 4, .rotations = 1, .rotation = late}));
+  assert_false(s2_ncp_space_valid(&(S2NcpSpace){
       .size = 4, .rotations = 1, .rotation = late, .quaternions = 1, .quaternion = first}));
-  assert_false(s2_manifold_valid(&(S2Manifold){.size = 3, .quaternions = 1, .quaternion = first}));
+  assert_false(s2_ncp_space_valid(&(S2NcpSpace){.size = 3, .quaternions = 1, .quaternion = first}));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cone_sizes),      cmocka_unit_test(test_cone_product),
-      cmocka_unit_test(test_cone_step),       cmocka_unit_test(test_cone_step_extremes),
-      cmocka_unit_test(test_manifold_moves),  cmocka_unit_test(test_manifold_known),
-      cmocka_unit_test(test_manifold_shapes),
+      cmocka_unit_test(test_cone_sizes),   cmocka_unit_test(test_cone_product),
+      cmocka_unit_test(test_cone_step),    cmocka_unit_test(test_cone_step_extremes),
+      cmocka_unit_test(test_space_moves),  cmocka_unit_test(test_space_known),
+      cmocka_unit_test(test_space_shapes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -423,9 +423,9 @@ static void test_attitude(void **state) {
                  .theta = theta,
                  .residual = attitude_residual};
     random_vector(&rng, theta, 4, 1);
-    assert_int_equal(s2_manifold_normalise(&ncp.x, theta), -1);
+    assert_int_equal(s2_ncp_space_normalise(&ncp.x, theta), -1);
     Answer a;
-    s2_manifold_origin(&ncp.x, a.x);
+    s2_ncp_space_origin(&ncp.x, a.x);
     solve_fine(&ncp, &a);
     double sign = a.x[0] * theta[0] + a.x[1] * theta[1] + a.x[2] * theta[2] + a.x[3] * theta[3];
     double dw[16];

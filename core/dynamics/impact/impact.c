@@ -170,7 +170,7 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
       break;
     }
     // What is as slow as forces make it in a step, or does not end, stops in one solve.
-    bool last = pass == S2_IMPACT_PASSES || worst <= slow || step->cut;
+    bool last = pass == S2_IMPACT_PASSES || worst <= slow || step->hurries;
     for (int i = 0; i < island->touches; i++) {
       int32_t index = island->touch[i];
       const S2Touch *touch = &step->touches[index];

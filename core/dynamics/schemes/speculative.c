@@ -157,7 +157,7 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
     }
     integrate_island(step, island);
     again = false;
-    for (int i = 0; i < island->touches && pass < S2_RELINEARISE_PASSES && !step->cut; i++) {
+    for (int i = 0; i < island->touches && pass < S2_RELINEARISE_PASSES && !step->hurries; i++) {
       again |= relinearise_touch(step, island, island->touch[i], &replaced[i], choices);
     }
   }

@@ -35,6 +35,9 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
                           const S2Solution *solution) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
+  for (int i = 0; i < island->touches && kind == S2_SOLVE_MOTION; i++) {
+    step->touches[island->touch[i]].solved |= solution->iterations > 0;
+  }
   stats->solves += 1;
   stats->iterations += (uint64_t)solution->iterations;
   stats->last_iterations += solution->iterations;
@@ -55,6 +58,8 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
 
 // What a solve may take of what is left: later ones of the step need some, and other islands.
 static const double BUDGET_SHARE = 0.65;
+// Factorisations of a solve that found nothing, after which others of the step are not worth it.
+enum { IN_VAIN = 3000 };
 
 void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options) {
   options->bounded = isfinite(step->budget);
@@ -66,6 +71,8 @@ void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions
 void s2_budget_spend(S2Step *step, const S2Solution *solution) {
   step->budget = fmax(0, step->budget - solution->work);
   step->cut |= solution->cut;
+  step->hurries |=
+      solution->cut || (solution->status == S2_MAX_ITERATIONS && solution->iterations > IN_VAIN);
 }
 
 // Is the solver asked for a point of the central path, where all contacts push, in place of the
@@ -283,9 +290,6 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     }
   }
   // From here on the solution is part of the step.
-  for (int i = 0; i < island->touches && kind == S2_SOLVE_MOTION; i++) {
-    step->touches[island->touch[i]].solved |= solution.iterations > 0;
-  }
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
   solve_account(step, island, choices, kind, &assembly, &solution);
 

@@ -96,9 +96,9 @@ static bool step_speculative(S2Step *step) {
     if (!step_motion(step, &choices)) {
       return false;
     }
-  } while (s2_step_outran(step) && step->passes < S2_REACH_PASSES && !step->cut);
-  bool found = !step->cut; // shapes that overlap at the end, without a point in reach before
-  for (int pass = 0; found && pass < S2_RELINEARISE_PASSES && !step->cut; pass++) {
+  } while (s2_step_outran(step) && step->passes < S2_REACH_PASSES && !step->hurries);
+  bool found = !step->hurries; // shapes that overlap at the end, without a point in reach before
+  for (int pass = 0; found && pass < S2_RELINEARISE_PASSES && !step->hurries; pass++) {
     if (!s2_step_unforeseen(step, &found) || (found && !step_motion(step, &choices))) {
       return false;
     }
@@ -198,7 +198,7 @@ static bool step_event(S2Step *step) {
     if (!s2_event_run(step, &search)) {
       return false;
     }
-  } while (s2_event_outran(step, &search) && step->passes < S2_REACH_PASSES && !step->cut);
+  } while (s2_event_outran(step, &search) && step->passes < S2_REACH_PASSES && !step->hurries);
   step->world->stats.splits += (uint64_t)search.splits;
   s2_event_settle(step);
   return true;

@@ -18,6 +18,8 @@ enum { WARM_ITERATIONS = 12 };
 static const double WARM_FLOOR = 0.01; // distance from the boundary where the interior point starts
 enum { POLISH_SWEEPS = 100 };
 enum { FIRST_NEWTON = 3000 }; // factorisations; another start is worth more, at first
+// Work (S2_WORK_RATE) after which an island of more than 20 contacts is given up: some seconds.
+static const double PATIENCE = 6.4e7;
 
 // Of piles. A guess with a residual below PILE_NEAR is the solution for rows that have moved a
 // little; sweeps from such a one, from others, and where one search has failed.
@@ -25,13 +27,15 @@ enum { FINISH_SEGMENTS = 20, FLOW_FACTORIZATIONS = 400 };
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 300, SECOND_SWEEPS = 1000 };
 static const double PILE_NEAR = 0.05;
 
-// Of solves within a budget. Measured on piles of 300 and 1000 discs: 16 sweeps take the time of a
-// factorisation, and what a solve does beside both that of one. The least there is even where the
-// budget is used up, and the share of a budget that goes into sweeps.
-// Sweeps are what brings a pile in violent motion near; the flow finds the last digits of the
-// others.
-enum { SWEEPS_A_FACTORIZATION = 16, LEAST_SWEEPS = 20, MOST_SWEEPS = 1000 };
-static const double SWEEPS_SHARE = 2.0 / 3;
+// Of solves within a budget. Work is counted in blocks times factorisations; measured beside those
+// on piles of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep takes SWEEP_WORK a contact,
+// and what a solve does beside all that the time of OVERHEAD_SWEEPS. There are LEAST_SWEEPS even
+// where the budget is used up. A budget of few sweeps is not worth a factorisation. Else sweeps
+// have SWEEPS_SHARE of it: they are what brings a pile in violent motion near, the flow finds the
+// last digits of others.
+enum { OVERHEAD_SWEEPS = 16, LEAST_SWEEPS = 20, FEW_SWEEPS = 64, MOST_SWEEPS = 1000 };
+enum { ROOMY = 100 }; // factorisations
+static const double SWEEP_WORK = 0.2, SWEEPS_SHARE = 2.0 / 3;
 
 static void pdipm_newton(S2SolveRun *chain, const S2NewtonWay *way) {
   double residual = s2_newton_solve(&chain->system, way, chain->tolerance, chain->v, chain->lambda,
@@ -51,6 +55,12 @@ static void pdipm_refine(S2SolveRun *chain) {
       s2_refine_solve(system, mode, chain->v, chain->lambda, &chain->iterations, chain->arena);
   s2_arena_rewind(chain->arena, mark);
   s2_run_keep(chain, residual);
+}
+
+// Solved just so: another factorisation leaves less to the next step.
+static bool is_worth_refining(const S2SolveRun *chain) {
+  return s2_run_solved(chain) && chain->best > S2_REFINED && chain->iterations > 0 &&
+         chain->system.contacts > 0;
 }
 
 static void pdipm_interior(S2SolveRun *chain, const S2InteriorStart *start, int iterations) {
@@ -107,33 +117,49 @@ static void pile_search(S2SolveRun *chain, int sweeps) {
   }
 }
 
+static void pile_sweep(S2SolveRun *chain, int sweeps) {
+  s2_run_keep(chain, s2_nncg_sweeps(&chain->system, sweeps, chain->v, chain->lambda, chain->arena));
+}
+
 // Within a budget: of a guess that is near the modes it shows; sweeps, and the flow with what is
-// left. (Newton in its place brings no more, and goes through points that are worse.)
-static void pile_within(S2SolveRun *chain, double budget, S2Solution *solution) {
+// left. (Newton in its place brings no more, and goes through points that are worse.) Returns the
+// work.
+static double pile_within(S2SolveRun *chain, double budget, const double *lambda_guess) {
   S2System *system = &chain->system;
-  double blocks = system->nodes, sweeps = 0;
-  if (!s2_run_solved(chain)) {
-    s2_system_prepare(system, chain->arena);
-    blocks += system->sparse.blocks;
-    int most = (int)fmin(budget / blocks, INT_MAX / SWEEPS_A_FACTORIZATION);
-    if (is_warm(chain, solution->lambda) && chain->best < PILE_NEAR) {
-      pile_finish(chain, most - most / 2);
-    }
-    int left = most > chain->iterations ? most - chain->iterations : 0;
-    if (!s2_run_solved(chain)) {
-      sweeps = fmin(MOST_SWEEPS, fmax(LEAST_SWEEPS, SWEEPS_SHARE * SWEEPS_A_FACTORIZATION * left));
-      left = (int)fmax(0, left - sweeps / SWEEPS_A_FACTORIZATION);
-      pile_flow(chain, (int)sweeps, left < FLOW_FACTORIZATIONS ? left : FLOW_FACTORIZATIONS, true);
-    }
-    // A budget for more than that goes to Newton.
-    if (!s2_run_solved(chain) && left > FLOW_FACTORIZATIONS) {
-      S2NewtonWay way = s2_newton_near;
-      way.most = (int)fmin(S2_NEWTON_MOST, left - FLOW_FACTORIZATIONS);
-      pdipm_newton(chain, &way);
-    }
+  double sweep = SWEEP_WORK * system->units, overhead = OVERHEAD_SWEEPS * sweep;
+  if (s2_run_solved(chain)) {
+    return overhead;
   }
-  solution->cut = !s2_run_solved(chain);
-  solution->work = blocks * (1 + chain->iterations + sweeps / SWEEPS_A_FACTORIZATION);
+  if (budget < FEW_SWEEPS * sweep) {
+    int sweeps = (int)fmax(LEAST_SWEEPS, budget / sweep);
+    pile_sweep(chain, sweeps);
+    return overhead + sweeps * sweep;
+  }
+  s2_system_prepare(system, chain->arena);
+  double blocks = system->sparse.blocks + system->nodes;
+  int most = (int)fmin(budget / blocks, S2_NEWTON_MOST), sweeps = 0;
+  if (is_warm(chain, lambda_guess) && chain->best < PILE_NEAR) {
+    pile_finish(chain, most - most / 2);
+  }
+  // What the sweeps leave is for the flow, and where that is much, for Newton.
+  if (!s2_run_solved(chain)) {
+    double left = fmax(0, budget - blocks * chain->iterations);
+    // Where there is room for the whole flow, no more sweeps than without a budget.
+    bool near = chain->best<PILE_NEAR, roomy = left> ROOMY * blocks;
+    int limit = !roomy ? MOST_SWEEPS : near ? NEAR_SWEEPS : FAR_SWEEPS;
+    sweeps = (int)fmin(limit, fmax(LEAST_SWEEPS, SWEEPS_SHARE * left / sweep));
+    most = (int)fmin(fmax(0, left - sweeps * sweep) / blocks, S2_NEWTON_MOST);
+    pile_flow(chain, sweeps, most < FLOW_FACTORIZATIONS ? most : FLOW_FACTORIZATIONS, true);
+  }
+  if (!s2_run_solved(chain) && most > FLOW_FACTORIZATIONS) {
+    S2NewtonWay way = s2_newton_near;
+    way.most = most - FLOW_FACTORIZATIONS;
+    pdipm_newton(chain, &way);
+  }
+  if (is_worth_refining(chain)) {
+    pdipm_refine(chain);
+  }
+  return overhead + blocks * chain->iterations + sweeps * sweep;
 }
 
 // From the guess: whether it already solves the problem; of piles the modes it shows; a few steps
@@ -189,12 +215,19 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
   // failed from the best point when another start is needed, so from nothing now and then.
   static const int fresh_sweeps[] = {0, 20, 0, 40};
   // Start after start: interior point, then proof of conflict (once), then Newton from sweeps.
-  for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !s2_run_solved(chain); i++) {
+  bool pile = is_pile(chain);
+  int most = INT_MAX;
+  if (pile) {
+    most = (int)(PATIENCE / (chain->system.nodes + chain->system.sparse.blocks));
+  }
+  for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !s2_run_solved(chain) &&
+                  chain->iterations < most;
+       i++) {
     pdipm_interior(chain, &starts[i], options->max_iterations);
     if (!thorough) {
       return false;
     }
-    if (i == 0 && is_pile(chain)) {
+    if (i == 0 && pile) {
       pile_search(chain, searched ? SECOND_SWEEPS : FAR_SWEEPS);
     }
     if (!s2_run_solved(chain)) {
@@ -210,6 +243,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
       S2NewtonWay way = s2_newton_cold;
       way.outers *= options->max_iterations;
       way.most = i == 0 ? FIRST_NEWTON : way.most;
+      way.most = (int)fmin(way.most, most - chain->iterations);
       pdipm_newton(chain, &way);
     }
   }
@@ -221,14 +255,13 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveRun chain = s2_run_begin(problem, options, solution, arena);
   if (options->bounded && is_pile(&chain)) {
-    pile_within(&chain, options->budget, solution);
-    s2_run_end(&chain, solution);
+    solution->work = pile_within(&chain, options->budget, solution->lambda);
+    solution->cut = s2_run_end(&chain, solution) != S2_SOLVED;
     s2_arena_rewind(arena, mark);
     return solution->status;
   }
   bool searched = solve_warm(&chain, solution->lambda, options->fresh);
-  if (s2_run_solved(&chain) && chain.best > S2_REFINED && chain.iterations > 0 &&
-      chain.system.contacts > 0) {
+  if (is_worth_refining(&chain)) {
     pdipm_refine(&chain);
   }
   // Only where contacts are: equations alone are solved by the warm part to the last digits.

@@ -66,7 +66,7 @@ S2NcpOptions s2_ncp_options(void) {
 }
 
 S2Status s2_ncp_check(const S2Ncp *ncp) {
-  if (!s2_manifold_valid(&ncp->x)) {
+  if (!s2_ncp_space_valid(&ncp->x)) {
     return s2_error(S2_INVALID,
                     "rotations (2 numbers) and quaternions (4) must be in order, apart "
                     "from each other and within the %d numbers of x",
@@ -221,7 +221,7 @@ static void ncp_move(Solver *solver, double step) {
   const Point *now = &solver->now;
   int cone = solver->system.cone;
   const double *dy = solver->direction + solver->system.dimension, *dz = dy + cone;
-  s2_manifold_move(&solver->ncp->x, now->x, solver->direction, step, solver->trial.x);
+  s2_ncp_space_move(&solver->ncp->x, now->x, solver->direction, step, solver->trial.x);
   for (int i = 0; i < cone; ++i) {
     solver->trial.y[i] = now->y[i] + step * dy[i];
     solver->trial.z[i] = now->z[i] + step * dz[i];
@@ -424,7 +424,7 @@ S2Status s2_ncp_solve(const S2Ncp *ncp, const S2NcpOptions *options, double *x, 
   *info = (S2NcpInfo){.status = S2_SINGULAR, .r_vio = NAN, .b_vio = NAN};
   S2_TRY(s2_ncp_check(ncp));
   S2_TRY(ncp_check_options(options));
-  int flat = s2_manifold_normalise(&ncp->x, x);
+  int flat = s2_ncp_space_normalise(&ncp->x, x);
   if (flat >= 0) {
     return s2_error(S2_INVALID, "the rotation or quaternion at number %d of x has length 0",
                     flat + 1);

@@ -3,7 +3,7 @@
 //     c(x, y, z; theta) = 0,   y o z = kappa e,   y and z in K
 //
 // where K is a product of nonnegative numbers and second-order cones (cone.h), x may hold planar
-// rotations and unit quaternions (manifold.h), and kappa is 0 or a chosen point of the central
+// rotations and unit quaternions (ncp_space.h), and kappa is 0 or a chosen point of the central
 // path. c has as many equations as x has dimensions plus K has entries.
 //
 // The method is the primal-dual interior point of Dojo (Howell, Le Cleac'h, Kolter, Schwager and
@@ -18,7 +18,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "mcp/cone/cone.h"
-#include "mcp/cone/manifold.h"
+#include "mcp/cone/ncp_space.h"
 #include "mcp/history.h"
 #include "mcp/mcp.h"
 
@@ -31,7 +31,7 @@ typedef bool S2NcpFunction(void *user, const double *x, const double *y, const d
                            const double *theta, double *out);
 
 typedef struct S2Ncp {
-  S2Manifold x;
+  S2NcpSpace x;
   S2Cones cones;
   int parameters;
   const double *theta; // `parameters` numbers; borrowed

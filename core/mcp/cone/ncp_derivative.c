@@ -53,7 +53,7 @@ static S2Status ncp_derivative_prepare(S2NcpSystem *system, const double *x, con
 static void ncp_derivative_solve_columns(const S2NcpSystem *system, const double *x,
                                          const double *jacobian, double *dw_dtheta,
                                          S2Arena *arena) {
-  const S2Manifold *manifold = &system->ncp->x;
+  const S2NcpSpace *space = &system->ncp->x;
   int parameters = system->ncp->parameters, cones = 2 * system->cone;
   double *column = S2_TAKE(arena, double, system->size);
   for (int k = 0; k < parameters; ++k) {
@@ -62,9 +62,9 @@ static void ncp_derivative_solve_columns(const S2NcpSystem *system, const double
     }
     s2_ncp_system_solve(system, column);
     // From tangent coordinates to the numbers stored.
-    s2_manifold_push(manifold, x, column, system->point);
-    s2_copy_numbers(system->point + manifold->size, column + system->dimension, (size_t)cones);
-    for (int i = 0; i < manifold->size + cones; ++i) {
+    s2_ncp_space_push(space, x, column, system->point);
+    s2_copy_numbers(system->point + space->size, column + system->dimension, (size_t)cones);
+    for (int i = 0; i < space->size + cones; ++i) {
       dw_dtheta[s2_ncp_offset(i, parameters) + (size_t)k] = system->point[i];
     }
   }
@@ -100,7 +100,7 @@ S2Status s2_ncp_pull_back(const S2Ncp *ncp, const double *x, const double *y, co
   S2Status status = ncp_derivative_prepare(&system, x, y, z, true, &jacobian, regular, arena);
   if (*regular) {
     // K' a = dl/dw, dl/dtheta = -(dc/dtheta)' a
-    s2_manifold_pull(&ncp->x, x, dl_dw, adjoint);
+    s2_ncp_space_pull(&ncp->x, x, dl_dw, adjoint);
     s2_copy_numbers(adjoint + system.dimension, dl_dw + ncp->x.size, 2 * (size_t)system.cone);
     s2_ncp_system_solve(&system, adjoint);
     s2_fill_numbers(dl_dtheta, ncp->parameters, 0);

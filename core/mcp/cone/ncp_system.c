@@ -7,7 +7,7 @@
 static const double RANK_TOLERANCE = 1e-14;
 
 S2NcpSystem s2_ncp_system(const S2Ncp *ncp, S2Arena *arena) {
-  int dimension = s2_manifold_dimension(&ncp->x), cone = s2_cones_size(&ncp->cones);
+  int dimension = s2_ncp_space_dimension(&ncp->x), cone = s2_cones_size(&ncp->cones);
   int equations = dimension + cone, size = equations + cone, stored = ncp->x.size + 2 * cone;
   return (S2NcpSystem){
       .ncp = ncp,
@@ -44,19 +44,19 @@ static void set_difference(S2NcpSystem *system, int column, double width) {
   }
 }
 
-// Along the manifold, so that the residual sees unit lengths only.
+// Within that space, so that the residual sees unit lengths only.
 static bool difference_x(S2NcpSystem *system, const double *x, const double *y, const double *z) {
   const S2Ncp *ncp = system->ncp;
   memset(system->direction, 0, sizeof(double) * (size_t)system->dimension);
-  s2_manifold_magnitude(&ncp->x, x, system->magnitude);
+  s2_ncp_space_magnitude(&ncp->x, x, system->magnitude);
   // dc/dd_k by central differences along tangent k.
   for (int k = 0; k < system->dimension; ++k) {
     double h = S2_NCP_DIFFERENCE * fmax(1, system->magnitude[k]);
     system->direction[k] = 1;
-    s2_manifold_move(&ncp->x, x, system->direction, h, system->point);
+    s2_ncp_space_move(&ncp->x, x, system->direction, h, system->point);
     bool good = ncp_system_evaluate(ncp, system->point, y, z, system->plus);
     if (good) {
-      s2_manifold_move(&ncp->x, x, system->direction, -h, system->point);
+      s2_ncp_space_move(&ncp->x, x, system->direction, -h, system->point);
       good = ncp_system_evaluate(ncp, system->point, y, z, system->minus);
     }
     if (!good) {
@@ -102,7 +102,7 @@ static bool users_jacobian(S2NcpSystem *system, const double *x, const double *y
   }
   for (int i = 0; i < system->equations; ++i) {
     const double *row = system->user + s2_ncp_offset(i, stored);
-    s2_manifold_pull(&ncp->x, x, row, ncp_system_entry(system, i, 0));
+    s2_ncp_space_pull(&ncp->x, x, row, ncp_system_entry(system, i, 0));
     s2_copy_numbers(ncp_system_entry(system, i, system->dimension), row + numbers,
                     2 * (size_t)system->cone);
   }

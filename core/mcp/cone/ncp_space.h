@@ -5,39 +5,39 @@
 // the four numbers (w, x, y, z) of unit length; its tangent space has three dimensions, the
 // rotation vector in rad, in the turned frame: q moves to q exp(d / 2). All other numbers are
 // Euclidean. Tangent coordinates come in the order of the numbers they belong to.
-#ifndef S2_MANIFOLD_H
-#define S2_MANIFOLD_H
+#ifndef S2_NCP_SPACE_H
+#define S2_NCP_SPACE_H
 
 #include <stdbool.h>
 
-typedef struct S2Manifold {
+typedef struct S2NcpSpace {
   int size;              // numbers stored
   int rotations;         // planar rotations
   const int *rotation;   // index of the first number of each, ascending; borrowed
   int quaternions;       // likewise
   const int *quaternion; // parts must not overlap
-} S2Manifold;
+} S2NcpSpace;
 
-int s2_manifold_dimension(const S2Manifold *m); // of the tangent space
+int s2_ncp_space_dimension(const S2NcpSpace *m); // of the tangent space
 
 // Are the parts in order, apart from each other and within the numbers?
-bool s2_manifold_valid(const S2Manifold *m);
+bool s2_ncp_space_valid(const S2NcpSpace *m);
 
 // Writes the point nobody chose: zeros, no rotation.
-void s2_manifold_origin(const S2Manifold *m, double *x);
+void s2_ncp_space_origin(const S2NcpSpace *m, double *x);
 
 // Brings rotations and quaternions to unit length. Returns the index of one of length 0, or -1.
-int s2_manifold_normalise(const S2Manifold *m, double *x);
+int s2_ncp_space_normalise(const S2NcpSpace *m, double *x);
 
 // moved := x moved by `step` times the tangent vector d. `moved` may be x.
-void s2_manifold_move(const S2Manifold *m, const double *x, const double *d, double step,
-                      double *moved);
+void s2_ncp_space_move(const S2NcpSpace *m, const double *x, const double *d, double step,
+                       double *moved);
 
 // tangent := G' row, and ambient := G d, with G = dx / dd (size x dimension) at x.
-void s2_manifold_pull(const S2Manifold *m, const double *x, const double *row, double *tangent);
-void s2_manifold_push(const S2Manifold *m, const double *x, const double *d, double *ambient);
+void s2_ncp_space_pull(const S2NcpSpace *m, const double *x, const double *row, double *tangent);
+void s2_ncp_space_push(const S2NcpSpace *m, const double *x, const double *d, double *ambient);
 
 // One number a tangent coordinate: |x_i| of a Euclidean number, 1 of a rotation.
-void s2_manifold_magnitude(const S2Manifold *m, const double *x, double *magnitude);
+void s2_ncp_space_magnitude(const S2NcpSpace *m, const double *x, double *magnitude);
 
 #endif

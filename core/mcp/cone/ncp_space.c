@@ -1,4 +1,4 @@
-#include "mcp/cone/manifold.h"
+#include "mcp/cone/ncp_space.h"
 
 #include <math.h>
 
@@ -11,7 +11,7 @@ typedef struct Walk {
   int rotation, quaternion; // how many have been met
 } Walk;
 
-static bool manifold_next_factor(const S2Manifold *m, Walk *walk) {
+static bool space_next_factor(const S2NcpSpace *m, Walk *walk) {
   walk->at += walk->size;
   walk->tangent += walk->size == QUATERNION_SIZE ? QUATERNION_DIMENSION : walk->size > 0;
   walk->size = 1;
@@ -25,21 +25,21 @@ static bool manifold_next_factor(const S2Manifold *m, Walk *walk) {
   return walk->at < m->size;
 }
 
-int s2_manifold_dimension(const S2Manifold *m) {
+int s2_ncp_space_dimension(const S2NcpSpace *m) {
   return m->size - m->rotations - m->quaternions;
 }
 
-bool s2_manifold_valid(const S2Manifold *m) {
+bool s2_ncp_space_valid(const S2NcpSpace *m) {
   Walk walk = {0};
   if (m->size < 0 || m->rotations < 0 || m->quaternions < 0) {
     return false;
   }
-  while (manifold_next_factor(m, &walk)) {
+  while (space_next_factor(m, &walk)) {
   }
   return walk.at == m->size && walk.rotation == m->rotations && walk.quaternion == m->quaternions;
 }
 
-void s2_manifold_origin(const S2Manifold *m, double *x) {
+void s2_ncp_space_origin(const S2NcpSpace *m, double *x) {
   for (int i = 0; i < m->size; ++i) {
     x[i] = 0;
   }
@@ -53,7 +53,7 @@ void s2_manifold_origin(const S2Manifold *m, double *x) {
 
 // Scaled by the largest number first, so that squares neither overflow nor vanish. False for length
 // 0; a NaN spreads.
-static bool manifold_normalise(double *v, int size) {
+static bool space_normalise(double *v, int size) {
   double largest = 0, sum = 0;
   for (int k = 0; k < size; ++k) {
     largest = fabs(v[k]) <= largest ? largest : fabs(v[k]);
@@ -71,9 +71,9 @@ static bool manifold_normalise(double *v, int size) {
   return true;
 }
 
-int s2_manifold_normalise(const S2Manifold *m, double *x) {
-  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
-    if (walk.size > 1 && !manifold_normalise(x + walk.at, walk.size)) {
+int s2_ncp_space_normalise(const S2NcpSpace *m, double *x) {
+  for (Walk walk = {0}; space_next_factor(m, &walk);) {
+    if (walk.size > 1 && !space_normalise(x + walk.at, walk.size)) {
       return walk.at;
     }
   }
@@ -81,7 +81,7 @@ int s2_manifold_normalise(const S2Manifold *m, double *x) {
 }
 
 // p = q r
-static void manifold_multiply(const double *q, const double *r, double *p) {
+static void space_multiply(const double *q, const double *r, double *p) {
   double w = q[0] * r[0] - q[1] * r[1] - q[2] * r[2] - q[3] * r[3];
   double x = q[0] * r[1] + q[1] * r[0] + q[2] * r[3] - q[3] * r[2];
   double y = q[0] * r[2] - q[1] * r[3] + q[2] * r[0] + q[3] * r[1];
@@ -98,12 +98,12 @@ static void move_quaternion(const double *q, const double *d, double step, doubl
   double angle = hypot(hypot(half[0], half[1]), half[2]);
   double ratio = angle > 0 ? sin(angle) / angle : 1;
   double turn[QUATERNION_SIZE] = {cos(angle), ratio * half[0], ratio * half[1], ratio * half[2]};
-  manifold_multiply(q, turn, moved);
+  space_multiply(q, turn, moved);
 }
 
-void s2_manifold_move(const S2Manifold *m, const double *x, const double *d, double step,
-                      double *moved) {
-  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
+void s2_ncp_space_move(const S2NcpSpace *m, const double *x, const double *d, double step,
+                       double *moved) {
+  for (Walk walk = {0}; space_next_factor(m, &walk);) {
     const double *from = x + walk.at, *along = d + walk.tangent;
     double *to = moved + walk.at;
     // q exp(d / 2), a turn of the plane, or a sum.
@@ -118,7 +118,7 @@ void s2_manifold_move(const S2Manifold *m, const double *x, const double *d, dou
       to[0] = from[0] + step * along[0];
     }
     if (walk.size > 1) {
-      manifold_normalise(to, walk.size); // rounding must not add up over the moves
+      space_normalise(to, walk.size); // rounding must not add up over the moves
     }
   }
 }
@@ -127,11 +127,11 @@ void s2_manifold_move(const S2Manifold *m, const double *x, const double *d, dou
 static void quaternion_column(const double *q, int k, double *column) {
   double axis[QUATERNION_SIZE] = {0};
   axis[k + 1] = 0.5;
-  manifold_multiply(q, axis, column);
+  space_multiply(q, axis, column);
 }
 
-void s2_manifold_pull(const S2Manifold *m, const double *x, const double *row, double *tangent) {
-  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
+void s2_ncp_space_pull(const S2NcpSpace *m, const double *x, const double *row, double *tangent) {
+  for (Walk walk = {0}; space_next_factor(m, &walk);) {
     const double *at = x + walk.at, *from = row + walk.at;
     double *to = tangent + walk.tangent, column[QUATERNION_SIZE];
     if (walk.size == QUATERNION_SIZE) {
@@ -149,8 +149,8 @@ void s2_manifold_pull(const S2Manifold *m, const double *x, const double *row, d
   }
 }
 
-void s2_manifold_push(const S2Manifold *m, const double *x, const double *d, double *ambient) {
-  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
+void s2_ncp_space_push(const S2NcpSpace *m, const double *x, const double *d, double *ambient) {
+  for (Walk walk = {0}; space_next_factor(m, &walk);) {
     const double *at = x + walk.at, *from = d + walk.tangent;
     double *to = ambient + walk.at, turn[QUATERNION_SIZE];
     if (walk.size == QUATERNION_SIZE) {
@@ -158,7 +158,7 @@ void s2_manifold_push(const S2Manifold *m, const double *x, const double *d, dou
       for (int k = 0; k < QUATERNION_DIMENSION; ++k) {
         turn[k + 1] = from[k] / 2;
       }
-      manifold_multiply(at, turn, to);
+      space_multiply(at, turn, to);
     } else if (walk.size == ROTATION_SIZE) {
       to[0] = -from[0] * at[1];
       to[1] = from[0] * at[0];
@@ -168,8 +168,8 @@ void s2_manifold_push(const S2Manifold *m, const double *x, const double *d, dou
   }
 }
 
-void s2_manifold_magnitude(const S2Manifold *m, const double *x, double *magnitude) {
-  for (Walk walk = {0}; manifold_next_factor(m, &walk);) {
+void s2_ncp_space_magnitude(const S2NcpSpace *m, const double *x, double *magnitude) {
+  for (Walk walk = {0}; space_next_factor(m, &walk);) {
     int dimensions = walk.size == QUATERNION_SIZE ? QUATERNION_DIMENSION : 1;
     for (int k = 0; k < dimensions; ++k) {
       magnitude[walk.tangent + k] = walk.size == 1 ? fabs(x[walk.at]) : 1;
