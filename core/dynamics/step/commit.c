@@ -29,6 +29,13 @@ static S2Status commit_check(const S2Step *step) {
       }
     }
   }
+  if (step->cut && world->kept.def.strict && world->warning[0] == '\0') {
+    return s2_error(S2_UNSOLVED,
+                    "step %llu (t = %.6g s) was cut by its budget, at a scaled residual of %.1e, "
+                    "tolerance %.1e",
+                    (unsigned long long)world->kept.steps + 1, step->t,
+                    step->residuals.solve.scaled, world->kept.def.tolerance);
+  }
   if (step->unsolved > 0 && world->kept.def.strict) {
     return s2_error(S2_UNSOLVED, "%s", world->warning);
   }

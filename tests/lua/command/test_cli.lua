@@ -303,6 +303,19 @@ test("--budget is a default of worlds, a time by a fixed rate", function()
   expect(run_script(text, { "--budget", "1e5" }), 0, "100000.0\t3.0\n", "")
 end)
 
+test("under --strict a step that a budget has cut fails, and says so", function()
+  local text = [[
+local sim = require "sim2d"
+local world = sim.world { gravity = { 0, -10 } }
+world:box { type = "static", size = { 60, 1 }, position = { 0, -0.5 } }
+for k = 0, 9 do for j = 0, 9 do world:box { size = { 1, 1 }, position = { j * 1.02 + (k % 2) * 0.5, 0.5 + k }, velocity = { k - j, 0 } } end end
+for _ = 1, 20 do world:step() end]]
+  local result = run_script(text, { "--strict", "--budget", "0" })
+  eq(result.status, 3)
+  ok(result.err:find "was cut by its budget, at a scaled residual of", result.err)
+  eq(run_script(text, { "--budget", "0" }).status, 0)
+end)
+
 test("--dt and --solver are defaults of worlds", function()
   local text = [[
 local sim = require "sim2d"
