@@ -96,13 +96,16 @@ static void pile_finish(S2SolveRun *chain, int most) {
                                      chain->v, chain->lambda, &chain->iterations, chain->arena));
 }
 
+static void pile_sweep(S2SolveRun *chain, int sweeps) {
+  s2_run_keep(chain, s2_nncg_sweeps(&chain->system, sweeps, chain->v, chain->lambda, chain->arena));
+}
+
 // From the best point near to a solution by sweeps, and then along the flow.
 static void pile_flow(S2SolveRun *chain, int sweeps, int most, bool strictly) {
-  S2System *system = &chain->system;
   s2_run_back(chain);
-  s2_run_keep(chain, s2_nncg_sweeps(system, sweeps, chain->v, chain->lambda, chain->arena));
+  pile_sweep(chain, sweeps);
   if (!s2_run_solved(chain)) {
-    s2_run_keep(chain, s2_flow_solve(system, most, strictly, chain->tolerance, chain->v,
+    s2_run_keep(chain, s2_flow_solve(&chain->system, most, strictly, chain->tolerance, chain->v,
                                      chain->lambda, &chain->iterations, chain->arena));
   }
 }
@@ -115,10 +118,6 @@ static void pile_search(S2SolveRun *chain, int sweeps) {
   if (!s2_run_solved(chain)) {
     pdipm_newton(chain, &s2_newton_near);
   }
-}
-
-static void pile_sweep(S2SolveRun *chain, int sweeps) {
-  s2_run_keep(chain, s2_nncg_sweeps(&chain->system, sweeps, chain->v, chain->lambda, chain->arena));
 }
 
 // Within a budget: of a guess that is near the modes it shows; sweeps, and the flow with what is
@@ -145,8 +144,8 @@ static double pile_within(S2SolveRun *chain, double budget, const double *lambda
   if (!s2_run_solved(chain)) {
     double left = fmax(0, budget - blocks * chain->iterations);
     // Where there is room for the whole flow, no more sweeps than without a budget.
-    bool near = chain->best<PILE_NEAR, roomy = left> ROOMY * blocks;
-    int limit = !roomy ? MOST_SWEEPS : near ? NEAR_SWEEPS : FAR_SWEEPS;
+    int usual = chain->best < PILE_NEAR ? NEAR_SWEEPS : FAR_SWEEPS;
+    int limit = left > ROOMY * blocks ? usual : MOST_SWEEPS;
     sweeps = (int)fmin(limit, fmax(LEAST_SWEEPS, SWEEPS_SHARE * left / sweep));
     most = (int)fmin(fmax(0, left - sweeps * sweep) / blocks, S2_NEWTON_MOST);
     pile_flow(chain, sweeps, most < FLOW_FACTORIZATIONS ? most : FLOW_FACTORIZATIONS, true);
