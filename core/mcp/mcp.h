@@ -126,6 +126,9 @@ typedef struct S2ProgramSolver {
 // Work (S2SolverOptions.budget) of a second, by which times are translated: what a core of 2026
 // does in piles of 300 to 1000 discs, within a factor of 2.
 #define S2_WORK_RATE 8e6
+// Work after which a solve of an island of more than 20 contacts is given up where no budget ends
+// it: 8 s.
+#define S2_PATIENCE (8 * S2_WORK_RATE)
 
 struct S2SolverOptions {
   S2Solver solver;
@@ -161,7 +164,7 @@ typedef struct S2Solution {
   S2SolveStatus status;
   S2Solver used; // which solver's answer this is
   int iterations;
-  double work; // with S2SolverOptions.bounded: what it took of the budget
+  double work; // of S2_SOLVER_PDIPM on islands of more than 20 contacts; else 0
   bool cut;    // the budget ended it
 } S2Solution;
 

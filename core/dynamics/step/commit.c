@@ -29,6 +29,7 @@ static S2Status commit_check(const S2Step *step) {
       }
     }
   }
+  // What strict worlds do not take: a cut step has said nothing yet, an unsolved one has.
   if (step->cut && world->kept.def.strict && world->warning[0] == '\0') {
     return s2_error(S2_UNSOLVED,
                     "step %llu (t = %.6g s) was cut by its budget, at a scaled residual of %.1e, "

@@ -88,7 +88,7 @@ typedef struct S2Step {
   int unsolved;                        // island solves that missed the tolerance
   double budget;    // what is left of it, S2SolverOptions.budget; infinite: there is none
   bool cut;         // it ended a solve
-  bool hurries;     // that, or a solve took long in vain: the step goes the shortest way to its end
+  bool hurries;     // that, or one was given up: the step goes the shortest way to its end
   bool cut_short;   // bisect with stepping_partial ended before dt
   bool turned;      // is `turn` that of the present q0?
   bool holds;       // event stepping: projection closes contacts that carry an impulse, too

@@ -58,8 +58,6 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
 
 // What a solve may take of what is left: later ones of the step need some, and other islands.
 static const double BUDGET_SHARE = 0.65;
-// Factorisations of a solve that found nothing, after which others of the step are not worth it.
-enum { IN_VAIN = 3000 };
 
 void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options) {
   options->bounded = isfinite(step->budget);
@@ -71,8 +69,7 @@ void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions
 void s2_budget_spend(S2Step *step, const S2Solution *solution) {
   step->budget = fmax(0, step->budget - solution->work);
   step->cut |= solution->cut;
-  step->hurries |=
-      solution->cut || (solution->status == S2_MAX_ITERATIONS && solution->iterations > IN_VAIN);
+  step->hurries |= solution->cut || solution->work >= S2_PATIENCE;
 }
 
 // Is the solver asked for a point of the central path, where all contacts push, in place of the

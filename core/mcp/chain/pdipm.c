@@ -18,8 +18,6 @@ enum { WARM_ITERATIONS = 12 };
 static const double WARM_FLOOR = 0.01; // distance from the boundary where the interior point starts
 enum { POLISH_SWEEPS = 100 };
 enum { FIRST_NEWTON = 3000 }; // factorisations; another start is worth more, at first
-// Work (S2_WORK_RATE) after which an island of more than 20 contacts is given up: some seconds.
-static const double PATIENCE = 6.4e7;
 
 // Of piles. A guess with a residual below PILE_NEAR is the solution for rows that have moved a
 // little; sweeps from such a one, from others, and where one search has failed.
@@ -90,6 +88,11 @@ static bool is_warm(const S2SolveRun *chain, const double *lambda_guess) {
   return warm;
 }
 
+// Of its factored matrix, the diagonal included.
+static double pile_blocks(const S2SolveRun *chain) {
+  return chain->system.sparse.blocks + chain->system.nodes;
+}
+
 // In the modes that the impulses of the guess show.
 static void pile_finish(S2SolveRun *chain, int most) {
   s2_run_keep(chain, s2_finish_solve(&chain->system, FINISH_SEGMENTS, most, chain->tolerance,
@@ -135,7 +138,7 @@ static double pile_within(S2SolveRun *chain, double budget, const double *lambda
     return overhead + sweeps * sweep;
   }
   s2_system_prepare(system, chain->arena);
-  double blocks = system->sparse.blocks + system->nodes;
+  double blocks = pile_blocks(chain);
   int most = (int)fmin(budget / blocks, S2_NEWTON_MOST), sweeps = 0;
   if (is_warm(chain, lambda_guess) && chain->best < PILE_NEAR) {
     pile_finish(chain, most - most / 2);
@@ -217,7 +220,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
   bool pile = is_pile(chain);
   int most = INT_MAX;
   if (pile) {
-    most = (int)(PATIENCE / (chain->system.nodes + chain->system.sparse.blocks));
+    most = (int)(S2_PATIENCE / pile_blocks(chain));
   }
   for (int i = 0; i < (int)(sizeof starts / sizeof *starts) && !s2_run_solved(chain) &&
                   chain->iterations < most;
@@ -267,6 +270,7 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
   bool proved = !s2_run_solved(&chain) && chain.system.contacts > 0 &&
                 solve_cold(&chain, options, thorough, searched);
   s2_run_end(&chain, solution);
+  solution->work = is_pile(&chain) ? chain.iterations * pile_blocks(&chain) : 0;
   if (proved && solution->status != S2_SOLVED) {
     solution->status = S2_INFEASIBLE;
   }
