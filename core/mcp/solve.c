@@ -184,9 +184,6 @@ static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *opt
   // Closed form for one contact, else the interior point once; more digits than were asked for.
   S2SolverOptions strict = *options;
   strict.tolerance *= SMALL_ISLAND_FRACTION;
-  if (contacts > 1 && mcp_keep_guess(problem, &strict, arena, solution)) {
-    return;
-  }
   bool good =
       contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
           ? mcp_run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
