@@ -15,7 +15,8 @@ function script(name, text, options = []) {
   sim2d("--record", `${name}.html`, ...options, `${name}.lua`);
 }
 
-for (const name of SCENES) sim2d("--record", `${name}.html`, scene(name));
+const said = {}; // by each scene, on its standard output
+for (const name of SCENES) said[name] = sim2d("--record", `${name}.html`, scene(name));
 
 async function player(name, options) {
   const page = await open(browser, `file://${file(`${name}.html`)}`, options);
@@ -291,8 +292,11 @@ test("plots: lines, present values, a click goes there", async () => {
   assert.ok(Math.abs(columns[0] - py) < 1e-9 * Math.abs(py) && py < -1);
   assert.ok(Math.abs(columns[1] - angular) < 1e-9 * (1 + Math.abs(angular)));
   await page.evaluate(() => sim2d.seek(0));
-  // 60 discs lost 650.9 J, the scene says.
-  assert.ok(Math.abs(total[0] - total[720] - 650.9) < 0.1);
+  // What 60 discs lost the scene says, to .1 J; what is left of their motion and heaps differs from
+  // version to version.
+  const [, lost] = /60 discs lost ([\d.]+) J/.exec(said.disc_pile);
+  assert.ok(lost > 600);
+  assert.ok(Math.abs(total[0] - total[720] - lost) < 0.051);
   // Untouched, the line of the present stands at the beginning of all plots.
   await page.waitForFunction(
     () =>
