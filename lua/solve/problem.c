@@ -14,8 +14,8 @@
 //   E         2c x c: which contact the two opposite directions of friction belong to
 //   W, q      R x R Delassus matrix J inv(M) J' + C and R: u = W lambda + q
 //   joints    m, contacts: c (counts)
-// With contact = "convex" a contact has two edge rows without friction (mcp/problem/convex.h): it is
-// among the m, and c counts soft contacts.
+// With contact = "convex" a contact has two edge rows without friction (mcp/problem/convex.h): it
+// is among the m, and c counts soft contacts.
 #include "lua/solve/matrix.h"
 #include "lua/solve/solve_info.h"
 #include "lua/world/binding.h"

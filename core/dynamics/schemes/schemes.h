@@ -12,8 +12,8 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
 bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
 // Has a body gone further than the search for touches looked? Sets `slack`.
 bool s2_step_outran(S2Step *step);
-// What a search has seen of a touch: its points and how far apart they were; and whether the touches
-// are the same as those. (The touches themselves move on with the step.)
+// What a search has seen of a touch: its points and how far apart they were; and whether the
+// touches are the same as those. (The touches themselves move on with the step.)
 typedef struct S2SeenTouch {
   int32_t shape_a, shape_b, count;
   uint32_t id[2];
@@ -48,7 +48,7 @@ void s2_bisect_end(S2Step *step, const S2Bisect *bisect);
 // Event (event.c): each island by itself through its meetings, from what one search has found.
 typedef struct S2EventSearch {
   const double *q, *v, *free_v, *mass; // 3 a slot, as the step begins
-  double *astray;       // m, a slot: how far it has been from where it would be with free_v
+  double *astray;          // m, a slot: how far it has been from where it would be with free_v
   const S2SeenTouch *seen; // what the last search has found
   int seen_count, noted, splits;
 } S2EventSearch;

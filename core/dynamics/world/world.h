@@ -19,8 +19,8 @@
 // Contacts closer than this part of a body's size count as touching: far above the rounding of a
 // gap (1e-16 relative), far below anything seen.
 #define S2_TOUCH_SLOP 1e-9
-// In the same unit: an open gap that a motion of bodies at rest does not ask back, and how far a body
-// at rest moves in a step. What solves to 1e-9 leave of gaps in a step is a tenth of this.
+// In the same unit: an open gap that a motion of bodies at rest does not ask back, and how far a
+// body at rest moves in a step. What solves to 1e-9 leave of gaps in a step is a tenth of this.
 #define S2_REST_GAP 1e-10
 // Overlaps and joint errors beyond this part of a body's size are corrected ...
 #define S2_PROJECTION_TRIGGER 1e-9
