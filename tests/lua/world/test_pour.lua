@@ -7,7 +7,7 @@ local WALLS = { { { -1, 0 }, { 1, 0 } }, { { -1, 0 }, { -1, 9 } }, { { 1, 0 }, {
 local function pour(p)
   local random = sim.random.split()
   random:seed(p.seed or 1)
-  local world = sim.world { dt = 1 / 60, gravity = { 0, -10 }, stepping = p.stepping }
+  local world = sim.world { dt = 1 / 60, gravity = { 0, -10 }, stepping = p.stepping, tolerance = p.tolerance }
   local half = math.ceil(math.sqrt(p.count)) * 0.55 + 1
   for _, w in ipairs(WALLS) do
     world:segment { from = { w[1][1] * half, w[1][2] * 10 }, to = { w[2][1] * half, w[2][2] * 10 }, friction = 0.6 }
@@ -87,7 +87,7 @@ end)
 -- Speculative steps: what events meet when is rounded to 1e-8 here, and differences of that are no measure.
 test("derivatives through a pour of 50 discs", function()
   local function worth(p)
-    local world, bodies = pour { count = 50, stepping = "speculative", friction = p.mu, velocity = { p.vx, -2 } }
+    local world, bodies = pour { count = 50, stepping = "speculative", friction = p.mu, velocity = { p.vx, -2 }, tolerance = 1e-12 }
     for _ = 1, 40 do world:step() end
     local sum = 0
     for _, body in ipairs(bodies) do sum = sum + body.x * body.x + 0.5 * body.y + 0.1 * body.angle end
