@@ -40,8 +40,7 @@ static S2BodyId sim2d_body(S2World *world, const PeerScene *scene, const PeerBod
   return id;
 }
 
-// Work of a step, of the third: 50 ms (S2_WORK_RATE).
-static const double BUDGET = 4e5;
+static const double BUDGET = 0.05; // s a step, of the third
 
 static void *build_with(const PeerScene *scene, S2ContactModel contact, double budget) {
   Sim2dWorld *it = take(1, sizeof *it);
@@ -77,7 +76,7 @@ static void *convex_build(const PeerScene *scene) {
 }
 
 static void *budget_build(const PeerScene *scene) {
-  return build_with(scene, S2_COULOMB, BUDGET);
+  return build_with(scene, S2_COULOMB, BUDGET * S2_WORK_RATE);
 }
 
 static void sim2d_step(void *world) {
@@ -108,26 +107,11 @@ static void sim2d_end(void *world) {
   free(it);
 }
 
-const PeerEngine peer_convex = {.name = "convex",
-                                .version = s2_version,
-                                .build = convex_build,
-                                .step = sim2d_step,
-                                .look = sim2d_look,
-                                .judge = sim2d_judge,
-                                .end = sim2d_end};
-
-const PeerEngine peer_budget = {.name = "budget",
-                                .version = s2_version,
-                                .build = budget_build,
-                                .step = sim2d_step,
-                                .look = sim2d_look,
-                                .judge = sim2d_judge,
-                                .end = sim2d_end};
-
-const PeerEngine peer_sim2d = {.name = "sim2d",
-                               .version = s2_version,
-                               .build = sim2d_build,
-                               .step = sim2d_step,
-                               .look = sim2d_look,
-                               .judge = sim2d_judge,
-                               .end = sim2d_end};
+#define SIM2D_ENGINE(label, how)                                                                   \
+  {                                                                                                \
+    .name = label, .version = s2_version, .build = how, .step = sim2d_step, .look = sim2d_look,    \
+    .judge = sim2d_judge, .end = sim2d_end                                                         \
+  }
+const PeerEngine peer_sim2d = SIM2D_ENGINE("sim2d", sim2d_build);
+const PeerEngine peer_convex = SIM2D_ENGINE("convex", convex_build);
+const PeerEngine peer_budget = SIM2D_ENGINE("budget", budget_build);

@@ -164,7 +164,8 @@ typedef struct S2Solution {
   S2SolveStatus status;
   S2Solver used; // which solver's answer this is
   int iterations;
-  double work; // of S2_SOLVER_PDIPM on islands of more than 20 contacts; else 0
+  double work; // in the unit of the budget, of S2_SOLVER_PDIPM on islands of more than 20 contacts;
+               // else 0
   bool cut;    // the budget ended it
 } S2Solution;
 

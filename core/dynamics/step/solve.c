@@ -69,7 +69,8 @@ void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions
 void s2_budget_spend(S2Step *step, const S2Solution *solution) {
   step->budget = fmax(0, step->budget - solution->work);
   step->cut |= solution->cut;
-  step->hurries |= solution->cut || solution->work >= S2_PATIENCE;
+  bool given_up = solution->status != S2_SOLVED && solution->work >= S2_PATIENCE;
+  step->hurries |= solution->cut || given_up;
 }
 
 // Is the solver asked for a point of the central path, where all contacts push, in place of the

@@ -1,29 +1,8 @@
 -- A budget of work: steps of a large pile are cut, the residual says by how much, what they need not is left out, and runs stay
 -- the same.
 local sim = require "sim2d"
-
--- `count` discs in rows above each other, between walls.
-local function pour(p)
-  local random = sim.random.split()
-  random:seed(1)
-  local world = sim.world { dt = 1 / 60, gravity = { 0, -10 }, stepping = p.stepping, budget = p.budget, contact = p.contact, substeps = p.substeps }
-  local half = math.ceil(math.sqrt(p.count)) * 0.55 + 1
-  for _, wall in ipairs { { { -half, 0 }, { half, 0 } }, { { -half, 0 }, { -half, 90 } }, { { half, 0 }, { half, 90 } } } do
-    world:segment { from = wall[1], to = wall[2], friction = 0.6 }
-  end
-  local row, bodies = math.floor(2 * half / 1.15) - 1, {}
-  for i = 0, p.count - 1 do
-    bodies[i + 1] = world:circle { radius = 0.5, friction = 0.6, restitution = p.restitution,
-      position = { -half + 0.85 + (i % row) * 1.15 + random:uniform(-0.04, 0.04), 0.6 + (i // row) * 1.15 } }
-  end
-  return world, bodies
-end
-
-local function words(bodies)
-  local list = {}
-  for i, body in ipairs(bodies) do list[i] = ("%a %a %a %a"):format(body.x, body.y, body.angle, body.omega) end
-  return table.concat(list, " ")
-end
+local poured = require "tests.lua.poured"
+local pour, state = poured.pour, poured.state
 
 test("the default is none", function()
   eq(sim.world {}.budget, math.huge)
@@ -87,14 +66,14 @@ test("the same bits again, from a snapshot, and by the same budget at any time",
   local other, others = pour(p)
   for _ = 1, 60 do world:step() end
   for _ = 1, 60 do other:step() end
-  eq(words(bodies), words(others))
+  eq(state(bodies), state(others))
   local kept = world:snapshot()
   for _ = 1, 10 do world:step() end
-  local there = words(bodies)
+  local there = state(bodies)
   world:restore(kept)
   world.budget = 5000
   for _ = 1, 10 do world:step() end
-  eq(words(bodies), there)
+  eq(state(bodies), there)
   world.budget = math.huge
   world:step()
   ok(world:residuals().scaled <= 1e-9)

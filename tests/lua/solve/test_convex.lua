@@ -1,6 +1,7 @@
 -- contact = "convex": sliding rises as it should, rest and sticking are Coulomb's, everything that is poured is solved, and
 -- derivatives go through.
 local sim = require "sim2d"
+local pour = require("tests.lua.poured").pour
 
 local DT, MU, V, G = 0.01, 0.4, 1, 9.81
 
@@ -44,29 +45,9 @@ test("what sticks is as Coulomb has it", function()
   for c = 1, 3 do near(rest[2][c], rest[1][c], 1e-8) end
 end)
 
--- Discs between walls, as in test_pour.
-local function pour(p)
-  local random = sim.random.split()
-  random:seed(1)
-  local world = sim.world { dt = 1 / 60, gravity = { 0, -10 }, contact = "convex", tolerance = p.tolerance }
-  local half = math.ceil(math.sqrt(p.count)) * 0.55 + 1
-  for _, wall in ipairs { { { -half, 0 }, { half, 0 } }, { { -half, 0 }, { -half, 90 } }, { { half, 0 }, { half, 90 } } } do
-    world:segment { from = wall[1], to = wall[2], friction = 0.6 }
-  end
-  local row, bodies = math.floor(2 * half / 1.15) - 1, {}
-  for i = 0, p.count - 1 do
-    local def = { friction = p.friction or 0.6, restitution = p.restitution, angle = random:uniform(0, 3), density = (p.ratio or 1) ^ random:uniform(0, 1),
-      position = { -half + 0.85 + (i % row) * 1.15 + random:uniform(-0.04, 0.04), 0.6 + (i // row) * 1.15 } }
-    if p.boxes then def.size = { 0.75, 0.75 } else def.radius = 0.5 end
-    if i == p.count - 1 then def.velocity = p.velocity end
-    bodies[i + 1] = p.boxes and world:box(def) or world:circle(def)
-  end
-  return world, bodies
-end
-
 for name, p in pairs { discs = {}, rough = { friction = 1.5 }, bouncing = { restitution = 0.4 }, heavy = { ratio = 100 }, boxes = { boxes = true } } do
   test("all steps of a pour are solved: " .. name, function()
-    p.count = 80
+    p.count, p.contact = 80, "convex"
     local world, bodies = pour(p)
     local before = world:energy().total
     for _ = 1, 90 do world:step() end
@@ -99,7 +80,7 @@ end)
 
 test("derivatives through a pour of 50 discs", function()
   differ(function(p)
-    local world, bodies = pour { count = 50, friction = p.mu, velocity = { p.vx, -2 }, tolerance = 1e-12 } -- or differences are noise
+    local world, bodies = pour { count = 50, contact = "convex", friction = p.mu, velocity = { p.vx, -2 }, tolerance = 1e-12 } -- or differences are noise
     for _ = 1, 40 do world:step() end
     local sum = 0
     for _, body in ipairs(bodies) do sum = sum + body.x * body.x + 0.5 * body.y + 0.1 * body.angle end
