@@ -109,8 +109,8 @@ static void sim2d_end(void *world) {
 
 #define SIM2D_ENGINE(label, how)                                                                   \
   {                                                                                                \
-    .name = label, .version = s2_version, .build = how, .step = sim2d_step, .look = sim2d_look,    \
-    .judge = sim2d_judge, .end = sim2d_end                                                         \
+    .name = (label), .version = s2_version, .build = (how), .step = sim2d_step,                    \
+    .look = sim2d_look, .judge = sim2d_judge, .end = sim2d_end                                     \
   }
 const PeerEngine peer_sim2d = SIM2D_ENGINE("sim2d", sim2d_build);
 const PeerEngine peer_convex = SIM2D_ENGINE("convex", convex_build);
