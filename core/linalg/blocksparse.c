@@ -150,6 +150,7 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
     matrix->extends[k] = k + 1 < nodes && q > p && matrix->row[p] == k + 1 &&
                          q - p == matrix->column_start[k + 2] - q + 1;
   }
+  matrix->stale = S2_TAKE_ZEROED(arena, bool, nodes);
   matrix->position = S2_TAKE(arena, int32_t, nodes);
   matrix->lower = S2_TAKE(arena, S2Quad, 3 * matrix->blocks);
   matrix->upper = S2_TAKE(arena, S2Quad, 3 * matrix->blocks);
@@ -346,44 +347,76 @@ S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
   }
 }
 
-S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
+// Column j once all earlier ones are factored; false when its pivot is singular.
+S2_INLINE bool blocksparse_factor_column(S2BlockSparse *matrix, int32_t j) {
   const int32_t *start = matrix->column_start;
-  for (int32_t j = 0; j < matrix->nodes; j++) {
-    // Where the rows of this column are, for the updates.
-    for (int32_t p = start[j]; p < start[j + 1]; p++) {
-      matrix->position[matrix->row[p]] = p - start[j];
+  // Where the rows of this column are, for the updates.
+  for (int32_t p = start[j]; p < start[j + 1]; p++) {
+    matrix->position[matrix->row[p]] = p - start[j];
+  }
+  blocksparse_eliminate(matrix, j);
+  S2Quad *inverse = matrix->inverse + 3 * j;
+  int32_t count = start[j + 1] - start[j];
+  // L_ij = K_ij D_j^-1, by substitution where D_j is ill-conditioned ...
+  if (matrix->careful && !matrix->nonsymmetric) {
+    bool regular = blocksparse_split(inverse, matrix->diagonal + 3 * j);
+    blocksparse_substitute(matrix->lower + 3 * (size_t)start[j], count, inverse);
+    return regular;
+  }
+  // ... else by the inverse, and U likewise.
+  bool regular = matrix->accurate ? blocksparse_invert_accurately(inverse, matrix->diagonal + 3 * j)
+                                  : blocksparse_invert(inverse, matrix->diagonal + 3 * j);
+  double t[9];
+  for (int k = 0; k < 9; k++) {
+    t[k] = inverse[k / 3][k % 3];
+  }
+  blocksparse_scale(matrix->lower + 3 * (size_t)start[j], count, t);
+  if (matrix->nonsymmetric) {
+    for (int k = 0; k < 9; k++) {
+      t[k] = inverse[k % 3][k / 3];
     }
-    blocksparse_eliminate(matrix, j);
-    S2Quad *inverse = matrix->inverse + 3 * j;
-    int32_t count = start[j + 1] - start[j];
-    // L_ij = K_ij D_j^-1, by substitution where D_j is ill-conditioned ...
-    if (matrix->careful && !matrix->nonsymmetric) {
-      if (!blocksparse_split(inverse, matrix->diagonal + 3 * j)) {
-        return false;
-      }
-      blocksparse_substitute(matrix->lower + 3 * (size_t)start[j], count, inverse);
+    blocksparse_scale(matrix->upper + 3 * (size_t)start[j], count, t);
+  }
+  return regular;
+}
+
+S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
+  bool regular = true;
+  for (int32_t j = 0; j < matrix->nodes && regular; j++) {
+    regular = blocksparse_factor_column(matrix, j);
+  }
+  return regular;
+}
+
+void s2_blocksparse_spread(S2BlockSparse *matrix) {
+  const int32_t *start = matrix->column_start;
+  size_t block = 3 * sizeof(S2Quad);
+  for (int32_t j = 0; j < matrix->nodes; j++) {
+    if (!matrix->stale[j]) {
       continue;
     }
-    // ... else by the inverse, and U likewise.
-    bool regular = matrix->accurate
-                       ? blocksparse_invert_accurately(inverse, matrix->diagonal + 3 * j)
-                       : blocksparse_invert(inverse, matrix->diagonal + 3 * j);
-    if (!regular) {
-      return false;
+    // Of the columns that depend on column j all follow from the first one.
+    if (start[j + 1] > start[j]) {
+      matrix->stale[matrix->row[start[j]]] = true;
     }
-    double t[9];
-    for (int k = 0; k < 9; k++) {
-      t[k] = inverse[k / 3][k % 3];
-    }
-    blocksparse_scale(matrix->lower + 3 * (size_t)start[j], count, t);
+    size_t first = 3 * (size_t)start[j], size = block * (size_t)(start[j + 1] - start[j]);
+    memset(matrix->diagonal + 3 * j, 0, block);
+    memset(matrix->lower + first, 0, size);
     if (matrix->nonsymmetric) {
-      for (int k = 0; k < 9; k++) {
-        t[k] = inverse[k % 3][k / 3];
-      }
-      blocksparse_scale(matrix->upper + 3 * (size_t)start[j], count, t);
+      memset(matrix->upper + first, 0, size);
     }
   }
-  return true;
+}
+
+S2_WIDE bool s2_blocksparse_refactor(S2BlockSparse *matrix) {
+  bool regular = true;
+  for (int32_t j = 0; j < matrix->nodes; j++) {
+    if (matrix->stale[j]) {
+      regular = regular && blocksparse_factor_column(matrix, j);
+      matrix->stale[j] = false;
+    }
+  }
+  return regular;
 }
 
 bool s2_blocksparse_positive(const S2BlockSparse *matrix) {

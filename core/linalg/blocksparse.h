@@ -26,6 +26,7 @@ typedef struct S2BlockSparse {
   int32_t *row_block;
   int32_t *position; // scratch of the factorisation
   bool *extends;     // column k + 1 continues column k (same rows below)
+  bool *stale;       // per place: its column is to be factored anew (s2_blocksparse_refactor)
   S2Quad *lower;     // per block: K_rc, then L_rc
   S2Quad *upper;     // per block: K_cr', then U_cr'; unused while symmetric
   S2Quad *diagonal;  // per place: K_cc, then D_c
@@ -59,6 +60,14 @@ void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t 
 // Overwrites the values by the factors. False when a pivot block is singular or not finite; the
 // matrix must then be filled anew.
 bool s2_blocksparse_factor(S2BlockSparse *matrix);
+
+// The same where few columns have changed since the last factor, at the cost of those and of the
+// columns that depend on them, with the same bits. First s2_blocksparse_spread, with the columns of
+// changed values marked in `stale`, marks those, too, and sets the values of all of them to 0.
+// The caller writes these values, and refactor overwrites them by the factors. False as above;
+// `stale` is all false after it.
+void s2_blocksparse_spread(S2BlockSparse *matrix);
+bool s2_blocksparse_refactor(S2BlockSparse *matrix);
 
 // Whether the symmetric matrix just factored is positive definite.
 bool s2_blocksparse_positive(const S2BlockSparse *matrix);

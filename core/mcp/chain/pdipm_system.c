@@ -108,6 +108,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
     }
   }
   s2_blocksparse_init(&system->sparse, n, edges, edge, slot, arena);
+  system->factored = S2_TAKE(arena, S2Response, system->units);
   // Slots of the edges back to their units.
   for (int k = system->units - 1; k >= 0; k--) {
     if (system->unit[k].b < n) {
@@ -333,18 +334,29 @@ S2_INLINE void system_times(double out[2][3], const S2Response *d, const S2Quad 
   }
 }
 
-S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const S2Response *d) {
+// Into all columns, or stale ones only.
+S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const S2Response *d,
+                                bool all) {
   double da[2][3], db[2][3];
   // ja' D ja, and with a second node jb' D jb and the block between them.
+  int32_t a = matrix->place[unit->a];
   system_times(da, d, unit->ja);
-  add_sparse(matrix->diagonal + 3 * matrix->place[unit->a], unit->ja, da);
+  if (all || matrix->stale[a]) {
+    add_sparse(matrix->diagonal + 3 * a, unit->ja, da);
+  }
   if (unit->slot < 0) {
     return;
   }
+  int32_t b = matrix->place[unit->b];
   system_times(db, d, unit->jb);
-  add_sparse(matrix->diagonal + 3 * matrix->place[unit->b], unit->jb, db);
+  if (all || matrix->stale[b]) {
+    add_sparse(matrix->diagonal + 3 * b, unit->jb, db);
+  }
   // The block belongs below the diagonal in the order of elimination.
-  bool a_below = matrix->place[unit->a] > matrix->place[unit->b];
+  bool a_below = a > b;
+  if (!all && !matrix->stale[a_below ? b : a]) {
+    return;
+  }
   const S2Quad *below = a_below ? unit->ja : unit->jb, *above = a_below ? unit->jb : unit->ja;
   add_sparse(matrix->lower + 3 * (size_t)unit->slot, below, a_below ? db : da);
   // Above the diagonal stands the transpose, with D'.
@@ -369,45 +381,96 @@ S2_INLINE void fill_dense_unit(S2Dense *matrix, int nodes, const S2Unit *unit,
   }
 }
 
+// g o D of a unit; false: it does not respond, and adds nothing.
+S2_INLINE bool unit_response(const S2Unit *unit, const S2Response *r, S2Response *d) {
+  *d = (S2Response){unit->g[0] * r->nn, unit->g[0] * r->nt, unit->g[1] * r->tn, unit->g[1] * r->tt};
+  return r->nn != 0 || r->tt != 0;
+}
+
+static bool dense_factor(S2System *system, const S2Response *response, bool nonsymmetric) {
+  int n = system->nodes;
+  S2Dense *matrix = &system->dense_matrix;
+  matrix->nonsymmetric = nonsymmetric;
+  memset(matrix->a, 0, sizeof(double) * (size_t)(9 * n * n));
+  for (int i = 0; i < 3 * n; i++) {
+    matrix->a[i * (3 * n + 1)] = system->mass[i / 3][i % 3];
+  }
+  for (int k = 0; k < system->units; k++) {
+    S2Response d;
+    if (unit_response(&system->unit[k], &response[k], &d)) {
+      fill_dense_unit(matrix, n, &system->unit[k], &d);
+    }
+  }
+  return s2_dense_factor(matrix);
+}
+
+// Into the stale columns, or all.
+S2_INLINE void fill_sparse(S2System *system, const S2Response *response, bool all) {
+  S2BlockSparse *matrix = &system->sparse;
+  for (int i = 0; i < system->nodes; i++) {
+    int32_t at = matrix->place[i];
+    for (int k = 0; k < 3 && (all || matrix->stale[at]); k++) {
+      matrix->diagonal[3 * at + k][k] = system->mass[i][k];
+    }
+  }
+  for (int k = 0; k < system->units; k++) {
+    S2Response d;
+    if (unit_response(&system->unit[k], &response[k], &d)) {
+      fill_sparse_unit(matrix, &system->unit[k], &d, all);
+    }
+  }
+}
+
+// Marks the columns that other responses than those factored change; how many units these are.
+static int mark_stale(S2System *system, const S2Response *response) {
+  S2BlockSparse *matrix = &system->sparse;
+  int changed = 0;
+  for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    const S2Response *was = &system->factored[k], *is = &response[k];
+    bool same = was->nn == is->nn && was->nt == is->nt && was->tn == is->tn && was->tt == is->tt;
+    if (!same) {
+      changed++;
+      matrix->stale[matrix->place[unit->a]] = true;
+      if (unit->slot >= 0) {
+        matrix->stale[matrix->place[unit->b]] = true;
+      }
+    }
+  }
+  return changed;
+}
+
+// Of units: with more than this part changed all is factored anew, as nearly all columns would be.
+static const double MOST_CHANGED = 0.25;
+
 S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric) {
   assert(system->prepared);
   if (system->local != NULL) {
     return s2_local_factor(system, response);
   }
-  // K = W + J' D J, which is W (1 + W^-1 J' D J): the masses first.
-  int n = system->nodes;
+  // K = W + J' D J, which is W (1 + W^-1 J' D J): the masses first, then unit after unit.
   if (system->dense) {
-    S2Dense *matrix = &system->dense_matrix;
-    matrix->nonsymmetric = nonsymmetric;
-    memset(matrix->a, 0, sizeof(double) * (size_t)(9 * n * n));
-    for (int i = 0; i < 3 * n; i++) {
-      matrix->a[i * (3 * n + 1)] = system->mass[i / 3][i % 3];
-    }
+    return dense_factor(system, response, nonsymmetric);
+  }
+  S2BlockSparse *matrix = &system->sparse;
+  bool same_way = system->is_factored && !matrix->careful && matrix->nonsymmetric == nonsymmetric &&
+                  system->factored_accurate == matrix->accurate;
+  bool regular;
+  if (same_way && mark_stale(system, response) <= MOST_CHANGED * system->units) {
+    s2_blocksparse_spread(matrix);
+    fill_sparse(system, response, false);
+    regular = s2_blocksparse_refactor(matrix);
   } else {
-    s2_blocksparse_clear(&system->sparse, nonsymmetric);
-    for (int i = 0; i < n; i++) {
-      S2Quad *block = system->sparse.diagonal + 3 * system->sparse.place[i];
-      for (int k = 0; k < 3; k++) {
-        block[k][k] = system->mass[i][k];
-      }
-    }
+    memset(matrix->stale, 0, sizeof(bool) * (size_t)system->nodes);
+    s2_blocksparse_clear(matrix, nonsymmetric);
+    fill_sparse(system, response, true);
+    regular = s2_blocksparse_factor(matrix);
   }
-  // J' (g o D) J, unit after unit; what does not respond adds nothing.
-  for (int k = 0; k < system->units; k++) {
-    const S2Unit *unit = &system->unit[k];
-    const S2Response *r = &response[k];
-    if (r->nn == 0 && r->tt == 0) {
-      continue;
-    }
-    S2Response d = {unit->g[0] * r->nn, unit->g[0] * r->nt, unit->g[1] * r->tn, unit->g[1] * r->tt};
-    if (system->dense) {
-      fill_dense_unit(&system->dense_matrix, n, unit, &d);
-    } else {
-      fill_sparse_unit(&system->sparse, unit, &d);
-    }
-  }
-  return system->dense ? s2_dense_factor(&system->dense_matrix)
-                       : s2_blocksparse_factor(&system->sparse);
+  // What the next call may build upon.
+  system->is_factored = regular && !matrix->careful;
+  system->factored_accurate = matrix->accurate;
+  memcpy(system->factored, response, sizeof(S2Response) * (size_t)system->units);
+  return regular;
 }
 
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x) {

@@ -63,7 +63,10 @@ typedef struct S2System {
   bool prepared, dense;        // dense and what follows: by s2_system_prepare
   S2Dense dense_matrix;
   S2BlockSparse sparse;
-  S2History *history; // NULL, or where the stages record each iteration
+  S2Response *factored;   // of each unit, in the sparse matrix as it is factored now
+  bool factored_accurate; // and how that was done
+  bool is_factored;       // else nothing is
+  S2History *history;     // NULL, or where the stages record each iteration
 } S2System;
 
 void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena);
@@ -95,7 +98,8 @@ void s2_system_imbalance(const S2System *system, const S2Quad *v, const double *
 double s2_system_residual(const S2System *system, const S2Quad *v, const double *lambda, double *u);
 
 // Factors 1 + A J' (g o response) J, symmetrically for bodies unless `nonsymmetric`. False when
-// that is numerically singular.
+// that is numerically singular. Costs less where few responses are others than those of the call
+// before, with the same bits.
 bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric);
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x); // x may be b
 

@@ -1,0 +1,123 @@
+// The linear system of the chain: where few responses change it is factored in part, which must be
+// what a whole factorisation makes, to the last bit.
+#include "islands.h"
+
+#include "base/rng.h"
+#include "mcp/chain/pdipm_system.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const double SOFTEST = 1e-2, HARDEST = 1e8; // weights of rows, decades apart
+
+// A unit sticks, slides or separates.
+static S2Response random_response(const S2Unit *unit, bool slides, S2Rng *rng) {
+  double weight = pow(HARDEST / SOFTEST, s2_rng_uniform(rng)) * SOFTEST;
+  S2Response response = {0};
+  switch (s2_rng_integer(rng, 0, slides ? 3 : 1)) {
+  case 0:
+    return response;
+  case 1:
+    response.tt = unit->rows == 2 ? weight : 0;
+    break;
+  default:
+    response.tn = (s2_rng_uniform(rng) < 0.5 ? -1 : 1) * unit->mu * weight;
+    break;
+  }
+  response.nn = weight;
+  return response;
+}
+
+static void assert_same_blocks(const S2Quad *a, const S2Quad *b, int quads) {
+  assert_memory_equal(a, b, sizeof(S2Quad) * (size_t)quads);
+}
+
+// What two systems of one problem hold after their factorisations.
+static void assert_same_factors(const S2BlockSparse *a, const S2BlockSparse *b) {
+  assert_int_equal(a->blocks, b->blocks);
+  assert_same_blocks(a->diagonal, b->diagonal, 3 * a->nodes);
+  assert_same_blocks(a->inverse, b->inverse, 3 * a->nodes);
+  assert_same_blocks(a->lower, b->lower, 3 * a->blocks);
+  if (a->nonsymmetric) {
+    assert_same_blocks(a->upper, b->upper, 3 * a->blocks);
+  }
+}
+
+static void check_partial_factors(const Scene *scene, uint64_t seed) {
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2Rng rng = s2_rng_seeded(seed);
+  S2System system;
+  s2_system_init(&system, &scene->problem, &arena);
+  s2_system_prepare(&system, &arena);
+  S2Response *response = S2_TAKE_ZEROED(&arena, S2Response, system.units);
+  // From one to all units change; the way of factoring does now and then.
+  bool nonsymmetric = false;
+  for (int turn = 0; turn < 40; turn++) {
+    if (turn % 10 == 0) {
+      nonsymmetric = !nonsymmetric;
+      for (int k = 0; k < system.units; k++) {
+        response[k] = random_response(&system.unit[k], nonsymmetric, &rng);
+      }
+    }
+    int most = (int)pow(system.units, s2_rng_uniform(&rng));
+    for (int i = 0; i < most; i++) {
+      int k = (int)s2_rng_integer(&rng, 0, system.units - 1);
+      response[k] = random_response(&system.unit[k], nonsymmetric, &rng);
+    }
+    system.sparse.accurate = turn / 5 % 2 == 1;
+    S2System whole;
+    S2ArenaMark mark = s2_arena_mark(&arena);
+    s2_system_init(&whole, &scene->problem, &arena);
+    s2_system_prepare(&whole, &arena);
+    whole.sparse.accurate = system.sparse.accurate;
+    assert_true(s2_system_factor(&system, response, nonsymmetric));
+    assert_true(s2_system_factor(&whole, response, nonsymmetric));
+    assert_same_factors(&system.sparse, &whole.sparse);
+    s2_arena_rewind(&arena, mark);
+  }
+  s2_arena_free(&arena);
+}
+
+static void test_partial_factors_have_the_same_bits(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 5; seed++) {
+    Scene *pile = make_disc_pile(6 + (int)seed, 8, 0.5, 1, seed);
+    check_partial_factors(pile, seed);
+    scene_free(pile);
+    Scene *pyramid = make_pyramid(4 + (int)seed, 0.8, 1, seed);
+    check_partial_factors(pyramid, seed);
+    scene_free(pyramid);
+  }
+}
+
+// A matrix that could not be factored is nothing to build upon.
+static void test_a_failure_is_forgotten(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  Scene *pile = make_disc_pile(5, 5, 0.5, 0, 1);
+  S2System system, whole;
+  s2_system_init(&system, &pile->problem, &arena);
+  s2_system_prepare(&system, &arena);
+  s2_system_init(&whole, &pile->problem, &arena);
+  s2_system_prepare(&whole, &arena);
+  S2Response *response = S2_TAKE_ZEROED(&arena, S2Response, system.units);
+  assert_true(s2_system_factor(&system, response, false));
+  response[3].nn = NAN;
+  assert_false(s2_system_factor(&system, response, false));
+  response[3].nn = 1;
+  assert_true(s2_system_factor(&system, response, false));
+  assert_true(s2_system_factor(&whole, response, false));
+  assert_same_factors(&system.sparse, &whole.sparse);
+  scene_free(pile);
+  s2_arena_free(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_partial_factors_have_the_same_bits),
+      cmocka_unit_test(test_a_failure_is_forgotten),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
