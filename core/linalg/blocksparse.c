@@ -108,6 +108,21 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   }
 }
 
+// What a column costs: the updates by earlier ones, its blocks, and its pivot, which counts for
+// PIVOT_COST.
+static void find_costs(S2BlockSparse *matrix, S2Arena *arena) {
+  enum { PIVOT_COST = 4 };
+  const int32_t *start = matrix->column_start;
+  matrix->cost = S2_TAKE(arena, int32_t, matrix->nodes);
+  for (int32_t j = 0; j < matrix->nodes; j++) {
+    matrix->cost[j] = PIVOT_COST + start[j + 1] - start[j];
+    for (int32_t e = matrix->row_start[j]; e < matrix->row_start[j + 1]; e++) {
+      matrix->cost[j] += start[matrix->row_column[e] + 1] - matrix->row_block[e];
+    }
+    matrix->cost_of_all += matrix->cost[j];
+  }
+}
+
 static int32_t blocksparse_find_block(const S2BlockSparse *matrix, int32_t a, int32_t b) {
   int32_t i = matrix->place[a], j = matrix->place[b];
   int32_t r = i > j ? i : j, c = i > j ? j : i;
@@ -151,6 +166,7 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
                          q - p == matrix->column_start[k + 2] - q + 1;
   }
   matrix->stale = S2_TAKE_ZEROED(arena, bool, nodes);
+  find_costs(matrix, arena);
   matrix->position = S2_TAKE(arena, int32_t, nodes);
   matrix->lower = S2_TAKE(arena, S2Quad, 3 * matrix->blocks);
   matrix->upper = S2_TAKE(arena, S2Quad, 3 * matrix->blocks);
@@ -388,13 +404,15 @@ S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
   return regular;
 }
 
-void s2_blocksparse_spread(S2BlockSparse *matrix) {
+double s2_blocksparse_spread(S2BlockSparse *matrix) {
   const int32_t *start = matrix->column_start;
   size_t block = 3 * sizeof(S2Quad);
+  double cost = 0;
   for (int32_t j = 0; j < matrix->nodes; j++) {
     if (!matrix->stale[j]) {
       continue;
     }
+    cost += matrix->cost[j];
     // Of the columns that depend on column j all follow from the first one.
     if (start[j + 1] > start[j]) {
       matrix->stale[matrix->row[start[j]]] = true;
@@ -406,6 +424,7 @@ void s2_blocksparse_spread(S2BlockSparse *matrix) {
       memset(matrix->upper + first, 0, size);
     }
   }
+  return matrix->nodes > 0 ? cost / matrix->cost_of_all : 0;
 }
 
 S2_WIDE bool s2_blocksparse_refactor(S2BlockSparse *matrix) {

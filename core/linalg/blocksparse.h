@@ -27,11 +27,13 @@ typedef struct S2BlockSparse {
   int32_t *position; // scratch of the factorisation
   bool *extends;     // column k + 1 continues column k (same rows below)
   bool *stale;       // per place: its column is to be factored anew (s2_blocksparse_refactor)
-  S2Quad *lower;     // per block: K_rc, then L_rc
-  S2Quad *upper;     // per block: K_cr', then U_cr'; unused while symmetric
-  S2Quad *diagonal;  // per place: K_cc, then D_c
-  S2Quad *inverse;   // per place: D_c^-1; when careful the factors of D_c by scalars
-  S2Quad *work;      // nodes
+  int32_t *cost;     // per place: of factoring its column, in products of two blocks
+  double cost_of_all;
+  S2Quad *lower;    // per block: K_rc, then L_rc
+  S2Quad *upper;    // per block: K_cr', then U_cr'; unused while symmetric
+  S2Quad *diagonal; // per place: K_cc, then D_c
+  S2Quad *inverse;  // per place: D_c^-1; when careful the factors of D_c by scalars
+  S2Quad *work;     // nodes
   bool nonsymmetric;
   // Set by the caller after init, for symmetric matrices with ill-conditioned D_c, such as
   // quasi-definite ones: divides by D_c through substitution. Multiplying by its inverse loses the
@@ -63,10 +65,10 @@ bool s2_blocksparse_factor(S2BlockSparse *matrix);
 
 // The same where few columns have changed since the last factor, at the cost of those and of the
 // columns that depend on them, with the same bits. First s2_blocksparse_spread, with the columns of
-// changed values marked in `stale`, marks those, too, and sets the values of all of them to 0.
-// The caller writes these values, and refactor overwrites them by the factors. False as above;
-// `stale` is all false after it.
-void s2_blocksparse_spread(S2BlockSparse *matrix);
+// changed values marked in `stale`, marks those, too, sets the values of all of them to 0 and
+// returns their part of the cost of a whole factorisation. The caller writes these values, and
+// refactor overwrites them by the factors. False as above; `stale` is all false after it.
+double s2_blocksparse_spread(S2BlockSparse *matrix);
 bool s2_blocksparse_refactor(S2BlockSparse *matrix);
 
 // Whether the symmetric matrix just factored is positive definite.

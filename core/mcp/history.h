@@ -6,7 +6,8 @@
 typedef struct S2Iterate {
   double residual; // the measure the solver's tolerance is about
   double step;     // fraction of the step taken, 0..1; 1 where the method has none
-  double mu;       // complementarity aimed at (mu or kappa); 0 where the method has none
+  double mu;       // complementarity aimed at (mu or kappa), or the compliance of a proximal step;
+                   // 0 where the method has none
 } S2Iterate;
 
 typedef struct S2History {

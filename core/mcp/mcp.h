@@ -127,8 +127,10 @@ typedef struct S2ProgramSolver {
 // does in piles of 300 to 1000 discs, within a factor of 2.
 #define S2_WORK_RATE 8e6
 // Work after which a solve of an island of more than 20 contacts is given up where no budget ends
-// it: 8 s.
-#define S2_PATIENCE (8 * S2_WORK_RATE)
+// it: 8 s. A step in which one of a tenth of that has failed makes no more than it must: what
+// follows would fail, too.
+#define S2_PATIENCE         (8 * S2_WORK_RATE)
+#define S2_PATIENCE_OF_STEP (0.1 * S2_PATIENCE)
 
 struct S2SolverOptions {
   S2Solver solver;
@@ -151,8 +153,8 @@ struct S2SolverOptions {
   // would set it in motion again, and be solved for in every second step.)
   bool fresh;
   // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM take up to `budget` of work for an island of
-  // more than 20 contacts: blocks of its factored matrix times factorisations. The best point met
-  // within that is the answer. Same problem, same budget, same bits.
+  // more than 20 contacts: blocks of its factored matrix times factorisations, whole ones and
+  // parts. The best point met within that is the answer. Same problem, same budget, same bits.
   bool bounded;
   double budget;
 };

@@ -178,18 +178,29 @@ static void test_a_budget_is_kept(void **state) {
 static void test_the_flow_finds_solutions(void **state) {
   (void)state;
   enum { SWEEPS = 300, MOST = 400 };
+  int flowed = 0;
   for (int seed = 1; seed <= SEEDS; seed++) {
     Violent at;
     violent_open(&at, 0.6, seed);
-    s2_nncg_sweeps(&at.system, SWEEPS, at.v, at.lambda, &at.arena);
+    S2Iterate iterates[MOST];
+    S2History history = {.at = iterates, .capacity = MOST};
+    at.system.history = &history;
+    s2_nncg_sweeps(&at.system, SWEEPS, 0, at.v, at.lambda, &at.arena);
     int factorizations = 0;
     double residual = s2_flow_solve(&at.system, MOST, false, VIOLENT_TOLERANCE, at.v, at.lambda,
                                     &factorizations, &at.arena);
     if (!(residual <= VIOLENT_TOLERANCE)) {
       fail_msg("seed %d: residual %.1e after %d factorisations", seed, residual, factorizations);
     }
+    // All of it is on record: the sweeps, and the flow, whose compliance falls.
+    assert_true(iterates[0].mu == 0 && history.count > (factorizations > 0));
+    if (factorizations > 0) {
+      flowed++;
+      assert_true(iterates[1].mu > 0 && iterates[history.count - 1].mu < iterates[1].mu);
+    }
     violent_close(&at);
   }
+  assert_true(flowed > 0);
 }
 
 int main(void) {

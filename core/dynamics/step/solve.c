@@ -69,7 +69,7 @@ void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions
 void s2_budget_spend(S2Step *step, const S2Solution *solution) {
   step->budget = fmax(0, step->budget - solution->work);
   step->cut |= solution->cut;
-  bool given_up = solution->status != S2_SOLVED && solution->work >= S2_PATIENCE;
+  bool given_up = solution->status != S2_SOLVED && solution->work >= S2_PATIENCE_OF_STEP;
   step->hurries |= solution->cut || given_up;
 }
 

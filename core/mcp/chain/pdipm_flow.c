@@ -8,11 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-// Of the flow: compliances, scaled: at first, most, least, by what they fall and rise; mode changes
-// a step; segments of the path across a snap, and of the finish.
-static const double FLOW_BEGIN = 1e-2, FLOW_SOFTEST = 0.3, FLOW_HARDEST = 1e-9, FLOW_HARDEN = 3,
-                    FLOW_SOFTEN = 4;
-enum { FLOW_EASY = 2, FLOW_GOOD = 3 }; // solves of an easy step; such steps in a row
+// Of the flow: compliances, scaled: at first, most, least, by what they rise where a step was not
+// found, and by what they fall at first. A step that is not found costs as much as ten that are, so
+// that falls less after each, down to FLOW_SLOWEST: long flows need a third less then.
+static const double FLOW_BEGIN = 1e-2, FLOW_SOFTEST = 0.3, FLOW_HARDEST = 1e-9, FLOW_SOFTEN = 10,
+                    FLOW_HARDEN = 3, FLOW_SLOWER = 0.8, FLOW_SLOWEST = 1.3;
+// Solves of an easy step, and such steps in a row; mode changes a step, segments of the path across
+// a snap, and of the finish.
+enum { FLOW_EASY = 2, FLOW_GOOD = 3 };
 enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 20, FLOW_FINISH = 2 };
 
 typedef struct Flow {
@@ -20,7 +23,7 @@ typedef struct Flow {
   double *x, *lambda, *tried; // of the point reached; of an exact try
   S2Quad *v, *v_tried;
   S2Mode *mode;
-  double compliance, best;
+  double compliance, harden, best;
   bool accepted;     // some step
   int good, changed; // steps in a row; modes that the last one changed
 } Flow;
@@ -36,6 +39,7 @@ static Flow flow_make(S2System *system, const S2Quad *v, const double *lambda, S
       .v_tried = S2_TAKE(arena, S2Quad, n),
       .mode = S2_TAKE(arena, S2Mode, system->units),
       .compliance = FLOW_BEGIN,
+      .harden = FLOW_HARDEN,
       .changed = 1,
   };
   flow.best = s2_system_residual(system, v, lambda, flow.follow.u);
@@ -107,12 +111,17 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
   S2ArenaMark mark = s2_arena_mark(arena);
   Flow flow = flow_make(system, v, lambda, arena);
   int last = *factorizations + most;
-  while (*factorizations < last && !(flow.best <= tolerance)) {
-    int solves =
-        flow_step(&flow, strictly ? last - *factorizations : INT_MAX, factorizations, arena);
+  double end = system->spent + most;
+  while (!(flow.best <= tolerance)) {
+    int left = strictly ? (int)(end - system->spent) : last - *factorizations;
+    if (left <= 0) {
+      break;
+    }
+    int solves = flow_step(&flow, strictly ? left : INT_MAX, factorizations, arena);
     // Not found: shorter steps.
     if (solves == 0) {
       flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);
+      flow.harden = fmax(FLOW_SLOWEST, pow(flow.harden, FLOW_SLOWER));
       flow.good = 0;
       continue;
     }
@@ -120,6 +129,7 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
     flow.good++;
     bool stand = flow_take_modes(&flow);
     double residual = s2_system_residual(system, flow.v, flow.lambda, flow.follow.u);
+    s2_history_add(system->history, residual, 1, flow.compliance);
     flow_keep(&flow, residual, flow.v, flow.lambda, v, lambda);
     if (!(flow.best <= tolerance) && stand) {
       memcpy(flow.tried, flow.lambda, sizeof(double) * (size_t)(2 * system->units));
@@ -130,8 +140,8 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
     }
     // Found easily: longer ones.
     bool easy = solves <= FLOW_EASY, fair = solves <= 2 * FLOW_EASY && flow.good > 1;
-    double harden = easy && flow.good > FLOW_GOOD ? FLOW_HARDEN * FLOW_HARDEN
-                    : easy || fair                ? FLOW_HARDEN
+    double harden = easy && flow.good > FLOW_GOOD ? flow.harden * flow.harden
+                    : easy || fair                ? flow.harden
                                                   : 1;
     flow.compliance = fmax(flow.compliance / harden, FLOW_HARDEST);
   }

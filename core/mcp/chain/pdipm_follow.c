@@ -439,6 +439,7 @@ double s2_finish_solve(S2System *system, int segments, int most, double toleranc
       break;
     }
     double residual = s2_system_residual(system, v_at, at, u);
+    s2_history_add(system->history, residual, 1, 1 / FINISH_WEIGHT);
     if (residual < best) {
       best = residual;
       memcpy(lambda, at, sizeof(double) * (size_t)two);

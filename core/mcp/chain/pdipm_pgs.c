@@ -68,52 +68,60 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
   return residual;
 }
 
-// |change|^2 and the changes themselves, which are minus a gradient; impulses weigh by their row's
-// g, which makes it an energy whatever the masses are.
-S2_WIDE static double nncg_gradient(const S2System *system, const double *lambda,
-                                    const double *before, double *r) {
-  double sum = 0;
+// What a sweep has changed.
+typedef struct Change {
+  double square; // of impulses, which weigh by their row's g: an energy whatever the masses are
+  double most;   // of a row's impulse, scaled: about the residual
+} Change;
+
+// One sweep, and in r what it has changed, which is taken for minus a gradient.
+S2_WIDE static Change nncg_sweep(const S2System *system, const S2Response *coupling, S2Quad *v,
+                                 double *lambda, double *r) {
+  Change change = {0, 0};
   for (int k = 0; k < system->units; k++) {
+    double before[2] = {lambda[2 * k], lambda[2 * k + 1]};
+    pgs_relax(system, k, &coupling[k], v, lambda + 2 * k);
     for (int s = 0; s < 2; s++) {
-      double change = r[2 * k + s] = lambda[2 * k + s] - before[2 * k + s];
-      sum += system->unit[k].g[s] * change * change;
+      double by = r[2 * k + s] = lambda[2 * k + s] - before[s];
+      change.square += system->unit[k].g[s] * by * by;
+      change.most = s2_larger(change.most, fabs(by));
     }
   }
-  return sum;
+  return change;
 }
 
-S2_WIDE double s2_nncg_sweeps(const S2System *system, int sweeps, S2Quad *v, double *lambda,
-                              S2Arena *arena) {
+S2_WIDE double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad *v,
+                              double *lambda, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  int two = 2 * system->units;
-  size_t size = sizeof(double) * (size_t)two;
-  double *before = S2_TAKE(arena, double, two), *r = S2_TAKE(arena, double, two);
-  double *p = S2_TAKE_ZEROED(arena, double, two), *u = S2_TAKE(arena, double, two), last = 0;
+  int two = 2 * system->units, n = system->nodes;
+  double *r = S2_TAKE(arena, double, two), *p = S2_TAKE_ZEROED(arena, double, two), last = 0;
+  // Velocities before a sweep, and those that the impulses p bring.
+  S2Quad *before = S2_TAKE(arena, S2Quad, n), *v_of_p = S2_TAKE_ZEROED(arena, S2Quad, n);
   const S2Response *coupling = pgs_begin(system, v, lambda, arena);
   for (int sweep = 0; sweep < sweeps; sweep++) {
-    memcpy(before, lambda, size);
-    for (int k = 0; k < system->units; k++) {
-      pgs_relax(system, k, &coupling[k], v, lambda + 2 * k);
+    memcpy(before, v, sizeof(S2Quad) * (size_t)n);
+    Change now = nncg_sweep(system, coupling, v, lambda, r);
+    // Nothing is added to the last sweep, which leaves impulses within their bounds.
+    if (now.most <= enough || sweep + 1 == sweeps) {
+      break;
     }
-    double now = nncg_gradient(system, lambda, before, r);
-    // Fletcher and Reeves, beta = |r|^2 / |last r|^2, begun anew where the gradient grows; nothing
-    // is added to the last sweep, which leaves impulses within their bounds.
-    if (last > 0 && now <= last && sweep + 1 < sweeps) {
-      double beta = now / last;
-      for (int i = 0; i < two; i++) {
-        lambda[i] += beta * p[i];
-        p[i] = beta * p[i] + r[i];
-      }
-      s2_system_velocity(system, lambda, v);
-    } else if (last > 0) {
-      memset(p, 0, size);
-    } else {
-      memcpy(p, r, size);
+    // Fletcher and Reeves, beta = |r|^2 / |last r|^2, begun anew where the gradient grows.
+    bool grows = last > 0 && !(now.square <= last);
+    double beta = last > 0 && !grows ? now.square / last : 0, kept = grows ? 0 : 1;
+    for (int i = 0; i < two; i++) {
+      lambda[i] += beta * p[i];
+      p[i] = beta * p[i] + kept * r[i];
     }
-    last = now;
+    for (int i = 0; i < n; i++) {
+      S2Quad made = v[i] - before[i];
+      v[i] += beta * v_of_p[i];
+      v_of_p[i] = beta * v_of_p[i] + kept * made;
+    }
+    last = now.square;
   }
-  s2_system_velocity(system, lambda, v);
-  double residual = s2_system_residual(system, v, lambda, u);
+  s2_system_velocity(system, lambda, v); // the updates above have rounded many times
+  double residual = s2_system_residual(system, v, lambda, r);
+  s2_history_add(system->history, residual, 1, 0);
   s2_arena_rewind(arena, mark);
   return residual;
 }

@@ -87,8 +87,8 @@ double s2_finish_solve(S2System *system, int segments, int most, double toleranc
                        double *lambda, int *factorizations, S2Arena *arena);
 
 // Proximal steps with a compliance that falls as they succeed, each by undamped mode changes or
-// along the path, until `most` factorisations are done; the last step ends beyond that, unless
-// `strictly`.
+// along the path, until `most` factorisations are done; the last step ends beyond that. `strictly`:
+// until the work of so many whole ones is, and no later.
 double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance, S2Quad *v,
                      double *lambda, int *factorizations, S2Arena *arena);
 
@@ -96,8 +96,9 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);
 
 // The same, always forwards, as nonlinear conjugate gradients (Silcowitz-Hansen, Niebe, Erleben
-// 2010): what a sweep changes is taken for minus a gradient.
-double s2_nncg_sweeps(const S2System *system, int sweeps, S2Quad *v, double *lambda,
+// 2010): what a sweep changes is taken for minus a gradient. Ends before where a sweep changes no
+// impulse by more than `enough`, scaled.
+double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad *v, double *lambda,
                       S2Arena *arena);
 
 // s2_pdipm_solve up to the first interior point: for callers who have another method to fall back

@@ -66,6 +66,7 @@ typedef struct S2System {
   S2Response *factored;   // of each unit, in the sparse matrix as it is factored now
   bool factored_accurate; // and how that was done
   bool is_factored;       // else nothing is
+  double spent;           // of work, in whole factorisations with what is done beside each
   S2History *history;     // NULL, or where the stages record each iteration
 } S2System;
 
