@@ -17,16 +17,16 @@ static const S2NewtonWay warm_way = {
 enum { WARM_ITERATIONS = 12 };
 static const double WARM_FLOOR = 0.01; // distance from the boundary where the interior point starts
 enum { POLISH_SWEEPS = 100 };
-enum { FIRST_COLD_NEWTON = 3000 }; // factorisations; another start is worth more, at first
+enum { FIRST_NEWTON = 3000 }; // factorisations; another start is worth more, at first
 
 // Of piles. A guess with a residual below PILE_NEAR is the solution for rows that have moved a
-// little. Sweeps from such a one, from others, and where the first search has failed; what the flow
-// may take each time, and Newton after it, in factorisations. Measured on 370 first solves that
-// pours of 120 to 1000 discs and boxes left behind, and on 175 long ones: nearly all are done after
-// the first flow, and Newton from another start does better than a flow that goes on for longer.
-enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 600, MORE_SWEEPS = 1000 };
-enum { FLOW_MOST = 1500, LAST_FLOW_MOST = 3000, FIRST_NEWTON = 600, SECOND_NEWTON = 1000 };
-enum { FINISH_SEGMENTS = 20 };
+// little. Sweeps from such a one and from others, and from nothing where that has failed, twice;
+// what the flow may take each time, and Newton after it, in factorisations. Measured on 370 first
+// solves that pours of 120 to 1000 discs and boxes left behind, and on 175 long ones, which all are
+// solved so; where it goes on from the point that was reached instead, two of them are not.
+enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 600 };
+enum { FINISH_SEGMENTS = 20, FLOW_MOST = 1500 };
+static const int anew_sweeps[] = {600, 3000};
 static const double PILE_NEAR = 0.05;
 static const double SWEPT = 0.1; // tolerances: sweeps that change less have solved the problem
 
@@ -131,26 +131,21 @@ static void pile_flow(S2SolveRun *chain, int sweeps, int most, bool strictly) {
   }
 }
 
-// From the best point, for `most` factorisations.
-static void pile_newton(S2SolveRun *chain, int most) {
+static void pile_newton(S2SolveRun *chain) {
   if (!s2_run_solved(chain)) {
-    S2NewtonWay way = s2_newton_near;
-    way.most = most;
     s2_run_back(chain);
-    pdipm_newton(chain, &way);
+    pdipm_newton(chain, &s2_newton_near);
   }
 }
 
-// Where the flow and Newton have failed: both once more, from where that was, and the flow from the
-// guess for as long as it takes.
-static void pile_search_on(S2SolveRun *chain, const S2Solution *guess) {
-  if (!s2_run_solved(chain)) {
-    pile_flow(chain, MORE_SWEEPS, FLOW_MOST, false);
-  }
-  pile_newton(chain, SECOND_NEWTON);
-  if (!s2_run_solved(chain)) {
-    s2_system_read(&chain->system, guess->v, guess->lambda, chain->v, chain->lambda);
-    pile_flow(chain, MORE_SWEEPS, LAST_FLOW_MOST, false);
+// Where the flow has failed: Newton from the best point, and both from nothing.
+static void pile_search_on(S2SolveRun *chain) {
+  pile_newton(chain);
+  for (int i = 0; i < (int)(sizeof anew_sweeps / sizeof *anew_sweeps) && !s2_run_solved(chain);
+       i++) {
+    memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
+    pile_flow(chain, anew_sweeps[i], FLOW_MOST, false);
+    pile_newton(chain);
   }
 }
 
@@ -230,7 +225,7 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
 
 // True: it was proved that there is no solution, and the search for one ends.
 static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
-                       bool flowed, const S2Solution *guess) {
+                       bool flowed) {
   static const S2InteriorStart starts[] = {
       {.impulse = 1, .velocity = 1},
       {.impulse = 3, .velocity = 3, .spread = 1, .seed = 1},
@@ -263,8 +258,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
       return true;
     }
     if (i == 0 && pile) {
-      pile_newton(chain, FIRST_NEWTON);
-      pile_search_on(chain, guess);
+      pile_search_on(chain);
     }
     if (pile && flowed) { // after all that, Newton from elsewhere has found hardly any
       return false;
@@ -278,7 +272,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
       pdipm_sweep(chain, fresh_sweeps[i] > 0 ? fresh_sweeps[i] : POLISH_SWEEPS);
       S2NewtonWay way = s2_newton_cold;
       way.outers *= options->max_iterations;
-      way.most = i == 0 ? FIRST_COLD_NEWTON : way.most;
+      way.most = i == 0 ? FIRST_NEWTON : way.most;
       way.most = (int)fmin(way.most, most - chain->system.spent);
       pdipm_newton(chain, &way);
     }
@@ -302,7 +296,7 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
   }
   // Only where contacts are: equations alone are solved by the warm part to the last digits.
   bool proved = !s2_run_solved(&chain) && chain.system.contacts > 0 &&
-                solve_cold(&chain, options, thorough, flowed, solution);
+                solve_cold(&chain, options, thorough, flowed);
   s2_run_end(&chain, solution);
   solution->work = is_pile(&chain) ? chain.system.spent * pile_blocks(&chain) : 0;
   if (proved && solution->status != S2_SOLVED) {
