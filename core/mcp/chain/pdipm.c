@@ -165,7 +165,8 @@ static double pile_within(S2SolveRun *chain, double budget, const double *lambda
   }
   s2_system_prepare(system, chain->arena);
   double blocks = pile_blocks(chain);
-  int most = (int)fmin(budget / blocks, FLOW_MOST), sweeps = 0;
+  budget = fmin(budget, S2_PATIENCE);
+  int most = (int)(budget / blocks), sweeps = 0;
   if (is_warm(chain, lambda_guess) && chain->best < PILE_NEAR) {
     pile_finish(chain, most - most / 2);
   }
@@ -176,7 +177,7 @@ static double pile_within(S2SolveRun *chain, double budget, const double *lambda
     int usual = chain->best < PILE_NEAR ? NEAR_SWEEPS : FAR_SWEEPS;
     int limit = left > ROOMY * blocks ? usual : MOST_SWEEPS;
     sweeps = (int)fmin(limit, fmax(LEAST_SWEEPS, SWEEPS_SHARE * left / sweep));
-    most = (int)fmin(fmax(0, left - sweeps * sweep) / blocks, FLOW_MOST);
+    most = (int)(fmax(0, left - sweeps * sweep) / blocks);
     pile_flow(chain, sweeps, most, true);
   }
   if (is_worth_refining(chain)) {
@@ -223,6 +224,24 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
   return false;
 }
 
+// After the first interior point: of piles the flow, where it was not tried; a proof of conflict,
+// in which case it is true; of piles what is left to try of the flow.
+static bool cold_search(S2SolveRun *chain, const S2SolverOptions *options, bool flowed) {
+  bool pile = is_pile(chain);
+  if (pile && !flowed && !s2_run_solved(chain)) {
+    s2_run_back(chain);
+    pile_flow(chain, FAR_SWEEPS, FLOW_MOST, false);
+  }
+  if (!s2_run_solved(chain) &&
+      s2_mcp_conflict_quick(chain->system.problem, options, NULL, chain->arena)) {
+    return true;
+  }
+  if (pile) {
+    pile_search_on(chain);
+  }
+  return false;
+}
+
 // True: it was proved that there is no solution, and the search for one ends.
 static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
                        bool flowed) {
@@ -235,8 +254,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
   // Of Gauss-Seidel from nothing before Newton; 0: POLISH_SWEEPS from the best point. Newton has
   // failed from the best point when another start is needed, so from nothing now and then.
   static const int fresh_sweeps[] = {0, 20, 0, 40};
-  // Start after start: interior point, then proof of conflict (once), then Newton from sweeps. Of
-  // piles first what is left to try of the flow.
+  // Start after start: interior point, the search (once), then Newton from sweeps.
   bool pile = is_pile(chain);
   double most = INFINITY; // of factorisations
   if (pile) {
@@ -249,16 +267,8 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
     if (!thorough) {
       return false;
     }
-    if (i == 0 && pile && !flowed && !s2_run_solved(chain)) {
-      s2_run_back(chain);
-      pile_flow(chain, FAR_SWEEPS, FLOW_MOST, false);
-    }
-    if (i == 0 && !s2_run_solved(chain) &&
-        s2_mcp_conflict_quick(chain->system.problem, options, NULL, chain->arena)) {
+    if (i == 0 && cold_search(chain, options, flowed)) {
       return true;
-    }
-    if (i == 0 && pile) {
-      pile_search_on(chain);
     }
     if (pile && flowed) { // after all that, Newton from elsewhere has found hardly any
       return false;
