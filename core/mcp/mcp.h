@@ -152,6 +152,10 @@ struct S2SolverOptions {
   // to rest leaves the impulses that have stopped it; taken as they are, within the tolerance, they
   // would set it in motion again, and be solved for in every second step.)
   bool fresh;
+  // Velocities of the guess that are rounding are none: where bodies that do not move at all solve
+  // the problem with the guessed impulses, to a thousandth of the tolerance, S2_SOLVER_AUTO leaves
+  // them so.
+  bool rest;
   // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM take up to `budget` of work for an island of
   // more than 20 contacts: blocks of its factored matrix times factorisations, whole ones and
   // parts. The best point met within that is the answer. Same problem, same budget, same bits.

@@ -158,6 +158,9 @@ static const double SMALL_ISLAND_FRACTION = 1e-3;
 // Of the tolerance: residual of a guess that is as good as an exact solution.
 static const double AS_SOLVED = 1e-3;
 
+// Of the tolerance: residual of bodies that do not move.
+static const double AT_REST = 1e-3;
+
 // Is the guess of impulses the solution already, as where things rest? Then it stays as it is, to
 // the last bit.
 static bool mcp_keep_guess(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
@@ -177,6 +180,32 @@ static bool mcp_keep_guess(const S2Problem *problem, const S2SolverOptions *opti
   }
   s2_arena_rewind(arena, mark);
   return good;
+}
+
+// Do the bodies rest where they are under the impulses of the guess, to rounding? Then they have no
+// speed, not that of rounding, which would carry a tall pile off in a hundred steps: it may rest
+// for ever, and a step after which nothing is other than before says what the next one is.
+static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                      S2Solution *solution) {
+  double limit = AT_REST * options->tolerance, fast = limit * problem->velocity_scale;
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    double speed = fabs(solution->v[i]);
+    if (!((i % 3 == 0 ? speed * problem->length : speed) <= fast)) {
+      return false;
+    }
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *v = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
+  S2Residual residual = s2_mcp_residual(problem, v, solution->lambda, arena);
+  s2_arena_rewind(arena, mark);
+  if (!(residual.scaled <= limit)) {
+    return false;
+  }
+  memset(solution->v, 0, sizeof(double) * (size_t)(3 * problem->nodes));
+  solution->residual = residual;
+  solution->status = S2_SOLVED;
+  solution->used = S2_SOLVER_PDIPM;
+  return true;
 }
 
 static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *options,
@@ -213,6 +242,9 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
     return;
   }
   if (contacts == 0 && s2_bilateral_solve(problem, options, arena, solution)) {
+    return;
+  }
+  if (contacts > 0 && options->rest && mcp_rests(problem, options, arena, solution)) {
     return;
   }
   // Few contacts: whichever method is quickest, with pivoting soon.

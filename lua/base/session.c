@@ -60,6 +60,7 @@ static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
   total->projections += stats->projections;
   total->relinearisations += stats->relinearisations;
   total->contradictions += stats->contradictions;
+  total->kept += stats->kept;
   total->stiffened += stats->stiffened;
   total->unsolved_impacts += stats->unsolved_impacts;
   total->bisections += stats->bisections;

@@ -98,7 +98,7 @@ void s2_step_stop_short(S2Step *step) {
   // The shortest way of each body that is about to pass through something.
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
-    if (!touch->allowed || !touch->enabled || touch->sensor) {
+    if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
       continue;
     }
     double t = s2_step_passage(step, touch);

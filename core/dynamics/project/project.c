@@ -549,7 +549,9 @@ void s2_island_project(S2Step *step, S2Island *island) {
 
 void s2_islands_project(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
-    s2_island_project(step, &step->islands[i]);
+    if (!step->islands[i].kept) {
+      s2_island_project(step, &step->islands[i]);
+    }
   }
 }
 

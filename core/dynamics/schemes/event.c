@@ -19,6 +19,7 @@
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
+#include "dynamics/rest/rest.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/forces.h"
@@ -605,6 +606,8 @@ void s2_event_back_to_start(S2Step *step, const S2EventSearch *start) {
 
 bool s2_event_run(S2Step *step, S2EventSearch *search) {
   const S2World *world = step->world;
+  search->seen = s2_step_see(step);
+  search->seen_count = step->touch_count;
   int slots = world->bodies.count;
   memset(search->astray, 0, sizeof(double) * (size_t)slots);
   // What is in no island drifts by the trapezoid, q1 = q0 + h (v0 + v1)/2.
@@ -631,6 +634,9 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   bool going = true;
   for (int i = 0; i < step->island_count && going; i++) {
     event.island = &step->islands[i];
+    if (s2_rest_keeps(step, event.island)) {
+      continue;
+    }
     if (event.island->touches > 0) {
       event.island->motion = NULL; // so do the rows of the first solve
     }
@@ -665,6 +671,7 @@ bool s2_event_outran(const S2Step *step, const S2EventSearch *search) {
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
     if (astray[slot] > room + step->slack[slot]) {
       step->slack[slot] = astray[slot];
+      step->strayed[slot] = true;
       found = true;
     }
   }
@@ -694,14 +701,8 @@ S2EventSearch s2_event_begin(S2Step *step) {
   return search;
 }
 
-bool s2_event_found_more(S2Step *step, S2EventSearch *search) {
-  if (search->seen != NULL && s2_step_same_points(step, search->seen, search->seen_count)) {
-    return false;
-  }
-  search->seen = s2_step_see(step);
-  search->seen_count = step->touch_count;
-  s2_notes_rewind(step, search->noted);
-  return true;
+bool s2_event_found_more(const S2Step *step, const S2EventSearch *search) {
+  return search->seen == NULL || !s2_step_same_points(step, search->seen, search->seen_count);
 }
 
 void s2_event_settle(const S2Step *step) {
@@ -710,7 +711,7 @@ void s2_event_settle(const S2Step *step) {
     S2Touch *touch = &step->touches[i];
     bool moves =
         step->node_of[touch->body_a] != S2_GROUND || step->node_of[touch->body_b] != S2_GROUND;
-    if (touch->allowed && !(moves && s2_touch_solid(touch))) {
+    if (touch->allowed && !s2_touch_kept(step, i) && !(moves && s2_touch_solid(touch))) {
       s2_touch_collide(world, touch, step->q1, touch->sensor ? 0 : world->kept.def.contact_margin);
     }
   }

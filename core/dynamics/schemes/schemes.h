@@ -54,7 +54,7 @@ typedef struct S2EventSearch {
 } S2EventSearch;
 S2EventSearch s2_event_begin(S2Step *step);
 void s2_event_back_to_start(S2Step *step, const S2EventSearch *search);
-bool s2_event_found_more(S2Step *step, S2EventSearch *search); // than the search before?
+bool s2_event_found_more(const S2Step *step, const S2EventSearch *search); // than the one before?
 bool s2_event_run(S2Step *step, S2EventSearch *search); // all islands to the end; false: aborted
 // Did bodies go where the search has not looked? `slack` learns it.
 bool s2_event_outran(const S2Step *step, const S2EventSearch *search);

@@ -23,6 +23,7 @@
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
+#include "dynamics/rest/rest.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/forces.h"
@@ -212,6 +213,7 @@ bool s2_step_outran(S2Step *step) {
           step->h * hypot(v[1] - free_v[1], v[2] - free_v[2]) + turn * world->bodies.at[slot].reach;
       if (more > room + step->slack[slot]) {
         step->slack[slot] = more;
+        step->strayed[slot] = true;
         outran = true;
       }
     }
@@ -250,7 +252,8 @@ bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   s2_step_integrate(step);
   for (int i = 0; i < step->island_count; i++) {
-    if (!s2_island_look_ahead(step, &step->islands[i], choices)) {
+    if (!s2_rest_keeps(step, &step->islands[i]) &&
+        !s2_island_look_ahead(step, &step->islands[i], choices)) {
       return false;
     }
   }

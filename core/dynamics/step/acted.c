@@ -18,6 +18,31 @@ void s2_acted_begin(const S2Step *step) {
   }
 }
 
+// What stays as the last step left it acts as it did then: both lists are sorted alike.
+static void log_kept(const S2Step *step) {
+  const S2ActedList *before = &step->world->acted;
+  S2ActedList *log = &step->world->log;
+  int b = 0;
+  for (int i = 0; i < step->touch_count && step->still != NULL; i++) {
+    if (!s2_touch_kept(step, i)) {
+      continue;
+    }
+    while (b < before->count && s2_acted_compare(&before->at[b], &step->touches[i]) < 0) {
+      b += 1;
+    }
+    for (; b < before->count && s2_acted_compare(&before->at[b], &step->touches[i]) == 0; b++) {
+      int32_t at = s2_array_push(*log);
+      memcpy(&log->at[at], &before->at[b], sizeof *log->at);
+      log->at[at].next = S2_NONE;
+      if (step->logged[i] == S2_NONE) {
+        step->logged[i] = at;
+      } else {
+        log->at[at - 1].next = at;
+      }
+    }
+  }
+}
+
 void s2_log_begin(S2Step *step) {
   step->world->log.count = 0;
   if (step->touch_count == 0) {
@@ -27,6 +52,7 @@ void s2_log_begin(S2Step *step) {
   for (int i = 0; i < step->touch_count; i++) {
     step->logged[i] = S2_NONE;
   }
+  log_kept(step);
 }
 
 // Along the direction of both sums of normal impulses; what that leaves of one's own is tangential,
@@ -117,7 +143,7 @@ void s2_log_islands(S2Step *step) {
     const S2Touch *touch = &step->touches[i];
     bool solved =
         step->node_of[touch->body_a] != S2_GROUND || step->node_of[touch->body_b] != S2_GROUND;
-    if (solved && s2_touch_solid(touch)) {
+    if (solved && s2_touch_solid(touch) && !s2_touch_kept(step, i)) {
       s2_log_touch(step, i, touch, NULL);
     }
   }
@@ -280,6 +306,7 @@ void s2_acted_commit(S2Step *step) {
       t += 1;
     }
     const S2Touch *touch = t < step->touch_count ? &step->touches[t] : NULL;
+    acted->next = S2_NONE; // was in the log
     acted->gone = true;
     for (int k = 0; touch != NULL && k < touch->count && acted->gone; k++) {
       if (touch->points[k].at.id == acted->feature && s2_acted_compare(acted, touch) == 0) {

@@ -1,6 +1,7 @@
 // Last phase: a finished step becomes the world's state; contacts begin and end.
 #include "dynamics/step/commit.h"
 #include "dynamics/joints/rows.h"
+#include "dynamics/rest/rest.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/step/touch.h"
@@ -166,6 +167,7 @@ static void commit_measure(S2Step *step) {
       points += step->touches[step->islands[i].touch[k]].count;
     }
     stats->contacts += points;
+    stats->kept += step->islands[i].kept;
     stats->largest_island = points > stats->largest_island ? points : stats->largest_island;
   }
   stats->arena_bytes = world->arena.peak;
@@ -190,6 +192,7 @@ S2Status s2_step_commit(S2Step *step) {
   // world changes.
   s2_array_reserve(world->touches, step->touch_count);
   s2_array_reserve(world->events, world->events.count + world->joint_order.count);
+  s2_rest_commit(step);
   // What acted, and what that means for pairs of bodies.
   s2_acted_commit(step);
   s2_step_contact_events(step, commit_is_last(step));

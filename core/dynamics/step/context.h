@@ -24,6 +24,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   // m, the largest error of its joints when they were looked at last, where no length was needed to
   // tell it (no angles, no limits); else NAN.
   double joint_error;
+  bool kept;      // it stays as the last step left it (rest/rest.h)
   bool accounted; // what projection lifts in it is paid for (repay.c)
 } S2Island;
 
@@ -81,7 +82,13 @@ typedef struct S2Step {
   S2Island *islands;
   int island_count;
   int32_t *node_of; // a slot: its node within its island, or S2_GROUND
-  int passes;       // searches done, the first is 0
+  bool *strayed;    // a slot: went further in this step than a search expected
+  // What of the last step stays (rest/rest.h): bodies, as far as is known (NULL: nothing does);
+  // S2_TOUCH_... of touches; islands, or what is found of others
+  bool *still;
+  unsigned char *kept;
+  S2RestIsland *found_at_rest;
+  int passes; // searches done, the first is 0
   // What passes of the look-ahead found (found.c), a pass and touch; in the search before
   S2Found *found, *found_before;
   int found_count, found_before_count; // touches
@@ -114,6 +121,9 @@ double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const do
 // Is the gap of this point closed by projection, though it is open?
 static inline bool s2_point_held(const S2Step *step, const S2TouchPoint *point) {
   return step->holds && point->normal_impulse > 0;
+}
+static inline bool s2_touch_kept(const S2Step *step, int touch) {
+  return step->kept != NULL && (step->kept[touch] & S2_TOUCH_KEPT) != 0;
 }
 double s2_clock(void); // s, monotonic
 // The same for the statistics: 0 unless the world is to measure times, as looking at the clock is a

@@ -32,7 +32,9 @@ typedef struct Edge { // a touch or joint, through the movable bodies it acts on
 static Edge touch_edge(const S2Step *step, int i) {
   const S2Touch *touch = &step->touches[i];
   const S2Body *bodies = step->world->bodies.at;
-  if (!s2_touch_solid(touch) && !touch->hidden) {
+  bool joins = s2_touch_kept(step, i) ? (step->kept[i] & S2_TOUCH_JOINS) != 0
+                                      : s2_touch_solid(touch) || touch->hidden;
+  if (!joins) {
     return (Edge){S2_NONE, S2_NONE};
   }
   return (Edge){s2_body_moves(&bodies[touch->body_a]) ? touch->body_a : S2_NONE,

@@ -30,11 +30,24 @@ void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->scaled = fmax(worst->scaled, residual->scaled);
 }
 
+// For the next step: was an island found at rest, or solved for?
+static void solve_note_rest(const S2Step *step, const S2Island *island,
+                            const S2Solution *solution) {
+  if (step->found_at_rest != NULL) {
+    S2RestIsland *found = &step->found_at_rest[island - step->islands];
+    found->solves += 1;
+    found->solved |= solution->iterations > 0 || solution->work > 0 ||
+                     solution->status != S2_SOLVED || solution->used != S2_SOLVER_PDIPM;
+    s2_keep_worst(&found->residual, &solution->residual);
+  }
+}
+
 static void solve_account(S2Step *step, const S2Island *island, const S2Choice *choices,
                           S2SolveKind kind, const S2Assembly *assembly,
                           const S2Solution *solution) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
+  solve_note_rest(step, island, solution);
   for (int i = 0; i < island->touches && kind == S2_SOLVE_MOTION; i++) {
     step->touches[island->touch[i]].solved |= solution->iterations > 0;
   }
@@ -170,6 +183,7 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
       .undercut = def->ncp_undercut,
       .linear = def->linear_solver,
       .keep = keep,
+      .rest = kind == S2_SOLVE_MOTION || kind == S2_SOLVE_TURNED,
       .fresh = kind == S2_SOLVE_MOTION && solve_is_fresh(step, island),
       .program = {step->world->callbacks.solve == NULL ? NULL : solve_ask_program, step->world},
   };
@@ -280,6 +294,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       bool proved =
           solution.status == S2_INFEASIBLE || s2_mcp_conflict(&assembly.problem, NULL, step->arena);
       *outcome = proved ? S2_INFEASIBLE : S2_MAX_ITERATIONS;
+      solve_note_rest(step, island, &solution);
       world->stats.solves += 1;
       world->stats.iterations += (uint64_t)solution.iterations;
       s2_arena_rewind(step->arena, mark);

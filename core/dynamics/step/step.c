@@ -19,6 +19,7 @@
 #include "dynamics/project/passage.h"
 #include "dynamics/project/project.h"
 #include "dynamics/project/warn.h"
+#include "dynamics/rest/rest.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/commit.h"
@@ -49,6 +50,9 @@ static bool step_pre_project(S2Step *step) {
 // Velocities v1 from the touches as they are: rows stop at the surface what would arrive there.
 static bool step_motion(S2Step *step, S2Choice **choices) {
   s2_step_islands(step);
+  if (!s2_rest_islands(step)) {
+    return false;
+  }
   s2_step_find_stiff(step);
   s2_found_begin(step);
   *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
@@ -62,8 +66,8 @@ static bool step_impacts(S2Step *step, S2Choice *choices) {
   bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
   for (int i = 0; i < step->island_count; i++) {
     S2Island *island = &step->islands[i];
-    bool done = false;
-    if (step->world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
+    bool done = island->kept;
+    if (!done && step->world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
       return false;
     }
     if (!done && !s2_island_impact(step, island, choices, touching)) {
@@ -79,6 +83,7 @@ static bool step_speculative(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
   }
+  s2_rest_begin(step);
   // Positions: v1 stops what would arrive at the surface.
   S2Choice *choices = NULL;
   int noted = s2_notes_mark(step);
@@ -181,6 +186,7 @@ static bool step_event(S2Step *step) {
     return false;
   }
   S2EventSearch search = s2_event_begin(step);
+  s2_rest_begin(step);
   do { // until bodies stay within what the search has looked at
     S2Touch *done = step->touches;
     s2_event_back_to_start(step, &search);
@@ -192,7 +198,11 @@ static bool step_event(S2Step *step) {
       step->touches = done; // looking further showed nothing new
       break;
     }
+    s2_notes_rewind(step, search.noted);
     s2_step_islands(step);
+    if (!s2_rest_islands(step)) {
+      return false;
+    }
     s2_step_find_stiff(step);
     s2_found_begin(step);
     if (!s2_event_run(step, &search)) {

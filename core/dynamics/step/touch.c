@@ -2,6 +2,7 @@
 // and what the last step knew of a pair (impulses, the filter's answer) is carried over.
 #include "dynamics/step/touch.h"
 #include "dynamics/project/passage.h"
+#include "dynamics/rest/rest.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -339,6 +340,20 @@ static bool touch_crowded(const S2Step *step, const S2Touch *touch, int *found) 
   return true;
 }
 
+bool s2_touch_search(const S2Step *step, S2Touch *touch, int *overlapping) {
+  if (!touch->allowed || touch->sensor) {
+    touch->count = 0;
+    touch->hidden = false;
+    return true;
+  }
+  s2_touch_collide(step->world, touch, step->q0, pair_reach(step, touch));
+  bool meets = (touch->count > 0 || may_hide(step, touch)) && boxes_meet(step, touch);
+  touch->hidden = meets && touch->count == 0;
+  touch->count = meets ? touch->count : 0;
+  // A later search may be the first to find points.
+  return s2_touch_ask(step, touch) && !touch_crowded(step, touch, overlapping);
+}
+
 bool s2_step_touches(S2Step *step) {
   S2World *world = step->world;
   double start = s2_stats_clock(world);
@@ -354,6 +369,7 @@ bool s2_step_touches(S2Step *step) {
   const S2Touch *old = again ? step->touches : world->touches.at;
   int old_count = again ? step->touch_count : world->touches.count, o = 0;
   S2Touch *touches = S2_TAKE(step->arena, S2Touch, pair_count);
+  unsigned char *kept = S2_TAKE_ZEROED(step->arena, unsigned char, pair_count);
   int count = 0, overlapping = 0;
   for (int i = 0; i < pair_count; i++) {
     if (!touch_may_meet(world, &pairs[i])) {
@@ -366,6 +382,11 @@ bool s2_step_touches(S2Step *step) {
     bool known =
         o < old_count && touch_compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
     S2Touch *touch = &touches[count++];
+    kept[count - 1] = known ? s2_rest_known(step, &old[o], o) : 0;
+    if ((kept[count - 1] & S2_TOUCH_KEPT) != 0) { // searched for later if its island is not kept
+      *touch = old[o];
+      continue;
+    }
     *touch = known ? old[o] : fresh_touch(world, &pairs[i]);
     if (!(known && again)) {
       set_material(world, touch);
@@ -375,23 +396,14 @@ bool s2_step_touches(S2Step *step) {
     if (!known && !ask_filter(step, touch)) {
       return false;
     }
-    if (!touch->allowed || touch->sensor) {
-      touch->count = 0;
-      touch->hidden = false;
-      continue;
-    }
     // Narrow phase: the points that may close within the step.
-    s2_touch_collide(world, touch, step->q0, pair_reach(step, touch));
-    bool meets = (touch->count > 0 || may_hide(step, touch)) && boxes_meet(step, touch);
-    touch->hidden = meets && touch->count == 0;
-    touch->count = meets ? touch->count : 0;
-    // A later search may be the first to find points.
-    if (!s2_touch_ask(step, touch) || touch_crowded(step, touch, &overlapping)) {
+    if (!s2_touch_search(step, touch, &overlapping)) {
       return false;
     }
   }
   step->touches = touches;
   step->touch_count = count;
+  step->kept = kept;
   step->passes += 1;
   if (pair_count > 0) { // looking at the clock is a good part of a step without contacts
     world->stats.seconds_narrow += s2_stats_clock(world) - middle;
@@ -420,7 +432,8 @@ bool s2_step_unforeseen(const S2Step *step, bool *found) {
   *found = false;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
-    if (touch->count > 0 || !touch->allowed || !touch->enabled || touch->sensor ||
+    if (s2_touch_kept(step, i) || touch->count > 0 || !touch->allowed || !touch->enabled ||
+        touch->sensor ||
         s2_step_passage(step, touch) <= step->h) { // there it would be told the wrong side
       continue;
     }
@@ -487,7 +500,7 @@ void s2_step_settle(S2Step *step) {
   }
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
-    if (!touch->allowed) {
+    if (!touch->allowed || s2_touch_kept(step, i)) {
       continue;
     }
     if (touch->sensor) {

@@ -4,6 +4,14 @@
 
 #include "dynamics/step/context.h"
 
+// The points of a touch that may close within the step; *overlapping counts what lies deep in
+// another, which there may be only so much of. False: aborted.
+bool s2_touch_search(const S2Step *step, S2Touch *touch, int *overlapping);
+// Does it come before the other in their order?
+static inline bool s2_touch_before(const S2Touch *touch, const S2Touch *other) {
+  return touch->shape_a != other->shape_a ? touch->shape_a < other->shape_a
+                                          : touch->shape_b < other->shape_b;
+}
 bool s2_step_touches(S2Step *step); // broad and narrow phase; false: aborted
 // Shapes without any point in reach that overlap at q1 all the same get points there; *found: are
 // there any? False: aborted.

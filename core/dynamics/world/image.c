@@ -140,6 +140,7 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   // What is derived from the arrays is made anew.
   world->boxes_stale = true;
   world->contacts_stale = true;
+  world->rest.islands.count = 0;
   world->impulses_listed = true; // of another step
   s2_world_revised(world);
   return s2_ok();

@@ -1,4 +1,5 @@
 // Worlds: making, settings, marks.
+#include "dynamics/rest/rest.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -122,6 +123,7 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->log);
   s2_array_free(world->merged);
   s2_line_free(world->excluded);
+  s2_rest_free(world);
   s2_array_free(world->events);
   s2_array_free(world->memos);
   s2_array_free(world->drives);

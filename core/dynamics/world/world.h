@@ -371,6 +371,30 @@ typedef enum S2ProgramIs {
   S2_PROGRAM_MADE,  // or found not to be for programs
 } S2ProgramIs;
 
+// An island that a step has left as it was (rest/rest.h).
+typedef struct S2RestIsland {
+  int32_t first; // its first slot
+  int nodes, touches;
+  uint32_t solves;     // of the step, which found that it rests
+  bool solved;         // one of them was more than that: it is none of these
+  S2Residual residual; // the worst of the solves
+} S2RestIsland;
+
+enum {
+  S2_REST_GIVEN = 9,  // numbers a slot: force, mass of W, pose
+  S2_TOUCH_KEPT = 1,  // stays as the last step has left it
+  S2_TOUCH_JOINS = 2, // its bodies were in one island by it
+};
+
+typedef struct S2Rest {
+  uint64_t changes;               // S2World.changes then
+  double h;                       // s
+  S2_ARRAY(S2RestIsland) islands; // sorted by `first`; none: nothing below counts
+  S2_ARRAY(bool) body;            // a slot: is in one of them
+  S2_ARRAY(double) given;         // S2_REST_GIVEN a slot, of those
+  S2_ARRAY(unsigned char) touch;  // S2_TOUCH_..., as S2World.touches
+} S2Rest;
+
 struct S2World {
   S2Kept kept;
   S2_ARRAY(double) q; // 3 a slot
@@ -435,6 +459,7 @@ struct S2World {
   void (*parted)(void *user); // NULL, or called between the substeps of a step
   void *parted_user;
   struct S2Fixed *fixed; // what the last notes shared
+  S2Rest rest;           // what the last step left as it was
 };
 
 // ---- Shared among the files of dynamics/ ------------------------------------------------------

@@ -1,0 +1,242 @@
+#include "dynamics/rest/rest.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/step/touch.h"
+
+#include <string.h>
+
+// Is what islands do a function of the state, the forces and the world alone, and of no callback,
+// and does nobody have to see their solves?
+static bool rest_allowed(const S2Step *step) {
+  const S2World *world = step->world;
+  const S2WorldDef *def = &world->kept.def;
+  return step->substeps == 1 && world->notes == NULL && world->dump_directory == NULL &&
+         world->callbacks.pre_solve == NULL && def->solver == S2_SOLVER_AUTO &&
+         def->stabilization == S2_PROJECTION;
+}
+
+void s2_rest_free(S2World *world) {
+  s2_array_free(world->rest.islands);
+  s2_array_free(world->rest.body);
+  s2_array_free(world->rest.touch);
+  s2_array_free(world->rest.given);
+}
+
+// ---- A step begins ----------------------------------------------------------------------------
+
+static bool body_is_static(const S2World *world, int32_t slot) {
+  return world->bodies.at[slot].type == S2_STATIC;
+}
+
+void s2_rest_begin(S2Step *step) {
+  const S2World *world = step->world;
+  const S2Rest *rest = &world->rest;
+  step->still = NULL;
+  // Bodies that were made or put somewhere, or any other setting: all is looked at anew.
+  if (rest->islands.count == 0 || rest->changes != world->changes || rest->h != step->dt ||
+      world->kept.fresh || !rest_allowed(step)) {
+    return;
+  }
+  step->still = S2_TAKE_ZEROED(step->arena, bool, world->bodies.count);
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    bool same = slot < rest->body.count && rest->body.at[slot];
+    if (same) {
+      const double *given = &rest->given.at[S2_REST_GIVEN * slot];
+      const double *v = step->v0 + 3 * slot;
+      same = memcmp(given, step->force + 3 * slot, 3 * sizeof(double)) == 0 &&
+             memcmp(given + 3, step->mass + 3 * slot, 3 * sizeof(double)) == 0 &&
+             memcmp(given + 6, step->q0 + 3 * slot, 3 * sizeof(double)) == 0 && v[0] == 0 &&
+             v[1] == 0 && v[2] == 0;
+    }
+    step->still[slot] = same || body_is_static(world, slot);
+  }
+}
+
+unsigned char s2_rest_known(const S2Step *step, const S2Touch *touch, int number) {
+  bool again = step->passes > 0, none = step->still == NULL;
+  unsigned char is = again ? step->kept[number] : none ? 0 : step->world->rest.touch.at[number];
+  bool stay = !none && step->still[touch->body_a] && step->still[touch->body_b];
+  return stay ? is : is & S2_TOUCH_JOINS;
+}
+
+// ---- Islands are known ------------------------------------------------------------------------
+
+static bool island_stays(const S2Step *step, const S2Island *island, const S2RestIsland *known) {
+  bool same = known->first == island->node[0] && known->nodes == island->nodes &&
+              known->touches == island->touches && island->joints == 0;
+  for (int i = 0; i < island->nodes && same; i++) {
+    same = step->still[island->node[i]];
+  }
+  for (int i = 0; i < island->touches && same; i++) {
+    same = s2_touch_kept(step, island->touch[i]);
+  }
+  return same;
+}
+
+// Both lists are in the order of their first bodies.
+static void choose_islands(S2Step *step) {
+  const S2Rest *rest = &step->world->rest;
+  int known = 0;
+  for (int i = 0; i < step->island_count; i++) {
+    S2Island *island = &step->islands[i];
+    while (known < rest->islands.count && rest->islands.at[known].first < island->node[0]) {
+      known += 1;
+    }
+    if (known < rest->islands.count && island_stays(step, island, &rest->islands.at[known])) {
+      island->kept = true;
+      step->found_at_rest[i] = rest->islands.at[known];
+    }
+  }
+}
+
+bool s2_rest_islands(S2Step *step) {
+  const S2World *world = step->world;
+  step->found_at_rest = S2_TAKE_ZEROED(step->arena, S2RestIsland, step->island_count);
+  if (step->still != NULL) {
+    choose_islands(step);
+    // Bodies of the others may move.
+    for (int i = 0; i < world->order.count; i++) {
+      int32_t slot = world->order.at[i];
+      step->still[slot] = body_is_static(world, slot);
+    }
+    for (int i = 0; i < step->island_count; i++) {
+      for (int k = 0; k < step->islands[i].nodes && step->islands[i].kept; k++) {
+        step->still[step->islands[i].node[k]] = true;
+      }
+    }
+  }
+  // So their touches are searched for; which of all join bodies is what the next step wants to
+  // know.
+  int overlapping = 0;
+  for (int i = 0; i < step->touch_count; i++) {
+    S2Touch *touch = &step->touches[i];
+    bool stays = s2_touch_kept(step, i);
+    if (stays && !(step->still[touch->body_a] && step->still[touch->body_b])) {
+      stays = false;
+      if (!s2_touch_search(step, touch, &overlapping)) {
+        return false;
+      }
+    }
+    if (!stays) {
+      step->kept[i] = s2_touch_solid(touch) || touch->hidden ? S2_TOUCH_JOINS : 0;
+    }
+  }
+  return true;
+}
+
+bool s2_rest_keeps(S2Step *step, const S2Island *island) {
+  if (!island->kept) {
+    return false;
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    for (int c = at; c < at + 3; c++) {
+      step->v1[c] = step->v2[c] = step->carry[c] = 0;
+      step->q1[c] = step->q0[c];
+    }
+  }
+  // The residual is that of the solves it stands for, which count.
+  const S2RestIsland *known = &step->found_at_rest[island - step->islands];
+  S2WorldStats *stats = &step->world->stats;
+  stats->solves += known->solves;
+  stats->used[S2_SOLVER_PDIPM] += known->solves;
+  s2_keep_worst(&step->residuals.solve, &known->residual);
+  return true;
+}
+
+// ---- A step is over ---------------------------------------------------------------------------
+
+// Has the step left the bodies of an island where they were, without speed, and solved for nothing?
+static bool island_rests(const S2Step *step, const S2Island *island, const S2RestIsland *found) {
+  const S2World *world = step->world;
+  bool rests = found->solves > 0 && !found->solved && island->joints == 0;
+  for (int i = 0; i < island->nodes && rests; i++) {
+    int32_t slot = island->node[i], at = 3 * slot;
+    rests =
+        memcmp(step->q1 + at, world->q.at + at, 3 * sizeof(double)) == 0 && !step->strayed[slot];
+    for (int c = at; c < at + 3 && rests; c++) {
+      rests = step->v2[c] == 0 && step->v1[c] == 0 && world->v.at[c] == 0 &&
+              signbit(step->v2[c]) == signbit(world->v.at[c]) && step->corrected[c] == 0;
+    }
+  }
+  return rests;
+}
+
+// Which touches are as the last step left them; all that is in them.
+static bool *same_touches(const S2Step *step) {
+  const S2World *world = step->world;
+  bool *same = S2_TAKE_ZEROED(step->arena, bool, step->touch_count);
+  int o = 0;
+  for (int i = 0; i < step->touch_count; i++) {
+    const S2Touch *touch = &step->touches[i];
+    while (o < world->touches.count && s2_touch_before(&world->touches.at[o], touch)) {
+      o += 1;
+    }
+    same[i] = s2_touch_kept(step, i) || (o < world->touches.count &&
+                                         memcmp(&world->touches.at[o], touch, sizeof *touch) == 0);
+  }
+  return same;
+}
+
+// Lists the islands that rest, and marks their bodies.
+static void list_islands(const S2Step *step, const bool *same) {
+  S2Rest *rest = &step->world->rest;
+  for (int i = 0; i < step->island_count; i++) {
+    const S2Island *island = &step->islands[i];
+    bool rests = island->kept || island_rests(step, island, &step->found_at_rest[i]);
+    for (int k = 0; k < island->touches && rests; k++) {
+      rests = same[island->touch[k]];
+    }
+    if (!rests) {
+      continue;
+    }
+    S2RestIsland *known = s2_array_append(rest->islands);
+    *known = step->found_at_rest[i];
+    known->first = island->node[0];
+    known->nodes = island->nodes;
+    known->touches = island->touches;
+    for (int k = 0; k < island->nodes; k++) {
+      int32_t slot = island->node[k];
+      rest->body.at[slot] = true;
+      memcpy(&rest->given.at[S2_REST_GIVEN * slot], step->force + 3 * slot, 3 * sizeof(double));
+      memcpy(&rest->given.at[S2_REST_GIVEN * slot + 3], step->mass + 3 * slot, 3 * sizeof(double));
+      memcpy(&rest->given.at[S2_REST_GIVEN * slot + 6], step->q1 + 3 * slot, 3 * sizeof(double));
+    }
+  }
+}
+
+void s2_rest_commit(const S2Step *step) {
+  S2World *world = step->world;
+  S2Rest *rest = &world->rest;
+  rest->islands.count = 0;
+  if (step->found_at_rest == NULL || step->cut || !rest_allowed(step)) {
+    return;
+  }
+  bool any = false;
+  for (int i = 0; i < step->island_count && !any; i++) {
+    const S2Island *island = &step->islands[i];
+    any = island->kept || island_rests(step, island, &step->found_at_rest[i]);
+  }
+  if (!any) {
+    return;
+  }
+  // What may fail for want of memory comes before anything is written.
+  int slots = world->bodies.count;
+  s2_array_reserve(rest->body, slots);
+  s2_array_reserve(rest->given, S2_REST_GIVEN * slots);
+  s2_array_reserve(rest->touch, step->touch_count);
+  s2_array_reserve(rest->islands, step->island_count);
+  rest->body.count = slots;
+  memset(rest->body.at, 0, sizeof(bool) * (size_t)slots);
+  const bool *same = same_touches(step);
+  list_islands(step, same);
+  for (int i = 0; i < step->touch_count; i++) {
+    const S2Touch *touch = &step->touches[i];
+    bool a = rest->body.at[touch->body_a] || body_is_static(world, touch->body_a);
+    bool b = rest->body.at[touch->body_b] || body_is_static(world, touch->body_b);
+    rest->touch.at[i] =
+        (unsigned char)((step->kept[i] & S2_TOUCH_JOINS) | (same[i] && a && b ? S2_TOUCH_KEPT : 0));
+  }
+  rest->changes = world->changes;
+  rest->h = step->dt;
+}
