@@ -19,8 +19,8 @@
 #define S2_BATCH_H
 
 #include "base/rng.h"
+#include "base/threads/workers.h"
 #include "batch/judge.h"
-#include "batch/workers.h"
 
 typedef enum S2AutoReset { S2_RESET_NEXT_STEP, S2_RESET_SAME_STEP, S2_RESET_DISABLED } S2AutoReset;
 

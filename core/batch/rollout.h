@@ -5,8 +5,8 @@
 #ifndef S2_ROLLOUT_H
 #define S2_ROLLOUT_H
 
+#include "base/threads/workers.h"
 #include "batch/judge.h"
-#include "batch/workers.h"
 
 typedef struct S2Rollout {
   int samples, knots;     // sequences, and controls one after the other in each

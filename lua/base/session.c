@@ -61,6 +61,7 @@ static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
   total->relinearisations += stats->relinearisations;
   total->contradictions += stats->contradictions;
   total->kept += stats->kept;
+  total->shared += stats->shared;
   total->stiffened += stats->stiffened;
   total->unsolved_impacts += stats->unsolved_impacts;
   total->bisections += stats->bisections;

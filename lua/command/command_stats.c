@@ -43,6 +43,7 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("contradictions", total->contradictions);
   print_count("unsolved impacts", total->unsolved_impacts);
   print_count("kept islands", total->kept);
+  print_count("shared islands", total->shared);
   print_count("stiffened islands", total->stiffened);
   print_count("iterations", total->iterations);
   print_count("unsolved steps", total->unsolved);

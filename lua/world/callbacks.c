@@ -174,9 +174,6 @@ static int pre_solve_call(lua_State *L) {
 static bool engine_pre_solve(void *user, S2World *world, S2PreContact *pre) {
   S2LuaWorld *lw = user;
   (void)world;
-  if (lw->hooks[S2_HOOK_PRE_SOLVE] == 0) {
-    return true;
-  }
   // The object points to the engine's contact for as long as the functions run.
   S2LuaContact *contact = s2_lua_push_contact(lw->L, 1); // exists since the registration
   lua_pop(lw->L, 1);
@@ -192,13 +189,15 @@ static bool engine_proceed(void *user) {
 }
 
 void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks) {
-  *callbacks = (S2Callbacks){.user = lw,
-                             .force = engine_force,
-                             .filter = engine_filter,
-                             .pre_solve = engine_pre_solve,
-                             .constraint = s2_lua_engine_constraint,
-                             .motion = s2_lua_engine_motion,
-                             .spring = s2_lua_engine_spring,
-                             .solve = s2_lua_engine_solve,
-                             .proceed = engine_proceed};
+  *callbacks =
+      (S2Callbacks){.user = lw,
+                    .force = engine_force,
+                    .filter = engine_filter,
+                    // Islands at rest and threads have to know that nobody asks.
+                    .pre_solve = lw->hooks[S2_HOOK_PRE_SOLVE] > 0 ? engine_pre_solve : NULL,
+                    .constraint = s2_lua_engine_constraint,
+                    .motion = s2_lua_engine_motion,
+                    .spring = s2_lua_engine_spring,
+                    .solve = s2_lua_engine_solve,
+                    .proceed = engine_proceed};
 }

@@ -20,6 +20,15 @@ static void push_list(lua_State *L, int world, S2Hook hook, uint32_t serial) {
   lua_remove(L, -2);
 }
 
+// The engine asks for pre-solve only where somebody wants to be.
+static void hooks_set_callbacks(S2LuaWorld *lw) {
+  if (lw->world != NULL) {
+    S2Callbacks callbacks;
+    s2_lua_engine_callbacks(lw, &callbacks);
+    s2_world_set_callbacks(lw->world, &callbacks);
+  }
+}
+
 S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t serial) {
   world = lua_absindex(L, world);
   // The handle holds the function and the world; the list holds the handle.
@@ -40,6 +49,7 @@ S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t seri
   if (hook == S2_HOOK_PRE_SOLVE) {
     s2_lua_push_contact(L, world); // made now: the engine's step must not fail for want of memory
     lua_pop(L, 1);
+    hooks_set_callbacks(handle->lw);
   }
   return handle;
 }
@@ -73,7 +83,11 @@ void s2_lua_hooks_sweep(lua_State *L, int world) {
   lua_getiuservalue(L, world, S2_STORE_HOOKS);
   for (int hook = 0; hook < S2_HOOK_LAW; hook++) {
     if (lua_rawgeti(L, -1, hook + 1) == LUA_TTABLE) {
+      int before = lw->hooks[hook];
       lw->hooks[hook] = sweep_list(L);
+      if (hook == S2_HOOK_PRE_SOLVE && lw->hooks[hook] != before) {
+        hooks_set_callbacks(lw);
+      }
     }
     lua_pop(L, 1);
   }

@@ -185,6 +185,7 @@ static int world_stats(lua_State *L) {
   set_integer(L, "cut", stats->cut);
   set_integer(L, "mode_changes", stats->mode_changes);
   set_integer(L, "kept", stats->kept);
+  set_integer(L, "shared", stats->shared);
   set_integer(L, "stiffened", stats->stiffened);
   set_number(L, "worst_scaled", stats->worst_scaled);
   set_number(L, "worst_penetration", stats->worst_penetration);

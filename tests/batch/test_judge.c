@@ -1,8 +1,8 @@
 // Norms, costs and bounds; threads that share out items.
 #include "worlds.h"
 
+#include "base/threads/workers.h"
 #include "batch/judge.h"
-#include "batch/workers.h"
 
 #include <stdatomic.h>
 

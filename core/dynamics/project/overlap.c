@@ -133,6 +133,12 @@ typedef struct Resolving {
   double remaining;
 } Resolving;
 
+static S2Status overlap_stopped(S2World *world) {
+  S2Status refused = world->refused;
+  world->refused = s2_ok();
+  return refused.code != S2_OK ? refused : s2_error(S2_ABORTED, "stopped by a callback");
+}
+
 static S2Status overlap_resolve(void *user) {
   Resolving *resolving = user;
   S2World *world = resolving->world;
@@ -140,14 +146,14 @@ static S2Status overlap_resolve(void *user) {
     // A search at rest, and a projection of all islands.
     S2Step step = overlap_survey(world);
     if (!overlap_search(&step)) {
-      S2Status refused = world->refused;
-      world->refused = s2_ok();
-      return refused.code != S2_OK ? refused : s2_error(S2_ABORTED, "stopped by a callback");
+      return overlap_stopped(world);
     }
     s2_step_islands(&step);
     resolving->remaining = s2_step_penetration(&step);
     double before = resolving->remaining;
-    s2_islands_project(&step);
+    if (!s2_islands_project(&step)) {
+      return overlap_stopped(world);
+    }
     // Moved bodies may overlap others: once more, until nothing moves.
     bool moved = false;
     for (int i = 0; i < 3 * world->bodies.count; i++) {

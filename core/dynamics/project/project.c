@@ -13,6 +13,7 @@
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
+#include "dynamics/schemes/threads.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/step/solve.h"
@@ -547,18 +548,23 @@ void s2_island_project(S2Step *step, S2Island *island) {
   step->world->stats.seconds_project += s2_stats_clock(step->world) - start;
 }
 
-void s2_islands_project(S2Step *step) {
-  for (int i = 0; i < step->island_count; i++) {
-    if (!step->islands[i].kept) {
-      s2_island_project(step, &step->islands[i]);
-    }
+static bool project_work(S2Step *step, S2Island *island, void *user) {
+  (void)user;
+  if (!island->kept) {
+    s2_island_project(step, island);
   }
+  return true;
 }
 
-void s2_step_project(S2Step *step) {
+bool s2_islands_project(S2Step *step) {
+  return s2_islands_run(step, project_work, NULL, NULL);
+}
+
+bool s2_step_project(S2Step *step) {
+  bool going = true;
   switch (step->world->kept.def.stabilization) {
   case S2_PROJECTION:
-    s2_islands_project(step);
+    going = s2_islands_project(step);
     break;
   case S2_POST:
   case S2_POST_ASSEMBLY:
@@ -569,4 +575,5 @@ void s2_step_project(S2Step *step) {
   case S2_NO_STABILIZATION:
     break;
   }
+  return going;
 }

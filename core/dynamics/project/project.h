@@ -4,8 +4,9 @@
 
 #include "dynamics/step/assemble.h"
 
-void s2_step_project(S2Step *step);                     // as the world's setting asks for
-void s2_islands_project(S2Step *step);                  // until nothing is left
+// False, here and below: aborted.
+bool s2_step_project(S2Step *step);                     // as the world's setting asks for
+bool s2_islands_project(S2Step *step);                  // until nothing is left
 void s2_step_project_start(S2Step *step);               // q0, under S2_PRE
 void s2_island_project(S2Step *step, S2Island *island); // until nothing is left, of one island
 

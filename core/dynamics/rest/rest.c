@@ -14,13 +14,6 @@ static bool rest_allowed(const S2Step *step) {
          def->stabilization == S2_PROJECTION;
 }
 
-void s2_rest_free(S2World *world) {
-  s2_array_free(world->rest.islands);
-  s2_array_free(world->rest.body);
-  s2_array_free(world->rest.touch);
-  s2_array_free(world->rest.given);
-}
-
 // ---- A step begins ----------------------------------------------------------------------------
 
 static bool body_is_static(const S2World *world, int32_t slot) {
@@ -50,13 +43,6 @@ void s2_rest_begin(S2Step *step) {
     }
     step->still[slot] = same || body_is_static(world, slot);
   }
-}
-
-unsigned char s2_rest_known(const S2Step *step, const S2Touch *touch, int number) {
-  bool again = step->passes > 0, none = step->still == NULL;
-  unsigned char is = again ? step->kept[number] : none ? 0 : step->world->rest.touch.at[number];
-  bool stay = !none && step->still[touch->body_a] && step->still[touch->body_b];
-  return stay ? is : is & S2_TOUCH_JOINS;
 }
 
 // ---- Islands are known ------------------------------------------------------------------------

@@ -16,13 +16,17 @@
 void s2_rest_begin(S2Step *step);
 // S2_TOUCH_... of a touch that is `number` among those of the search before, or of the world where
 // this is the first of the step: kept as far as its bodies are.
-unsigned char s2_rest_known(const S2Step *step, const S2Touch *touch, int number);
+static inline unsigned char s2_rest_known(const S2Step *step, const S2Touch *touch, int number) {
+  bool again = step->passes > 0, none = step->still == NULL;
+  unsigned char is = again ? step->kept[number] : none ? 0 : step->world->rest.touch.at[number];
+  bool stay = !none && step->still[touch->body_a] && step->still[touch->body_b];
+  return stay ? is : is & S2_TOUCH_JOINS;
+}
 // Which islands are kept; the touches of all others are searched for as always. False: aborted.
 bool s2_rest_islands(S2Step *step);
 // Is it one of those? Then its bodies stay and its solves are counted.
 bool s2_rest_keeps(S2Step *step, const S2Island *island);
 // Remembers which islands the step has left as they were; before the world changes.
 void s2_rest_commit(const S2Step *step);
-void s2_rest_free(S2World *world);
 
 #endif

@@ -21,6 +21,7 @@
 #include "dynamics/project/warn.h"
 #include "dynamics/rest/rest.h"
 #include "dynamics/schemes/schemes.h"
+#include "dynamics/schemes/threads.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/islands.h"
@@ -604,6 +605,30 @@ void s2_event_back_to_start(S2Step *step, const S2EventSearch *start) {
   step->t = step->world->kept.time;
 }
 
+// Of a run: what islands share of it are arrays in which each has its own places, but for the
+// ground, which stands at the start of the step for those that look ahead.
+static bool event_work(S2Step *step, S2Island *island, void *user) {
+  S2EventRun *run = user;
+  if (s2_rest_keeps(step, island)) {
+    return true;
+  }
+  S2EventRun event = *run;
+  event.step = step;
+  event.island = island;
+  event.splits = 0;
+  if (island->touches > 0) {
+    island->motion = NULL; // so do the rows of the first solve
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  step->h = step->dt;
+  bool going = run_island(&event);
+  s2_arena_rewind(step->arena, mark);
+  if (!event.ahead) { // and is done here
+    run->splits += event.splits;
+  }
+  return going;
+}
+
 bool s2_event_run(S2Step *step, S2EventSearch *search) {
   const S2World *world = step->world;
   search->seen = s2_step_see(step);
@@ -631,20 +656,19 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   step->turned = false; // q0 moves
   s2_log_begin(step);
   memset(step->corrected, 0, sizeof(double) * 3 * (size_t)slots);
-  bool going = true;
-  for (int i = 0; i < step->island_count && going; i++) {
+  // Threads take those that look ahead from the start of the step, where the ground is put for
+  // them.
+  bool *ahead = S2_TAKE(step->arena, bool, step->island_count);
+  step->share = 1;
+  for (int i = 0; i < step->island_count; i++) {
     event.island = &step->islands[i];
-    if (s2_rest_keeps(step, event.island)) {
-      continue;
+    ahead[i] = s2_island_looks_ahead(step, event.island);
+    if (ahead[i] && world->kept.def.threads > 1) {
+      s2_event_place_ground(&event);
     }
-    if (event.island->touches > 0) {
-      event.island->motion = NULL; // so do the rows of the first solve
-    }
-    S2ArenaMark mark = s2_arena_mark(step->arena);
-    step->h = step->dt;
-    going = run_island(&event);
-    s2_arena_rewind(step->arena, mark);
   }
+  step->share = 0.5;
+  bool going = s2_islands_run(step, event_work, &event, ahead);
   // Islands have moved the ground to their times: back to that of the step.
   search->splits = event.splits;
   for (int32_t slot = 0; slot < slots; slot++) { // where the whole step brings it

@@ -28,6 +28,9 @@ static void place_ground(const S2EventRun *event, int32_t slot) {
 // islands have it at their times.
 void s2_event_place_ground(const S2EventRun *event) {
   const S2Step *step = event->step;
+  if (step->threaded) {
+    return;
+  }
   for (int i = 0; i < event->island->touches; i++) {
     const S2Touch *touch = &step->touches[event->island->touch[i]];
     place_ground(event, touch->body_a);

@@ -25,6 +25,7 @@
 #include "dynamics/project/warn.h"
 #include "dynamics/rest/rest.h"
 #include "dynamics/schemes/schemes.h"
+#include "dynamics/schemes/threads.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/islands.h"
@@ -247,17 +248,15 @@ bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count)
   return same;
 }
 
+static bool look_ahead_work(S2Step *step, S2Island *island, void *choices) {
+  return s2_rest_keeps(step, island) || s2_island_look_ahead(step, island, choices);
+}
+
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
   s2_note_plain(step, S2_ACT_RESET, step->v1);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   s2_step_integrate(step);
-  for (int i = 0; i < step->island_count; i++) {
-    if (!s2_rest_keeps(step, &step->islands[i]) &&
-        !s2_island_look_ahead(step, &step->islands[i], choices)) {
-      return false;
-    }
-  }
-  return true;
+  return s2_islands_run(step, look_ahead_work, choices, NULL);
 }
 
 // A landing without rebound: from the velocities that brought the bodies there, in no time, all

@@ -97,6 +97,7 @@ typedef struct S2Step {
   bool cut;         // it ended a solve
   bool hurries;     // that, or one was given up: the step goes the shortest way to its end
   bool cut_short;   // bisect with stepping_partial ended before dt
+  bool threaded;    // a thread's copy: the ground is where it should be for all of them
   bool turned;      // is `turn` that of the present q0?
   bool holds;       // event stepping: projection closes contacts that carry an impulse, too
   bool ground_last; // rows of ground friction are as S2GroundState.last has them

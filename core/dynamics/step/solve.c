@@ -240,14 +240,18 @@ static void solve_read_contacts(const S2Step *step, const S2Island *island, cons
   }
 }
 
+bool s2_step_goes_on(const S2Step *step) {
+  const S2Callbacks *call = &step->world->callbacks;
+  bool masked = s2_memory_mask(true);
+  bool going = call->proceed == NULL || call->proceed(call->user);
+  s2_memory_mask(masked);
+  return going;
+}
+
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                    double *v, S2SolveStatus *outcome) {
   S2World *world = step->world;
-  // A solve is where a step may be aborted.
-  bool masked = s2_memory_mask(true);
-  bool going = world->callbacks.proceed == NULL || world->callbacks.proceed(world->callbacks.user);
-  s2_memory_mask(masked);
-  if (!going) {
+  if (!s2_step_goes_on(step)) {
     return false;
   }
   double start = s2_stats_clock(world);

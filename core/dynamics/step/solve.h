@@ -12,6 +12,9 @@
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                    double *v, S2SolveStatus *outcome);
 
+// A solve is where a step may be stopped: false, and the step ends there.
+bool s2_step_goes_on(const S2Step *step);
+
 // Multiplies the impulses of an island's contacts or joints.
 void s2_step_scale_contacts(S2Step *step, const S2Island *island, double factor);
 void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);

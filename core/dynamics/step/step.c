@@ -21,6 +21,7 @@
 #include "dynamics/project/warn.h"
 #include "dynamics/rest/rest.h"
 #include "dynamics/schemes/schemes.h"
+#include "dynamics/schemes/threads.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/commit.h"
 #include "dynamics/step/forces.h"
@@ -59,23 +60,27 @@ static bool step_motion(S2Step *step, S2Choice **choices) {
   return s2_step_look_ahead(step, *choices);
 }
 
+typedef struct Impacts {
+  S2Choice *choices;
+  bool *touching;
+} Impacts;
+
+static bool impacts_work(S2Step *step, S2Island *island, void *user) {
+  const Impacts *impacts = user;
+  bool done = island->kept;
+  if (!done && step->world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
+    return false;
+  }
+  island->accounted = !done;
+  return done || s2_island_impact(step, island, impacts->choices, impacts->touching);
+}
+
 // Velocities v2: what arrived strikes; an island of joints alone may take the nonlinear midpoint.
 static bool step_impacts(S2Step *step, S2Choice *choices) {
   s2_note_plain(step, S2_ACT_V2_IS_V1, NULL);
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)step->world->bodies.count);
-  bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
-  for (int i = 0; i < step->island_count; i++) {
-    S2Island *island = &step->islands[i];
-    bool done = island->kept;
-    if (!done && step->world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
-      return false;
-    }
-    if (!done && !s2_island_impact(step, island, choices, touching)) {
-      return false;
-    }
-    island->accounted = !done;
-  }
-  return true;
+  Impacts impacts = {choices, S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count)};
+  return s2_islands_run(step, impacts_work, &impacts, NULL);
 }
 
 // All bodies by the whole step at once.
@@ -118,8 +123,7 @@ static bool step_speculative(S2Step *step) {
   s2_step_integrate(step);
   s2_step_stop_short(step);
   s2_step_settle(step);
-  s2_step_project(step);
-  return s2_step_stop_at_limits(step);
+  return s2_step_project(step) && s2_step_stop_at_limits(step);
 }
 
 // ---- Bisect -----------------------------------------------------------------------------------
@@ -164,8 +168,7 @@ static bool step_bisect(S2Step *step) {
         return false;
       }
     } while (s2_bisect_halves(step, &bisect));
-    s2_step_project(step);
-    if (!s2_step_stop_at_limits(step)) {
+    if (!s2_step_project(step) || !s2_step_stop_at_limits(step)) {
       return false;
     }
     s2_log_keep(step);

@@ -1,5 +1,4 @@
 // Worlds: making, settings, marks.
-#include "dynamics/rest/rest.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -123,7 +122,13 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->log);
   s2_array_free(world->merged);
   s2_line_free(world->excluded);
-  s2_rest_free(world);
+  s2_array_free(world->rest.islands);
+  s2_array_free(world->rest.body);
+  s2_array_free(world->rest.touch);
+  s2_array_free(world->rest.given);
+  if (world->threads != NULL) {
+    world->free_threads(world->threads);
+  }
   s2_array_free(world->events);
   s2_array_free(world->memos);
   s2_array_free(world->drives);

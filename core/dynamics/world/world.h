@@ -395,6 +395,8 @@ typedef struct S2Rest {
   S2_ARRAY(unsigned char) touch;  // S2_TOUCH_..., as S2World.touches
 } S2Rest;
 
+typedef struct S2Threads S2Threads;
+
 struct S2World {
   S2Kept kept;
   S2_ARRAY(double) q; // 3 a slot
@@ -459,7 +461,9 @@ struct S2World {
   void (*parted)(void *user); // NULL, or called between the substeps of a step
   void *parted_user;
   struct S2Fixed *fixed; // what the last notes shared
-  S2Rest rest;           // what the last step left as it was
+  S2Threads *threads;    // over islands (schemes/threads.h); NULL: none yet
+  void (*free_threads)(S2Threads *threads);
+  S2Rest rest; // what the last step left as it was
 };
 
 // ---- Shared among the files of dynamics/ ------------------------------------------------------

@@ -1,4 +1,4 @@
-#include "batch/workers.h"
+#include "base/threads/workers.h"
 
 #include "base/memory.h"
 
