@@ -213,12 +213,12 @@ static void test_s2d_round_trip(void **state) {
 }
 
 // All settings of a world are in the file. A new setting changes the size: record it, and set it
-// here to something that is not its default. Not in it are `profile`, which changes no number of
-// the run, `ncp_kappa`, `ncp_undercut`, `budget`, and which of the script's solvers the solver
-// `program` is.
+// here to something that is not its default. Not in it are `profile` and `threads`, which change no
+// number of the run, `ncp_kappa`, `ncp_undercut`, `budget`, and which of the script's solvers the
+// solver `program` is.
 static void test_s2d_all_settings(void **state) {
   (void)state;
-  assert_int_equal(sizeof(S2WorldDef), 168);
+  assert_int_equal(sizeof(S2WorldDef), 176);
   S2World *world = small_world();
   S2Moment moment = {0};
   must(s2_moment_capture(&moment, world));

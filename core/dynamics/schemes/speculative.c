@@ -137,8 +137,20 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   return true;
 }
 
+// Rows that were made anew have no solution that is found soon: back to those of the solve before.
+static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *before, int noted) {
+  for (int i = 0; i < island->touches; i++) {
+    step->touches[island->touch[i]] = before[i];
+  }
+  s2_notes_rewind(step, noted);
+  step->rows_stay = true;
+  step->world->stats.rows_stayed += 1;
+}
+
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices) {
   bool *replaced = S2_TAKE_ZEROED(step->arena, bool, island->touches);
+  S2Touch *before = NULL; // the touches as the last solve had them, where rows are made anew
+  int noted = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
@@ -149,8 +161,18 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   bool again = true;
   for (int pass = 0; again; pass++) {
     s2_found_guess(step, island, pass);
-    if (!s2_step_solve(step, island, choices, S2_SOLVE_MOTION, step->v1, NULL)) {
+    // Piles that are solved have something to go back to.
+    S2SolveStatus outcome = S2_SOLVED;
+    step->trying = before != NULL;
+    bool going = s2_step_solve(step, island, choices, S2_SOLVE_MOTION, step->v1,
+                               step->trying ? &outcome : NULL);
+    step->trying = false;
+    if (!going) {
       return false;
+    }
+    if (outcome != S2_SOLVED) {
+      keep_rows(step, island, before, noted);
+      break;
     }
     s2_found_keep(step, island, pass);
     if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
@@ -159,7 +181,15 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
     }
     integrate_island(step, island);
     again = false;
-    for (int i = 0; i < island->touches && pass < S2_RELINEARISE_PASSES && !step->hurries; i++) {
+    bool may = pass < S2_RELINEARISE_PASSES && !step->hurries && !step->rows_stay;
+    if (may && island->touches > S2_ATTEMPT_TOUCHES) {
+      noted = s2_notes_mark(step);
+      before = before != NULL ? before : S2_TAKE(step->arena, S2Touch, island->touches);
+      for (int i = 0; i < island->touches; i++) {
+        before[i] = step->touches[island->touch[i]];
+      }
+    }
+    for (int i = 0; i < island->touches && may; i++) {
       again |= relinearise_touch(step, island, island->touch[i], &replaced[i], choices);
     }
   }

@@ -14,7 +14,7 @@ typedef struct Lane { // of a worker; but for the first two made anew for each i
 } Lane;
 
 typedef struct Gathered { // of an island that a thread has done
-  bool done, failed, going, cut, hurries, missed;
+  bool done, failed, going, cut, hurries, rows_stay, missed;
   int unsolved;
   S2WorldResiduals residuals;
   S2WorldStats stats;
@@ -102,6 +102,7 @@ static S2Status task_run(void *user) {
   gathered->unsolved = step.unsolved;
   gathered->cut = step.cut;
   gathered->hurries = step.hurries;
+  gathered->rows_stay = step.rows_stay;
   if (lane->world.events.count > 0) {
     char *text = s2_arena_take(&lane->arena, sizeof lane->world.warning);
     memcpy(text, lane->world.warning, sizeof lane->world.warning);
@@ -188,6 +189,7 @@ static void gathered_add_stats(S2WorldStats *to, const S2WorldStats *from) {
   to->second_solves += from->second_solves;
   to->projections += from->projections;
   to->relinearisations += from->relinearisations;
+  to->rows_stayed += from->rows_stayed;
   to->iterations += from->iterations;
   to->unsolved_solves += from->unsolved_solves;
   to->contradictions += from->contradictions;
@@ -237,6 +239,7 @@ static bool phase_add(S2Step *step, const S2Island *island, const Gathered *gath
   step->unsolved += gathered->unsolved;
   step->cut |= gathered->cut;
   step->hurries |= gathered->hurries;
+  step->rows_stay |= gathered->rows_stay;
   if (gathered->warning != NULL) {
     s2_world_warn(world, "%s", gathered->warning);
   }
@@ -250,14 +253,18 @@ bool s2_islands_run(S2Step *step, S2IslandWork *work, void *user, const bool *ch
     return false;
   }
   bool hurried = step->hurries, hurries = hurried, going = true;
+  bool stayed = step->rows_stay, stay = stayed;
   for (int i = 0; i < step->island_count && going; i++) {
     S2Island *island = &step->islands[i];
     step->hurries = hurried || step->cut;
+    step->rows_stay = stayed;
     going = gathered != NULL && (gathered[i].done || gathered[i].failed)
                 ? phase_add(step, island, &gathered[i])
                 : work(step, island, user);
     hurries |= step->hurries;
+    stay |= step->rows_stay;
   }
   step->hurries = hurries;
+  step->rows_stay = stay;
   return going;
 }

@@ -96,6 +96,8 @@ typedef struct S2Step {
   double budget;    // what is left of it, S2SolverOptions.budget; infinite: there is none
   bool cut;         // it ended a solve
   bool hurries;     // that, or one was given up: the step goes the shortest way to its end
+  bool trying;      // the solve at hand is an attempt, S2SolverOptions.attempt
+  bool rows_stay;   // rows made anew were not solved for: none are any more in this step
   bool cut_short;   // bisect with stepping_partial ended before dt
   bool threaded;    // a thread's copy: the ground is where it should be for all of them
   bool turned;      // is `turn` that of the present q0?

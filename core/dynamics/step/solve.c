@@ -183,6 +183,7 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
       .undercut = def->ncp_undercut,
       .linear = def->linear_solver,
       .keep = keep,
+      .attempt = step->trying,
       .rest = kind == S2_SOLVE_MOTION || kind == S2_SOLVE_TURNED,
       .fresh = kind == S2_SOLVE_MOTION && solve_is_fresh(step, island),
       .program = {step->world->callbacks.solve == NULL ? NULL : solve_ask_program, step->world},
@@ -295,8 +296,8 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   if (outcome != NULL) {
     *outcome = solution.cut ? S2_SOLVED : solution.status;
     if (*outcome != S2_SOLVED) {
-      bool proved =
-          solution.status == S2_INFEASIBLE || s2_mcp_conflict(&assembly.problem, NULL, step->arena);
+      bool proved = solution.status == S2_INFEASIBLE ||
+                    (!step->trying && s2_mcp_conflict(&assembly.problem, NULL, step->arena));
       *outcome = proved ? S2_INFEASIBLE : S2_MAX_ITERATIONS;
       solve_note_rest(step, island, &solution);
       world->stats.solves += 1;

@@ -78,6 +78,9 @@
 #define S2_REACH_PASSES 8
 // Solves of an island whose fast contacts turn out to pass each other by.
 #define S2_RELINEARISE_PASSES 6
+// Islands of more touches than this are solved for anew as an attempt: without an answer that is
+// found soon, rows stay as they were. Smaller ones are solved in microseconds.
+#define S2_ATTEMPT_TOUCHES 20
 // Impacts that follow each other within one step before the rest is taken as inelastic (a ball
 // between two walls, a stack that is hit: the sequence may be endless).
 #define S2_IMPACT_PASSES 10

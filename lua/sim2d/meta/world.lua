@@ -31,7 +31,7 @@
 ---@field ncp_undercut? number default 5; with solver = "ncp": on the way kappa is not aimed below tolerance over this
 ---@field profile? boolean default false; whether stats() measures times, which costs a small world a tenth of its step; sim2d --stats makes it true
 ---@field budget? number default math.huge; work that a step may take for its large islands, see solvers
----@field threads? integer default 1; that solve for large islands side by side, with the same bits: solvers
+---@field threads? integer default 1; that step large islands side by side, with the same bits: solvers
 
 ---@class sim2d.World: sim2d.WorldDef
 ---@field gravity sim2d.Vector
