@@ -28,9 +28,9 @@ typedef struct PeerEngine {
   void (*end)(void *world);
 } PeerEngine;
 
-enum { PEER_ENGINES = 5 }; // at most
+enum { PEER_ENGINES = 6 }; // at most
 
-extern const PeerEngine peer_sim2d, peer_convex, peer_budget;
+extern const PeerEngine peer_sim2d, peer_stepped, peer_convex, peer_budget;
 extern const PeerEngine peer_chipmunk; // with S2_HAVE_CHIPMUNK
 extern const PeerEngine peer_box2d;    // with S2_HAVE_BOX2D
 

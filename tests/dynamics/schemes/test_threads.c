@@ -7,7 +7,7 @@ static double between(S2Rng *rng, double lo, double hi) {
   return lo + (hi - lo) * s2_rng_uniform(rng);
 }
 
-// Heaps of discs and boxes that fall between walls, apart from each other.
+// Heaps of discs and boxes that fall between walls, apart from each other, on a floor that goes.
 static S2World *heaps(S2Stepping stepping, S2ContactModel contact, double restitution) {
   S2Rng rng = s2_rng_seeded(5);
   S2WorldDef def = fixed_def();
@@ -17,9 +17,12 @@ static S2World *heaps(S2Stepping stepping, S2ContactModel contact, double restit
   def.dt = 1.0 / 100;
   S2World *world;
   must(s2_world_create(&def, &world));
+  S2BodyDef floor = rough(at(15, -0.5), 0.6, restitution);
+  floor.type = S2_KINEMATIC;
+  floor.velocity = s2_vec2(0.2, 0);
+  add_box(world, floor, 60, 1);
   for (int i = 0; i < HEAPS; i++) {
     double x = 10 * i;
-    add_box(world, rough(fixed_at(x, -0.5), 0.6, restitution), 6, 1);
     add_box(world, rough(fixed_at(x - 2.5, 5), 0.6, restitution), 1, 10);
     add_box(world, rough(fixed_at(x + 2.5, 5), 0.6, restitution), 1, 10);
     for (int k = 0; k < IN_A_HEAP; k++) {
