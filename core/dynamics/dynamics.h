@@ -592,9 +592,10 @@ typedef struct S2WorldStats {
   uint64_t unsolved_solves; // island solves that did: of one step several may
   uint64_t cut; // steps with a solve that the budget ended; these are not among the unsolved
   uint64_t rows_stayed; // islands whose rows should have been made anew, where that was not solved
-  uint64_t kept;        // islands that steps left as the last one had, without solving for them
-  uint64_t shared;      // phases of islands that threads have done (the setting `threads`)
-  uint64_t stiffened;   // islands that took implicit Euler with "psd", as forces turned too fast
+  uint64_t halved;    // times that a large island was stepped by half, as the whole was not solved
+  uint64_t kept;      // islands that steps left as the last one had, without solving for them
+  uint64_t shared;    // phases of islands that threads have done (the setting `threads`)
+  uint64_t stiffened; // islands that took implicit Euler with "psd", as forces turned too fast
   // Impacts taken as inelastic: those whose restitution targets were proved to have no solution,
   // and those where none was found to the tolerance and nothing is proved.
   uint64_t contradictions, unsolved_impacts;

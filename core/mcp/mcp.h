@@ -156,9 +156,9 @@ struct S2SolverOptions {
   // the problem with the guessed impulses, to a thousandth of the tolerance, S2_SOLVER_AUTO leaves
   // them so.
   bool rest;
-  // There is another answer where this problem has none that is found soon: piles are given up
-  // after one flow.
-  bool attempt;
+  // 0, or there is another answer where this problem has none that is found soon: piles are given
+  // up after a flow of so many factorisations.
+  int attempt;
   // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM take up to `budget` of work for an island of
   // more than 20 contacts: blocks of its factored matrix times factorisations, whole ones and
   // parts. The best point met within that is the answer. Same problem, same budget, same bits.

@@ -258,7 +258,7 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   }
   bool good = mcp_run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
   // Pivoting is dear here: only for what is not solved at all, or not with momentum kept.
-  if (!good && !solution->cut && !options->attempt && solution->status != S2_INFEASIBLE &&
+  if (!good && !solution->cut && options->attempt == 0 && solution->status != S2_INFEASIBLE &&
       contacts <= PIVOT_AT_LAST) {
     mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
   }

@@ -61,6 +61,7 @@ static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
   total->relinearisations += stats->relinearisations;
   total->contradictions += stats->contradictions;
   total->rows_stayed += stats->rows_stayed;
+  total->halved += stats->halved;
   total->kept += stats->kept;
   total->shared += stats->shared;
   total->stiffened += stats->stiffened;

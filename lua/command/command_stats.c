@@ -41,6 +41,7 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("projections", total->projections);
   print_count("relinearisations", total->relinearisations);
   print_count("rows that stayed", total->rows_stayed);
+  print_count("halved islands", total->halved);
   print_count("contradictions", total->contradictions);
   print_count("unsolved impacts", total->unsolved_impacts);
   print_count("kept islands", total->kept);

@@ -185,6 +185,7 @@ static int world_stats(lua_State *L) {
   set_integer(L, "cut", stats->cut);
   set_integer(L, "mode_changes", stats->mode_changes);
   set_integer(L, "rows_stayed", stats->rows_stayed);
+  set_integer(L, "halved", stats->halved);
   set_integer(L, "kept", stats->kept);
   set_integer(L, "shared", stats->shared);
   set_integer(L, "stiffened", stats->stiffened);

@@ -285,7 +285,7 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
 
 void s2_undo_arrive(S2Undo *undo, const S2Note *note) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
-  undo->share = 1;
+  undo->share = note->arrive.meets ? 1 : note->h / interval->h; // all that was left, or half of it
   if (note->arrive.meets) {
     undo->gradient->flags |=
         note->arrive.others && s2_undo_depends(undo, note, true) ? S2_GRADIENT_TOGETHER : 0;

@@ -323,16 +323,41 @@ static void stop_short(const S2EventRun *event) {
   (void)s2_island_stop_short(event->step, event->island, fmin(1, first / event->step->h));
 }
 
-// The rest of the step as a speculative one.
+// Looks ahead over what is left, or over half of that where a pile is not solved for soon: that is
+// another problem, and another one behind it. *h: how far.
+static bool look_ahead_or_halve(S2EventRun *event, double *h) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  int noted = s2_notes_mark(step);
+  bool solved = false;
+  for (*h = event->left; !solved; *h = solved ? *h : *h / 2) {
+    s2_event_set_piece(event, *h);
+    s2_note_set_out(step, island, false);
+    s2_event_place_ground(event);
+    bool tries = event->halvings > 0;
+    solved = true;
+    if (!s2_island_look_ahead(step, island, event->choices, tries ? &solved : NULL)) {
+      return false;
+    }
+    if (!solved) {
+      event->halvings -= 1;
+      step->hurries = true;
+      event->halved = true;
+      event->ahead = false;
+      step->world->stats.halved += 1;
+      s2_notes_rewind(step, noted);
+    }
+  }
+  return true;
+}
+
+// The rest of the step as a speculative one, or a part of it.
 static bool finish_speculatively(S2EventRun *event) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
-  double h = event->left;
+  double h;
   step->share = 1;
-  s2_event_set_piece(event, h);
-  s2_note_set_out(step, island, false);
-  s2_event_place_ground(event);
-  if (!s2_island_look_ahead(step, island, event->choices)) {
+  if (!look_ahead_or_halve(event, &h)) {
     return false;
   }
   s2_note_arrive(step, island, S2_NONE, 0, true);
@@ -514,7 +539,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   s2_event_set_piece(event, event->left);
   s2_event_place_ground(event);
   s2_note_interval(step, event->island, splits);
-  if (event->ahead) {
+  if (event->ahead || event->halved) {
     return finish_speculatively(event);
   }
   // 1. What touches and approaches strikes.
@@ -559,6 +584,13 @@ static bool next_piece(S2EventRun *event, int splits) {
   return end_piece(event, way.h, way.solved);
 }
 
+// Is it a pile whose solves may be given up for those of shorter steps?
+static bool may_halve(const S2Step *step, const S2Island *island) {
+  const S2WorldDef *def = &step->world->kept.def;
+  return island->touches > S2_ATTEMPT_TOUCHES && island->joints == 0 && !isfinite(step->budget) &&
+         def->solver == S2_SOLVER_AUTO;
+}
+
 static bool run_island(S2EventRun *event) {
   S2Step *step = event->step;
   int touches = event->island->touches, joints = event->island->joints;
@@ -572,6 +604,8 @@ static bool run_island(S2EventRun *event) {
   event->limited = has_limits(step, event->island);
   event->plain = needs_euler(step, event->island);
   event->ahead = s2_island_looks_ahead(step, event->island);
+  event->halved = false;
+  event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
   event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
   bool going = true;
   // Piece after piece; the first one begins with the touches of the search.
@@ -605,6 +639,18 @@ void s2_event_back_to_start(S2Step *step, const S2EventSearch *start) {
   step->t = step->world->kept.time;
 }
 
+// Does none of what it touches go?
+static bool ground_stands(const S2Step *step, const S2Island *island) {
+  const S2Body *bodies = step->world->bodies.at;
+  bool stands = true;
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    stands &= bodies[touch->body_a].type != S2_KINEMATIC;
+    stands &= bodies[touch->body_b].type != S2_KINEMATIC;
+  }
+  return stands;
+}
+
 // Of a run: what islands share of it are arrays in which each has its own places, but for the
 // ground, which stands at the start of the step for those that look ahead.
 static bool event_work(S2Step *step, S2Island *island, void *user) {
@@ -623,7 +669,7 @@ static bool event_work(S2Step *step, S2Island *island, void *user) {
   step->h = step->dt;
   bool going = run_island(&event);
   s2_arena_rewind(step->arena, mark);
-  if (!event.ahead) { // and is done here
+  if (event.splits > 0) { // none where threads are
     run->splits += event.splits;
   }
   return going;
@@ -656,8 +702,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   step->turned = false; // q0 moves
   s2_log_begin(step);
   memset(step->corrected, 0, sizeof(double) * 3 * (size_t)slots);
-  // Threads take those that look ahead from the start of the step, where the ground is put for
-  // them.
+  // Threads take those that look ahead, on ground that is put where it stands.
   bool *ahead = S2_TAKE(step->arena, bool, step->island_count);
   step->share = 1;
   for (int i = 0; i < step->island_count; i++) {
@@ -665,6 +710,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
     ahead[i] = s2_island_looks_ahead(step, event.island);
     if (ahead[i] && world->kept.def.threads > 1) {
       s2_event_place_ground(&event);
+      ahead[i] = ground_stands(step, event.island);
     }
   }
   step->share = 0.5;

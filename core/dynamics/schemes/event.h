@@ -20,6 +20,8 @@ typedef struct S2EventRun {
   bool plain;         // it always flows by implicit Euler in place of the trapezoid
   bool straight;      // this piece does
   bool ahead;         // all of its step is speculative
+  bool halved;        // the same, in several pieces
+  int halvings;       // how often a piece may still be tried with half its length
   // Of all slots at the start of the step, and how far (m) each has been from where it would be
   // with free_v.
   const double *q_start, *v_start, *free_start;

@@ -50,7 +50,8 @@ static const S2Found *found_by_pass(const S2Step *step, const S2Touch *touch, in
 }
 
 void s2_found_guess(S2Step *step, const S2Island *island, int pass) {
-  if (step->found_before == NULL || pass >= S2_FOUND_PASSES || island->touches <= FOUND_TOUCHES) {
+  if (step->h != step->dt || step->found_before == NULL || pass >= S2_FOUND_PASSES ||
+      island->touches <= FOUND_TOUCHES) {
     return;
   }
   for (int i = 0; i < island->touches; i++) {
@@ -68,7 +69,8 @@ void s2_found_guess(S2Step *step, const S2Island *island, int pass) {
 }
 
 void s2_found_keep(S2Step *step, const S2Island *island, int pass) {
-  if (step->found == NULL || pass >= S2_FOUND_PASSES || island->touches <= FOUND_TOUCHES) {
+  if (step->h != step->dt || step->found == NULL || pass >= S2_FOUND_PASSES ||
+      island->touches <= FOUND_TOUCHES) {
     return;
   }
   for (int i = 0; i < island->touches; i++) {

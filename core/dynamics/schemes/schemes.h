@@ -7,7 +7,9 @@
 // Speculative (speculative.c). False: aborted.
 // The solves that look ahead, of all islands, into v1 and q1; of one.
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices);
-bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices);
+// With `solved` the first solve is an attempt: without an answer that is found soon *solved is
+// false, and velocities and impulses are what they were.
+bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices, bool *solved);
 // What arrived, from v1 into v2, which is v1 so far.
 bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
 // Has a body gone further than the search for touches looked? Sets `slack`.

@@ -147,7 +147,7 @@ static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *befor
   step->world->stats.rows_stayed += 1;
 }
 
-bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices) {
+bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices, bool *solved) {
   bool *replaced = S2_TAKE_ZEROED(step->arena, bool, island->touches);
   S2Touch *before = NULL; // the touches as the last solve had them, where rows are made anew
   int noted = 0;
@@ -163,12 +163,18 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
     s2_found_guess(step, island, pass);
     // Piles that are solved have something to go back to.
     S2SolveStatus outcome = S2_SOLVED;
-    step->trying = before != NULL;
+    step->trying = pass == 0        ? (solved == NULL ? 0 : S2_ATTEMPT_WHOLE)
+                   : before != NULL ? S2_ATTEMPT_ROWS
+                                    : 0;
     bool going = s2_step_solve(step, island, choices, S2_SOLVE_MOTION, step->v1,
-                               step->trying ? &outcome : NULL);
-    step->trying = false;
+                               step->trying > 0 ? &outcome : NULL);
+    step->trying = 0;
     if (!going) {
       return false;
+    }
+    if (outcome != S2_SOLVED && pass == 0) {
+      *solved = false;
+      break;
     }
     if (outcome != S2_SOLVED) {
       keep_rows(step, island, before, noted);
@@ -279,7 +285,7 @@ bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count)
 }
 
 static bool look_ahead_work(S2Step *step, S2Island *island, void *choices) {
-  return s2_rest_keeps(step, island) || s2_island_look_ahead(step, island, choices);
+  return s2_rest_keeps(step, island) || s2_island_look_ahead(step, island, choices, NULL);
 }
 
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {

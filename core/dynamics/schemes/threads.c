@@ -190,6 +190,7 @@ static void gathered_add_stats(S2WorldStats *to, const S2WorldStats *from) {
   to->projections += from->projections;
   to->relinearisations += from->relinearisations;
   to->rows_stayed += from->rows_stayed;
+  to->halved += from->halved;
   to->iterations += from->iterations;
   to->unsolved_solves += from->unsolved_solves;
   to->contradictions += from->contradictions;

@@ -96,10 +96,10 @@ typedef struct S2Step {
   double budget;    // what is left of it, S2SolverOptions.budget; infinite: there is none
   bool cut;         // it ended a solve
   bool hurries;     // that, or one was given up: the step goes the shortest way to its end
-  bool trying;      // the solve at hand is an attempt, S2SolverOptions.attempt
+  int trying;       // S2SolverOptions.attempt of the solve at hand
   bool rows_stay;   // rows made anew were not solved for: none are any more in this step
   bool cut_short;   // bisect with stepping_partial ended before dt
-  bool threaded;    // a thread's copy: the ground is where it should be for all of them
+  bool threaded;    // a thread's copy: the ground stands, and is where it should be
   bool turned;      // is `turn` that of the present q0?
   bool holds;       // event stepping: projection closes contacts that carry an impulse, too
   bool ground_last; // rows of ground friction are as S2GroundState.last has them

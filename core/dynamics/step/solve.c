@@ -297,7 +297,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     *outcome = solution.cut ? S2_SOLVED : solution.status;
     if (*outcome != S2_SOLVED) {
       bool proved = solution.status == S2_INFEASIBLE ||
-                    (!step->trying && s2_mcp_conflict(&assembly.problem, NULL, step->arena));
+                    (step->trying == 0 && s2_mcp_conflict(&assembly.problem, NULL, step->arena));
       *outcome = proved ? S2_INFEASIBLE : S2_MAX_ITERATIONS;
       solve_note_rest(step, island, &solution);
       world->stats.solves += 1;

@@ -78,9 +78,16 @@
 #define S2_REACH_PASSES 8
 // Solves of an island whose fast contacts turn out to pass each other by.
 #define S2_RELINEARISE_PASSES 6
-// Islands of more touches than this are solved for anew as an attempt: without an answer that is
-// found soon, rows stay as they were. Smaller ones are solved in microseconds.
+// Islands of more touches than this are solved for by attempts where there is another way: without
+// an answer after so many factorisations of the flow rows stay as they were, or half of the step is
+// made. Smaller islands are solved in microseconds. For rows as they were, which cost nothing, less
+// is tried than for halves, which cost as much as what they replace.
 #define S2_ATTEMPT_TOUCHES 20
+#define S2_ATTEMPT_ROWS    600
+#define S2_ATTEMPT_WHOLE   1500
+// Attempts to step a large island as a whole, or what is left of its step, that may be given up for
+// half of it. With 2 or 3 no more steps were solved, and they took longer.
+#define S2_EVENT_HALVINGS 1
 // Impacts that follow each other within one step before the rest is taken as inelastic (a ball
 // between two walls, a stack that is hit: the sequence may be endless).
 #define S2_IMPACT_PASSES 10

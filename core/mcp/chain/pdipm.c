@@ -25,7 +25,7 @@ enum { FIRST_NEWTON = 3000 }; // factorisations; another start is worth more, at
 // solves that pours of 120 to 1000 discs and boxes left behind, and on 175 long ones, which all are
 // solved so; where it goes on from the point that was reached instead, two of them are not.
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 600 };
-enum { FINISH_SEGMENTS = 20, FLOW_MOST = 1500, ATTEMPT_MOST = 600 };
+enum { FINISH_SEGMENTS = 20, FLOW_MOST = 1500 };
 static const int anew_sweeps[] = {600, 3000};
 static const double PILE_NEAR = 0.05;
 static const double SWEPT = 0.1; // tolerances: sweeps that change less have solved the problem
@@ -209,7 +209,7 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
     }
     bool flows = !s2_run_solved(chain) && (warm || (thorough && !is_rough(chain)));
     if (flows) {
-      int most = options->attempt ? ATTEMPT_MOST : FLOW_MOST;
+      int most = options->attempt > 0 ? options->attempt : FLOW_MOST;
       pile_flow(chain, near ? NEAR_SWEEPS : FAR_SWEEPS, most, false);
     }
     return flows;
@@ -306,7 +306,8 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
     pdipm_refine(&chain);
   }
   // Only where contacts are: equations alone are solved by the warm part to the last digits.
-  bool on = !s2_run_solved(&chain) && chain.system.contacts > 0 && !(options->attempt && flowed);
+  bool on =
+      !s2_run_solved(&chain) && chain.system.contacts > 0 && !(options->attempt > 0 && flowed);
   bool proved = on && solve_cold(&chain, options, thorough, flowed);
   s2_run_end(&chain, solution);
   solution->work = is_pile(&chain) ? chain.system.spent * pile_blocks(&chain) : 0;

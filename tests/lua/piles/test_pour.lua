@@ -108,3 +108,57 @@ test("rows that are not solved for stay as they were", function()
   local difference = (worth { vx = vx + h } - worth { vx = vx - h }) / (2 * h)
   near(gradient.vx, difference, 1e-5 * math.max(1, math.abs(difference)))
 end)
+
+test("a step that is not solved for as a whole is made by halves", function()
+  local world, bodies = pour { count = 60, boxes = true, friction = 1.2, stepping = "auto", seed = 4 }
+  local before, steps, snapshot = energy(world), 0, nil
+  repeat
+    snapshot = world:snapshot()
+    world:step()
+    steps = steps + 1
+    local now = energy(world)
+    ok(now <= before * (1 + 1e-12))
+    before = now
+  until world:stats().halved > 0 or steps == 100
+  ok(world:stats().halved > 0)
+  eq(world:stats().unsolved, 0)
+  ok(world:residuals().scaled <= 1e-9)
+  near(world.time, steps * world.dt, 1e-12)
+  -- What acted in both halves, gravity and momentum.
+  local sum, mass, weight = { 0, 0 }, 0, world.gravity[2]
+  for _, body in ipairs(bodies) do mass = mass + body.mass end
+  for _, contact in ipairs(world:contacts()) do
+    local sign = contact.a.type == "static" and -1 or contact.b.type == "static" and 1 or 0
+    local nx, ny = contact.normal[1], contact.normal[2]
+    sum[1] = sum[1] + sign * (contact.normal_impulse * nx - contact.tangent_impulse * ny)
+    sum[2] = sum[2] + sign * (contact.normal_impulse * ny + contact.tangent_impulse * nx)
+  end
+  local after, momentum = state(bodies), world:momentum()
+  world:restore(snapshot)
+  local start = world:momentum()
+  for i = 1, 2 do
+    local given = sum[i] + (i == 2 and mass * weight * world.dt or 0)
+    near(momentum[i + 1] - start[i + 1], given, 1e-7 * mass)
+  end
+  world:step()
+  eq(state(bodies), after)
+  -- The derivative goes through both halves, whose length is that of the step.
+  local function worth(p)
+    world:restore(snapshot)
+    world.dt = p.dt
+    bodies[20].velocity = { p.vx, bodies[20].vy }
+    world:step()
+    local all = 0
+    for i, body in ipairs(bodies) do all = all + body.x * (i % 7) + 0.5 * body.y * (i % 5) + 0.1 * body.vx end
+    return all
+  end
+  local p, h = { vx = bodies[20].vx, dt = world.dt }, 1e-5
+  local value, gradient = sim.value_and_grad(worth, p)
+  eq(value, worth(p))
+  for key in pairs(p) do
+    local more, less = { vx = p.vx, dt = p.dt }, { vx = p.vx, dt = p.dt }
+    more[key], less[key] = p[key] + h, p[key] - h
+    local difference = (worth(more) - worth(less)) / (2 * h)
+    near(gradient[key], difference, 2e-6 * math.abs(difference))
+  end
+end)
