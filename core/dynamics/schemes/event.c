@@ -330,21 +330,28 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   const S2Island *island = event->island;
   int noted = s2_notes_mark(step);
   bool solved = false;
-  for (*h = event->left; !solved; *h = solved ? *h : *h / 2) {
+  // A search before has tried the whole step.
+  bool known = event->halved && event->done == 0;
+  for (*h = known ? event->left / 2 : event->left; !solved; *h = solved ? *h : *h / 2) {
     s2_event_set_piece(event, *h);
     s2_note_set_out(step, island, false);
     s2_event_place_ground(event);
-    bool tries = event->halvings > 0;
+    // Rows that look ahead over half of the step are not made anew: their derivative would be off.
+    bool tries = event->halvings > 0, stayed = step->rows_stay;
     solved = true;
+    step->rows_stay |= event->halved;
     if (!s2_island_look_ahead(step, island, event->choices, tries ? &solved : NULL)) {
       return false;
     }
+    step->rows_stay = stayed || (step->rows_stay && !event->halved);
     if (!solved) {
       event->halvings -= 1;
-      step->hurries = true;
       event->halved = true;
       event->ahead = false;
       step->world->stats.halved += 1;
+      for (int i = 0; i < island->nodes; i++) {
+        step->halves[island->node[i]] = true;
+      }
       s2_notes_rewind(step, noted);
     }
   }
@@ -604,7 +611,8 @@ static bool run_island(S2EventRun *event) {
   event->limited = has_limits(step, event->island);
   event->plain = needs_euler(step, event->island);
   event->ahead = s2_island_looks_ahead(step, event->island);
-  event->halved = false;
+  event->halved = event->ahead && step->halves[event->island->node[0]];
+  event->ahead = event->ahead && !event->halved;
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
   event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
   bool going = true;

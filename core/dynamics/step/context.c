@@ -49,6 +49,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
       .force = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .mass = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .free_v = S2_TAKE_ZEROED(arena, double, 3 * slots),
+      .halves = S2_TAKE_ZEROED(arena, bool, slots),
       .strayed = S2_TAKE_ZEROED(arena, bool, slots),
       .slack = S2_TAKE_ZEROED(arena, double, slots),
       .v1 = s2_arena_copy(arena, world->v.at, 3 * slots),

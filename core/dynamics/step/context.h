@@ -83,6 +83,7 @@ typedef struct S2Step {
   int island_count;
   int32_t *node_of; // a slot: its node within its island, or S2_GROUND
   bool *strayed;    // a slot: went further in this step than a search expected
+  bool *halves;     // a slot: a search before has stepped its island by halves (event.c)
   // What of the last step stays (rest/rest.h): bodies, as far as is known (NULL: nothing does);
   // S2_TOUCH_... of touches; islands, or what is found of others
   bool *still;

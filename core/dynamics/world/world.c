@@ -190,6 +190,7 @@ S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user) {
     world->refused = s2_ok();
     world->drives.count = 0;
     world->events.count = 0;
+    world->rest.islands.count = 0; // may be of the step that was left out
     world->boxes_stale = true;
     s2_arena_free(&world->arena); // a small step can be done still
   }
