@@ -276,13 +276,20 @@ static void joint_set_ratio(const S2World *world, S2Joint *joint, double ratio) 
   joint->sum = rows[0].value;
 }
 
+// Islands at rest have no joints: numbers of these, which laws set in each step, leave them be.
+static void joint_changed(S2World *world) {
+  bool known = world->rest.changes == world->changes;
+  s2_world_changed(world);
+  world->rest.changes = known ? world->changes : world->rest.changes;
+}
+
 S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double value) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_joint_slot(world, id, &slot));
   S2Joint *joint = &world->joints.at[slot];
   S2_TRY(joint_check(joint, field, value));
-  s2_world_changed(world);
+  joint_changed(world);
   // Those with consequences; the rest are numbers of the joint.
   switch (field) {
   case S2_JOINT_COMPLIANCE:
@@ -324,7 +331,7 @@ S2Status s2_joint_set_limits(S2World *world, S2JointId id, double lo, double hi)
   S2Joint limits = world->joints.at[slot];
   limits.limit_hi = hi;
   S2_TRY(joint_check(&limits, S2_JOINT_LIMIT_LO, lo));
-  s2_world_changed(world);
+  joint_changed(world);
   world->joints.at[slot].limit_lo = lo;
   world->joints.at[slot].limit_hi = hi;
   return s2_ok();
