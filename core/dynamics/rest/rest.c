@@ -14,6 +14,11 @@ static bool rest_allowed(const S2Step *step) {
          def->stabilization == S2_PROJECTION;
 }
 
+// Of the objects themselves: 0 and -0 are two, and padding counts, as in images of worlds.
+static bool same_bits(const void *a, const void *b, size_t bytes) {
+  return memcmp(a, b, bytes) == 0;
+}
+
 // ---- A step begins ----------------------------------------------------------------------------
 
 static bool body_is_static(const S2World *world, int32_t slot) {
@@ -36,9 +41,9 @@ void s2_rest_begin(S2Step *step) {
     if (same) {
       const double *given = &rest->given.at[S2_REST_GIVEN * slot];
       const double *v = step->v0 + 3 * slot;
-      same = memcmp(given, step->force + 3 * slot, 3 * sizeof(double)) == 0 &&
-             memcmp(given + 3, step->mass + 3 * slot, 3 * sizeof(double)) == 0 &&
-             memcmp(given + 6, step->q0 + 3 * slot, 3 * sizeof(double)) == 0 && v[0] == 0 &&
+      same = same_bits(given, step->force + 3 * slot, 3 * sizeof(double)) &&
+             same_bits(given + 3, step->mass + 3 * slot, 3 * sizeof(double)) &&
+             same_bits(given + 6, step->q0 + 3 * slot, 3 * sizeof(double)) && v[0] == 0 &&
              v[1] == 0 && v[2] == 0;
     }
     step->still[slot] = same || body_is_static(world, slot);
@@ -96,7 +101,7 @@ bool s2_rest_islands(S2Step *step) {
   int overlapping = 0;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
-    bool stays = s2_touch_kept(step, i);
+    bool stays = step->still != NULL && s2_touch_kept(step, i);
     if (stays && !(step->still[touch->body_a] && step->still[touch->body_b])) {
       stays = false;
       if (!s2_touch_search(step, touch, &overlapping)) {
@@ -138,8 +143,7 @@ static bool island_rests(const S2Step *step, const S2Island *island, const S2Res
   bool rests = found->solves > 0 && !found->solved && island->joints == 0;
   for (int i = 0; i < island->nodes && rests; i++) {
     int32_t slot = island->node[i], at = 3 * slot;
-    rests =
-        memcmp(step->q1 + at, world->q.at + at, 3 * sizeof(double)) == 0 && !step->strayed[slot];
+    rests = same_bits(step->q1 + at, world->q.at + at, 3 * sizeof(double)) && !step->strayed[slot];
     for (int c = at; c < at + 3 && rests; c++) {
       rests = step->v2[c] == 0 && step->v1[c] == 0 && world->v.at[c] == 0 &&
               signbit(step->v2[c]) == signbit(world->v.at[c]) && step->corrected[c] == 0;
@@ -158,8 +162,8 @@ static bool *same_touches(const S2Step *step) {
     while (o < world->touches.count && s2_touch_before(&world->touches.at[o], touch)) {
       o += 1;
     }
-    same[i] = s2_touch_kept(step, i) || (o < world->touches.count &&
-                                         memcmp(&world->touches.at[o], touch, sizeof *touch) == 0);
+    same[i] = s2_touch_kept(step, i) ||
+              (o < world->touches.count && same_bits(&world->touches.at[o], touch, sizeof *touch));
   }
   return same;
 }
