@@ -3,8 +3,8 @@
 --   sim2d bench/lua/pour.lua [--count 300] [--steps 150] [--sides 0] [--stepping speculative] [--friction 0.6] [--contact coulomb] [--budget WORK] [--heaps 1] [--threads 1]
 --
 -- A grid of bodies of a metre, shifted at random, falls by 1.1 m rows at 10 m/s^2 and 60 steps a second between two
--- walls; of several heaps each has its own, and an island of its own. Prints the mean, median and worst time of a step, how many missed the tolerance of 1e-9, and solves and
--- factorisations a step.
+-- walls; of several heaps each has its own, and is an island. Prints the mean, median and worst time of a step, how many
+-- missed the tolerance of 1e-9, and solves and factorisations a step.
 local sim = require "sim2d"
 local args = sim.options { count = { 300, "bodies" }, steps = 150, sides = { 0, "corners: 0 or 4" }, stepping = "speculative",
   friction = 0.6, contact = "coulomb", budget = { math.huge, "work a step may take" },
@@ -57,5 +57,5 @@ print(("%d bodies, %d steps: ms a step mean %.1f, median %.1f, worst %.0f; %d st
 print(("residual median %.1e, 9 of 10 below %.1e, worst %.1e; %.0f %% of steps at 1e-9; %d cut; overlaps up to %.1e m")
   :format(residuals[(args.steps + 1) // 2], residuals[math.ceil(0.9 * args.steps)], residuals[args.steps], 100 * solved / args.steps, stats.cut, deepest))
 if args.threads > 1 or args.heaps > 1 then
-  print(("%d threads: %d of %d phases of islands were shared out; the places of all bodies add up to %.17g m"):format(args.threads, stats.shared, stats.solves, sum))
+  print(("%d threads: %d phases of islands were shared out; the places of all bodies add up to %.17g m"):format(args.threads, stats.shared, sum))
 end

@@ -329,33 +329,33 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   int noted = s2_notes_mark(step);
-  bool solved = false;
   // A search before has tried the whole step.
   bool known = event->halved && event->done == 0;
-  for (*h = known ? event->left / 2 : event->left; !solved; *h = solved ? *h : *h / 2) {
+  *h = known ? event->left / 2 : event->left;
+  for (;;) {
     s2_event_set_piece(event, *h);
     s2_note_set_out(step, island, false);
     s2_event_place_ground(event);
     // Rows that look ahead over half of the step are not made anew: their derivative would be off.
-    bool tries = event->halvings > 0, stayed = step->rows_stay;
-    solved = true;
+    bool tries = event->halvings > 0, stayed = step->rows_stay, solved = true;
     step->rows_stay |= event->halved;
     if (!s2_island_look_ahead(step, island, event->choices, tries ? &solved : NULL)) {
       return false;
     }
     step->rows_stay = stayed || (step->rows_stay && !event->halved);
-    if (!solved) {
-      event->halvings -= 1;
-      event->halved = true;
-      event->ahead = false;
-      step->world->stats.halved += 1;
-      for (int i = 0; i < island->nodes; i++) {
-        step->halves[island->node[i]] = true;
-      }
-      s2_notes_rewind(step, noted);
+    if (solved) {
+      return true;
     }
+    *h /= 2;
+    event->halvings -= 1;
+    event->halved = true;
+    event->ahead = false;
+    step->world->stats.halved += 1;
+    for (int i = 0; i < island->nodes; i++) {
+      step->halves[island->node[i]] = true;
+    }
+    s2_notes_rewind(step, noted);
   }
-  return true;
 }
 
 // The rest of the step as a speculative one, or a part of it.
