@@ -123,7 +123,18 @@ static bool sweep_has_touches(const S2Note *note) {
   return note->of != NULL && note->of->touch_index != NULL;
 }
 
-// Which touches of a note are those of a S2_ACT_LINEARISE before it since the same free motion.
+// What notes `from` to `to` linearised is not that way any more.
+static void sweep_forget_late(const S2Notes *notes, int from, int to, bool *is_late) {
+  for (int i = from; i < to; i++) {
+    const S2Note *note = s2_note_at(notes, i);
+    if (note->act == S2_ACT_LINEARISE) {
+      is_late[note->of->touch_index[0]] = false;
+    }
+  }
+}
+
+// Which touches of a note are those of a S2_ACT_LINEARISE before it since the same free motion, and
+// in the same interval of an island.
 static void sweep_find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;
   int touches = notes->touches;
@@ -142,11 +153,17 @@ static void sweep_find_late(S2Undo *undo) {
   const bool **late = S2_TAKE_ZEROED(undo->arena, const bool *, notes->at.count);
   undo->late = late;
   bool *is_late = S2_TAKE_ZEROED(undo->arena, bool, touches);
+  int island = 0; // where its first interval begins
   for (int i = 0; i < notes->at.count; i++) {
     const S2Note *note = s2_note_at(notes, i);
     // Each attempt of a substep linearises anew.
     if (note->act == S2_ACT_FREE) {
       memset(is_late, 0, sizeof(bool) * (size_t)touches);
+    }
+    // And each interval begins with points of its own q0.
+    if (note->act == S2_ACT_INTERVAL) {
+      island = note->interval.earlier == 0 ? i : island;
+      sweep_forget_late(notes, island, i, is_late);
     }
     if (note->act == S2_ACT_LINEARISE) {
       assert(sweep_has_touches(note));

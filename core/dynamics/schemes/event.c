@@ -336,13 +336,10 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
     s2_event_set_piece(event, *h);
     s2_note_set_out(step, island, false);
     s2_event_place_ground(event);
-    // Rows that look ahead over half of the step are not made anew: their derivative would be off.
-    bool tries = event->halvings > 0, stayed = step->rows_stay, solved = true;
-    step->rows_stay |= event->halved;
+    bool tries = event->halvings > 0, solved = true;
     if (!s2_island_look_ahead(step, island, event->choices, tries ? &solved : NULL)) {
       return false;
     }
-    step->rows_stay = stayed || (step->rows_stay && !event->halved);
     if (solved) {
       return true;
     }
