@@ -4,6 +4,7 @@
 // way. In piles a flow does the work. The best point met is kept, judged by one residual.
 #include "mcp/chain/solve_run.h"
 #include "mcp/problem/conflict.h"
+#include "mcp/problem/convex.h"
 #include "mcp/solvers.h"
 
 #include <limits.h>
@@ -20,13 +21,13 @@ enum { POLISH_SWEEPS = 100 };
 enum { FIRST_NEWTON = 3000 }; // factorisations; another start is worth more, at first
 
 // Of piles. A guess with a residual below PILE_NEAR is the solution for rows that have moved a
-// little. Sweeps from such a one and from others, and from nothing where that has failed, twice;
-// what the flow may take each time, and Newton after it, in factorisations. Measured on 370 first
-// solves that pours of 120 to 1000 discs and boxes left behind, and on 175 long ones, which all are
-// solved so; where it goes on from the point that was reached instead, two of them are not.
-enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 600 };
-enum { FINISH_SEGMENTS = 20, FLOW_MOST = 1500 };
-static const int anew_sweeps[] = {600, 3000};
+// little. Sweeps from such a one and from others; from nothing. What a flow may take, in
+// factorisations: of those that end at all nearly all do so within FIRST_FLOW, and another start is
+// worth more then. Measured on 470 first solves that pours of 120 to 1000 discs and boxes left
+// behind, on 50 that are hard, and on pyramids in violent motion.
+enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 600, ANEW_SWEEPS = 3000 };
+enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500 };
+static const double CONVEX_TOLERANCE = 1e-6; // of a start
 static const double PILE_NEAR = 0.05;
 static const double SWEPT = 0.1; // tolerances: sweeps that change less have solved the problem
 
@@ -131,21 +132,50 @@ static void pile_flow(S2SolveRun *chain, int sweeps, int most, bool strictly) {
   }
 }
 
-static void pile_newton(S2SolveRun *chain) {
-  if (!s2_run_solved(chain)) {
-    s2_run_back(chain);
-    pdipm_newton(chain, &s2_newton_near);
+// The impulses that solve it by the convex law, which is near enough and has one solution, found at
+// once.
+static void pile_start_convex(S2SolveRun *chain, int iterations) {
+  const S2Problem *problem = chain->system.problem;
+  S2ArenaMark mark = s2_arena_mark(chain->arena);
+  S2Solution solution = {.v = S2_TAKE_ZEROED(chain->arena, double, 3 * problem->nodes),
+                         .lambda = S2_TAKE_ZEROED(chain->arena, double, problem->rows)};
+  S2Problem convex = s2_mcp_convex(problem, chain->arena);
+  S2SolverOptions options = {.tolerance = CONVEX_TOLERANCE, .max_iterations = iterations};
+  s2_pdipm_quick_solve(&convex, &options, chain->arena, &solution);
+  chain->iterations += solution.iterations;
+  chain->system.spent += solution.iterations;
+  s2_mcp_convex_impulses(problem, solution.lambda);
+  s2_system_read(&chain->system, solution.v, solution.lambda, chain->v, chain->lambda);
+  s2_arena_rewind(chain->arena, mark);
+}
+
+// The best point without its friction.
+static void pile_start_smooth(S2SolveRun *chain) {
+  s2_run_back(chain);
+  for (int k = 0; k < chain->system.units; k++) {
+    chain->lambda[2 * k + 1] =
+        chain->system.unit[k].kind == S2_UNIT_CONTACT ? 0 : chain->lambda[2 * k + 1];
   }
 }
 
-// Where the flow has failed: Newton from the best point, and both from nothing.
-static void pile_search_on(S2SolveRun *chain) {
-  pile_newton(chain);
-  for (int i = 0; i < (int)(sizeof anew_sweeps / sizeof *anew_sweeps) && !s2_run_solved(chain);
-       i++) {
+// Where the flow from the guess has failed: flows from starts of other kinds, each of which solves
+// most of what the others leave, and Newton from the best point.
+static void pile_search_on(S2SolveRun *chain, int iterations) {
+  if (!s2_run_solved(chain)) {
+    pile_start_convex(chain, iterations);
+    pile_flow(chain, FAR_SWEEPS, FIRST_FLOW, false);
+  }
+  if (!s2_run_solved(chain)) {
     memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
-    pile_flow(chain, anew_sweeps[i], FLOW_MOST, false);
-    pile_newton(chain);
+    pile_flow(chain, ANEW_SWEEPS, LATER_FLOW, false);
+  }
+  if (!s2_run_solved(chain)) {
+    pile_start_smooth(chain);
+    pile_flow(chain, FAR_SWEEPS, LATER_FLOW, false);
+  }
+  if (!s2_run_solved(chain)) {
+    s2_run_back(chain);
+    pdipm_newton(chain, &s2_newton_near);
   }
 }
 
@@ -209,7 +239,7 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
     }
     bool flows = !s2_run_solved(chain) && (warm || (thorough && !is_rough(chain)));
     if (flows) {
-      int most = options->attempt > 0 ? options->attempt : FLOW_MOST;
+      int most = options->attempt > 0 ? options->attempt : FIRST_FLOW;
       pile_flow(chain, near ? NEAR_SWEEPS : FAR_SWEEPS, most, false);
     }
     return flows;
@@ -231,14 +261,14 @@ static bool cold_search(S2SolveRun *chain, const S2SolverOptions *options, bool 
   bool pile = is_pile(chain);
   if (pile && !flowed && !s2_run_solved(chain)) {
     s2_run_back(chain);
-    pile_flow(chain, FAR_SWEEPS, FLOW_MOST, false);
+    pile_flow(chain, FAR_SWEEPS, FIRST_FLOW, false);
   }
   if (!s2_run_solved(chain) &&
       s2_mcp_conflict_quick(chain->system.problem, options, NULL, chain->arena)) {
     return true;
   }
   if (pile) {
-    pile_search_on(chain);
+    pile_search_on(chain, options->max_iterations);
   }
   return false;
 }

@@ -13,6 +13,9 @@
 // that falls less after each, down to FLOW_SLOWEST: long flows need a third less then.
 static const double FLOW_BEGIN = 1e-2, FLOW_SOFTEST = 0.3, FLOW_HARDEST = 1e-9, FLOW_SOFTEN = 10,
                     FLOW_HARDEN = 3, FLOW_SLOWER = 0.8, FLOW_SLOWEST = 1.3;
+// Paths are looked at (S2FollowStart.looks) until so many steps were not found: what is left to go
+// then goes through folds.
+enum { FLOW_LOOKS = 20 };
 // Solves of an easy step, and such steps in a row; mode changes a step, segments of the path across
 // a snap, and of the finish.
 enum { FLOW_EASY = 2, FLOW_GOOD = 3 };
@@ -26,6 +29,7 @@ typedef struct Flow {
   double compliance, harden, best;
   bool accepted;     // some step
   int good, changed; // steps in a row; modes that the last one changed
+  int failures;      // steps that were not found
 } Flow;
 
 static Flow flow_make(S2System *system, const S2Quad *v, const double *lambda, S2Arena *arena) {
@@ -74,7 +78,8 @@ static int flow_step(Flow *flow, int most, int *factorizations, S2Arena *arena) 
   }
   // ... else along the path from the last point, if that is one of the flow.
   S2FollowStart start = {.weight = follow->weight,
-                         .segments = most < FLOW_SEGMENTS ? most : FLOW_SEGMENTS};
+                         .segments = most < FLOW_SEGMENTS ? most : FLOW_SEGMENTS,
+                         .looks = flow->failures < FLOW_LOOKS};
   if (!flow->accepted ||
       !s2_follow_solve(system, &start, flow->v, flow->lambda, factorizations, arena)) {
     return 0;
@@ -123,6 +128,7 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
       flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);
       flow.harden = fmax(FLOW_SLOWEST, pow(flow.harden, FLOW_SLOWER));
       flow.good = 0;
+      flow.failures++;
       continue;
     }
     flow.accepted = true;

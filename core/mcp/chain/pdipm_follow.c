@@ -22,6 +22,12 @@
 // Of t: beyond, the path goes to infinity, for all that can be seen.
 static const double FARTHEST = 1e4;
 
+// Of paths that are looked at: after so many segments no more than that of t may be left. Of 2900
+// in the flows of piles 63 of 100 arrived within 20 segments; of those that had not come so far
+// after 6, one in 5 did.
+enum { LOOK_SEGMENTS = 6 };
+static const double LOOK_LEFT = 0.8;
+
 // Of undamped changes of modes: what counts as beyond a border, scaled; how often changes may fail
 // to get fewer.
 static const double VIOLATED = 1e-11;
@@ -312,6 +318,9 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
     t = crossing.unit < 0 ? 0 : rises ? t + crossing.step : t - crossing.step;
     if (crossing.unit >= 0) {
       follow.mode[crossing.unit] = crossing.to;
+    }
+    if (start->looks && i + 1 == LOOK_SEGMENTS && t > LOOK_LEFT) {
+      break;
     }
   }
   // Velocities afresh, as the path has added up many steps.

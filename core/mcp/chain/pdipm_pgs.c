@@ -68,39 +68,162 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
   return residual;
 }
 
+// ---- Sweeps of piles ----------------------------------------------------------------------------
+
+typedef double Pair __attribute__((vector_size(16))); // of a normal and a tangent
+
+// A unit of any kind, laid out for sweeps alone: velocities times the root of their masses, so that
+// the rows that read them also push them, and bounds that need not ask for the kind.
+typedef struct SweptUnit {
+  S2Quad ja[2], jb[2];
+  Pair g, c, b0;
+  double tn;       // of the scaled Delassus matrix: u_t by lambda_n
+  double lo, hi;   // of the normal impulse
+  double mu, free; // the tangent's is at most mu times that, + free: 0 or without bound
+  int32_t a, b;
+} SweptUnit;
+
+// Units next to each other share a body as a rule, and the processor would wait for the one before
+// it begins with the next. So sweeps go through so many parts of the list at once.
+enum { SWEEP_PARTS = 4 };
+
+typedef struct Sweeper {
+  int units, nodes;
+  SweptUnit *unit; // in the order of a sweep
+  int32_t *of;     // what such a one is in S2System.unit
+  S2Quad *v, *before,
+      *v_of_p;          // nodes + 1, times the roots of masses; before a sweep; what p brings
+  Pair *lambda, *r, *p; // of units; what a sweep has changed; the conjugate direction
+} Sweeper;
+
+static void swept_unit(const S2System *system, int k, const S2Quad *root, SweptUnit *swept) {
+  const S2Unit *unit = &system->unit[k];
+  bool bilateral = unit->kind == S2_UNIT_BILATERAL, box = unit->kind == S2_UNIT_BOX;
+  *swept = (SweptUnit){
+      .g = {unit->g[0], unit->g[1]},
+      .c = {unit->c[0], unit->c[1]},
+      .b0 = {unit->b0[0], unit->b0[1]},
+      .tn = s2_system_coupling(system, k).tn,
+      .lo = bilateral ? -INFINITY
+            : box     ? unit->lo
+                      : 0,
+      .hi = box ? unit->hi : INFINITY,
+      .mu = bilateral || unit->rows < 2 ? 0 : unit->mu,
+      .free = bilateral && unit->rows == 2 ? INFINITY : 0,
+      .a = unit->a,
+      .b = unit->b,
+  };
+  for (int r = 0; r < 2; r++) {
+    swept->ja[r] = unit->ja[r] * root[unit->a];
+    swept->jb[r] = unit->jb[r] * root[unit->b];
+  }
+}
+
+// With the impulses given, within their bounds, and the velocities that belong to them.
+static Sweeper sweep_begin(const S2System *system, const S2Quad *v, const double *lambda,
+                           S2Arena *arena) {
+  int n = system->nodes, units = system->units;
+  Sweeper sweeper = {
+      .units = units,
+      .nodes = n,
+      .unit = S2_TAKE(arena, SweptUnit, units),
+      .of = S2_TAKE(arena, int32_t, units),
+      .v = S2_TAKE_ZEROED(arena, S2Quad, n + 1),
+      .before = S2_TAKE(arena, S2Quad, n),
+      .v_of_p = S2_TAKE_ZEROED(arena, S2Quad, n),
+      .lambda = S2_TAKE(arena, Pair, units),
+      .r = S2_TAKE(arena, Pair, units),
+      .p = S2_TAKE_ZEROED(arena, Pair, units),
+  };
+  // Roots of inverse masses, and velocities over them.
+  S2Quad *root = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
+  for (int i = 0; i < n; i++) {
+    for (int c = 0; c < 3; c++) {
+      root[i][c] = sqrt(system->inverse_mass[i][c]);
+      sweeper.v[i][c] = v[i][c] * sqrt(system->mass[i][c]);
+    }
+  }
+  // One of each part after the other.
+  int each = (units + SWEEP_PARTS - 1) / SWEEP_PARTS, at = 0;
+  for (int first = 0; first < each; first++) {
+    for (int k = first; k < units; k += each, at++) {
+      swept_unit(system, k, root, &sweeper.unit[at]);
+      sweeper.lambda[at] = (Pair){lambda[2 * k], lambda[2 * k + 1]};
+      sweeper.of[at] = k;
+    }
+  }
+  return sweeper;
+}
+
 // What a sweep has changed.
 typedef struct Change {
   double square; // of impulses, which weigh by their row's g: an energy whatever the masses are
   double most;   // of a row's impulse, scaled: about the residual
 } Change;
 
-// One sweep, and in r what it has changed, which is taken for minus a gradient.
-S2_WIDE static Change nncg_sweep(const S2System *system, const S2Response *coupling, S2Quad *v,
-                                 double *lambda, double *r) {
-  Change change = {0, 0};
-  for (int k = 0; k < system->units; k++) {
-    double before[2] = {lambda[2 * k], lambda[2 * k + 1]};
-    pgs_relax(system, k, &coupling[k], v, lambda + 2 * k);
-    for (int s = 0; s < 2; s++) {
-      double by = r[2 * k + s] = lambda[2 * k + s] - before[s];
-      change.square += system->unit[k].g[s] * by * by;
-      change.most = s2_larger(change.most, fabs(by));
-    }
-  }
-  return change;
+// Of numbers, and one instruction each.
+S2_INLINE double sweep_larger(double a, double b) {
+  return a > b ? a : b;
 }
 
-S2_WIDE double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad *v,
-                              double *lambda, S2Arena *arena) {
+S2_INLINE double sweep_smaller(double a, double b) {
+  return a < b ? a : b;
+}
+
+// One sweep, and in r what it has changed, which is taken for minus a gradient.
+S2_WIDE static Change nncg_sweep(const Sweeper *sweeper) {
+  S2Quad *v = sweeper->v;
+  Pair square = {0, 0}, most = {0, 0};
+  for (int k = 0; k < sweeper->units; k++) {
+    const SweptUnit *unit = &sweeper->unit[k];
+    Pair before = sweeper->lambda[k];
+    // The velocities of both rows.
+    S2Quad va = v[unit->a], vb = v[unit->b];
+    S2Quad n = unit->ja[0] * va + unit->jb[0] * vb, t = unit->ja[1] * va + unit->jb[1] * vb;
+    Pair u = {n[0] + n[1] + n[2], t[0] + t[1] + t[2]};
+    Pair free = before - (u + unit->c * before + unit->b0);
+    // A step of its own velocity each; the tangent feels the change of the normal, and its bound.
+    double normal = sweep_smaller(sweep_larger(free[0], unit->lo), unit->hi);
+    double bound = unit->mu * normal + unit->free;
+    double tangent = free[1] - unit->tn * (normal - before[0]);
+    tangent = sweep_smaller(sweep_larger(tangent, -bound), bound);
+    Pair after = {normal, tangent}, by = after - before, push = unit->g * by;
+    sweeper->lambda[k] = after;
+    sweeper->r[k] = by;
+    v[unit->a] = va + (unit->ja[0] * push[0] + unit->ja[1] * push[1]);
+    v[unit->b] = vb + (unit->jb[0] * push[0] + unit->jb[1] * push[1]);
+    square += push * by;
+    for (int s = 0; s < 2; s++) {
+      most[s] = sweep_larger(fabs(by[s]), most[s]);
+    }
+  }
+  return (Change){square[0] + square[1], sweep_larger(most[0], most[1])};
+}
+
+// Goes on along p, and makes p = beta p + kept r; velocities likewise.
+S2_WIDE static void nncg_extend(const Sweeper *sweeper, double beta, double kept) {
+  for (int k = 0; k < sweeper->units; k++) {
+    Pair more = beta * sweeper->p[k];
+    sweeper->lambda[k] += more;
+    sweeper->p[k] = more + kept * sweeper->r[k];
+  }
+  for (int i = 0; i < sweeper->nodes; i++) {
+    S2Quad more = beta * sweeper->v_of_p[i], made = sweeper->v[i] - sweeper->before[i];
+    sweeper->v[i] += more;
+    sweeper->v_of_p[i] = more + kept * made;
+  }
+}
+
+double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad *v, double *lambda,
+                      S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  int two = 2 * system->units, n = system->nodes;
-  double *r = S2_TAKE(arena, double, two), *p = S2_TAKE_ZEROED(arena, double, two), last = 0;
-  // Velocities before a sweep, and those that the impulses p bring.
-  S2Quad *before = S2_TAKE(arena, S2Quad, n), *v_of_p = S2_TAKE_ZEROED(arena, S2Quad, n);
-  const S2Response *coupling = pgs_begin(system, v, lambda, arena);
+  s2_system_clip(system, lambda);
+  s2_system_velocity(system, lambda, v);
+  Sweeper sweeper = sweep_begin(system, v, lambda, arena);
+  double last = 0;
   for (int sweep = 0; sweep < sweeps; sweep++) {
-    memcpy(before, v, sizeof(S2Quad) * (size_t)n);
-    Change now = nncg_sweep(system, coupling, v, lambda, r);
+    memcpy(sweeper.before, sweeper.v, sizeof(S2Quad) * (size_t)system->nodes);
+    Change now = nncg_sweep(&sweeper);
     // Nothing is added to the last sweep, which leaves impulses within their bounds.
     if (now.most <= enough || sweep + 1 == sweeps) {
       break;
@@ -108,19 +231,16 @@ S2_WIDE double s2_nncg_sweeps(const S2System *system, int sweeps, double enough,
     // Fletcher and Reeves, beta = |r|^2 / |last r|^2, begun anew where the gradient grows.
     bool grows = last > 0 && !(now.square <= last);
     double beta = last > 0 && !grows ? now.square / last : 0, kept = grows ? 0 : 1;
-    for (int i = 0; i < two; i++) {
-      lambda[i] += beta * p[i];
-      p[i] = beta * p[i] + kept * r[i];
-    }
-    for (int i = 0; i < n; i++) {
-      S2Quad made = v[i] - before[i];
-      v[i] += beta * v_of_p[i];
-      v_of_p[i] = beta * v_of_p[i] + kept * made;
-    }
+    nncg_extend(&sweeper, beta, kept);
     last = now.square;
   }
+  for (int k = 0; k < system->units; k++) {
+    lambda[2 * sweeper.of[k]] = sweeper.lambda[k][0];
+    lambda[2 * sweeper.of[k] + 1] = sweeper.lambda[k][1];
+  }
   s2_system_velocity(system, lambda, v); // the updates above have rounded many times
-  double residual = s2_system_residual(system, v, lambda, r);
+  double *u = S2_TAKE(arena, double, 2 * system->units);
+  double residual = s2_system_residual(system, v, lambda, u);
   s2_history_add(system->history, residual, 1, 0);
   s2_arena_rewind(arena, mark);
   return residual;

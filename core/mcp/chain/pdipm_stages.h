@@ -74,6 +74,8 @@ typedef struct S2FollowStart {
   double weight;
   int segments; // a factorisation each
   bool by_impulses;
+  bool looks; // gives up a path that has not come far after a few segments: most of such ones lead
+              // away
 } S2FollowStart;
 
 // One proximal step from `lambda` along the path to its solution. False, and nothing changed, when
