@@ -37,9 +37,9 @@ static const double SWEPT = 0.1; // tolerances: sweeps that change less have sol
 // where the budget is used up. A budget of few sweeps is not worth a factorisation. Else sweeps
 // have SWEEPS_SHARE of it: they are what brings a pile in violent motion near, the flow finds the
 // last digits of others.
-enum { OVERHEAD_SWEEPS = 16, LEAST_SWEEPS = 20, FEW_SWEEPS = 64, MOST_SWEEPS = 1000 };
+enum { OVERHEAD_SWEEPS = 24, LEAST_SWEEPS = 20, FEW_SWEEPS = 64, MOST_SWEEPS = 1000 };
 enum { ROOMY = 100 }; // factorisations
-static const double SWEEP_WORK = 0.2, SWEEPS_SHARE = 2.0 / 3;
+static const double SWEEP_WORK = 0.15, SWEEPS_SHARE = 2.0 / 3;
 
 static void pdipm_newton(S2SolveRun *chain, const S2NewtonWay *way) {
   double residual = s2_newton_solve(&chain->system, way, chain->tolerance, chain->v, chain->lambda,
