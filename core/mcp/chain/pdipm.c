@@ -25,7 +25,7 @@ enum { FIRST_NEWTON = 3000 }; // factorisations; another start is worth more, at
 // factorisations: of those that end at all nearly all do so within FIRST_FLOW, and another start is
 // worth more then. Measured on 470 first solves that pours of 120 to 1000 discs and boxes left
 // behind, on 50 that are hard, and on pyramids in violent motion.
-enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 600, ANEW_SWEEPS = 3000 };
+enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 400, ANEW_SWEEPS = 3000 };
 enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500 };
 static const double CONVEX_TOLERANCE = 1e-6; // of a start
 static const double PILE_NEAR = 0.05;

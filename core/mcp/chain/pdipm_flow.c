@@ -16,6 +16,9 @@ static const double FLOW_BEGIN = 1e-2, FLOW_SOFTEST = 0.3, FLOW_HARDEST = 1e-9, 
 // Paths are looked at (S2FollowStart.looks) until so many steps were not found: what is left to go
 // then goes through folds.
 enum { FLOW_LOOKS = 20 };
+// A residual that lets the modes reached be tried for an exact solution: they seldom are right
+// before.
+static const double FLOW_NEAR = 1e-5;
 // Solves of an easy step, and such steps in a row; mode changes a step, segments of the path across
 // a snap, and of the finish.
 enum { FLOW_EASY = 2, FLOW_GOOD = 3 };
@@ -137,7 +140,7 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
     double residual = s2_system_residual(system, flow.v, flow.lambda, flow.follow.u);
     s2_history_add(system->history, residual, 1, flow.compliance);
     flow_keep(&flow, residual, flow.v, flow.lambda, v, lambda);
-    if (!(flow.best <= tolerance) && stand) {
+    if (!(flow.best <= tolerance) && stand && residual < FLOW_NEAR) {
       memcpy(flow.tried, flow.lambda, sizeof(double) * (size_t)(2 * system->units));
       memcpy(flow.v_tried, flow.v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
       residual = s2_finish_solve(system, FLOW_FINISH, INT_MAX, tolerance, flow.v_tried, flow.tried,

@@ -28,10 +28,8 @@ static const double FARTHEST = 1e4;
 enum { LOOK_SEGMENTS = 6 };
 static const double LOOK_LEFT = 0.8;
 
-// Of undamped changes of modes: what counts as beyond a border, scaled; how often changes may fail
-// to get fewer.
+// Of undamped changes of modes: what counts as beyond a border, scaled.
 static const double VIOLATED = 1e-11;
-enum { WORSE = 3 };
 
 // Of x0 by impulses: how far at least units are from the border of their mode, scaled.
 static const double APART = 1e-9;
@@ -368,8 +366,7 @@ void s2_follow_measure(S2Follow *follow, const double *anchor) {
 int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int *left,
                            int *factorizations) {
   S2System *system = follow->system;
-  int least = system->units + 1, worse = 0;
-  *left = least;
+  *left = system->units + 1;
   for (int solve = 1; solve <= most; solve++) {
     // To where G vanishes, if the modes stand until there.
     s2_follow_measure(follow, anchor);
@@ -391,12 +388,11 @@ int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int
     if (violated == 0) {
       return solve;
     }
-    // Changes that do not get less do not end.
-    worse = violated < least ? 0 : worse + 1;
-    least = *left = violated < least ? violated : least;
-    if (worse >= WORSE) {
+    // Changes that do not get less seldom end, and the path is as cheap.
+    if (violated >= *left) {
       return 0;
     }
+    *left = violated;
   }
   return 0;
 }
