@@ -52,7 +52,6 @@ S2Follow s2_follow_make(S2System *system, double weight, S2Arena *arena) {
       .dx = S2_TAKE(arena, double, two),
       .dlambda = S2_TAKE(arena, double, two),
       .u = S2_TAKE(arena, double, two),
-      .du = S2_TAKE(arena, double, two),
       .base = S2_TAKE(arena, double, two),
       .v = S2_TAKE_ZEROED(arena, S2Quad, n),
       .dv = S2_TAKE(arena, S2Quad, n),
@@ -61,7 +60,7 @@ S2Follow s2_follow_make(S2System *system, double weight, S2Arena *arena) {
   };
 }
 
-double s2_follow_slope(const S2Unit *unit, S2Mode mode) {
+static double follow_slope(const S2Unit *unit, S2Mode mode) {
   return mode == S2_SLIDE_PLUS ? unit->mu : -unit->mu;
 }
 
@@ -71,19 +70,20 @@ static bool is_held(const S2Unit *unit, S2Mode mode) {
 }
 
 // u = J v + C lambda + b of all rows.
-void s2_follow_row_speeds(S2Follow *follow, const double *lambda) {
+S2_WIDE void s2_follow_row_speeds(S2Follow *follow, const double *lambda) {
   const S2System *system = follow->system;
   s2_system_velocity(system, lambda, follow->v);
-  s2_system_row_velocity(system, follow->v, follow->u);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
+    double u[2];
+    s2_system_unit_velocity(system, k, follow->v, u);
     for (int r = 0; r < 2; r++) {
-      follow->u[2 * k + r] += unit->c[r] * lambda[2 * k + r] + unit->b0[r];
+      follow->u[2 * k + r] = u[r] + (unit->c[r] * lambda[2 * k + r] + unit->b0[r]);
     }
   }
 }
 
-S2Mode s2_follow_mode_of(const S2Unit *unit, const double *x) {
+static S2Mode follow_mode_of(const S2Unit *unit, const double *x) {
   if (unit->kind == S2_UNIT_BILATERAL) {
     return S2_STICK;
   }
@@ -126,7 +126,7 @@ static void follow_impulses(const S2Unit *unit, S2Mode mode, const double *x, do
   }
   bool separate = mode == S2_SEPARATE, stick = mode == S2_STICK;
   lambda[0] = separate ? 0 : x[0];
-  lambda[1] = separate || unit->rows < 2 ? 0 : stick ? x[1] : s2_follow_slope(unit, mode) * x[0];
+  lambda[1] = separate || unit->rows < 2 ? 0 : stick ? x[1] : follow_slope(unit, mode) * x[0];
 }
 
 void s2_follow_begin(S2Follow *follow, const double *lambda, bool by_impulses) {
@@ -142,7 +142,7 @@ void s2_follow_begin(S2Follow *follow, const double *lambda, bool by_impulses) {
     if (by_impulses) {
       follow_start_held(unit, lambda + 2 * k, follow->u + 2 * k, x);
     }
-    follow->mode[k] = s2_follow_mode_of(unit, x);
+    follow->mode[k] = follow_mode_of(unit, x);
     follow_impulses(unit, follow->mode[k], x, follow->lambda + 2 * k);
   }
   // G(x) = u(lambda(x)) - lambda(x) + x.
@@ -165,7 +165,7 @@ static bool follow_respond(S2Follow *follow) {
     }
     d->nn = follow->weight / (1 + follow->weight * unit->c[0]);
     if (mode != S2_STICK) {
-      d->tn = s2_follow_slope(unit, mode) * d->nn;
+      d->tn = follow_slope(unit, mode) * d->nn;
       sliding = true;
     } else if (unit->rows == 2) {
       d->tt = follow->weight / (1 + follow->weight * unit->c[1]);
@@ -175,7 +175,7 @@ static bool follow_respond(S2Follow *follow) {
 }
 
 // The rates of everything along the segment as t falls; false when the matrix is singular.
-bool s2_follow_rates(S2Follow *follow) {
+S2_WIDE bool s2_follow_rates(S2Follow *follow) {
   S2System *system = follow->system;
   // K = 1 + A J' D J with the responses of the present modes, one factorisation a segment.
   bool nonsymmetric = follow_respond(follow);
@@ -192,11 +192,12 @@ bool s2_follow_rates(S2Follow *follow) {
   memset(follow->dv, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   s2_system_push_all(system, follow->base, 1, follow->dv);
   s2_system_solve(system, follow->dv, follow->dv);
-  s2_system_row_velocity(system, follow->dv, follow->du);
   // Impulses and x = lambda - u change with the rows' velocities: dlambda = base - D du.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &follow->response[k];
-    const double *du = follow->du + 2 * k, *r = follow->r + 2 * k;
+    const double *r = follow->r + 2 * k;
+    double du[2];
+    s2_system_unit_velocity(system, k, follow->dv, du);
     double *dl = follow->dlambda + 2 * k, *dx = follow->dx + 2 * k;
     double compliance = follow->system->unit[k].c[1] + 1 / follow->weight;
     dl[0] = follow->base[2 * k] - d->nn * du[0];
@@ -219,8 +220,8 @@ static void follow_turn(S2Follow *follow) {
 
 // How far x is inside `mode`, measured from its border with `other`; with `edges` = 0 and dx for x,
 // the rate of that.
-double s2_follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x,
-                        double edges) {
+S2_INLINE double follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x,
+                               double edges) {
   if (unit->kind == S2_UNIT_BOX) {
     S2Mode end = mode == S2_STICK ? other : mode;
     double past = end == S2_SLIDE_PLUS ? x[0] - edges * unit->hi : edges * unit->lo - x[0];
@@ -237,12 +238,13 @@ double s2_follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const dou
   return mode == S2_STICK ? -beyond : beyond;
 }
 
-static void try_border(const S2Follow *follow, int k, S2Mode other, Crossing *first) {
+S2_INLINE void try_border(const S2Follow *follow, int k, S2Mode other, Crossing *first) {
   const S2Unit *unit = &follow->system->unit[k];
   S2Mode mode = follow->mode[k];
-  double rate = s2_follow_inside(unit, mode, other, follow->dx + 2 * k, 0);
+  double rate = follow_inside(unit, mode, other, follow->dx + 2 * k, 0);
   if (rate < 0) {
-    double step = fmax(0, s2_follow_inside(unit, mode, other, follow->x + 2 * k, 1)) / -rate;
+    double inside = follow_inside(unit, mode, other, follow->x + 2 * k, 1);
+    double step = inside > 0 ? inside / -rate : 0;
     if (step < first->step) {
       *first = (Crossing){k, mode, other, step};
     }
@@ -299,8 +301,8 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
     }
     // The path enters the new mode; t may have to rise for that.
     bool rises =
-        crossing.unit >= 0 && s2_follow_inside(&system->unit[crossing.unit], crossing.to,
-                                               crossing.from, follow.dx + 2 * crossing.unit, 0) < 0;
+        crossing.unit >= 0 && follow_inside(&system->unit[crossing.unit], crossing.to,
+                                            crossing.from, follow.dx + 2 * crossing.unit, 0) < 0;
     if (rises) {
       follow_turn(&follow);
     }
@@ -343,10 +345,10 @@ static double follow_violation(const S2Unit *unit, S2Mode mode, const double *x)
     if (unit->kind == S2_UNIT_NORMAL) {
       return -x[0];
     }
-    return fmax(-s2_follow_inside(unit, mode, S2_SLIDE_PLUS, x, 1),
-                -s2_follow_inside(unit, mode, S2_SLIDE_MINUS, x, 1));
+    return fmax(-follow_inside(unit, mode, S2_SLIDE_PLUS, x, 1),
+                -follow_inside(unit, mode, S2_SLIDE_MINUS, x, 1));
   }
-  double stick = -s2_follow_inside(unit, mode, S2_STICK, x, 1);
+  double stick = -follow_inside(unit, mode, S2_STICK, x, 1);
   bool cone = unit->kind == S2_UNIT_CONTACT && mode != S2_SEPARATE;
   return cone ? fmax(stick, -x[0]) : stick;
 }
@@ -382,7 +384,7 @@ int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int
       x[1] += follow->dx[2 * k + 1];
       if (follow_violation(unit, follow->mode[k], x) > VIOLATED) {
         violated++;
-        follow->mode[k] = s2_follow_mode_of(unit, x);
+        follow->mode[k] = follow_mode_of(unit, x);
       }
     }
     if (violated == 0) {

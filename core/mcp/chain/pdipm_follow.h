@@ -11,9 +11,9 @@
 typedef struct S2Follow {
   S2System *system;
   double weight;
-  double *x, *lambda, *r;               // 2 a unit; r = G(x0)
-  double *dx, *dlambda, *u, *du, *base; // rates as t falls
-  S2Quad *v, *dv;                       // nodes + 1: velocities, and their rates
+  double *x, *lambda, *r;          // 2 a unit; r = G(x0)
+  double *dx, *dlambda, *u, *base; // rates as t falls
+  S2Quad *v, *dv;                  // nodes + 1: velocities, and their rates
   S2Mode *mode;
   S2Response *response;
 } S2Follow;
@@ -24,21 +24,12 @@ S2Follow s2_follow_make(S2System *system, double weight, S2Arena *arena);
 // the law, and G there.
 void s2_follow_begin(S2Follow *follow, const double *lambda, bool by_impulses);
 
-// The mode that x is in, and the slope of friction in one that slides.
-S2Mode s2_follow_mode_of(const S2Unit *unit, const double *x);
-double s2_follow_slope(const S2Unit *unit, S2Mode mode);
-
 // u = J v + C lambda + b of all rows, v being the velocities that lambda brings.
 void s2_follow_row_speeds(S2Follow *follow, const double *lambda);
 
 // dx and dlambda for which G falls from r to 0 in the present modes, one factorisation; false when
 // the matrix is singular.
 bool s2_follow_rates(S2Follow *follow);
-
-// How far x is inside `mode`, measured from its border with `other`; with `edges` = 0 and dx for x,
-// the rate of that.
-double s2_follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x,
-                        double edges);
 
 // Impulses of x in the present modes, and G there against the anchor.
 void s2_follow_measure(S2Follow *follow, const double *anchor);
