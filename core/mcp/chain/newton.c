@@ -13,7 +13,6 @@
 // violent states (random velocities in a touching pile) that the interior point stalls on.
 #include "mcp/chain/pdipm_stages.h"
 
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -26,9 +25,6 @@ static const double GROW = 1.5, SHRINK = 3;
 static const double SIGMA_MOST = 1e6;  // more loses digits to round-off and wins no outers
 static const double SIGMA_LEAST = 0.3; // inner problems are as good as linear here
 enum { FEW_STEPS = 2, SOME_STEPS = 4 };
-
-// Of exact tries by impulses: in the very modes these show.
-enum { TRY_SEGMENTS = 1 };
 
 // An inner problem is solved to this part of the residual of the whole: its answer is provisional.
 static const double INNER_ACCURACY = 0.05;
@@ -43,13 +39,6 @@ const S2NewtonWay s2_newton_cold = {.weight = 10,
                                     .follow_after = 50,
                                     .follow_segments = 400,
                                     .most = S2_NEWTON_MOST};
-const S2NewtonWay s2_newton_near = {.weight = 100,
-                                    .outers = 2000,
-                                    .inners = 8,
-                                    .follow_after = 10,
-                                    .follow_segments = 100,
-                                    .most = 600,
-                                    .by_impulses = true};
 
 typedef struct Newton {
   S2System *system;
@@ -256,32 +245,6 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
   return residual;
 }
 
-// The same for modes that the impulses show, when at most one of them is another than after the
-// last outer.
-static double try_impulses(Newton *newton, double best, double tolerance, S2Quad *v, double *lambda,
-                           int *factorizations, S2Arena *arena) {
-  S2System *system = newton->system;
-  int changed = 0;
-  for (int k = 0; k < system->units; k++) {
-    S2Mode mode = s2_impulse_mode(&system->unit[k], newton->anchor + 2 * k);
-    changed += mode != newton->mode_before[k];
-    newton->mode_before[k] = mode;
-  }
-  if (changed > 1 || (changed == 0 && newton->tried)) {
-    newton->tried &= changed == 0;
-    return best;
-  }
-  newton->tried = true;
-  newton_copy_point(system, newton->v, newton->lambda, newton->at, newton->anchor);
-  double residual = s2_finish_solve(system, TRY_SEGMENTS, INT_MAX, tolerance, newton->v,
-                                    newton->lambda, factorizations, arena);
-  if (!(residual < best)) {
-    return best;
-  }
-  newton_copy_point(system, v, lambda, newton->v, newton->lambda);
-  return residual;
-}
-
 // One outer step; false when its inner problem is not solved.
 static bool newton_step(Newton *newton, double sigma, int inners, double enough, int follow,
                         int *factorizations, S2Arena *arena) {
@@ -320,9 +283,7 @@ double s2_newton_solve(S2System *system, const S2NewtonWay *way, double toleranc
         newton_copy_point(system, v, lambda, newton.at, newton.anchor);
       }
       if (best > tolerance) {
-        best = way->by_impulses
-                   ? try_impulses(&newton, best, tolerance, v, lambda, factorizations, arena)
-                   : try_modes(&newton, best, v, lambda, factorizations, arena);
+        best = try_modes(&newton, best, v, lambda, factorizations, arena);
       }
       // Few factorisations: a larger weight asks for fewer outers.
       int steps = *factorizations - before;

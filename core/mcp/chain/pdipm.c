@@ -26,7 +26,7 @@ enum { FIRST_NEWTON = 3000 }; // factorisations; another start is worth more, at
 // worth more then. Measured on 470 first solves that pours of 120 to 1000 discs and boxes left
 // behind, on 50 that are hard, and on pyramids in violent motion.
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 400, ANEW_SWEEPS = 3000 };
-enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500 };
+enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500, PILE_NEWTON = 600 };
 static const double CONVEX_TOLERANCE = 1e-6; // of a start
 static const double PILE_NEAR = 0.05;
 static const double SWEPT = 0.1; // tolerances: sweeps that change less have solved the problem
@@ -158,24 +158,35 @@ static void pile_start_smooth(S2SolveRun *chain) {
   }
 }
 
-// Where the flow from the guess has failed: flows from starts of other kinds, each of which solves
-// most of what the others leave, and Newton from the best point.
+// Newton from the best point and a few sweeps: where a flow has failed it solves one in three.
+static void pile_newton(S2SolveRun *chain, int iterations) {
+  s2_run_back(chain);
+  pdipm_sweep(chain, POLISH_SWEEPS);
+  S2NewtonWay way = s2_newton_cold;
+  way.outers *= iterations;
+  way.most = PILE_NEWTON;
+  pdipm_newton(chain, &way);
+}
+
+// Where the flow from the guess has failed: Newton, and flows from starts of other kinds, each of
+// which solves most of what the others leave.
 static void pile_search_on(S2SolveRun *chain, int iterations) {
-  if (!s2_run_solved(chain)) {
-    pile_start_convex(chain, iterations);
-    pile_flow(chain, FAR_SWEEPS, FIRST_FLOW, false);
-  }
-  if (!s2_run_solved(chain)) {
-    memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
-    pile_flow(chain, ANEW_SWEEPS, LATER_FLOW, false);
-  }
-  if (!s2_run_solved(chain)) {
-    pile_start_smooth(chain);
-    pile_flow(chain, FAR_SWEEPS, LATER_FLOW, false);
-  }
-  if (!s2_run_solved(chain)) {
-    s2_run_back(chain);
-    pdipm_newton(chain, &s2_newton_near);
+  enum { CONVEX, NOTHING, SMOOTH, STARTS };
+  for (int start = CONVEX; start <= STARTS && !s2_run_solved(chain); start++) {
+    pile_newton(chain, iterations);
+    if (s2_run_solved(chain) || start == STARTS) {
+      return;
+    }
+    if (start == CONVEX) {
+      pile_start_convex(chain, iterations);
+    } else if (start == SMOOTH) {
+      pile_start_smooth(chain);
+    } else {
+      memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
+    }
+    bool first = start == CONVEX;
+    pile_flow(chain, start == NOTHING ? ANEW_SWEEPS : FAR_SWEEPS, first ? FIRST_FLOW : LATER_FLOW,
+              false);
   }
 }
 

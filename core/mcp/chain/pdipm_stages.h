@@ -33,12 +33,9 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
 typedef struct S2NewtonWay {
   double weight; // to begin with
   int outers, inners, follow_after, follow_segments, most;
-  bool by_impulses; // modes for exact solutions are those of the impulses, not those of impulses
-                    // and velocities
 } S2NewtonWay;
 
 extern const S2NewtonWay s2_newton_cold; // feels its way from a Gauss-Seidel start
-extern const S2NewtonWay s2_newton_near; // from a start that many sweeps have brought near
 
 double s2_newton_solve(S2System *system, const S2NewtonWay *way, double tolerance, S2Quad *v,
                        double *lambda, int *factorizations, S2Arena *arena);
