@@ -2,6 +2,7 @@
 #ifndef S2_TEST_FILES_H
 #define S2_TEST_FILES_H
 
+#include "temporary.h"
 #include "worlds.h"
 
 #include "base/memory.h"
@@ -13,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char directory[] = "/tmp/sim2d-test-XXXXXX";
+static char directory[TEMPORARY_SIZE];
 
 static inline const char *in_directory(const char *name) {
-  static char paths[4][128]; // four in use at a time are enough here
+  static char paths[4][TEMPORARY_SIZE + 128]; // four in use at a time are enough here
   static int next = 0;
   next = (next + 1) % 4;
   snprintf(paths[next], sizeof paths[next], "%s/%s", directory, name);
@@ -149,7 +150,7 @@ static inline void assert_well_formed(const char *text) {
 
 // A locale with a decimal comma, made in the directory. False: there is none here.
 static inline bool take_comma_locale(void) {
-  char command[256], text[16];
+  char command[TEMPORARY_SIZE + 128], text[16];
   snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >/dev/null 2>&1",
            directory);
   bool made = access(in_directory("de_DE.UTF-8"), F_OK) == 0 || system(command) == 0;
@@ -171,12 +172,13 @@ static inline void leave_locale(void) {
 
 static inline int make_directory(void **state) {
   (void)state;
+  temporary_name(directory, "test");
   return mkdtemp(directory) == NULL ? -1 : 0;
 }
 
 static inline int remove_directory(void **state) {
   (void)state;
-  char command[64];
+  char command[TEMPORARY_SIZE + 16];
   snprintf(command, sizeof command, "rm -r '%s'", directory);
   return system(command);
 }

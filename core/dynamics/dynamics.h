@@ -614,6 +614,10 @@ typedef struct S2WorldStats {
 } S2WorldStats;
 
 const S2WorldStats *s2_world_stats(const S2World *world);
+// Adds those of another world, or of a part of the work: counts, times and sizes add up; of
+// residuals, largest islands and memory the largest stays, of the last status one that is no
+// S2_SOLVED.
+void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats);
 
 // The problem the next step would solve from the present state, all islands together (first solve
 // of the step). nodes[i] is the body of node i, null for those of gears on more than two bodies.

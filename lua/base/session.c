@@ -52,56 +52,10 @@ double s2_lua_callback_clock(const S2LuaWorld *lw) {
   return s2_world_settings(lw->world)->profile ? s2_lua_clock() : 0;
 }
 
-static void add_stats(S2WorldStats *total, const S2WorldStats *stats) {
-  // Counts add up.
-  total->steps += stats->steps;
-  total->solves += stats->solves;
-  total->second_solves += stats->second_solves;
-  total->projections += stats->projections;
-  total->relinearisations += stats->relinearisations;
-  total->contradictions += stats->contradictions;
-  total->rows_stayed += stats->rows_stayed;
-  total->halved += stats->halved;
-  total->kept += stats->kept;
-  total->shared += stats->shared;
-  total->stiffened += stats->stiffened;
-  total->unsolved_impacts += stats->unsolved_impacts;
-  total->bisections += stats->bisections;
-  total->splits += stats->splits;
-  total->iterations += stats->iterations;
-  total->unsolved += stats->unsolved;
-  total->unsolved_solves += stats->unsolved_solves;
-  total->cut += stats->cut;
-  total->mode_changes += stats->mode_changes;
-  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
-    total->used[i] += stats->used[i];
-  }
-  // Residuals: the worst of all worlds.
-  total->worst_scaled = fmax(total->worst_scaled, stats->worst_scaled);
-  total->worst_penetration = fmax(total->worst_penetration, stats->worst_penetration);
-  total->worst_joint_error = fmax(total->worst_joint_error, stats->worst_joint_error);
-  // Times and sizes add up, but the largest island and the most memory.
-  total->seconds_broad += stats->seconds_broad;
-  total->seconds_narrow += stats->seconds_narrow;
-  total->seconds_solve += stats->seconds_solve;
-  total->seconds_project += stats->seconds_project;
-  total->seconds_total += stats->seconds_total;
-  total->bodies += stats->bodies;
-  total->joints += stats->joints;
-  total->contacts += stats->contacts;
-  total->islands += stats->islands;
-  if (stats->largest_island > total->largest_island) {
-    total->largest_island = stats->largest_island;
-  }
-  if (stats->arena_bytes > total->arena_bytes) {
-    total->arena_bytes = stats->arena_bytes;
-  }
-}
-
 void s2_lua_world_gather(S2LuaWorld *lw) {
   if (!lw->gathered && lw->world != NULL) {
     lw->gathered = true;
-    add_stats(&lw->session->open.total, s2_world_stats(lw->world));
+    s2_stats_add(&lw->session->open.total, s2_world_stats(lw->world));
   }
 }
 

@@ -8,6 +8,7 @@
 #include "record/draw/picture.h"
 #include "record/s2d/replay_column.h"
 #include "record/s2d/s2d.h"
+#include "temporary.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,13 +35,15 @@ static bool was_read(S2Status status) {
 
 // ---- The file ---------------------------------------------------------------------------------
 
-static char folder[64];
+static char folder[TEMPORARY_SIZE];
 
 static const char *path_of(const char *suffix) {
-  static char path[96];
+  static char path[TEMPORARY_SIZE + 32];
   if (folder[0] == '\0') {
-    bool shared = access("/dev/shm", W_OK) == 0; // in memory
-    snprintf(folder, sizeof folder, "%s/sim2d-fuzz-XXXXXX", shared ? "/dev/shm" : "/tmp");
+    temporary_name(folder, "fuzz");
+    if (access("/dev/shm", W_OK) == 0) { // in memory
+      snprintf(folder, sizeof folder, "/dev/shm/sim2d-fuzz-XXXXXX");
+    }
     check(mkdtemp(folder) != NULL, "no folder for the file");
   }
   snprintf(path, sizeof path, "%s/a%s", folder, suffix);

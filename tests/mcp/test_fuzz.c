@@ -4,6 +4,7 @@
 #include "mcp/contact/contact.h"
 #include "mcp/lcp/lcp.h"
 #include "mcp/mcp.h"
+#include "temporary.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 enum { SIZE = 4096 };
 
 static int64_t cases = 1500;
-static char path[] = "/tmp/sim2d-fuzz-XXXXXX";
+static char path[TEMPORARY_SIZE];
 
 static const char LCP[] = "# two unknowns\n2\n2 1 # a row\n1 2\r\n\n-5 -6e0\n";
 static const char STEP[] = "sim2d-problem 1\nvelocity_scale 0.1\nlength 0.2 # of the ball\n"
@@ -190,6 +191,7 @@ static void global_contact_files(void **state) {
 
 static int open_path(void **state) {
   (void)state;
+  temporary_name(path, "fuzz");
   int file = mkstemp(path);
   return file < 0 ? -1 : close(file);
 }

@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "mcp/mcp.h"
 #include "mcp/solvers.h"
+#include "temporary.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -17,10 +18,10 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 512, MAX_NODES = 9, MAX_ROWS = 40 };
+enum { PATH_SIZE = TEMPORARY_SIZE, MAX_NODES = 9, MAX_ROWS = 40 };
 
 static void temporary_path(char *path) {
-  snprintf(path, PATH_SIZE, "/tmp/sim2d-test-mcp-XXXXXX");
+  temporary_name(path, "problem");
   int file = mkstemp(path);
   assert_true(file >= 0);
   close(file);

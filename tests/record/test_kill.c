@@ -90,7 +90,7 @@ static size_t size_of(const char *path) {
 }
 
 static void test_format(const Format *format) {
-  char path[128];
+  char path[TEMPORARY_SIZE + 32];
   snprintf(path, sizeof path, "%s/old%s", directory, format->suffix);
   S2Status status = record_frames(path, OLD_FRAMES);
   if (status.code == S2_UNAVAILABLE) { // not in this build

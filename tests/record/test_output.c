@@ -138,7 +138,7 @@ static void test_no_place(void **state) {
   S2Output output;
   char longest[256] = "";
   memset(longest, 'x', 255); // as long as a name can be
-  char path[400];
+  char path[TEMPORARY_SIZE + 256];
   snprintf(path, sizeof path, "%s/%s", directory, longest);
   must(s2_output_open_whole(&output, path));
   s2_output_text(&output, "text");

@@ -184,27 +184,6 @@ static const Gathered *phase_share(S2Step *step, S2IslandWork *work, void *user,
   return threads->gathered;
 }
 
-static void gathered_add_stats(S2WorldStats *to, const S2WorldStats *from) {
-  to->solves += from->solves;
-  to->second_solves += from->second_solves;
-  to->projections += from->projections;
-  to->relinearisations += from->relinearisations;
-  to->rows_stayed += from->rows_stayed;
-  to->halved += from->halved;
-  to->iterations += from->iterations;
-  to->unsolved_solves += from->unsolved_solves;
-  to->contradictions += from->contradictions;
-  to->unsolved_impacts += from->unsolved_impacts;
-  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
-    to->used[i] += from->used[i];
-  }
-  to->seconds_narrow += from->seconds_narrow;
-  to->seconds_solve += from->seconds_solve;
-  to->seconds_project += from->seconds_project;
-  to->last_iterations += from->last_iterations;
-  to->last_status = from->last_status != S2_SOLVED ? from->last_status : to->last_status;
-}
-
 // The log of an island goes behind that of the step; its touches name their entries by number.
 static void add_log(S2Step *step, const S2Island *island, const Gathered *gathered) {
   if (gathered->log_count == 0) {
@@ -232,9 +211,10 @@ static bool phase_add(S2Step *step, const S2Island *island, const Gathered *gath
     return false;
   }
   add_log(step, island, gathered);
-  gathered_add_stats(&world->stats, &gathered->stats);
+  uint64_t unsolved = world->stats.unsolved + (gathered->missed && !world->missed);
+  s2_stats_add(&world->stats, &gathered->stats);
+  world->stats.unsolved = unsolved; // of steps, not of islands
   world->stats.shared += 1;
-  world->stats.unsolved += gathered->missed && !world->missed;
   world->missed |= gathered->missed;
   s2_keep_worst(&step->residuals.solve, &gathered->residuals.solve);
   step->unsolved += gathered->unsolved;

@@ -207,6 +207,56 @@ const S2WorldStats *s2_world_stats(const S2World *world) {
   return &world->stats;
 }
 
+void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats) {
+  // Counts add up.
+  total->steps += stats->steps;
+  total->solves += stats->solves;
+  total->second_solves += stats->second_solves;
+  total->projections += stats->projections;
+  total->relinearisations += stats->relinearisations;
+  total->bisections += stats->bisections;
+  total->splits += stats->splits;
+  total->iterations += stats->iterations;
+  total->unsolved += stats->unsolved;
+  total->unsolved_solves += stats->unsolved_solves;
+  total->cut += stats->cut;
+  total->rows_stayed += stats->rows_stayed;
+  total->halved += stats->halved;
+  total->kept += stats->kept;
+  total->shared += stats->shared;
+  total->stiffened += stats->stiffened;
+  total->contradictions += stats->contradictions;
+  total->unsolved_impacts += stats->unsolved_impacts;
+  total->mode_changes += stats->mode_changes;
+  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+    total->used[i] += stats->used[i];
+  }
+  // Residuals: the worst of all.
+  total->worst_scaled = fmax(total->worst_scaled, stats->worst_scaled);
+  total->worst_penetration = fmax(total->worst_penetration, stats->worst_penetration);
+  total->worst_joint_error = fmax(total->worst_joint_error, stats->worst_joint_error);
+  // Times and sizes add up, but the largest island and the most memory.
+  total->seconds_broad += stats->seconds_broad;
+  total->seconds_narrow += stats->seconds_narrow;
+  total->seconds_solve += stats->seconds_solve;
+  total->seconds_project += stats->seconds_project;
+  total->seconds_total += stats->seconds_total;
+  total->bodies += stats->bodies;
+  total->joints += stats->joints;
+  total->contacts += stats->contacts;
+  total->islands += stats->islands;
+  total->last_iterations += stats->last_iterations;
+  if (stats->largest_island > total->largest_island) {
+    total->largest_island = stats->largest_island;
+  }
+  if (stats->last_status != S2_SOLVED) {
+    total->last_status = stats->last_status;
+  }
+  if (stats->arena_bytes > total->arena_bytes) {
+    total->arena_bytes = stats->arena_bytes;
+  }
+}
+
 S2WorldResiduals s2_world_residuals(const S2World *world) {
   return world->residuals;
 }

@@ -1,5 +1,7 @@
 // The prompt on a terminal: Ctrl-C, completion, history. What does not need a terminal is tested by
 // test_cli.lua.
+#include "temporary.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +20,7 @@
 
 enum { SEEN = 1 << 16, PATIENCE = 60000 }; // bytes of a session's output; ms until a test gives up
 
-static char folder[64]; // of the history
+static char folder[TEMPORARY_SIZE]; // of the history
 
 typedef struct Session {
   pid_t child;
@@ -224,7 +226,7 @@ static void history_lives_on_in_the_next_session(void **state) {
 
 static void the_prompt_has_worlds_that_were_locals(void **state) {
   (void)state;
-  char path[96];
+  char path[TEMPORARY_SIZE + 64];
   snprintf(path, sizeof path, "%s/script.lua", folder);
   FILE *file = fopen(path, "w");
   assert_non_null(file);
@@ -254,12 +256,12 @@ int main(void) {
 #endif
       cmocka_unit_test(the_prompt_has_worlds_that_were_locals),
   };
-  snprintf(folder, sizeof folder, "/tmp/sim2d-prompt-XXXXXX");
+  temporary_name(folder, "prompt");
   if (mkdtemp(folder) == NULL) {
     return 1;
   }
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  char path[128];
+  char path[TEMPORARY_SIZE + 64];
   snprintf(path, sizeof path, "%s/sim2d/prompt_history", folder);
   remove(path);
   snprintf(path, sizeof path, "%s/sim2d", folder);

@@ -74,7 +74,7 @@ end)
 -- Boxes whose corners pass each other ask for other rows than those that were solved for; now and then these have no solution
 -- that is found soon.
 test("rows that are not solved for stay as they were", function()
-  local def = { count = 80, boxes = true, stepping = "speculative", seed = 9 }
+  local def = { count = 80, boxes = true, stepping = "speculative", seed = 1 }
   local world, bodies = pour(def)
   local before, steps, snapshot = energy(world), 0, nil
   repeat
@@ -102,11 +102,11 @@ test("rows that are not solved for stay as they were", function()
     for i, body in ipairs(bodies) do sum = sum + body.x * (i % 7) + 0.5 * body.y * (i % 5) + 0.1 * body.vx end
     return sum
   end
-  local vx, h = bodies[80].vx, 1e-6
+  local vx, h = bodies[80].vx, 1e-5
   local value, gradient = sim.value_and_grad(worth, { vx = vx })
   eq(value, worth { vx = vx })
   local difference = (worth { vx = vx + h } - worth { vx = vx - h }) / (2 * h)
-  near(gradient.vx, difference, 1e-5 * math.max(1, math.abs(difference)))
+  near(gradient.vx, difference, 1e-6 * math.abs(difference))
 end)
 
 test("a step that is not solved for as a whole is made by halves", function()
@@ -141,7 +141,7 @@ test("a step that is not solved for as a whole is made by halves", function()
     for i, body in ipairs(bodies) do all = all + body.x * (i % 7) + 0.5 * body.y * (i % 5) + 0.1 * body.vx end
     return all
   end
-  local p, h = { vx = bodies[20].vx, dt = world.dt }, 1e-5
+  local p, h = { vx = bodies[20].vx, dt = world.dt }, 1e-6
   local value, gradient = sim.value_and_grad(worth, p)
   eq(value, worth(p))
   for key in pairs(p) do
