@@ -84,7 +84,7 @@
 // is tried than for halves, which cost as much as what they replace.
 #define S2_ATTEMPT_TOUCHES 20
 #define S2_ATTEMPT_ROWS    600
-#define S2_ATTEMPT_WHOLE   1500
+#define S2_ATTEMPT_WHOLE   1000
 // Attempts to step a large island as a whole, or what is left of its step, that may be given up for
 // half of it. With 2 or 3 no more steps were solved, and they took longer.
 #define S2_EVENT_HALVINGS 1
