@@ -120,8 +120,8 @@ static void swept_unit(const S2System *system, int k, const S2Quad *root, SweptU
 }
 
 // With the impulses given, within their bounds, and the velocities that belong to them.
-static Sweeper sweep_begin(const S2System *system, const S2Quad *v, const double *lambda,
-                           S2Arena *arena) {
+static Sweeper sweeper_make(const S2System *system, const S2Quad *v, const double *lambda,
+                            S2Arena *arena) {
   int n = system->nodes, units = system->units;
   Sweeper sweeper = {
       .units = units,
@@ -219,7 +219,7 @@ double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad 
   S2ArenaMark mark = s2_arena_mark(arena);
   s2_system_clip(system, lambda);
   s2_system_velocity(system, lambda, v);
-  Sweeper sweeper = sweep_begin(system, v, lambda, arena);
+  Sweeper sweeper = sweeper_make(system, v, lambda, arena);
   double last = 0;
   for (int sweep = 0; sweep < sweeps; sweep++) {
     memcpy(sweeper.before, sweeper.v, sizeof(S2Quad) * (size_t)system->nodes);
