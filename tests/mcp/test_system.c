@@ -1,9 +1,9 @@
 // The linear system of the chain: where few responses change it is factored in part, which must be
-// what a whole factorisation makes, to the last bit.
+// what a whole factorisation makes, to the last bit. And sweeps over it.
 #include "islands.h"
 
 #include "base/rng.h"
-#include "mcp/chain/pdipm_system.h"
+#include "mcp/chain/pdipm_stages.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -116,10 +116,72 @@ static void test_a_failure_is_forgotten(void **state) {
   s2_arena_free(&arena);
 }
 
+// A row on the rotation of a body alone.
+static void add_turning(Scene *scene, int body, double lo, double hi) {
+  scene->row[scene->rows++] = (S2Row){.a = body,
+                                      .b = -1,
+                                      .coupled_to = -1,
+                                      .group = scene->groups++,
+                                      .lo = lo,
+                                      .hi = hi,
+                                      .bias = 0.1,
+                                      .ja = {1, 0, 0}};
+}
+
+// Rows of all kinds side by side: what sweeps leave is a solution, which says that they know the
+// bounds of each.
+static void test_sweeps_of_all_kinds_of_units(void **state) {
+  (void)state;
+  enum { COLUMNS = 4, LEVELS = 3, SWEEPS = 20000 };
+  S2Arena arena;
+  s2_arena_init(&arena);
+  int slides = 0, bounded = 0;
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    S2Rng rng = s2_rng_seeded(seed);
+    Scene *pile = make_disc_pile(COLUMNS, LEVELS, 0.3, 0.2, seed);
+    // A hinge between two discs, what drives one within bounds, what holds one, and a limit.
+    Scene *scene = scene_new(pile->nodes, pile->rows + 5);
+    memcpy(scene->mass, pile->mass, sizeof(double) * (size_t)(3 * pile->nodes));
+    memcpy(scene->position, pile->position, sizeof(double) * (size_t)(3 * pile->nodes));
+    memcpy(scene->row, pile->row, sizeof *pile->row * (size_t)pile->rows);
+    scene->rows = pile->rows;
+    scene->groups = pile->groups;
+    int first = (int)s2_rng_integer(&rng, 0, pile->nodes - 5);
+    add_hinge(scene, first + 1, first, scene->position[3 * first + 1] + 0.5,
+              scene->position[3 * first + 2], 0.001);
+    int box = scene->rows;
+    add_turning(scene, first + 2, -0.01, 0.01);
+    add_turning(scene, first + 3, -INFINITY, INFINITY);
+    add_turning(scene, first + 4, 0, INFINITY);
+    push(scene, 0.2, &rng);
+    // Sweeps from nothing, until they change nothing.
+    S2System system;
+    s2_system_init(&system, &scene->problem, &arena);
+    double *lambda = S2_TAKE_ZEROED(&arena, double, 2 * system.units);
+    S2Quad *v = S2_TAKE_ZEROED(&arena, S2Quad, system.nodes + 1);
+    double residual = s2_nncg_sweeps(&system, SWEEPS, 1e-13, v, lambda, &arena);
+    if (!(residual <= TOLERANCE)) {
+      fail_msg("seed %d: residual %.1e", (int)seed, residual);
+    }
+    for (int k = 0; k < system.units; k++) {
+      const S2Unit *unit = &system.unit[k];
+      double at = unit->mu * lambda[2 * k];
+      slides +=
+          unit->kind == S2_UNIT_CONTACT && at > 0 && fabs(fabs(lambda[2 * k + 1]) - at) < 1e-12;
+      bounded += unit->row == box && (lambda[2 * k] >= unit->hi || lambda[2 * k] <= unit->lo);
+    }
+    scene_free(scene);
+    scene_free(pile);
+  }
+  assert_true(slides > 20 && bounded > 0);
+  s2_arena_free(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_partial_factors_have_the_same_bits),
       cmocka_unit_test(test_a_failure_is_forgotten),
+      cmocka_unit_test(test_sweeps_of_all_kinds_of_units),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -684,6 +684,37 @@ static void crowds_are_refused(void **state) {
   s2_world_destroy(world);
 }
 
+// Counts of several worlds: sums, and the largest of what does not add up.
+static void statistics_add_up(void **state) {
+  (void)state;
+  S2World *one = world_new(-10, 0.01), *two = world_new(-10, 0.01);
+  for (int i = 0; i < 2; i++) {
+    S2World *world = i == 0 ? one : two;
+    add_box(world, fixed_at(0, -0.5), 10, 1);
+    for (int k = 0; k <= i; k++) {
+      add_box(world, at(0, 0.5 + k), 1, 1);
+    }
+    steps(world, 3 + i);
+  }
+  const S2WorldStats *a = s2_world_stats(one), *b = s2_world_stats(two);
+  S2WorldStats sum = *a;
+  s2_stats_add(&sum, b);
+  assert_int_equal(sum.steps, 7);
+  assert_int_equal(sum.solves, a->solves + b->solves);
+  assert_int_equal(sum.kept, a->kept + b->kept);
+  assert_int_equal(sum.bodies, 5);
+  assert_int_equal(sum.contacts, 2 + 4);
+  assert_int_equal(sum.largest_island, 4);
+  assert_true(sum.worst_scaled == fmax(a->worst_scaled, b->worst_scaled));
+  assert_true(sum.arena_bytes ==
+              (a->arena_bytes > b->arena_bytes ? a->arena_bytes : b->arena_bytes));
+  for (int i = 0; i < S2_SOLVER_COUNT; i++) {
+    assert_int_equal(sum.used[i], a->used[i] + b->used[i]);
+  }
+  s2_world_destroy(one);
+  s2_world_destroy(two);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(crowds_are_refused),
@@ -712,6 +743,7 @@ int main(void) {
       cmocka_unit_test(strict_worlds_fail_loudly),
       cmocka_unit_test(motion_that_is_not_finite_is_refused),
       cmocka_unit_test(bodies_come_and_go),
+      cmocka_unit_test(statistics_add_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
