@@ -91,8 +91,9 @@ typedef struct Sweeper {
   int units, nodes;
   SweptUnit *unit; // in the order of a sweep
   int32_t *of;     // what such a one is in S2System.unit
-  S2Quad *v, *before,
-      *v_of_p;          // nodes + 1, times the roots of masses; before a sweep; what p brings
+  // Of nodes, times the roots of masses: velocities, also of the ground; before a sweep; what p
+  // brings.
+  S2Quad *v, *before, *v_of_p;
   Pair *lambda, *r, *p; // of units; what a sweep has changed; the conjugate direction
 } Sweeper;
 
