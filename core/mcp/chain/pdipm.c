@@ -234,8 +234,8 @@ static double pile_within(S2SolveRun *chain, double budget, const double *lambda
 }
 
 // From the guess: whether it already solves the problem; of piles the modes it shows, and the
-// first flow, which does without a guess, too, in impacts and where there is no friction; of others
-// a few steps of Newton, then a warm interior point, which would lose the modes of a pile.
+// first flow, which does without a guess, too, where there is no friction; of others a few steps of
+// Newton, then a warm interior point, which would lose the modes of a pile.
 static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
                        const double *lambda_guess) {
   const S2System *system = &chain->system;
@@ -254,8 +254,7 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
     if (warm) {
       pile_finish(chain, INT_MAX);
     }
-    bool anyway = options->blow || !is_rough(chain);
-    bool flows = !s2_run_solved(chain) && (warm || (thorough && anyway));
+    bool flows = !s2_run_solved(chain) && (warm || (thorough && !is_rough(chain)));
     if (flows) {
       int most = options->attempt > 0 ? options->attempt : FIRST_FLOW;
       pile_flow(chain, near ? NEAR_SWEEPS : FAR_SWEEPS, most, false);
