@@ -632,6 +632,17 @@ static int body_net_contact_impulse(lua_State *L) {
   return 3;
 }
 
+// As above; plain numbers, also on a tape.
+static int body_net_correction(lua_State *L) {
+  S2LuaBody *body = s2_lua_body(L, 1);
+  double impulse[3];
+  try_body(L, body, s2_body_correction(body->lw->world, body->id, impulse));
+  lua_pushnumber(L, impulse[1]);
+  lua_pushnumber(L, impulse[2]);
+  lua_pushnumber(L, impulse[0]);
+  return 3;
+}
+
 void s2_lua_open_body(lua_State *L) {
   static const luaL_Reg methods[] = {{"apply_force", body_apply_force},
                                      {"apply_torque", body_apply_torque},
@@ -643,6 +654,7 @@ void s2_lua_open_body(lua_State *L) {
                                      {"kinetic_energy", body_kinetic_energy},
                                      {"contacts", body_contacts},
                                      {"net_contact_impulse", body_net_contact_impulse},
+                                     {"net_correction", body_net_correction},
                                      {"destroy", body_destroy},
                                      {NULL, NULL}};
   // One table of fields and methods serves reading and writing; both functions have it as upvalue.

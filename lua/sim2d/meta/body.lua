@@ -138,6 +138,13 @@ function Body:contacts() end
 ---@return number angular
 function Body:net_contact_impulse() end
 
+---What the stepping itself took or gave in the last step, which is no impulse of contacts, joints or forces: x, y in N s, and
+---about its centre in N m s.
+---@return number x
+---@return number y
+---@return number angular
+function Body:net_correction() end
+
 ---Its joints go with it.
 function Body:destroy() end
 
