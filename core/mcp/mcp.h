@@ -156,6 +156,9 @@ struct S2SolverOptions {
   // the problem with the guessed impulses, to a thousandth of the tolerance, S2_SOLVER_AUTO leaves
   // them so.
   bool rest;
+  // An impact, of which velocities are wanted: its impulses need not share loads evenly. Piles are
+  // solved along the flow then even without a guess, in half the time of an interior point.
+  bool blow;
   // 0, or there is another answer where this problem has none that is found soon: piles are given
   // up after a flow of so many factorisations.
   int attempt;

@@ -34,7 +34,6 @@ typedef struct S2JointImpulses {
 S2JointImpulses s2_step_take_joints(S2Step *step, const S2Island *island);
 void s2_step_put_joints(S2Step *step, const S2Island *island, const S2JointImpulses *kept);
 // Normal and tangent impulses of the two points of each touch of an island, into the arena.
-enum { S2_TOUCH_IMPULSES = 4 };
 double *s2_step_contact_impulses(const S2Step *step, const S2Island *island);
 
 // What contacts took from an island's energy on the way to v1, and what a fraction of the impact

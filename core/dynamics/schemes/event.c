@@ -366,6 +366,7 @@ static bool finish_speculatively(S2EventRun *event) {
   }
   s2_note_arrive(step, island, S2_NONE, 0, true);
   s2_event_copy_nodes(event, step->v1, step->v2);
+  S2Found *pressed = s2_found_pressed(step, island);
   if (!s2_island_impact(step, island, event->choices, event->touching)) {
     return false;
   }
@@ -378,7 +379,11 @@ static bool finish_speculatively(S2EventRun *event) {
   } else {
     event_collide_at_end(event);
   }
-  return end_piece(event, h, NULL);
+  if (!end_piece(event, h, NULL)) {
+    return false;
+  }
+  s2_found_forget_impact(step, island, pressed);
+  return true;
 }
 
 // ---- The step of an island --------------------------------------------------------------------

@@ -1,14 +1,15 @@
 // What the passes of a search's look-ahead found, for the next search of the same step. It begins
 // anew, with rows at the surfaces as they are at the start of the step, and most of its points are
 // those of the search before: each of its passes begins at what the same pass found there, which as
-// a rule is the solution.
+// a rule is the solution. So does the impact behind them.
+#include "dynamics/impact/impact.h"
 #include "dynamics/schemes/schemes.h"
 
 // Of so many touches or fewer: such an island is solved at once from any guess, and not worth it.
 enum { FOUND_TOUCHES = 20 };
 
-struct S2Found {            // of one touch after one pass; empty where it was in no large island
-  int32_t shape_a, shape_b; // of the first pass
+struct S2Found {            // of one touch in one list; empty where it was in no large island
+  int32_t shape_a, shape_b; // of the first list
   int count;
   uint32_t id[2];
   double normal[2], tangent[2]; // N s
@@ -24,12 +25,17 @@ void s2_found_begin(S2Step *step) {
     large |= step->islands[i].touches > FOUND_TOUCHES;
   }
   if (large) {
-    step->found = S2_TAKE_ZEROED(step->arena, S2Found, S2_FOUND_PASSES * step->touch_count);
+    step->found = S2_TAKE_ZEROED(step->arena, S2Found, S2_FOUND_LISTS * step->touch_count);
     for (int i = 0; i < step->touch_count; i++) {
       step->found[i].shape_a = step->touches[i].shape_a;
       step->found[i].shape_b = step->touches[i].shape_b;
     }
   }
+}
+
+// Does the island take part in it?
+static bool found_has(const S2Step *step, const S2Island *island, const S2Found *list) {
+  return step->h == step->dt && list != NULL && island->touches > FOUND_TOUCHES;
 }
 
 // The list of the first pass is sorted by shapes, as touches are.
@@ -49,39 +55,93 @@ static const S2Found *found_by_pass(const S2Step *step, const S2Touch *touch, in
   return there ? &list[pass * step->found_before_count + lo] : NULL;
 }
 
-void s2_found_guess(S2Step *step, const S2Island *island, int pass) {
-  if (step->h != step->dt || step->found_before == NULL || pass >= S2_FOUND_PASSES ||
-      island->touches <= FOUND_TOUCHES) {
-    return;
+// Where point k of the touch is in what was found; -1: nowhere.
+static int found_point(const S2Found *found, const S2Touch *touch, int k) {
+  for (int j = 0; found != NULL && j < found->count; j++) {
+    if (found->id[j] == touch->points[k].at.id) {
+      return j;
+    }
   }
-  for (int i = 0; i < island->touches; i++) {
-    S2Touch *touch = &step->touches[island->touch[i]];
-    const S2Found *found = found_by_pass(step, touch, pass);
-    for (int k = 0; found != NULL && k < touch->count; k++) {
-      for (int j = 0; j < found->count; j++) {
-        if (found->id[j] == touch->points[k].at.id) {
-          touch->points[k].normal_impulse = found->normal[j];
-          touch->points[k].tangent_impulse = found->tangent[j];
-        }
-      }
+  return -1;
+}
+
+static void found_put(const S2Found *found, S2Touch *touch) {
+  for (int k = 0; k < touch->count; k++) {
+    int j = found_point(found, touch, k);
+    if (j >= 0) {
+      touch->points[k].normal_impulse = found->normal[j];
+      touch->points[k].tangent_impulse = found->tangent[j];
     }
   }
 }
 
-void s2_found_keep(S2Step *step, const S2Island *island, int pass) {
-  if (step->h != step->dt || step->found == NULL || pass >= S2_FOUND_PASSES ||
-      island->touches <= FOUND_TOUCHES) {
+// `less`: impulses that were there before, S2_TOUCH_IMPULSES; or NULL.
+static void found_take(S2Found *found, const S2Touch *touch, const double *less) {
+  found->count = touch->count;
+  for (int k = 0; k < touch->count; k++) {
+    found->id[k] = touch->points[k].at.id;
+    found->normal[k] = touch->points[k].normal_impulse - (less == NULL ? 0 : less[2 * k]);
+    found->tangent[k] = touch->points[k].tangent_impulse - (less == NULL ? 0 : less[2 * k + 1]);
+  }
+}
+
+void s2_found_guess(S2Step *step, const S2Island *island, int pass) {
+  if (pass >= S2_FOUND_PASSES || !found_has(step, island, step->found_before)) {
     return;
   }
   for (int i = 0; i < island->touches; i++) {
-    int32_t index = island->touch[i];
-    const S2Touch *touch = &step->touches[index];
-    S2Found *found = &step->found[pass * step->found_count + index];
-    found->count = touch->count;
+    S2Touch *touch = &step->touches[island->touch[i]];
+    found_put(found_by_pass(step, touch, pass), touch);
+  }
+}
+
+double *s2_found_guess_impact(const S2Step *step, const S2Island *island) {
+  if (!found_has(step, island, step->found_before)) {
+    return NULL;
+  }
+  double *guess = S2_TAKE_ZEROED(step->arena, double, S2_TOUCH_IMPULSES * island->touches);
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    const S2Found *found = found_by_pass(step, touch, S2_FOUND_IMPACT);
     for (int k = 0; k < touch->count; k++) {
-      found->id[k] = touch->points[k].at.id;
-      found->normal[k] = touch->points[k].normal_impulse;
-      found->tangent[k] = touch->points[k].tangent_impulse;
+      int j = found_point(found, touch, k);
+      guess[S2_TOUCH_IMPULSES * i + 2 * k] = j < 0 ? 0 : found->normal[j];
+      guess[S2_TOUCH_IMPULSES * i + 2 * k + 1] = j < 0 ? 0 : found->tangent[j];
     }
+  }
+  return guess;
+}
+
+void s2_found_keep(S2Step *step, const S2Island *island, int pass) {
+  bool keeps = pass < S2_FOUND_PASSES && found_has(step, island, step->found);
+  for (int i = 0; keeps && i < island->touches; i++) {
+    int32_t at = island->touch[i];
+    found_take(&step->found[pass * step->found_count + at], &step->touches[at], NULL);
+  }
+}
+
+void s2_found_keep_impact(S2Step *step, const S2Island *island, const double *before) {
+  bool keeps = found_has(step, island, step->found);
+  for (int i = 0; keeps && i < island->touches; i++) {
+    int32_t at = island->touch[i];
+    found_take(&step->found[S2_FOUND_IMPACT * step->found_count + at], &step->touches[at],
+               before + S2_TOUCH_IMPULSES * i);
+  }
+}
+
+S2Found *s2_found_pressed(const S2Step *step, const S2Island *island) {
+  if (island->touches <= FOUND_TOUCHES) {
+    return NULL;
+  }
+  S2Found *pressed = S2_TAKE(step->arena, S2Found, island->touches);
+  for (int i = 0; i < island->touches; i++) {
+    found_take(&pressed[i], &step->touches[island->touch[i]], NULL);
+  }
+  return pressed;
+}
+
+void s2_found_forget_impact(S2Step *step, const S2Island *island, const S2Found *pressed) {
+  for (int i = 0; pressed != NULL && i < island->touches; i++) {
+    found_put(&pressed[i], &step->touches[island->touch[i]]);
   }
 }

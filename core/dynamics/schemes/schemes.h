@@ -26,9 +26,20 @@ bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count)
 
 // Guesses of a search from the one before it (found.c).
 #define S2_FOUND_PASSES 3          // of the look-ahead; later ones are rare
+#define S2_FOUND_IMPACT 3          // in the place of a pass: the impact behind them
+#define S2_FOUND_LISTS  4          // of touches
 void s2_found_begin(S2Step *step); // a search, its islands being known
 void s2_found_guess(S2Step *step, const S2Island *island, int pass); // sets impulses of its points
 void s2_found_keep(S2Step *step, const S2Island *island, int pass);
+// Of an impact without rebound: the guess, as S2Step.blow; `before`: s2_step_contact_impulses of
+// before it.
+double *s2_found_guess_impact(const S2Step *step, const S2Island *island);
+void s2_found_keep_impact(S2Step *step, const S2Island *island, const double *before);
+// The next step of a large island begins with the impulses of the motion alone: those before the
+// impact (NULL: the island is small), which at the end of the step, as its adjoint wants all of
+// them, points that are still there get back.
+S2Found *s2_found_pressed(const S2Step *step, const S2Island *island);
+void s2_found_forget_impact(S2Step *step, const S2Island *island, const S2Found *pressed);
 
 // Bisect (bisect.c): substeps of a step, each tried with half its length while it ends in overlaps.
 typedef struct S2Bisect {

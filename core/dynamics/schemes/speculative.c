@@ -313,7 +313,18 @@ static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *cho
     }
   }
   step->world->stats.second_solves += approaches;
-  return !approaches || s2_step_solve(step, island, choices, S2_SOLVE_IMPACT, step->v2, NULL);
+  if (!approaches) {
+    return true;
+  }
+  // From what the same impact was in the search before.
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  double *before = s2_step_contact_impulses(step, island);
+  step->blow = s2_found_guess_impact(step, island);
+  bool going = s2_step_solve(step, island, choices, S2_SOLVE_IMPACT, step->v2, NULL);
+  step->blow = NULL;
+  s2_found_keep_impact(step, island, before);
+  s2_arena_rewind(step->arena, mark);
+  return going;
 }
 
 // What leaves as it is has no row in the first impact: keeping it from leaving would bring energy.

@@ -48,6 +48,8 @@ typedef struct S2Choice {
   S2Target target;
 } S2Choice;
 
+enum { S2_TOUCH_IMPULSES = 4 }; // normal and tangent ones of two points
+
 typedef struct S2Step {
   S2World *world;
   S2Arena *arena;
@@ -93,7 +95,9 @@ typedef struct S2Step {
   // What passes of the look-ahead found (found.c), a pass and touch; in the search before
   S2Found *found, *found_before;
   int found_count, found_before_count; // touches
-  int unsolved;                        // island solves that missed the tolerance
+  // Guess of the impact at hand, S2_TOUCH_IMPULSES a touch of its island; NULL: there is none.
+  const double *blow;
+  int unsolved;     // island solves that missed the tolerance
   double budget;    // what is left of it, S2SolverOptions.budget; infinite: there is none
   bool cut;         // it ended a solve
   bool hurries;     // that, or one was given up: the step goes the shortest way to its end

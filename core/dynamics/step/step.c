@@ -83,6 +83,25 @@ static bool step_impacts(S2Step *step, S2Choice *choices) {
   return s2_islands_run(step, impacts_work, &impacts, NULL);
 }
 
+// An island: s2_found_pressed, of those that may have an impact.
+static S2Found **pressed_of_islands(S2Step *step) {
+  S2Found **pressed = S2_TAKE_ZEROED(step->arena, S2Found *, step->island_count);
+  for (int i = 0; i < step->island_count; i++) {
+    if (!step->islands[i].kept) {
+      pressed[i] = s2_found_pressed(step, &step->islands[i]);
+    }
+  }
+  return pressed;
+}
+
+static void forget_impacts(S2Step *step, S2Found **pressed) {
+  for (int i = 0; i < step->island_count; i++) {
+    if (step->islands[i].accounted) { // else it had none, but perhaps the nonlinear midpoint
+      s2_found_forget_impact(step, &step->islands[i], pressed[i]);
+    }
+  }
+}
+
 // All bodies by the whole step at once.
 static bool step_speculative(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
@@ -114,6 +133,7 @@ static bool step_speculative(S2Step *step) {
     }
   }
   // Velocities: what has arrived there with speed bounces or stays.
+  S2Found **pressed = pressed_of_islands(step);
   if (!step_impacts(step, choices)) {
     return false;
   }
@@ -123,7 +143,11 @@ static bool step_speculative(S2Step *step) {
   s2_step_integrate(step);
   s2_step_stop_short(step);
   s2_step_settle(step);
-  return s2_step_project(step) && s2_step_stop_at_limits(step);
+  if (!s2_step_project(step) || !s2_step_stop_at_limits(step)) {
+    return false;
+  }
+  forget_impacts(step, pressed);
+  return true;
 }
 
 // ---- Bisect -----------------------------------------------------------------------------------
