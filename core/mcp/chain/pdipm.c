@@ -32,7 +32,6 @@ static const double CONVEX_TOLERANCE = 1e-6; // of a start
 // of 1000 discs take a third longer, and one in a hundred fewer stays unsolved.
 static const double PILE_PATIENCE = 0.12;
 static const double PILE_NEAR = 0.05;
-static const double SWEPT = 0.1; // tolerances: sweeps that change less have solved the problem
 
 // Of solves within a budget. Work is counted in blocks times factorisations; measured beside those
 // on piles of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep takes SWEEP_WORK a contact,
@@ -118,7 +117,7 @@ static void pile_finish(S2SolveRun *chain, int most) {
 }
 
 static void pile_sweep(S2SolveRun *chain, int sweeps) {
-  double enough = SWEPT * chain->tolerance;
+  double enough = S2_SWEPT * chain->tolerance;
   s2_run_keep(
       chain, s2_nncg_sweeps(&chain->system, sweeps, enough, chain->v, chain->lambda, chain->arena));
 }
@@ -234,8 +233,8 @@ static double pile_within(S2SolveRun *chain, double budget, const double *lambda
 }
 
 // From the guess: whether it already solves the problem; of piles the modes it shows, and the
-// first flow, which does without a guess, too, where there is no friction; of others a few steps of
-// Newton, then a warm interior point, which would lose the modes of a pile.
+// first flow, which does without a guess, too, in impacts and where there is no friction; of others
+// a few steps of Newton, then a warm interior point, which would lose the modes of a pile.
 static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
                        const double *lambda_guess) {
   const S2System *system = &chain->system;
@@ -254,7 +253,8 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
     if (warm) {
       pile_finish(chain, INT_MAX);
     }
-    bool flows = !s2_run_solved(chain) && (warm || (thorough && !is_rough(chain)));
+    bool anyway = options->blow || !is_rough(chain);
+    bool flows = !s2_run_solved(chain) && (warm || (thorough && anyway));
     if (flows) {
       int most = options->attempt > 0 ? options->attempt : FIRST_FLOW;
       pile_flow(chain, near ? NEAR_SWEEPS : FAR_SWEEPS, most, false);

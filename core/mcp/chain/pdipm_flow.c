@@ -1,7 +1,8 @@
 // Sweeps of Gauss-Seidel without end are a flow whose attracting points are solutions; long smooth
 // stretches of it are broken by single contacts that snap. A proximal step with compliance e is an
 // implicit Euler step of length 1 / e along it. Each is solved in a few undamped mode changes or,
-// across a snap, by the path from the step before.
+// across a snap, by the path from the step before. Where that is not found either, the flow itself
+// leads on: sweeps from there, which snap as they go.
 #include "mcp/chain/pdipm_follow.h"
 
 #include <limits.h>
@@ -22,7 +23,12 @@ static const double FLOW_NEAR = 1e-5;
 // Solves of an easy step, and such steps in a row; mode changes a step, segments of the path across
 // a snap, and of the finish.
 enum { FLOW_EASY = 2, FLOW_GOOD = 3 };
-enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 20, FLOW_FINISH = 2 };
+enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 40, FLOW_FINISH = 2 };
+// Sweeps where a step was not found, whose path has taken some 10 factorisations: they are a fifth
+// of the time. Of 141 solves that this flow had failed in without them, 70 are found; of 368 first
+// solves of pours it takes a quarter fewer factorisations. 100 are too few, 300 take more time than
+// they save.
+enum { FLOW_SWEEPS = 200 };
 
 typedef struct Flow {
   S2Follow follow;
@@ -101,6 +107,17 @@ static void flow_keep(Flow *flow, double residual, const S2Quad *v, const double
   }
 }
 
+// Goes on by sweeps from the point reached.
+static double flow_sweep(Flow *flow, double enough, S2Arena *arena) {
+  S2Follow *follow = &flow->follow;
+  const S2System *system = follow->system;
+  double residual = s2_nncg_sweeps(system, FLOW_SWEEPS, enough, flow->v, flow->lambda, arena);
+  s2_follow_begin(follow, flow->lambda, false);
+  memcpy(flow->mode, follow->mode, sizeof(S2Mode) * (size_t)system->units);
+  memcpy(flow->x, follow->x, sizeof(double) * (size_t)(2 * system->units));
+  return residual;
+}
+
 // Takes the modes of the step; true: they stand, and have not been solved exactly yet.
 static bool flow_take_modes(Flow *flow) {
   const S2System *system = flow->follow.system;
@@ -126,12 +143,16 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
       break;
     }
     int solves = flow_step(&flow, strictly ? left : INT_MAX, factorizations, arena);
-    // Not found: shorter steps.
+    // Not found: shorter steps, from sweeps on; where work is counted those have had their share.
     if (solves == 0) {
       flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);
       flow.harden = fmax(FLOW_SLOWEST, pow(flow.harden, FLOW_SLOWER));
       flow.good = 0;
       flow.failures++;
+      if (flow.accepted && !strictly) {
+        double swept = flow_sweep(&flow, S2_SWEPT * tolerance, arena);
+        flow_keep(&flow, swept, flow.v, flow.lambda, v, lambda);
+      }
       continue;
     }
     flow.accepted = true;

@@ -86,8 +86,8 @@ double s2_finish_solve(S2System *system, int segments, int most, double toleranc
                        double *lambda, int *factorizations, S2Arena *arena);
 
 // Proximal steps with a compliance that falls as they succeed, each by undamped mode changes or
-// along the path, until `most` factorisations are done; the last step ends beyond that. `strictly`:
-// until the work of so many whole ones is, and no later.
+// along the path, sweeps where neither finds it, until `most` factorisations are done; the last
+// step ends beyond that. `strictly`: until the work of so many whole ones is, and no later.
 double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance, S2Quad *v,
                      double *lambda, int *factorizations, S2Arena *arena);
 
@@ -97,6 +97,7 @@ double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambd
 // The same, always forwards, as nonlinear conjugate gradients (Silcowitz-Hansen, Niebe, Erleben
 // 2010): what a sweep changes is taken for minus a gradient. Ends before where a sweep changes no
 // impulse by more than `enough`, scaled.
+#define S2_SWEPT 0.1 // tolerances: sweeps that change less have solved the problem
 double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad *v, double *lambda,
                       S2Arena *arena);
 

@@ -74,7 +74,7 @@ end)
 -- Boxes whose corners pass each other ask for other rows than those that were solved for; now and then these have no solution
 -- that is found soon.
 test("rows that are not solved for stay as they were", function()
-  local def = { count = 80, boxes = true, stepping = "speculative", seed = 1 }
+  local def = { count = 80, boxes = true, stepping = "speculative", seed = 10 }
   local world, bodies = pour(def)
   local before, steps, snapshot = energy(world), 0, nil
   repeat
@@ -148,7 +148,7 @@ for stepping, takes_back in pairs { auto = true, event = true, speculative = fal
 end
 
 test("a step that is not solved for as a whole is made by halves", function()
-  local world, bodies = pour { count = 60, boxes = true, friction = 1.2, stepping = "auto", seed = 4 }
+  local world, bodies = pour { count = 60, boxes = true, friction = 1.2, stepping = "auto", seed = 35 }
   local before, steps, snapshot, made_anew = energy(world), 0, nil, 0
   local start
   repeat
@@ -171,17 +171,20 @@ test("a step that is not solved for as a whole is made by halves", function()
   world:restore(snapshot)
   world:step()
   eq(state(bodies), after)
+  world:restore(snapshot)
   -- The derivative goes through both halves, whose length is that of the step.
   local function worth(p)
     world:restore(snapshot)
     world.dt = p.dt
     bodies[20].velocity = { p.vx, bodies[20].vy }
+    local halved = world:stats().halved
     world:step()
+    ok(world:stats().halved > halved) -- else it would be another step
     local all = 0
     for i, body in ipairs(bodies) do all = all + body.x * (i % 7) + 0.5 * body.y * (i % 5) + 0.1 * body.vx end
     return all
   end
-  local p, h = { vx = bodies[20].vx, dt = world.dt }, 1e-6
+  local p, h = { vx = bodies[20].vx, dt = world.dt }, 1e-5
   local value, gradient = sim.value_and_grad(worth, p)
   eq(value, worth(p))
   for key in pairs(p) do
