@@ -41,6 +41,14 @@ typedef struct Flow {
   int failures;      // steps that were not found
 } Flow;
 
+// Begins at its point, with the modes that the impulses there show.
+static void flow_begin(Flow *flow) {
+  const S2System *system = flow->follow.system;
+  s2_follow_begin(&flow->follow, flow->lambda, false);
+  memcpy(flow->mode, flow->follow.mode, sizeof(S2Mode) * (size_t)system->units);
+  memcpy(flow->x, flow->follow.x, sizeof(double) * (size_t)(2 * system->units));
+}
+
 static Flow flow_make(S2System *system, const S2Quad *v, const double *lambda, S2Arena *arena) {
   int two = 2 * system->units, n = system->nodes + 1;
   Flow flow = {
@@ -58,9 +66,7 @@ static Flow flow_make(S2System *system, const S2Quad *v, const double *lambda, S
   flow.best = s2_system_residual(system, v, lambda, flow.follow.u);
   memcpy(flow.lambda, lambda, sizeof(double) * (size_t)two);
   memcpy(flow.v, v, sizeof(S2Quad) * (size_t)n);
-  s2_follow_begin(&flow.follow, lambda, false);
-  memcpy(flow.mode, flow.follow.mode, sizeof(S2Mode) * (size_t)system->units);
-  memcpy(flow.x, flow.follow.x, sizeof(double) * (size_t)two);
+  flow_begin(&flow);
   return flow;
 }
 
@@ -109,12 +115,9 @@ static void flow_keep(Flow *flow, double residual, const S2Quad *v, const double
 
 // Goes on by sweeps from the point reached.
 static double flow_sweep(Flow *flow, double enough, S2Arena *arena) {
-  S2Follow *follow = &flow->follow;
-  const S2System *system = follow->system;
-  double residual = s2_nncg_sweeps(system, FLOW_SWEEPS, enough, flow->v, flow->lambda, arena);
-  s2_follow_begin(follow, flow->lambda, false);
-  memcpy(flow->mode, follow->mode, sizeof(S2Mode) * (size_t)system->units);
-  memcpy(flow->x, follow->x, sizeof(double) * (size_t)(2 * system->units));
+  double residual =
+      s2_nncg_sweeps(flow->follow.system, FLOW_SWEEPS, enough, flow->v, flow->lambda, arena);
+  flow_begin(flow);
   return residual;
 }
 

@@ -94,10 +94,11 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
 // Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);
 
+#define S2_SWEPT 0.1 // tolerances: sweeps that change less have solved the problem
+
 // The same, always forwards, as nonlinear conjugate gradients (Silcowitz-Hansen, Niebe, Erleben
 // 2010): what a sweep changes is taken for minus a gradient. Ends before where a sweep changes no
 // impulse by more than `enough`, scaled.
-#define S2_SWEPT 0.1 // tolerances: sweeps that change less have solved the problem
 double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad *v, double *lambda,
                       S2Arena *arena);
 
