@@ -158,7 +158,7 @@ struct S2SolverOptions {
   bool rest;
   // An impact, of which velocities are wanted: its impulses need not share loads evenly. Piles are
   // solved along the flow then even without a guess, in half the time of an interior point.
-  bool blow;
+  bool impact;
   // 0, or there is another answer where this problem has none that is found soon: piles are given
   // up after a flow of so many factorisations.
   int attempt;

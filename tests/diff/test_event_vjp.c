@@ -245,7 +245,7 @@ static void a_ball_rattles(void **state) {
     s2_world_destroy(world);
   }
   assert_true(left_out <= RATTLES / 20);
-  // A part of the last blow is taken; the latter as steps of given length.
+  // A part of the last impact is taken; the latter as steps of given length.
   const int kept[2][4] = {{1487, 2086, 2522, 2664}, {18, 96, 1390, 1541}};
   for (int k = 0; k < 8; k++) {
     S2World *world = rattle(kept[k / 4][k % 4]);

@@ -64,7 +64,7 @@ static S2World *scene_of(Kind kind, S2Stepping stepping, uint64_t seed) {
   return world;
 }
 
-// How often something is taken, and in how many steps a blow gave less than its targets ask for.
+// How often something is taken, and in how many steps an impact gave less than its targets ask for.
 typedef struct Seen {
   int taken, both;
 } Seen;
@@ -126,9 +126,9 @@ static void what_is_taken_has_its_derivative(void **state) {
   assert_true(all >= (int)(2 * seeds) && moved >= (int)(12 * seeds) && on_edge <= (int)(3 * seeds));
 }
 
-// Spinning bodies with friction that are thrown into a floor they overlap: targets of their blows
+// Spinning bodies with friction that are thrown into a floor they overlap: targets of their impacts
 // ask for more energy than there is, and so does the mend.
-static void after_blows_that_give_less(void **state) {
+static void after_impacts_that_give_less(void **state) {
   (void)state;
   Count counts[CLASSES] = {0};
   const char *more = getenv("S2_SEEDS");
@@ -162,7 +162,7 @@ static void after_blows_that_give_less(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_taken_has_its_derivative),
-      cmocka_unit_test(after_blows_that_give_less),
+      cmocka_unit_test(after_impacts_that_give_less),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

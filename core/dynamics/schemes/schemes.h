@@ -31,7 +31,7 @@ bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count)
 void s2_found_begin(S2Step *step); // a search, its islands being known
 void s2_found_guess(S2Step *step, const S2Island *island, int pass); // sets impulses of its points
 void s2_found_keep(S2Step *step, const S2Island *island, int pass);
-// Of an impact without rebound: the guess, as S2Step.blow; `before`: s2_step_contact_impulses of
+// Of an impact without rebound: the guess, as S2Step.impact; `before`: s2_step_contact_impulses of
 // before it.
 double *s2_found_guess_impact(const S2Step *step, const S2Island *island);
 void s2_found_keep_impact(S2Step *step, const S2Island *island, const double *before);

@@ -319,9 +319,9 @@ static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *cho
   // From what the same impact was in the search before.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *before = step->found == NULL ? NULL : s2_step_contact_impulses(step, island);
-  step->blow = s2_found_guess_impact(step, island);
+  step->impact = s2_found_guess_impact(step, island);
   bool going = s2_step_solve(step, island, choices, S2_SOLVE_IMPACT, step->v2, NULL);
-  step->blow = NULL;
+  step->impact = NULL;
   s2_found_keep_impact(step, island, before);
   s2_arena_rewind(step->arena, mark);
   return going;

@@ -149,14 +149,14 @@ static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Isla
                         double *lambda, int n, double *speed) {
   S2Blend blend = s2_contact_blend(step, island, kind);
   bool motion = s2_solve_traits(kind).from_v0;
-  bool guessed = kind == S2_SOLVE_IMPACT && step->blow != NULL;
+  bool guessed = kind == S2_SOLVE_IMPACT && step->impact != NULL;
   static const double nothing[S2_TOUCH_IMPULSES];
   int group = n > 0 ? rows[n - 1].group + 1 : 0;
   bool holds = s2_solve_traits(kind).displacements && step->holds; // equations come first
   for (int at = holds ? 0 : island->touches; at < 2 * island->touches; at++) {
     int i = at % island->touches;
     const S2Touch *touch = &touches[island->touch[i]];
-    const double *blow = guessed ? step->blow + S2_TOUCH_IMPULSES * i : nothing;
+    const double *impact = guessed ? step->impact + S2_TOUCH_IMPULSES * i : nothing;
     for (int k = 0; k < touch->count; k++) {
       const S2Choice *choice = &choices[2 * island->touch[i] + k];
       const S2TouchPoint *point = &touch->points[k];
@@ -168,7 +168,7 @@ static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Isla
         rows[n] = normal_row(step, touch, k, choice, kind, blend);
         *speed = fmax(*speed, pushed_speed(&rows[n], mass));
         rows[n].group = group;
-        lambda[n++] = motion ? point->normal_impulse : blow[2 * k];
+        lambda[n++] = motion ? point->normal_impulse : impact[2 * k];
       }
       if (s2_solve_is_rough(kind, touch)) {
         rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), kind);
@@ -182,7 +182,7 @@ static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Isla
           rows[n].coupled_to = n - 1;
           rows[n].mu = touch->friction;
         }
-        lambda[n++] = motion ? point->tangent_impulse : blow[2 * k + 1];
+        lambda[n++] = motion ? point->tangent_impulse : impact[2 * k + 1];
       }
       group += 1;
     }

@@ -96,7 +96,7 @@ typedef struct S2Step {
   S2Found *found, *found_before;
   int found_count, found_before_count; // touches
   // Guess of the impact at hand, S2_TOUCH_IMPULSES a touch of its island; NULL: there is none.
-  const double *blow;
+  const double *impact;
   int unsolved;     // island solves that missed the tolerance
   double budget;    // what is left of it, S2SolverOptions.budget; infinite: there is none
   bool cut;         // it ended a solve

@@ -185,7 +185,7 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
       .keep = keep,
       .attempt = step->trying,
       .rest = kind == S2_SOLVE_MOTION || kind == S2_SOLVE_TURNED,
-      .blow = kind == S2_SOLVE_IMPACT,
+      .impact = kind == S2_SOLVE_IMPACT,
       .fresh = kind == S2_SOLVE_MOTION && solve_is_fresh(step, island),
       .program = {step->world->callbacks.solve == NULL ? NULL : solve_ask_program, step->world},
   };

@@ -253,7 +253,7 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
     if (warm) {
       pile_finish(chain, INT_MAX);
     }
-    bool anyway = options->blow || !is_rough(chain);
+    bool anyway = options->impact || !is_rough(chain);
     bool flows = !s2_run_solved(chain) && (warm || (thorough && anyway));
     if (flows) {
       int most = options->attempt > 0 ? options->attempt : FIRST_FLOW;

@@ -1,4 +1,4 @@
-// Blows nobody can return: contradicting restitution targets, and targets no solver met.
+// Impacts nobody can return: contradicting restitution targets, and targets no solver met.
 #include "mcp/lcp/lcp.h"
 #include "mcp/problem/conflict.h"
 #include "worlds.h"

@@ -1,4 +1,4 @@
-// Generalised reflections: blows through bodies that touch.
+// Generalised reflections: impacts through bodies that touch.
 #include "worlds.h"
 
 static S2World *world_of(S2Stepping stepping, double gravity, double dt) {
@@ -41,7 +41,7 @@ static void cradle(S2Stepping stepping, int first, int others, double e, double 
   s2_world_destroy(world);
 }
 
-static void a_touching_cradle_passes_the_blow_on(void **state) {
+static void a_touching_cradle_passes_the_impact_on(void **state) {
   (void)state;
   const S2Stepping stepping[] = {S2_SPECULATIVE, S2_BISECT};
   const int size[] = {2, 3, 5, 10};
@@ -119,8 +119,8 @@ static void one_contact_is_as_before(void **state) {
   }
 }
 
-// Heaps thrown together at random, with friction, spin, joints and e of one kind or mixed: a blow
-// never gains energy, and every step is solved.
+// Heaps thrown together at random, with friction, spin, joints and e of one kind or mixed: an
+// impact never gains energy, and every step is solved.
 static void energy_is_never_gained(void **state) {
   (void)state;
   enum { TRIALS = 150, BODIES = 8 };
@@ -183,7 +183,7 @@ static void joints_take_part(void **state) {
   s2_world_destroy(world);
 }
 
-// Resting stacks are no blows.
+// Resting stacks are no impacts.
 static void stacks_rest(void **state) {
   (void)state;
   S2World *world = world_of(S2_SPECULATIVE, -10, 1.0 / 60);
@@ -200,7 +200,7 @@ static void stacks_rest(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_touching_cradle_passes_the_blow_on),
+      cmocka_unit_test(a_touching_cradle_passes_the_impact_on),
       cmocka_unit_test(one_restitution_blends),
       cmocka_unit_test(two_bodies_are_newtons),
       cmocka_unit_test(one_contact_is_as_before),

@@ -49,16 +49,16 @@ static void measure(const Cluster *cluster, double *beyond, double *askew) {
   }
 }
 
-// Blows that follow in a step turn velocities after the friction has acted: such steps say nothing
-// about directions.
+// Impacts that follow in a step turn velocities after the friction has acted: such steps say
+// nothing about directions.
 static void run(Cluster *cluster, int steps, double *beyond, double *askew) {
   const S2WorldStats *stats = s2_world_stats(cluster->world);
   for (int i = 0; i < steps; i++) {
-    uint64_t blows = stats->second_solves;
+    uint64_t impacts = stats->second_solves;
     double turned = 0;
     must(s2_world_step(cluster->world));
     measure(cluster, beyond, &turned);
-    if (stats->second_solves == blows && stats->bisections == 0) {
+    if (stats->second_solves == impacts && stats->bisections == 0) {
       *askew = fmax(*askew, turned);
     }
   }

@@ -111,7 +111,7 @@ static void a_stop_loses_what_an_inelastic_one_does(void **state) {
   }
 }
 
-// The blow at a limit keeps momentum, angular momentum too.
+// The impact at a limit keeps momentum, angular momentum too.
 static void stops_keep_momentum(void **state) {
   (void)state;
   for (int k = 0; k < 20; k++) {
@@ -158,7 +158,8 @@ static void bisecting_steps_break_joints_by_the_whole_step(void **state) {
     falls.mass = 1;
     falls.velocity = s2_vec2(0, -4);
     add_box(world, falls, 0.2, 0.2);
-    // The blow of 4 N s comes within a step of 1/60 s: 240 N, and 10 N of weight or a little more.
+    // The impact of 4 N s comes within a step of 1/60 s: 240 N, and 10 N of weight or a little
+    // more.
     weld.break_force = k == 0 ? 230 : 300;
     S2JointId joint = make(world, weld);
     double most = 0;

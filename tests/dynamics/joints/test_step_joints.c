@@ -74,7 +74,7 @@ static void reflections(S2WorldDef *def) {
 }
 
 // A disc hits a touching row, of which the last is held by a motor of bounded torque and a limit
-// of a slider: the blow goes on as without them, and energy does not grow.
+// of a slider: the impact goes on as without them, and energy does not grow.
 static void reflections_with_limits_and_motors(void **state) {
   (void)state;
   for (int bisect = 0; bisect < 2; bisect++) {

@@ -75,7 +75,7 @@ static void a_bouncing_ball_comes_to_rest(void **state) {
   }
 }
 
-// Flight and blows are exact, so that the step does not matter at all.
+// Flight and impacts are exact, so that the step does not matter at all.
 static void a_tumbling_box_does_not_depend_on_the_step(void **state) {
   (void)state;
   double q[3], v[3], q0[3], v0[3];
@@ -102,8 +102,8 @@ static void a_tumbling_box_does_not_depend_on_the_step(void **state) {
   }
 }
 
-// With gaps between them each blow is one of two discs, one after the other in one step.
-static void a_cradle_with_gaps_passes_the_blow_on(void **state) {
+// With gaps between them each impact is one of two discs, one after the other in one step.
+static void a_cradle_with_gaps_passes_the_impact_on(void **state) {
   (void)state;
   S2World *world = event_world(0, 0.1);
   S2BodyId disc[4];
@@ -525,7 +525,7 @@ int main(void) {
       cmocka_unit_test(a_bouncing_ball_follows_its_parabolas),
       cmocka_unit_test(a_bouncing_ball_comes_to_rest),
       cmocka_unit_test(a_tumbling_box_does_not_depend_on_the_step),
-      cmocka_unit_test(a_cradle_with_gaps_passes_the_blow_on),
+      cmocka_unit_test(a_cradle_with_gaps_passes_the_impact_on),
       cmocka_unit_test(stacks_rest),
       cmocka_unit_test(what_hardly_lifts_off_still_rests),
       cmocka_unit_test(a_meeting_is_found_from_out_of_reach),

@@ -432,8 +432,8 @@ static void rigid_joints_need_beta(void **state) {
   s2_world_destroy(world);
 }
 
-// The velocity error of a rigid row must not grow, also where (1 - beta)/beta > 1, and a blow ends
-// it.
+// The velocity error of a rigid row must not grow, also where (1 - beta)/beta > 1, and an impact
+// ends it.
 static void velocity_errors_do_not_grow(void **state) {
   (void)state;
   for (double beta = 0.1; beta < 1; beta += 0.2) {
@@ -497,7 +497,7 @@ static void walls_hold_for_every_beta(void **state) {
 
 // Targets of restitution are velocities: no part of them is scaled by alpha or beta. A ball at a
 // wall and two balls of different mass that meet head on, without forces.
-static void targets_of_blows_know_no_alpha(void **state) {
+static void targets_of_impacts_know_no_alpha(void **state) {
   (void)state;
   const double parts[] = {0.25, 0.5, 0.75, 1};
   for (int k = 0; k < 4 * 4 * 3 * 2; k++) {
@@ -779,7 +779,7 @@ int main(void) {
       cmocka_unit_test(velocity_errors_do_not_grow),
       cmocka_unit_test(contacts_do_not_bounce),
       cmocka_unit_test(walls_hold_for_every_beta),
-      cmocka_unit_test(targets_of_blows_know_no_alpha),
+      cmocka_unit_test(targets_of_impacts_know_no_alpha),
       cmocka_unit_test(arrivals_under_forces_know_no_alpha),
       cmocka_unit_test(bounces_reach_their_height),
       cmocka_unit_test(a_distance_stiffens_across),

@@ -1,6 +1,6 @@
 // Landings without restitution take energy: heaps, overhangs, wedges and jointed chains of all
 // sorts come to rest in every stepping, and the total energy of none of them ever grows. And no
-// blow, whatever its restitution and friction, gives back more than the contacts took.
+// impact, whatever its restitution and friction, gives back more than the contacts took.
 //
 //     S2_SCENES=2000 build/tests/test_rest     that many scenes of each kind and stepping
 #include "worlds.h"
@@ -170,7 +170,7 @@ static void an_overhang_rests(void **state) {
   }
 }
 
-static void blows_give_back_no_more_than_they_took(void **state) {
+static void impacts_give_back_no_more_than_they_took(void **state) {
   (void)state;
   const double restitution[] = {0.3, 0.9, 1};
   for (int e = 0; e < 3; e++) {
@@ -196,7 +196,7 @@ int main(void) {
       cmocka_unit_test(an_overhang_rests),
       cmocka_unit_test(landings_take_energy_and_end),
       cmocka_unit_test(smooth_heaps_gain_nothing),
-      cmocka_unit_test(blows_give_back_no_more_than_they_took),
+      cmocka_unit_test(impacts_give_back_no_more_than_they_took),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

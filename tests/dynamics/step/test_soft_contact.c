@@ -334,8 +334,8 @@ static void blending_makes_no_bounce(void **state) {
   }
 }
 
-// A blow between rigid bodies of an island that also stands on springs.
-static void blows_go_past_springs(void **state) {
+// An impact between rigid bodies of an island that also stands on springs.
+static void impacts_go_past_springs(void **state) {
   (void)state;
   for (int which = 0; which < 4; which++) {
     S2World *world = world_new(-g, dt);
@@ -464,7 +464,7 @@ int main(void) {
       cmocka_unit_test(energy_is_never_gained),
       cmocka_unit_test(contacts_are_of_second_order_at_one_half),
       cmocka_unit_test(blending_makes_no_bounce),
-      cmocka_unit_test(blows_go_past_springs),
+      cmocka_unit_test(impacts_go_past_springs),
       cmocka_unit_test(two_discs_keep_their_momentum),
       cmocka_unit_test(an_overlap_without_gravity_is_pushed_apart),
       cmocka_unit_test(snapshots_carry_them),

@@ -200,10 +200,10 @@ static void a_corner_does_not_dive_across_a_valley(void **state) {
 
 // Rings of bars, hinged all around, spinning fast in a box: a bar turns so far in a step that its
 // velocity is off the joints at the next one.
-static void blows_on_jointed_bodies_gain_no_energy(void **state) {
+static void impacts_on_jointed_bodies_gain_no_energy(void **state) {
   (void)state;
   enum { RINGS = S2_FEWER(20, 6) };
-  int blows = 0;
+  int impacts = 0;
   for (int seed = 0; seed < RINGS; seed++) {
     S2Rng rng = s2_rng_seeded((uint64_t)seed);
     S2World *world = world_new(0, 1.0 / 30);
@@ -238,10 +238,10 @@ static void blows_on_jointed_bodies_gain_no_energy(void **state) {
         fail_msg("seed %d step %d: kinetic energy from %.6g to %.6g", seed, k, before, after);
       }
     }
-    blows += (int)s2_world_stats(world)->second_solves;
+    impacts += (int)s2_world_stats(world)->second_solves;
     s2_world_destroy(world);
   }
-  assert_true(blows > 4 * RINGS);
+  assert_true(impacts > 4 * RINGS);
 }
 
 // ---- Bisect -----------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ int main(void) {
       cmocka_unit_test(the_velocity_of_a_static_body_does_nothing),
       cmocka_unit_test(a_joint_of_a_disabled_body_carries_nothing),
       cmocka_unit_test(a_corner_does_not_dive_across_a_valley),
-      cmocka_unit_test(blows_on_jointed_bodies_gain_no_energy),
+      cmocka_unit_test(impacts_on_jointed_bodies_gain_no_energy),
       cmocka_unit_test(force_laws_are_called_once_a_step),
       cmocka_unit_test(halving_takes_no_more_memory),
   };

@@ -153,14 +153,14 @@ static void impulses_are_summed(void **state) {
     for (int k = 0; k < count; k++) {
       sum += contact[k].normal_impulse;
     }
-    int blows = 0;
+    int impacts = 0;
     for (int k = 0; k < events; k++) {
       told += event[k].type == S2_CONTACT_IMPULSE ? event[k].normal_impulse : 0;
-      blows += event[k].type == S2_CONTACT_IMPULSE;
+      impacts += event[k].type == S2_CONTACT_IMPULSE;
     }
     near(sum, 3 * 10 * 0.1, 1e-9);
     near(told, 3 * 10 * 0.1, 1e-9);
-    assert_int_equal(blows, 2);
+    assert_int_equal(impacts, 2);
   }
   s2_world_destroy(world);
 

@@ -234,8 +234,8 @@ static void bisect_keeps_bodies_apart(void **state) {
   }
 }
 
-// Without friction no blow, no flow and no mending gains energy, whatever e is, but for what lifts
-// by the nanometre per metre that counts as touching.
+// Without friction no impact, no flow and no mending gains energy, whatever e is, but for what
+// lifts by the nanometre per metre that counts as touching.
 static void event_steps_keep_their_word(void **state) {
   (void)state;
   for (int i = 0; i < SCENES; i += 5) {

@@ -469,7 +469,7 @@ test("a ball that is let go and bounces: m (1 + e) sqrt(2 g h)", function()
 end)
 
 -- It falls for t = sqrt(2 h/g) and then rests for n dt - t: m g t and m g (n dt - t).
-test("the step of a landing has the blow, and the rest from there on", function()
+test("the step of a landing has the impact, and the rest from there on", function()
   for what, read in pairs(READ) do
     local m, h, g, dt = 2, 1.3, 9.81, 0.01
     local t = math.sqrt(2 * h / g)
@@ -546,10 +546,10 @@ test("jointed bodies that land: contacts and joints", function()
   end
 end)
 
--- ---- Blows that are kept in part --------------------------------------------------------------
+-- ---- Impacts that are kept in part --------------------------------------------------------------
 
 -- Rows of boxes, hinged or not, that fall askew: targets of e times the arrival would give energy (each of these seeds
--- has such a blow).
+-- has such an impact).
 local function askew(seed)
   sim.random.seed(seed)
   local r, c, weight = sim.random.split(), {}, {}
@@ -587,7 +587,7 @@ local function askew(seed)
   end
 end
 
-test("impulses of blows that are kept in part, as they would give energy", function()
+test("impulses of impacts that are kept in part, as they would give energy", function()
   for _, seed in ipairs { 66, 67, 72, 108, 127, 158, 172, 173 } do
     agrees(askew(seed), { slope = 0.1, m = 1.2, e = 0.9 }, 1e-6, { step = 1e-5 })
   end
@@ -613,7 +613,7 @@ local ASKED = {
   end,
 }
 
--- The blow is in the fifth step; `later` looks at the sliding after it.
+-- The impact is in the fifth step; `later` looks at the sliding after it.
 local function pushed(kind, settings, e, later)
   return function(p)
     local given = { dt = 0.01 }
@@ -666,13 +666,13 @@ test("what a ball at rest weighs, in parts and with a force law that does nothin
   end
 end)
 
-test("a blow of reflections in an earlier part is refused as one in the last", function()
+test("an impact of reflections in an earlier part is refused as one in the last", function()
   for kind in pairs(ASKED) do
     for _, substeps in ipairs { 1, 2, 3 } do
       local loss = pushed(kind, {
         substeps = substeps, stepping = "speculative", restitution_model = "reflections",
       }, 0.5)
-      raises("a blow of generalised reflections", sim.grad, loss, { y = 0.2, v = 2, m = 1.5, k = 0.7 })
+      raises("an impact of generalised reflections", sim.grad, loss, { y = 0.2, v = 2, m = 1.5, k = 0.7 })
     end
   end
 end)

@@ -299,7 +299,7 @@ test("boxes at rest on two corners are on no edge", function()
   ok(not is_weak(f, p))
 end)
 
-test("what the motion pressed together is on no edge in blows and mends", function()
+test("what the motion pressed together is on no edge in impacts and mends", function()
   for _, seed in ipairs { 10, 13, 28, 46, 173, 272 } do
     local s = scene(seed, "speculative")
     ok(not is_weak(function(p) return loss(s, p) end, s.p), "seed " .. seed)

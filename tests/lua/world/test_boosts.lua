@@ -133,7 +133,7 @@ end)
 
 test("boosts: discs in a closed box", function()
   check("box", box, 0, 3)
-  check("box", box, 0, 8, false, 1e-8) -- a blow of the fourth step has rounding 1e5 to 1e6 times as large
+  check("box", box, 0, 8, false, 1e-8) -- an impact of the fourth step has rounding 1e5 to 1e6 times as large
 end)
 
 -- Later decisions between which rounding chooses (is an overlap of 1e-9 of a body mended, does

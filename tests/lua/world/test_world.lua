@@ -52,7 +52,7 @@ test("settings of a living world can be written", function()
   eq(world.dt, 0.25)
 end)
 
-test("reflections pass a blow through a touching row", function()
+test("reflections pass an impact through a touching row", function()
   local world = sim.world { gravity = { 0, 0 }, restitution_model = "reflections" }
   eq(world.restitution_model, "reflections")
   local discs = {}
@@ -606,7 +606,7 @@ test("a world is not closed while a function of it reads its arguments", functio
 end)
 
 -- A corner that stays away from the floor may come out of the solver with an impulse of rounding. It
--- counted as touching, and the blow of the other corner stopped both.
+-- counted as touching, and the impact of the other corner stopped both.
 test("a body that lands on one corner moves smoothly with its mass", function()
   for _, stabilization in ipairs { "projection", "none", "pre", "post" } do
     local function land(mass)
