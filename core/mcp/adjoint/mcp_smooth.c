@@ -17,29 +17,35 @@ enum { JOINT_REFINEMENTS = 5 };
 // z and s to begin with, one after the other until one leads to the path.
 static const double STARTS[][2] = {{1, 1}, {10, 10}, {0.1, 10}};
 
-// What S2SmoothSolution.residual says; u = J v and the imbalance are up to date.
+// What S2SmoothSolution.residual says; u = J v is up to date.
 static double residual_of(const S2Interior *ip, double kappa) {
   const S2System *system = ip->system;
   double worst = 0;
+  S2ArenaMark mark = s2_arena_mark(ip->arena);
+  S2Quad *imbalance = S2_TAKE(ip->arena, S2Quad, system->nodes + 1);
+  s2_system_imbalance(system, ip->v, ip->lambda, imbalance);
   // Nodes and equations as of a solution; pairs by how far z s is from kappa, s as z and v define
   // it.
   for (int i = 0; i < system->nodes; i++) {
-    S2Quad error = ip->imbalance[i];
+    S2Quad error = imbalance[i];
     worst = s2_larger(worst, fabs(error[0]) * system->problem->length);
     worst = s2_larger(worst, fabs(error[1]));
     worst = s2_larger(worst, fabs(error[2]));
   }
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
-    const double *z = ip->z + 4 * k, *s = ip->s + 4 * k, *gap = ip->gap + 4 * k;
+    const double *z = ip->z + 4 * k, *s = ip->s + 4 * k;
+    double gap[4];
+    s2_interior_gap(ip, k, gap);
     if (unit->kind == S2_UNIT_BILATERAL) {
-      worst = s2_larger(worst, fabs(ip->e[4 * k]) * unit->arm[0]);
-      worst = s2_larger(worst, fabs(ip->e[4 * k + 1]) * unit->arm[1]);
+      worst = s2_larger(worst, fabs(gap[0]) * unit->arm[0]);
+      worst = s2_larger(worst, fabs(gap[1]) * unit->arm[1]);
     }
     for (int i = 0; i < s2_unit_pairs(unit); i++) {
       worst = s2_larger(worst, fabs(z[i] * (s[i] + gap[i]) - kappa));
     }
   }
+  s2_arena_rewind(ip->arena, mark);
   return worst;
 }
 
@@ -93,7 +99,6 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
     for (int iteration = 0;; iteration++) {
       s2_system_row_velocity(&system, ip.v, ip.u);
       s2_interior_measure(&ip);
-      s2_system_imbalance(&system, ip.v, ip.lambda, ip.imbalance);
       double residual = residual_of(&ip, kappa);
       if (!(residual >= solution->residual)) {
         solution->residual = residual;

@@ -157,7 +157,6 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
       break;
     }
     // Predictor and corrector with one factorisation.
-    s2_system_imbalance(system, ip.v, ip.lambda, ip.imbalance);
     (*factorizations)++;
     if (!s2_interior_step(&ip, 0)) {
       break;

@@ -20,30 +20,28 @@ static const double STEP_MARGIN = 0.99; // of the way to the boundary, while far
 static const double CROWDED = 0.1;  // a step shorter than this is spent on centring instead,
 static const double CENTRING = 0.5; // aiming at this part of the mean complementarity
 
+// What one step needs besides the point: half of the memory, which between steps serves others.
+typedef struct Direction {
+  S2Quad *dv, *imbalance, *q;
+  double *change, *base, *du; // 2 a unit
+  double *dz, *ds;            // 4 a unit
+  S2Response *response;
+  double aim;  // z o s is to become this,
+  bool second; // less the product dz o ds of the direction before
+} Direction;
+
 S2Interior s2_interior_make(S2System *system, S2Arena *arena) {
   int n = system->nodes + 1, two = 2 * system->units, four = 4 * system->units;
   S2Interior ip = {
       .system = system,
+      .arena = arena,
       .joint_proximal = PROXIMAL_JOINT,
       .joint_refinements = JOINT_REFINEMENTS,
       .v = S2_TAKE_ZEROED(arena, S2Quad, n),
-      .dv = S2_TAKE_ZEROED(arena, S2Quad, n),
-      .imbalance = S2_TAKE(arena, S2Quad, n),
-      .q = S2_TAKE(arena, S2Quad, n),
       .lambda = S2_TAKE_ZEROED(arena, double, two),
-      .change = S2_TAKE_ZEROED(arena, double, two),
-      .base = S2_TAKE(arena, double, two),
       .u = S2_TAKE(arena, double, two),
-      .du = S2_TAKE(arena, double, two),
       .z = S2_TAKE_ZEROED(arena, double, four),
       .s = S2_TAKE_ZEROED(arena, double, four),
-      .dz = S2_TAKE_ZEROED(arena, double, four),
-      .ds = S2_TAKE_ZEROED(arena, double, four),
-      .w = S2_TAKE_ZEROED(arena, double, four),
-      .e = S2_TAKE_ZEROED(arena, double, four),
-      .gap = S2_TAKE_ZEROED(arena, double, four),
-      .target = S2_TAKE_ZEROED(arena, double, four),
-      .response = S2_TAKE(arena, S2Response, system->units),
   };
   // The mean of z o s is taken over all pairs; joints have none.
   for (int k = 0; k < system->units; k++) {
@@ -51,6 +49,21 @@ S2Interior s2_interior_make(S2System *system, S2Arena *arena) {
     ip.joints |= system->unit[k].kind == S2_UNIT_BILATERAL;
   }
   return ip;
+}
+
+static Direction direction_make(const S2Interior *ip) {
+  int n = ip->system->nodes + 1, two = 2 * ip->system->units, four = 4 * ip->system->units;
+  return (Direction){
+      .dv = S2_TAKE(ip->arena, S2Quad, n),
+      .imbalance = S2_TAKE(ip->arena, S2Quad, n),
+      .q = S2_TAKE(ip->arena, S2Quad, n),
+      .change = S2_TAKE(ip->arena, double, two),
+      .base = S2_TAKE(ip->arena, double, two),
+      .du = S2_TAKE(ip->arena, double, two),
+      .dz = S2_TAKE(ip->arena, double, four),
+      .ds = S2_TAKE(ip->arena, double, four),
+      .response = S2_TAKE(ip->arena, S2Response, ip->system->units),
+  };
 }
 
 // ---- One contact ------------------------------------------------------------------------------
@@ -130,33 +143,24 @@ static void contact_change(double dz[4], const S2Unit *unit, const double *w, co
 
 // ---- The direction ----------------------------------------------------------------------------
 
+// u of a unit, with what compliance and bias add.
+S2_INLINE void interior_rows(const S2Interior *ip, int k, double u[2]) {
+  const S2Unit *unit = &ip->system->unit[k];
+  for (int r = 0; r < 2; r++) {
+    u[r] = ip->u[2 * k + r] + unit->c[r] * ip->lambda[2 * k + r] + unit->b0[r];
+  }
+}
+
 void s2_interior_measure(S2Interior *ip) {
   const S2System *system = ip->system;
   double sum = 0;
-  // Impulses as the pairs say them, and the velocities of the rows with those.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
-    double *z = ip->z + 4 * k, *s = ip->s + 4 * k, *gap = ip->gap + 4 * k;
+    const double *z = ip->z + 4 * k, *s = ip->s + 4 * k;
     double *l = ip->lambda + 2 * k;
     if (unit->kind != S2_UNIT_BILATERAL) {
       l[0] = unit->kind == S2_UNIT_BOX ? unit->lo + z[0] : z[0];
       l[1] = unit->kind == S2_UNIT_CONTACT ? z[1] - z[2] : 0;
-    }
-    double un = ip->u[2 * k] + unit->c[0] * l[0] + unit->b0[0];
-    double ut = ip->u[2 * k + 1] + unit->c[1] * l[1] + unit->b0[1];
-    if (unit->kind == S2_UNIT_BILATERAL) {
-      ip->e[4 * k] = -un;
-      ip->e[4 * k + 1] = -ut;
-      continue;
-    }
-    // gap: what s is off from its definition, (u_n, u_t + z3, -u_t + z3, mu z0 - z1 - z2) - s.
-    gap[0] = un - s[0];
-    gap[1] = ut + z[3] - s[1];
-    gap[2] = -ut + z[3] - s[2];
-    gap[3] = unit->mu * z[0] - z[1] - z[2] - s[3];
-    if (unit->kind == S2_UNIT_BOX) {
-      gap[0] = un - s[0] + s[1];
-      gap[1] = 0;
     }
     for (int i = 0; i < s2_unit_pairs(unit); i++) {
       sum += z[i] * s[i];
@@ -165,94 +169,145 @@ void s2_interior_measure(S2Interior *ip) {
   ip->mean = sum / ip->pairs;
 }
 
-static void subtract_response(const S2Interior *ip, double *lambda, const double *du) {
-  for (int k = 0; k < ip->system->units; k++) {
-    const S2Response *d = &ip->response[k];
-    lambda[2 * k] -= d->nn * du[2 * k] + d->nt * du[2 * k + 1];
-    lambda[2 * k + 1] -= d->tn * du[2 * k] + d->tt * du[2 * k + 1];
+// (u_n, u_t + z3, -u_t + z3, mu z0 - z1 - z2) - s
+void s2_interior_gap(const S2Interior *ip, int k, double gap[4]) {
+  const S2Unit *unit = &ip->system->unit[k];
+  const double *z = ip->z + 4 * k, *s = ip->s + 4 * k;
+  double u[2];
+  interior_rows(ip, k, u);
+  switch (unit->kind) {
+  case S2_UNIT_BILATERAL:
+    gap[0] = u[0];
+    gap[1] = u[1];
+    break;
+  case S2_UNIT_BOX:
+    gap[0] = u[0] - s[0] + s[1];
+    gap[1] = 0;
+    break;
+  case S2_UNIT_NORMAL:
+  case S2_UNIT_CONTACT:
+    gap[0] = u[0] - s[0];
+    gap[1] = u[1] + z[3] - s[1];
+    gap[2] = -u[1] + z[3] - s[2];
+    gap[3] = unit->mu * z[0] - z[1] - z[2] - s[3];
+    break;
   }
 }
 
-// dv and the changes of impulse for the right side e, the linear system refined on its way.
-static void interior_solve_linear(S2Interior *ip, int refinements) {
+static void interior_ratios(const S2Interior *ip, int k, double w[4]) {
+  for (int i = 0; i < 4; i++) {
+    w[i] = ip->s[4 * k + i] / ip->z[4 * k + i] + PROXIMAL_CONTACT;
+  }
+}
+
+// What Newton is to bring z o s down by, and with s eliminated, (w + F) dz = e - G du, e = -gap -
+// target / z. Of bilateral rows e is what they miss.
+static void interior_targets(const S2Interior *ip, const Direction *way, int k, double target[4],
+                             double e[4]) {
+  const S2Unit *unit = &ip->system->unit[k];
+  double gap[4];
+  s2_interior_gap(ip, k, gap);
+  if (unit->kind == S2_UNIT_BILATERAL) {
+    e[0] = -gap[0];
+    e[1] = -gap[1];
+    return;
+  }
+  for (int i = 0, j = 4 * k; i < s2_unit_pairs(unit); i++, j++) {
+    target[i] = ip->z[j] * ip->s[j] + (way->second ? way->dz[j] * way->ds[j] : 0) - way->aim;
+    e[i] = -gap[i] - target[i] / ip->z[j];
+  }
+}
+
+static void subtract_response(const S2System *system, const Direction *way) {
+  double *change = way->change, *du = way->du;
+  for (int k = 0; k < system->units; k++) {
+    const S2Response *d = &way->response[k];
+    change[2 * k] -= d->nn * du[2 * k] + d->nt * du[2 * k + 1];
+    change[2 * k + 1] -= d->tn * du[2 * k] + d->tt * du[2 * k + 1];
+  }
+}
+
+// dv and the changes of impulse, the linear system refined on its way.
+static void interior_solve_linear(const S2Interior *ip, const Direction *way, int refinements) {
   S2System *system = ip->system;
   int n = system->nodes, units = system->units;
   // Impulses while the nodes stand still.
   for (int k = 0; k < units; k++) {
     const S2Unit *unit = &system->unit[k];
-    double dz[4] = {0}, *base = ip->base + 2 * k;
+    double dz[4] = {0}, *base = way->base + 2 * k, w[4], e[4], target[4];
+    interior_targets(ip, way, k, target, e);
     if (unit->kind == S2_UNIT_BILATERAL) {
-      base[0] = ip->response[k].nn * ip->e[4 * k];
-      base[1] = ip->response[k].tt * ip->e[4 * k + 1];
+      base[0] = way->response[k].nn * e[0];
+      base[1] = way->response[k].tt * e[1];
     } else {
-      contact_change(dz, unit, ip->w + 4 * k, ip->e + 4 * k, 0, 0);
+      interior_ratios(ip, k, w);
+      contact_change(dz, unit, w, e, 0, 0);
       base[0] = dz[0];
       base[1] = unit->kind == S2_UNIT_CONTACT ? dz[1] - dz[2] : 0;
     }
   }
   // dv = K^-1 (A J' base - imbalance), change = base - D J dv; then what that misses, again.
   for (int i = 0; i <= n; i++) {
-    ip->dv[i] = (S2Quad){0};
-    ip->q[i] = -ip->imbalance[i];
+    way->dv[i] = (S2Quad){0};
+    way->q[i] = -way->imbalance[i];
   }
-  memset(ip->change, 0, sizeof(double) * (size_t)(2 * units));
+  memset(way->change, 0, sizeof(double) * (size_t)(2 * units));
   // Only joints are softened by the proximal term, so they alone leave something for a next pass.
   for (int pass = 0;; pass++) {
-    s2_system_push_all(system, ip->base, 1, ip->q);
-    s2_system_solve(system, ip->q, ip->q);
+    s2_system_push_all(system, way->base, 1, way->q);
+    s2_system_solve(system, way->q, way->q);
     for (int i = 0; i < n; i++) {
-      ip->dv[i] += ip->q[i];
+      way->dv[i] += way->q[i];
     }
-    s2_system_row_velocity(system, ip->q, ip->du);
+    s2_system_row_velocity(system, way->q, way->du);
     for (int k = 0; k < 2 * units; k++) {
-      ip->change[k] += ip->base[k];
+      way->change[k] += way->base[k];
     }
-    subtract_response(ip, ip->change, ip->du);
-    s2_system_row_velocity(system, ip->dv, ip->du);
+    subtract_response(system, way);
+    s2_system_row_velocity(system, way->dv, way->du);
     if (pass == refinements) {
       return;
     }
     for (int i = 0; i <= n; i++) {
-      ip->q[i] = -ip->imbalance[i] - ip->dv[i];
+      way->q[i] = -way->imbalance[i] - way->dv[i];
     }
-    s2_system_push_all(system, ip->change, 1, ip->q);
+    s2_system_push_all(system, way->change, 1, way->q);
     for (int k = 0; k < units; k++) {
       const S2Unit *unit = &system->unit[k];
-      const double *l = ip->change + 2 * k, *du = ip->du + 2 * k, *e = ip->e + 4 * k;
-      double *base = ip->base + 2 * k;
-      bool joint = unit->kind == S2_UNIT_BILATERAL;
-      base[0] = joint ? ip->response[k].nn * (e[0] - du[0] - unit->c[0] * l[0]) : 0;
-      base[1] = joint ? ip->response[k].tt * (e[1] - du[1] - unit->c[1] * l[1]) : 0;
+      const double *l = way->change + 2 * k, *du = way->du + 2 * k;
+      double *base = way->base + 2 * k, e[4], target[4];
+      base[0] = base[1] = 0;
+      if (unit->kind == S2_UNIT_BILATERAL) {
+        interior_targets(ip, way, k, target, e);
+        base[0] = way->response[k].nn * (e[0] - du[0] - unit->c[0] * l[0]);
+        base[1] = way->response[k].tt * (e[1] - du[1] - unit->c[1] * l[1]);
+      }
     }
   }
 }
 
-// All changes for z o s -> target; returns the longest step that keeps z, s >= 0, at most 1.
-static double interior_find_direction(S2Interior *ip, int refinements) {
+// All changes for z o s -> aim; returns the longest step that keeps z, s >= 0, at most 1.
+static double interior_find_direction(const S2Interior *ip, const Direction *way, int refinements) {
   const S2System *system = ip->system;
-  // Newton for z o s -> target with s eliminated: (w + F) dz = e - G du, e = -gap - target / z.
-  for (int k = 0; k < system->units; k++) {
-    for (int i = 4 * k; i < 4 * k + s2_unit_pairs(&system->unit[k]); i++) {
-      ip->e[i] = -ip->gap[i] - ip->target[i] / ip->z[i];
-    }
-  }
-  // Pairs by the velocities found, and the longest step that keeps both sides of all >= 0.
-  interior_solve_linear(ip, refinements);
+  interior_solve_linear(ip, way, refinements);
   double step = 1;
+  // Pairs by the velocities found, and the longest step that keeps both sides of all >= 0.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
+    double w[4], e[4], target[4];
     if (unit->kind == S2_UNIT_BILATERAL) {
       continue;
     }
-    contact_change(ip->dz + 4 * k, unit, ip->w + 4 * k, ip->e + 4 * k, ip->du[2 * k],
-                   ip->du[2 * k + 1]);
-    for (int i = 4 * k; i < 4 * k + s2_unit_pairs(unit); i++) {
-      ip->ds[i] = -(ip->target[i] + ip->s[i] * ip->dz[i]) / ip->z[i];
-      if (ip->dz[i] < 0) {
-        step = fmin(step, -ip->z[i] / ip->dz[i]);
+    interior_targets(ip, way, k, target, e);
+    interior_ratios(ip, k, w);
+    contact_change(way->dz + 4 * k, unit, w, e, way->du[2 * k], way->du[2 * k + 1]);
+    for (int i = 0, j = 4 * k; i < s2_unit_pairs(unit); i++, j++) {
+      way->ds[j] = -(target[i] + ip->s[j] * way->dz[j]) / ip->z[j];
+      if (way->dz[j] < 0) {
+        step = fmin(step, -ip->z[j] / way->dz[j]);
       }
-      if (ip->ds[i] < 0) {
-        step = fmin(step, -ip->s[i] / ip->ds[i]);
+      if (way->ds[j] < 0) {
+        step = fmin(step, -ip->s[j] / way->ds[j]);
       }
     }
   }
@@ -278,61 +333,65 @@ static double interior_shorten(const S2Interior *ip, double step, double kappa) 
   return fmin(1, step * fmax(STEP_MARGIN, kappa > 0 ? 0 : 1 - ip->mean));
 }
 
-bool s2_interior_step(S2Interior *ip, double kappa) {
+// The direction of predictor and corrector, and how far to go along it; NAN when the matrix is
+// singular.
+static double interior_direct(const S2Interior *ip, Direction *way, double kappa) {
   S2System *system = ip->system;
-  int four = 4 * system->units;
   // The matrix of this iteration: w = s / z of each pair, condensed to K.
-  for (int k = 0; k < four; k++) {
-    ip->w[k] = ip->s[k] / ip->z[k] + PROXIMAL_CONTACT;
-    ip->target[k] = ip->z[k] * ip->s[k] - kappa;
-  }
   for (int k = 0; k < system->units; k++) {
-    ip->response[k] = s2_pairs_respond(&system->unit[k], ip->w + 4 * k, ip->joint_proximal);
+    double w[4];
+    interior_ratios(ip, k, w);
+    way->response[k] = s2_pairs_respond(&system->unit[k], w, ip->joint_proximal);
   }
-  if (!s2_system_factor(system, ip->response, true)) {
-    return false;
+  if (!s2_system_factor(system, way->response, true)) {
+    return NAN;
   }
+  s2_system_imbalance(system, ip->v, ip->lambda, way->imbalance);
   // Predictor: straight for kappa. How far it gets says how much centring is needed.
-  double step = interior_find_direction(ip, ip->joints ? 1 : 0), ahead = 0;
+  way->aim = kappa;
+  double step = interior_find_direction(ip, way, ip->joints ? 1 : 0), ahead = 0;
   for (int k = 0; k < system->units; k++) {
     for (int i = 4 * k; i < 4 * k + s2_unit_pairs(&system->unit[k]); i++) {
-      ahead += (ip->z[i] + step * ip->dz[i]) * (ip->s[i] + step * ip->ds[i]);
+      ahead += (ip->z[i] + step * way->dz[i]) * (ip->s[i] + step * way->ds[i]);
     }
   }
   // Corrector: with the product dz o ds that the predictor neglects.
-  double aim = aim_at(ip, ahead, kappa);
-  for (int k = 0; k < four; k++) {
-    ip->target[k] = ip->z[k] * ip->s[k] + ip->dz[k] * ip->ds[k] - aim;
-  }
+  way->aim = aim_at(ip, ahead, kappa);
+  way->second = true;
   int refinements = ip->joints ? ip->joint_refinements : ip->mean < REFINE_BELOW ? 1 : 0;
-  step = interior_find_direction(ip, refinements);
+  step = interior_find_direction(ip, way, refinements);
   if (step < CROWDED) {
     // Some pairs are far below the mean: the way out is back to the middle.
-    for (int k = 0; k < four; k++) {
-      ip->target[k] = ip->z[k] * ip->s[k] - fmax(kappa, CENTRING * ip->mean);
-    }
-    step = interior_find_direction(ip, refinements);
+    way->aim = fmax(kappa, CENTRING * ip->mean);
+    way->second = false;
+    step = interior_find_direction(ip, way, refinements);
   }
   // Not quite to the boundary.
-  step = interior_shorten(ip, step, kappa);
-  if (!isfinite(step)) {
-    return false;
-  }
-  ip->taken = step;
+  return interior_shorten(ip, step, kappa);
+}
+
+bool s2_interior_step(S2Interior *ip, double kappa) {
+  S2System *system = ip->system;
+  S2ArenaMark mark = s2_arena_mark(ip->arena);
+  Direction way = direction_make(ip);
+  double step = interior_direct(ip, &way, kappa);
+  bool finite = isfinite(step);
   // Impulses of joints and velocities are unknowns of their own; those of contacts follow from z.
-  for (int k = 0; k < system->units; k++) {
+  for (int k = 0; k < system->units && finite; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int i = 4 * k; i < 4 * k + s2_unit_pairs(unit); i++) {
-      ip->z[i] += step * ip->dz[i];
-      ip->s[i] += step * ip->ds[i];
+      ip->z[i] += step * way.dz[i];
+      ip->s[i] += step * way.ds[i];
     }
     if (unit->kind == S2_UNIT_BILATERAL) {
-      ip->lambda[2 * k] += step * ip->change[2 * k];
-      ip->lambda[2 * k + 1] += step * ip->change[2 * k + 1];
+      ip->lambda[2 * k] += step * way.change[2 * k];
+      ip->lambda[2 * k + 1] += step * way.change[2 * k + 1];
     }
   }
-  for (int i = 0; i < system->nodes; i++) {
-    ip->v[i] += step * ip->dv[i];
+  for (int i = 0; i < system->nodes && finite; i++) {
+    ip->v[i] += step * way.dv[i];
   }
-  return true;
+  ip->taken = finite ? step : ip->taken;
+  s2_arena_rewind(ip->arena, mark);
+  return finite;
 }

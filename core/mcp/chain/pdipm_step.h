@@ -18,10 +18,10 @@
 
 typedef struct S2Interior {
   S2System *system;
-  S2Quad *v, *dv, *imbalance, *q;
-  double *lambda, *change, *base, *u, *du;        // 2 a unit
-  double *z, *s, *dz, *ds, *w, *e, *gap, *target; // 4 a unit
-  S2Response *response;
+  S2Arena *arena; // of what a step needs besides
+  S2Quad *v;
+  double *lambda, *u; // 2 a unit
+  double *z, *s;      // 4 a unit
   int pairs;
   bool joints;
   double joint_proximal; // compliance (scaled) that bilateral rows get,
@@ -41,12 +41,15 @@ static inline int s2_unit_pairs(const S2Unit *unit) {
 // rows.
 S2Interior s2_interior_make(S2System *system, S2Arena *arena);
 
-// From v, z, s, and u = J v: lambda of contacts, gap = what the definitions of s miss, e of
-// bilateral rows = what they miss, mean.
+// From v, z, s, and u = J v: lambda of contacts, mean.
 void s2_interior_measure(S2Interior *interior);
 
-// One predictor-corrector step towards z o s = kappa, one factorisation; after measure, and with
-// `imbalance` up to date. False when the matrix is singular or the direction not finite.
+// After measure: what the definitions of s miss in unit k, one a pair; of bilateral rows what they
+// miss themselves.
+void s2_interior_gap(const S2Interior *interior, int k, double gap[4]);
+
+// One predictor-corrector step towards z o s = kappa, one factorisation; after measure. False when
+// the matrix is singular or the direction not finite.
 bool s2_interior_step(S2Interior *interior, double kappa);
 
 // Response of a unit whose pairs have w = s / z.
