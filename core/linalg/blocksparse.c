@@ -5,6 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+enum { BLOCK = 9 }; // numbers below and above the diagonal
+
+static size_t blocksparse_bytes(int32_t blocks) {
+  return sizeof(double) * BLOCK * (size_t)blocks;
+}
+
 // ---- Pattern ----------------------------------------------------------------------------------
 
 // Neighbours of every node without duplicates, in the order the edges name them.
@@ -168,20 +174,19 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->stale = S2_TAKE_ZEROED(arena, bool, nodes);
   find_costs(matrix, arena);
   matrix->position = S2_TAKE(arena, int32_t, nodes);
-  matrix->lower = S2_TAKE(arena, S2Quad, 3 * matrix->blocks);
-  matrix->upper = S2_TAKE(arena, S2Quad, 3 * matrix->blocks);
+  matrix->lower = S2_TAKE(arena, double, BLOCK *(size_t)matrix->blocks);
+  matrix->upper = S2_TAKE(arena, double, BLOCK *(size_t)matrix->blocks);
   matrix->diagonal = S2_TAKE(arena, S2Quad, 3 * nodes);
   matrix->inverse = S2_TAKE(arena, S2Quad, 3 * nodes);
   matrix->work = S2_TAKE(arena, S2Quad, nodes);
 }
 
 void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric) {
-  size_t block = 3 * sizeof(S2Quad);
   matrix->nonsymmetric = nonsymmetric;
-  memset(matrix->lower, 0, block * (size_t)matrix->blocks);
-  memset(matrix->diagonal, 0, block * (size_t)matrix->nodes);
+  memset(matrix->lower, 0, blocksparse_bytes(matrix->blocks));
+  memset(matrix->diagonal, 0, 3 * sizeof(S2Quad) * (size_t)matrix->nodes);
   if (nonsymmetric) {
-    memset(matrix->upper, 0, block * (size_t)matrix->blocks);
+    memset(matrix->upper, 0, blocksparse_bytes(matrix->blocks));
   }
 }
 
@@ -195,13 +200,9 @@ void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t 
     return;
   }
   bool a_below = matrix->place[a] > matrix->place[b];
-  S2Quad *to = matrix->lower + 3 * (size_t)slot;
-  for (int k = 0; k < 9; k++) {
-    if (a_below) {
-      to[k % 3][k / 3] += block[k];
-    } else {
-      to[k / 3][k % 3] += block[k];
-    }
+  double *to = matrix->lower + BLOCK * (size_t)slot;
+  for (int k = 0; k < BLOCK; k++) {
+    to[a_below ? 3 * (k % 3) + k / 3 : k] += block[k];
   }
 }
 
@@ -209,60 +210,95 @@ void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t 
 // Small 3 x 3 factors are column-major: t[3 * column + row].
 
 // t = D V'
-S2_INLINE void times_transpose(double t[9], const S2Quad *d, const S2Quad *v) {
+S2_INLINE void times_transpose(double t[9], const S2Quad *d, const double *v) {
   for (int c = 0; c < 3; c++) {
-    S2Quad column = d[0] * v[0][c] + d[1] * v[1][c] + d[2] * v[2][c];
-    t[3 * c] = column[0];
-    t[3 * c + 1] = column[1];
-    t[3 * c + 2] = column[2];
+    s2_quad_store(t + 3 * c, d[0] * v[c] + d[1] * v[3 + c] + d[2] * v[6 + c]);
   }
 }
 
 // s = D' L'
-S2_INLINE void transpose_times_transpose(double s[9], const S2Quad *d, const S2Quad *l) {
+S2_INLINE void transpose_times_transpose(double s[9], const S2Quad *d, const double *l) {
   for (int c = 0; c < 3; c++) {
     for (int r = 0; r < 3; r++) {
-      s[3 * c + r] = d[r][0] * l[0][c] + d[r][1] * l[1][c] + d[r][2] * l[2][c];
+      s[3 * c + r] = d[r][0] * l[c] + d[r][1] * l[3 + c] + d[r][2] * l[6 + c];
     }
   }
 }
 
-// w -= a t
-S2_INLINE void blocksparse_subtract(S2Quad *w, const S2Quad *a, const double t[9]) {
+// A column of a block, and in the fourth lane whatever number stands behind it, which nobody looks
+// at: one instruction, where three numbers would take three.
+typedef double QuadAnywhere __attribute__((vector_size(32), aligned(8), may_alias));
+
+S2_INLINE S2Quad blocksparse_load(const double *from) {
+  return *(const QuadAnywhere *)from;
+}
+
+// Each column's fourth lane makes way for the next one's first number; the last one's is kept out
+// of the next block.
+S2_INLINE void blocksparse_store(double *to, const S2Quad column[3]) {
+  *(QuadAnywhere *)to = column[0];
+  *(QuadAnywhere *)(to + 3) = column[1];
+  s2_quad_store(to + 6, column[2]);
+}
+
+S2_INLINE void blocksparse_load_all(S2Quad to[3], const double *from) {
   for (int c = 0; c < 3; c++) {
-    w[c] -= a[0] * t[3 * c] + a[1] * t[3 * c + 1] + a[2] * t[3 * c + 2];
+    to[c] = blocksparse_load(from + 3 * c);
+  }
+}
+
+// Column c of a t
+S2_INLINE S2Quad blocksparse_column(const S2Quad a[3], const double t[9], int c) {
+  return a[0] * t[3 * c] + a[1] * t[3 * c + 1] + a[2] * t[3 * c + 2];
+}
+
+// w -= a t, on the diagonal
+S2_INLINE void subtract_pivot(S2Quad *w, const double *a, const double t[9]) {
+  const S2Quad x[3] = {s2_quad_load(a), s2_quad_load(a + 3), s2_quad_load(a + 6)};
+  for (int c = 0; c < 3; c++) {
+    w[c] -= blocksparse_column(x, t, c);
   }
 }
 
 // Blocks below row `row[0]` of an earlier column a, times t, leave their places in a later column.
-S2_INLINE void blocksparse_update(S2Quad *column, const S2Quad *a, const int32_t *row,
+S2_INLINE void blocksparse_update(double *column, const double *a, const int32_t *row,
                                   int32_t count, const double t[9], const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
-    blocksparse_subtract(column + 3 * position[row[q]], a + 3 * q, t);
+    double *w = column + BLOCK * (size_t)position[row[q]];
+    S2Quad x[3], sum[3];
+    blocksparse_load_all(x, a + BLOCK * (size_t)q);
+    for (int c = 0; c < 3; c++) {
+      sum[c] = blocksparse_load(w + 3 * c) - blocksparse_column(x, t, c);
+    }
+    blocksparse_store(w, sum);
   }
 }
 
 // The same for two earlier columns with equal rows: half the traffic.
-S2_INLINE void update_two(S2Quad *column, const S2Quad *a, const S2Quad *b, const int32_t *row,
+S2_INLINE void update_two(double *column, const double *a, const double *b, const int32_t *row,
                           int32_t count, const double t[9], const double u[9],
                           const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
-    S2Quad *w = column + 3 * position[row[q]];
-    const S2Quad *x = a + 3 * q, *y = b + 3 * q;
+    double *w = column + BLOCK * (size_t)position[row[q]];
+    S2Quad x[3], y[3], sum[3];
+    blocksparse_load_all(x, a + BLOCK * (size_t)q);
+    blocksparse_load_all(y, b + BLOCK * (size_t)q);
     for (int c = 0; c < 3; c++) {
-      w[c] -= (x[0] * t[3 * c] + x[1] * t[3 * c + 1] + x[2] * t[3 * c + 2]) +
-              (y[0] * u[3 * c] + y[1] * u[3 * c + 1] + y[2] * u[3 * c + 2]);
+      S2Quad by = blocksparse_column(x, t, c) + blocksparse_column(y, u, c);
+      sum[c] = blocksparse_load(w + 3 * c) - by;
     }
+    blocksparse_store(w, sum);
   }
 }
 
 // a := a t for every block of a column
-S2_INLINE void blocksparse_scale(S2Quad *a, int32_t count, const double t[9]) {
-  for (int32_t q = 0; q < count; q++, a += 3) {
-    S2Quad x = a[0], y = a[1], z = a[2];
-    for (int c = 0; c < 3; c++) {
-      a[c] = x * t[3 * c] + y * t[3 * c + 1] + z * t[3 * c + 2];
-    }
+S2_INLINE void blocksparse_scale(double *a, int32_t count, const double t[9]) {
+  for (int32_t q = 0; q < count; q++, a += BLOCK) {
+    S2Quad x[3];
+    blocksparse_load_all(x, a);
+    const S2Quad scaled[3] = {blocksparse_column(x, t, 0), blocksparse_column(x, t, 1),
+                              blocksparse_column(x, t, 2)};
+    blocksparse_store(a, scaled);
   }
 }
 
@@ -309,13 +345,15 @@ S2_INLINE bool blocksparse_split(S2Quad *factor, const S2Quad *d) {
 }
 
 // a := a d^-1 for every block of a column, by substitution
-S2_INLINE void blocksparse_substitute(S2Quad *a, int32_t count, const S2Quad *factor) {
+S2_INLINE void blocksparse_substitute(double *a, int32_t count, const S2Quad *factor) {
   double l1 = factor[0][1], l2 = factor[0][2], l3 = factor[1][2];
-  for (int32_t q = 0; q < count; q++, a += 3) {
-    S2Quad x = a[0], y = a[1] - l1 * x, z = a[2] - l2 * x - l3 * y;
-    a[2] = z * factor[2][2];
-    a[1] = y * factor[1][1] - l3 * a[2];
-    a[0] = x * factor[0][0] - l1 * a[1] - l2 * a[2];
+  for (int32_t q = 0; q < count; q++, a += BLOCK) {
+    S2Quad x = s2_quad_load(a), y = s2_quad_load(a + 3) - l1 * x;
+    S2Quad z = (s2_quad_load(a + 6) - l2 * x - l3 * y) * factor[2][2];
+    y = y * factor[1][1] - l3 * z;
+    s2_quad_store(a + 6, z);
+    s2_quad_store(a + 3, y);
+    s2_quad_store(a, x * factor[0][0] - l1 * y - l2 * z);
   }
 }
 
@@ -325,40 +363,40 @@ S2_INLINE void blocksparse_substitute(S2Quad *a, int32_t count, const S2Quad *fa
 S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
   bool both = matrix->nonsymmetric;
   const int32_t *start = matrix->column_start;
-  S2Quad *lower = matrix->lower, *upper = both ? matrix->upper : matrix->lower;
-  S2Quad *lower_j = lower + 3 * (size_t)start[j], *upper_j = upper + 3 * (size_t)start[j];
+  double *lower = matrix->lower, *upper = both ? matrix->upper : matrix->lower;
+  double *lower_j = lower + BLOCK * (size_t)start[j], *upper_j = upper + BLOCK * (size_t)start[j];
   S2Quad *pivot = matrix->diagonal + 3 * j;
   int32_t end = matrix->row_start[j + 1];
   // Column k changes column j by L_ik D_k U_kj' for all rows i of it from j on.
   for (int32_t e = matrix->row_start[j]; e < end; e++) {
     int32_t k = matrix->row_column[e], p = matrix->row_block[e];
-    const S2Quad *l = lower + 3 * (size_t)p, *u = upper + 3 * (size_t)p;
+    const double *l = lower + BLOCK * (size_t)p, *u = upper + BLOCK * (size_t)p;
     const S2Quad *d = matrix->diagonal + 3 * k;
     const int32_t *below = matrix->row + p + 1;
     int32_t count = start[k + 1] - p - 1;
     double t[9], s[9], t2[9], s2[9];
     times_transpose(t, d, u);
-    blocksparse_subtract(pivot, l, t);
+    subtract_pivot(pivot, l, t);
     // Two columns with the same rows below: in one go.
     if (e + 1 < end && matrix->extends[k] && matrix->row_column[e + 1] == k + 1) {
       size_t p2 = (size_t)matrix->row_block[e + 1];
-      const S2Quad *l2 = lower + 3 * p2, *u2 = upper + 3 * p2;
+      const double *l2 = lower + BLOCK * p2, *u2 = upper + BLOCK * p2;
       times_transpose(t2, d + 3, u2);
-      blocksparse_subtract(pivot, l2, t2);
-      update_two(lower_j, l + 3, l2 + 3, below, count, t, t2, matrix->position);
+      subtract_pivot(pivot, l2, t2);
+      update_two(lower_j, l + BLOCK, l2 + BLOCK, below, count, t, t2, matrix->position);
       if (both) {
         transpose_times_transpose(s, d, l);
         transpose_times_transpose(s2, d + 3, l2);
-        update_two(upper_j, u + 3, u2 + 3, below, count, s, s2, matrix->position);
+        update_two(upper_j, u + BLOCK, u2 + BLOCK, below, count, s, s2, matrix->position);
       }
       e++;
       continue;
     }
     // Below the diagonal, and above where that is something else.
-    blocksparse_update(lower_j, l + 3, below, count, t, matrix->position);
+    blocksparse_update(lower_j, l + BLOCK, below, count, t, matrix->position);
     if (both) {
       transpose_times_transpose(s, d, l);
-      blocksparse_update(upper_j, u + 3, below, count, s, matrix->position);
+      blocksparse_update(upper_j, u + BLOCK, below, count, s, matrix->position);
     }
   }
 }
@@ -376,7 +414,7 @@ S2_INLINE bool blocksparse_factor_column(S2BlockSparse *matrix, int32_t j) {
   // L_ij = K_ij D_j^-1, by substitution where D_j is ill-conditioned ...
   if (matrix->careful && !matrix->nonsymmetric) {
     bool regular = blocksparse_split(inverse, matrix->diagonal + 3 * j);
-    blocksparse_substitute(matrix->lower + 3 * (size_t)start[j], count, inverse);
+    blocksparse_substitute(matrix->lower + BLOCK * (size_t)start[j], count, inverse);
     return regular;
   }
   // ... else by the inverse, and U likewise.
@@ -386,12 +424,12 @@ S2_INLINE bool blocksparse_factor_column(S2BlockSparse *matrix, int32_t j) {
   for (int k = 0; k < 9; k++) {
     t[k] = inverse[k / 3][k % 3];
   }
-  blocksparse_scale(matrix->lower + 3 * (size_t)start[j], count, t);
+  blocksparse_scale(matrix->lower + BLOCK * (size_t)start[j], count, t);
   if (matrix->nonsymmetric) {
     for (int k = 0; k < 9; k++) {
       t[k] = inverse[k % 3][k / 3];
     }
-    blocksparse_scale(matrix->upper + 3 * (size_t)start[j], count, t);
+    blocksparse_scale(matrix->upper + BLOCK * (size_t)start[j], count, t);
   }
   return regular;
 }
@@ -406,7 +444,6 @@ S2_WIDE bool s2_blocksparse_factor(S2BlockSparse *matrix) {
 
 double s2_blocksparse_spread(S2BlockSparse *matrix) {
   const int32_t *start = matrix->column_start;
-  size_t block = 3 * sizeof(S2Quad);
   double cost = 0;
   for (int32_t j = 0; j < matrix->nodes; j++) {
     if (!matrix->stale[j]) {
@@ -417,8 +454,8 @@ double s2_blocksparse_spread(S2BlockSparse *matrix) {
     if (start[j + 1] > start[j]) {
       matrix->stale[matrix->row[start[j]]] = true;
     }
-    size_t first = 3 * (size_t)start[j], size = block * (size_t)(start[j + 1] - start[j]);
-    memset(matrix->diagonal + 3 * j, 0, block);
+    size_t first = BLOCK * (size_t)start[j], size = blocksparse_bytes(start[j + 1] - start[j]);
+    memset(matrix->diagonal + 3 * j, 0, 3 * sizeof(S2Quad));
     memset(matrix->lower + first, 0, size);
     if (matrix->nonsymmetric) {
       memset(matrix->upper + first, 0, size);
@@ -462,18 +499,19 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
   for (int32_t j = 0; j < n; j++) {
     double y0 = w[j][0], y1 = w[j][1], y2 = w[j][2];
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
-      const S2Quad *l = matrix->lower + 3 * (size_t)p;
+      S2Quad l[3];
+      blocksparse_load_all(l, matrix->lower + BLOCK * (size_t)p);
       w[matrix->row[p]] -= l[0] * y0 + l[1] * y1 + l[2] * y2;
     }
   }
   // x_j = D_j^-1 y_j - sum U_ij' x_i, from the last to the first.
-  const S2Quad *upper = matrix->nonsymmetric ? matrix->upper : matrix->lower;
+  const double *upper = matrix->nonsymmetric ? matrix->upper : matrix->lower;
   for (int32_t j = n - 1; j >= 0; j--) {
     const S2Quad *inverse = matrix->inverse + 3 * j;
     S2Quad s0 = {0}, s1 = {0}, s2 = {0};
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
-      const S2Quad *u = upper + 3 * (size_t)p;
-      S2Quad y = w[matrix->row[p]];
+      S2Quad u[3], y = w[matrix->row[p]];
+      blocksparse_load_all(u, upper + BLOCK * (size_t)p);
       s0 += u[0] * y;
       s1 += u[1] * y;
       s2 += u[2] * y;

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// A block is 3 quads, one a column, the fourth lane 0.
+// A block is 9 numbers, column by column; on the diagonal 3 quads, the fourth lane 0.
 typedef struct S2BlockSparse {
   int nodes;
   int blocks;            // below the diagonal, fill included
@@ -29,8 +29,8 @@ typedef struct S2BlockSparse {
   bool *stale;       // per place: its column is to be factored anew (s2_blocksparse_refactor)
   int32_t *cost;     // per place: of factoring its column, in products of two blocks
   double cost_of_all;
-  S2Quad *lower;    // per block: K_rc, then L_rc
-  S2Quad *upper;    // per block: K_cr', then U_cr'; unused while symmetric
+  double *lower;    // per block: K_rc, then L_rc
+  double *upper;    // per block: K_cr', then U_cr'; unused while symmetric
   S2Quad *diagonal; // per place: K_cc, then D_c
   S2Quad *inverse;  // per place: D_c^-1; when careful the factors of D_c by scalars
   S2Quad *work;     // nodes
@@ -50,8 +50,8 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
                          int32_t *slot, S2Arena *arena);
 
 // Sets all values to 0. They are then written by the caller: diagonal[3 * place[node]], and for an
-// edge with r, c its ends of higher and lower place: K_rc to lower[3 * slot] and, when
-// nonsymmetric, the transpose of K_cr to upper[3 * slot].
+// edge with r, c its ends of higher and lower place: K_rc to lower[9 * slot] and, when
+// nonsymmetric, the transpose of K_cr to upper[9 * slot].
 void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric);
 
 // Adds a block (row-major) to K_ab and, unless a = b, its transpose to K_ba of a symmetric matrix.

@@ -88,18 +88,14 @@ S2_INLINE Side bilateral_side_of(const S2Bilateral *bilateral, const S2RowSides 
 
 // block += G W^-1 H', by columns: what rows g see of impulses along h; with `turned` its transpose.
 S2_INLINE void bilateral_couple(Side g, Side h, const double inverse[3], bool turned,
-                                S2Quad *block) {
+                                double block[9]) {
   for (int c = 0; c < h.rows; c++) {
     const double *j = h.at + (ptrdiff_t)c * h.stride;
     double x = j[0] * inverse[0], y = j[1] * inverse[1], z = j[2] * inverse[2];
     for (int r = 0; r < g.rows; r++) {
       const double *k = g.at + (ptrdiff_t)r * g.stride;
       double entry = k[0] * x + k[1] * y + k[2] * z;
-      if (turned) {
-        block[r][c] += entry;
-      } else {
-        block[c][r] += entry;
-      }
+      block[turned ? 3 * r + c : 3 * c + r] += entry;
     }
   }
 }
@@ -117,14 +113,18 @@ static void bilateral_fill(S2Bilateral *bilateral, const S2RowSides *left) {
       int32_t x = bilateral->link[p], place = matrix->place[x / 2];
       Side pushed = bilateral_side_of(bilateral, NULL, x),
            sees = bilateral_side_of(bilateral, left, x);
-      bilateral_couple(sees, pushed, inverse, false, matrix->diagonal + 3 * place);
+      double own[9] = {0};
+      bilateral_couple(sees, pushed, inverse, false, own);
+      for (int c = 0; c < 3; c++) {
+        matrix->diagonal[3 * place + c] += s2_quad_load(own + 3 * c);
+      }
       // Pairs of two groups: the block below the diagonal in the order of elimination ...
       for (int32_t q = start[i]; q < p; q++, slot++) {
         int32_t y = bilateral->link[q];
         Side other = bilateral_side_of(bilateral, NULL, y),
              other_sees = bilateral_side_of(bilateral, left, y);
-        S2Quad *lower = matrix->lower + 3 * (size_t)*slot;
-        S2Quad *upper = matrix->upper + 3 * (size_t)*slot;
+        double *lower = matrix->lower + 9 * (size_t)*slot;
+        double *upper = matrix->upper + 9 * (size_t)*slot;
         if (place > matrix->place[y / 2]) {
           bilateral_couple(sees, other, inverse, false, lower);
         } else {

@@ -184,17 +184,19 @@ bool s2_local_factor(S2System *system, const S2Response *response) {
       i = j, j = node;
       ij = ji, ji = block;
     }
-    S2Quad *lower = matrix->lower + 3 * (size_t)local->slot[e];
-    S2Quad *upper = matrix->upper + 3 * (size_t)local->slot[e];
+    double *lower = matrix->lower + 9 * (size_t)local->slot[e];
+    double *upper = matrix->upper + 9 * (size_t)local->slot[e];
     for (int c = 0; c < 3 && ij >= 0; c++) {
-      add_times(&lower[c], local->block + 3 * (size_t)ij, &local->response[3 * j + c]);
+      S2Quad column = {0};
+      add_times(&column, local->block + 3 * (size_t)ij, &local->response[3 * j + c]);
+      s2_quad_store(lower + 3 * c, column);
     }
     // The upper one is kept as its transpose.
     for (int c = 0; c < 3 && ji >= 0; c++) {
       S2Quad column = {0};
       add_times(&column, local->block + 3 * (size_t)ji, &local->response[3 * i + c]);
       for (int r = 0; r < 3; r++) {
-        upper[r][c] = column[r];
+        upper[3 * r + c] = column[r];
       }
     }
   }

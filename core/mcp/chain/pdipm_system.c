@@ -312,9 +312,16 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
 // ---- The linear system ------------------------------------------------------------------------
 
 // block += left' * right, where right holds 2 x 3 numbers and left two quads
-S2_INLINE void add_sparse(S2Quad *block, const S2Quad *left, double right[2][3]) {
+S2_INLINE void add_pivot(S2Quad *block, const S2Quad *left, double right[2][3]) {
   for (int c = 0; c < 3; c++) {
     block[c] += left[0] * right[0][c] + left[1] * right[1][c];
+  }
+}
+
+S2_INLINE void add_sparse(double *block, const S2Quad *left, double right[2][3]) {
+  for (int c = 0; c < 3; c++, block += 3) {
+    S2Quad column = left[0] * right[0][c] + left[1] * right[1][c];
+    s2_quad_store(block, s2_quad_load(block) + column);
   }
 }
 
@@ -342,7 +349,7 @@ S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const
   int32_t a = matrix->place[unit->a];
   system_times(da, d, unit->ja);
   if (all || matrix->stale[a]) {
-    add_sparse(matrix->diagonal + 3 * a, unit->ja, da);
+    add_pivot(matrix->diagonal + 3 * a, unit->ja, da);
   }
   if (unit->slot < 0) {
     return;
@@ -350,7 +357,7 @@ S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const
   int32_t b = matrix->place[unit->b];
   system_times(db, d, unit->jb);
   if (all || matrix->stale[b]) {
-    add_sparse(matrix->diagonal + 3 * b, unit->jb, db);
+    add_pivot(matrix->diagonal + 3 * b, unit->jb, db);
   }
   // The block belongs below the diagonal in the order of elimination.
   bool a_below = a > b;
@@ -358,12 +365,12 @@ S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const
     return;
   }
   const S2Quad *below = a_below ? unit->ja : unit->jb, *above = a_below ? unit->jb : unit->ja;
-  add_sparse(matrix->lower + 3 * (size_t)unit->slot, below, a_below ? db : da);
+  add_sparse(matrix->lower + 9 * (size_t)unit->slot, below, a_below ? db : da);
   // Above the diagonal stands the transpose, with D'.
   if (matrix->nonsymmetric) {
     S2Response transposed = {d->nn, d->tn, d->nt, d->tt};
     system_times(da, &transposed, above);
-    add_sparse(matrix->upper + 3 * (size_t)unit->slot, below, da);
+    add_sparse(matrix->upper + 9 * (size_t)unit->slot, below, da);
   }
 }
 
