@@ -38,8 +38,8 @@ static double residual_of(const S2Interior *ip, double kappa) {
     double gap[4];
     s2_interior_gap(ip, k, gap);
     if (unit->kind == S2_UNIT_BILATERAL) {
-      worst = s2_larger(worst, fabs(gap[0]) * unit->arm[0]);
-      worst = s2_larger(worst, fabs(gap[1]) * unit->arm[1]);
+      worst = s2_larger(worst, fabs(gap[0]) * s2_unit_arm(system, unit, 0));
+      worst = s2_larger(worst, fabs(gap[1]) * s2_unit_arm(system, unit, 1));
     }
     for (int i = 0; i < s2_unit_pairs(unit); i++) {
       worst = s2_larger(worst, fabs(z[i] * (s[i] + gap[i]) - kappa));

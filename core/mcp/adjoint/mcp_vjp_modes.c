@@ -80,14 +80,15 @@ static unsigned box_mode(const S2VjpPoint *at, int k, double edge, bool beyond,
 // Rows nearer to each other than this part of them are one.
 static const double ALIKE = 1e-9;
 
-static bool same_tangents(const S2Unit *x, const S2Unit *y) {
+static bool same_tangents(const S2System *system, const S2Unit *x, const S2Unit *y) {
   if (y->kind != S2_UNIT_CONTACT || y->a != x->a || y->b != x->b) {
     return false;
   }
   double size = 0, apart = 0;
+  S2UnitRows j = s2_unit_rows(system, x), k = s2_unit_rows(system, y);
   for (int c = 0; c < 3; c++) {
-    size = fmax(size, fmax(fabs(x->ja[1][c]), fabs(x->jb[1][c])));
-    apart = fmax(apart, fmax(fabs(x->ja[1][c] - y->ja[1][c]), fabs(x->jb[1][c] - y->jb[1][c])));
+    size = fmax(size, fmax(fabs(j.ja[1][c]), fabs(j.jb[1][c])));
+    apart = fmax(apart, fmax(fabs(j.ja[1][c] - k.ja[1][c]), fabs(j.jb[1][c] - k.jb[1][c])));
   }
   return apart <= ALIKE * size;
 }
@@ -98,7 +99,7 @@ static bool holds_with_other(const S2VjpPoint *at, int k, double edge) {
   const S2Unit *unit = &at->system->unit[k];
   for (int j = k - 1; j <= k + 1; j += 2) {
     const S2Unit *other = &at->system->unit[j];
-    if (j < 0 || j == at->system->units || !same_tangents(unit, other)) {
+    if (j < 0 || j == at->system->units || !same_tangents(at->system, unit, other)) {
       continue;
     }
     // The two as one: neither slips, and their sum is inside of both cones together.

@@ -108,7 +108,8 @@ S2_WIDE void s2_local_push_all(const S2System *system, const double *lambda, dou
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double n = factor * unit->g[0] * lambda[2 * k], t = factor * unit->g[1] * lambda[2 * k + 1];
-    local->impulse[unit->a] += unit->ja[0] * n + unit->ja[1] * t;
+    S2UnitRows j = s2_unit_rows(system, unit);
+    local->impulse[unit->a] += j.ja[0] * n + j.ja[1] * t;
   }
   for (int i = 0; i < system->nodes; i++) {
     S2Quad sum = {0};
@@ -122,7 +123,8 @@ S2_WIDE void s2_local_push_all(const S2System *system, const double *lambda, dou
 S2_WIDE void s2_local_push(const S2System *system, int k, const double change[2], S2Quad *v) {
   const S2LocalMobility *local = system->local;
   const S2Unit *unit = &system->unit[k];
-  S2Quad impulse = unit->ja[0] * (unit->g[0] * change[0]) + unit->ja[1] * (unit->g[1] * change[1]);
+  S2UnitRows j = s2_unit_rows(system, unit);
+  S2Quad impulse = j.ja[0] * (unit->g[0] * change[0]) + j.ja[1] * (unit->g[1] * change[1]);
   int32_t end = local->column_start[unit->a + 1];
   for (int32_t p = local->column_start[unit->a]; p < end; p++) {
     add_times(&v[local->column_row[p]], local->block + 3 * (size_t)local->column_block[p],
@@ -133,12 +135,13 @@ S2_WIDE void s2_local_push(const S2System *system, int k, const double change[2]
 S2Response s2_local_coupling(const S2System *system, int k) {
   const S2Unit *unit = &system->unit[k];
   const S2Quad *block = system->local->block + 3 * (size_t)system->local->diagonal[unit->a];
+  S2UnitRows j = s2_unit_rows(system, unit);
   double w[2][2];
   for (int s = 0; s < 2; s++) {
-    S2Quad moved = {0}, impulse = unit->ja[s] * unit->g[s];
+    S2Quad moved = {0}, impulse = j.ja[s] * unit->g[s];
     add_times(&moved, block, &impulse);
     for (int r = 0; r < 2; r++) {
-      S2Quad u = unit->ja[r] * moved;
+      S2Quad u = j.ja[r] * moved;
       w[r][s] = u[0] + u[1] + u[2];
     }
   }
@@ -153,10 +156,11 @@ static void fill_response(const S2System *system, const S2Response *response) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     const S2Response *r = &response[k];
+    S2UnitRows j = s2_unit_rows(system, unit);
     for (int c = 0; c < 3; c++) {
-      double n = unit->g[0] * (r->nn * unit->ja[0][c] + r->nt * unit->ja[1][c]);
-      double t = unit->g[1] * (r->tn * unit->ja[0][c] + r->tt * unit->ja[1][c]);
-      d[3 * unit->a + c] += unit->ja[0] * n + unit->ja[1] * t;
+      double n = unit->g[0] * (r->nn * j.ja[0][c] + r->nt * j.ja[1][c]);
+      double t = unit->g[1] * (r->tn * j.ja[0][c] + r->tt * j.ja[1][c]);
+      d[3 * unit->a + c] += j.ja[0] * n + j.ja[1] * t;
     }
   }
 }

@@ -17,25 +17,20 @@ enum { DENSE_NODES = 1 };
 
 static void system_fill_row(S2Unit *unit, int r, const S2Row *row, double w,
                             const S2Problem *problem) {
-  const double *ja = row->a >= 0 ? row->ja : row->jb;
-  bool two = row->a >= 0 && row->b >= 0;
-  unit->ja[r] = (S2Quad){ja[0], ja[1], ja[2], 0};
-  unit->jb[r] = two ? (S2Quad){row->jb[0], row->jb[1], row->jb[2], 0} : (S2Quad){0};
   unit->g[r] = w > 0 ? 1 / w : 1; // w = 0: a row nothing can move
   unit->c[r] = row->compliance * unit->g[r];
   unit->b0[r] = row->bias / problem->velocity_scale;
-  bool linear = ja[1] != 0 || ja[2] != 0 || (two && (row->jb[1] != 0 || row->jb[2] != 0));
-  unit->arm[r] = linear ? 1 : problem->length;
+  unit->angular[r] = s2_row_is_angular(row);
 }
 
 // Packs the rows from `i` on into one unit; returns how many rows of the problem it stands for.
 static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double *w) {
   const S2Row *row = &problem->row[i], *next = i + 1 < problem->rows ? row + 1 : NULL;
   // One node may be the ground; the other then comes first.
-  *unit = (S2Unit){.row = i, .rows = 1, .slot = -1, .g = {1, 1}, .arm = {1, 1}};
+  *unit = (S2Unit){.row = i, .rows = 1, .slot = -1, .g = {1, 1}, .turned = row->a < 0};
   assert(row->coupled_to < 0 && row->a != row->b);
-  unit->a = row->a >= 0 ? row->a : row->b;
-  unit->b = row->a >= 0 && row->b >= 0 ? row->b : problem->nodes;
+  unit->a = unit->turned ? row->b : row->a;
+  unit->b = unit->turned || row->b < 0 ? problem->nodes : row->b;
   system_fill_row(unit, 0, row, w[i], problem);
   // Two neighbouring rows of one joint make one unit of two equations.
   if (row->lo == -INFINITY) {
@@ -130,7 +125,7 @@ static void init_masses(S2System *system, S2Arena *arena) {
 
 void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) {
   int n = problem->nodes;
-  *system = (S2System){.problem = problem, .nodes = n};
+  *system = (S2System){.problem = problem, .row = problem->row, .nodes = n};
   system->weight = S2_TAKE(arena, S2Quad, n + 1);
   system->rhs = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
   system->scratch = S2_TAKE(arena, S2Quad, n + 1);
@@ -151,6 +146,7 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
     most += problem->row[i].coupled_to < 0;
   }
   system->unit = S2_TAKE(arena, S2Unit, most);
+  S2ArenaMark mark = s2_arena_mark(arena);
   double *w = S2_TAKE(arena, double, problem->rows);
   s2_mcp_delassus_diagonal(problem, w);
   for (int i = 0; i < problem->rows; system->units++) {
@@ -158,6 +154,7 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
     i += fill_unit(unit, problem, i, w);
     system->contacts += unit->kind != S2_UNIT_BILATERAL;
   }
+  s2_arena_rewind(arena, mark);
   if (problem->mobility != NULL) {
     s2_local_init(system, arena);
   }
@@ -215,12 +212,7 @@ void s2_system_clip(const S2System *system, double *lambda) {
 
 S2_WIDE void s2_system_row_velocity(const S2System *system, const S2Quad *v, double *u) {
   for (int k = 0; k < system->units; k++) {
-    const S2Unit *unit = &system->unit[k];
-    S2Quad va = v[unit->a], vb = v[unit->b];
-    for (int r = 0; r < 2; r++) {
-      S2Quad s = unit->ja[r] * va + unit->jb[r] * vb;
-      u[2 * k + r] = s[0] + s[1] + s[2];
-    }
+    s2_system_unit_velocity(system, k, v, u + 2 * k);
   }
 }
 
@@ -228,9 +220,10 @@ S2_INLINE void system_add_impulses(const S2System *system, const double *lambda,
                                    S2Quad *y) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
+    S2UnitRows j = s2_unit_rows(system, unit);
     double n = factor * unit->g[0] * lambda[2 * k], t = factor * unit->g[1] * lambda[2 * k + 1];
-    y[unit->a] += unit->ja[0] * n + unit->ja[1] * t;
-    y[unit->b] += unit->jb[0] * n + unit->jb[1] * t;
+    y[unit->a] += j.ja[0] * n + j.ja[1] * t;
+    y[unit->b] += j.jb[0] * n + j.jb[1] * t;
   }
 }
 
@@ -292,18 +285,18 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
     double un = u[2 * k] + unit->c[0] * n + unit->b0[0];
     double ut = u[2 * k + 1] + unit->c[1] * t + unit->b0[1];
     if (unit->kind == S2_UNIT_BILATERAL) {
-      worst = s2_larger(worst, fabs(un) * unit->arm[0]);
-      worst = s2_larger(worst, fabs(ut) * unit->arm[1]);
+      worst = s2_larger(worst, fabs(un) * s2_unit_arm(system, unit, 0));
+      worst = s2_larger(worst, fabs(ut) * s2_unit_arm(system, unit, 1));
       continue;
     }
     if (unit->kind == S2_UNIT_BOX) {
-      worst = s2_larger(worst, fabs(n - s2_unit_clip(unit, n - un)) * unit->arm[0]);
+      worst = s2_larger(worst, fabs(n - s2_unit_clip(unit, n - un)) * s2_unit_arm(system, unit, 0));
       continue;
     }
-    worst = s2_larger(worst, fabs(un > n ? n : un) * unit->arm[0]);
+    worst = s2_larger(worst, fabs(un > n ? n : un) * s2_unit_arm(system, unit, 0));
     if (unit->kind == S2_UNIT_CONTACT) {
       double aim = s2_clip(t - ut, unit->mu * (n > 0 ? n : 0));
-      worst = s2_larger(worst, fabs(t - aim) * unit->arm[1]);
+      worst = s2_larger(worst, fabs(t - aim) * s2_unit_arm(system, unit, 1));
     }
   }
   return worst;
@@ -342,29 +335,31 @@ S2_INLINE void system_times(double out[2][3], const S2Response *d, const S2Quad 
 }
 
 // Into all columns, or stale ones only.
-S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const S2Response *d,
+S2_INLINE void fill_sparse_unit(S2System *system, const S2Unit *unit, const S2Response *d,
                                 bool all) {
+  S2BlockSparse *matrix = &system->sparse;
+  S2UnitRows j = s2_unit_rows(system, unit);
   double da[2][3], db[2][3];
   // ja' D ja, and with a second node jb' D jb and the block between them.
   int32_t a = matrix->place[unit->a];
-  system_times(da, d, unit->ja);
+  system_times(da, d, j.ja);
   if (all || matrix->stale[a]) {
-    add_pivot(matrix->diagonal + 3 * a, unit->ja, da);
+    add_pivot(matrix->diagonal + 3 * a, j.ja, da);
   }
   if (unit->slot < 0) {
     return;
   }
   int32_t b = matrix->place[unit->b];
-  system_times(db, d, unit->jb);
+  system_times(db, d, j.jb);
   if (all || matrix->stale[b]) {
-    add_pivot(matrix->diagonal + 3 * b, unit->jb, db);
+    add_pivot(matrix->diagonal + 3 * b, j.jb, db);
   }
   // The block belongs below the diagonal in the order of elimination.
   bool a_below = a > b;
   if (!all && !matrix->stale[a_below ? b : a]) {
     return;
   }
-  const S2Quad *below = a_below ? unit->ja : unit->jb, *above = a_below ? unit->jb : unit->ja;
+  const S2Quad *below = a_below ? j.ja : j.jb, *above = a_below ? j.jb : j.ja;
   add_sparse(matrix->lower + 9 * (size_t)unit->slot, below, a_below ? db : da);
   // Above the diagonal stands the transpose, with D'.
   if (matrix->nonsymmetric) {
@@ -374,17 +369,18 @@ S2_INLINE void fill_sparse_unit(S2BlockSparse *matrix, const S2Unit *unit, const
   }
 }
 
-S2_INLINE void fill_dense_unit(S2Dense *matrix, int nodes, const S2Unit *unit,
-                               const S2Response *d) {
+S2_INLINE void fill_dense_unit(S2System *system, const S2Unit *unit, const S2Response *d) {
+  const S2Dense *matrix = &system->dense_matrix;
+  S2UnitRows j = s2_unit_rows(system, unit);
   double da[2][3], db[2][3], *k = matrix->a;
   int stride = matrix->size, a = 3 * unit->a, b = 3 * unit->b;
-  system_times(da, d, unit->ja);
-  add_dense(k + a + a * stride, stride, unit->ja, da);
-  if (unit->b < nodes) {
-    system_times(db, d, unit->jb);
-    add_dense(k + b + b * stride, stride, unit->jb, db);
-    add_dense(k + a + b * stride, stride, unit->ja, db);
-    add_dense(k + b + a * stride, stride, unit->jb, da);
+  system_times(da, d, j.ja);
+  add_dense(k + a + a * stride, stride, j.ja, da);
+  if (unit->b < system->nodes) {
+    system_times(db, d, j.jb);
+    add_dense(k + b + b * stride, stride, j.jb, db);
+    add_dense(k + a + b * stride, stride, j.ja, db);
+    add_dense(k + b + a * stride, stride, j.jb, da);
   }
 }
 
@@ -405,7 +401,7 @@ static bool dense_factor(S2System *system, const S2Response *response, bool nons
   for (int k = 0; k < system->units; k++) {
     S2Response d;
     if (unit_response(&system->unit[k], &response[k], &d)) {
-      fill_dense_unit(matrix, n, &system->unit[k], &d);
+      fill_dense_unit(system, &system->unit[k], &d);
     }
   }
   return s2_dense_factor(matrix);
@@ -423,7 +419,7 @@ S2_INLINE void fill_sparse(S2System *system, const S2Response *response, bool al
   for (int k = 0; k < system->units; k++) {
     S2Response d;
     if (unit_response(&system->unit[k], &response[k], &d)) {
-      fill_sparse_unit(matrix, &system->unit[k], &d, all);
+      fill_sparse_unit(system, &system->unit[k], &d, all);
     }
   }
 }

@@ -23,21 +23,26 @@ typedef enum S2UnitKind {
   S2_UNIT_CONTACT    // normal and tangent
 } S2UnitKind;
 
-// A row that a unit lacks is zero with g = 1, so that products need not ask.
+// A row that a unit lacks has g = 1, so that products need not ask.
 typedef struct S2Unit {
-  S2Quad ja[2], jb[2];
-  int32_t a, b; // b = nodes stands for the ground
-  int32_t slot; // block of (a, b) in the sparse matrix
-  int32_t row;  // index of the first row in the problem
-  S2UnitKind kind;
-  int32_t rows;  // 1 or 2
+  int32_t a, b;  // b = nodes stands for the ground
+  int32_t slot;  // block of (a, b) in the sparse matrix
+  int32_t row;   // index of the first row in the problem
   double g[2];   // 1 / w
   double c[2];   // C g
   double b0[2];  // b / V
   double mu;     // mu w_t / w_n
   double lo, hi; // bounds of a box, lo < hi
-  double arm[2]; // L for angular rows, else 1 (residual only)
+  S2UnitKind kind;
+  unsigned char rows; // 1 or 2
+  bool turned;        // the problem's rows have the ground first
+  bool angular[2];    // their errors count times L
 } S2Unit;
+
+// The Jacobian of a unit; zero for a row that it lacks.
+typedef struct S2UnitRows {
+  S2Quad ja[2], jb[2];
+} S2UnitRows;
 
 typedef struct S2Response { // of a unit: -d lambda / d u, rows (normal, tangent)
   double nn, nt, tn, tt;
@@ -53,6 +58,7 @@ static inline double s2_unit_clip(const S2Unit *box, double x) {
 // the ground, which products may write to and nobody reads: keep it 0 in velocities.
 typedef struct S2System {
   const S2Problem *problem;
+  const S2Row *row;           // the problem's
   int nodes, units, contacts; // contacts: units that are not bilateral
   S2Unit *unit;
   S2Quad *mass, *inverse_mass; // fourth lane 0 in the inverse; NULL in the local form
@@ -104,15 +110,33 @@ double s2_system_residual(const S2System *system, const S2Quad *v, const double 
 bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric);
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x); // x may be b
 
+S2_INLINE S2UnitRows s2_unit_rows(const S2System *system, const S2Unit *unit) {
+  const S2Row *row = &system->row[unit->row];
+  S2UnitRows j = {{s2_quad_load(unit->turned ? row->jb : row->ja)},
+                  {s2_quad_load(unit->turned ? row->ja : row->jb)}};
+  if (unit->rows == 2) {
+    row++;
+    j.ja[1] = s2_quad_load(unit->turned ? row->jb : row->ja);
+    j.jb[1] = s2_quad_load(unit->turned ? row->ja : row->jb);
+  }
+  return j;
+}
+
+// Of errors of row r.
+S2_INLINE double s2_unit_arm(const S2System *system, const S2Unit *unit, int r) {
+  return unit->angular[r] ? system->problem->length : 1;
+}
+
 // The same unit by unit, for methods that go from contact to contact: u = J v of unit k; the
 // velocities that a change of its impulses brings; and its block of the scaled Delassus matrix with
 // compliance, u_n and u_t by lambda_n and lambda_t.
 S2_INLINE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v,
                                        double u[2]) {
   const S2Unit *unit = &system->unit[k];
+  S2UnitRows j = s2_unit_rows(system, unit);
   S2Quad va = v[unit->a], vb = v[unit->b];
   for (int r = 0; r < 2; r++) {
-    S2Quad s = unit->ja[r] * va + unit->jb[r] * vb;
+    S2Quad s = j.ja[r] * va + j.jb[r] * vb;
     u[r] = s[0] + s[1] + s[2];
   }
 }
@@ -126,9 +150,10 @@ S2_INLINE void s2_system_push(const S2System *system, int k, const double change
     return;
   }
   const S2Unit *unit = &system->unit[k];
+  S2UnitRows j = s2_unit_rows(system, unit);
   double n = unit->g[0] * change[0], t = unit->g[1] * change[1];
-  v[unit->a] += system->inverse_mass[unit->a] * (unit->ja[0] * n + unit->ja[1] * t);
-  v[unit->b] += system->inverse_mass[unit->b] * (unit->jb[0] * n + unit->jb[1] * t);
+  v[unit->a] += system->inverse_mass[unit->a] * (j.ja[0] * n + j.ja[1] * t);
+  v[unit->b] += system->inverse_mass[unit->b] * (j.jb[0] * n + j.jb[1] * t);
 }
 
 S2_INLINE S2Response s2_system_coupling(const S2System *system, int k) {
@@ -136,11 +161,12 @@ S2_INLINE S2Response s2_system_coupling(const S2System *system, int k) {
     return s2_local_coupling(system, k);
   }
   const S2Unit *unit = &system->unit[k];
+  S2UnitRows j = s2_unit_rows(system, unit);
   double w[2][2];
   for (int r = 0; r < 2; r++) {
     for (int s = 0; s < 2; s++) {
-      S2Quad sum = unit->ja[r] * system->inverse_mass[unit->a] * unit->ja[s] +
-                   unit->jb[r] * system->inverse_mass[unit->b] * unit->jb[s];
+      S2Quad sum = j.ja[r] * system->inverse_mass[unit->a] * j.ja[s] +
+                   j.jb[r] * system->inverse_mass[unit->b] * j.jb[s];
       w[r][s] = (sum[0] + sum[1] + sum[2]) * unit->g[s];
     }
   }

@@ -85,7 +85,8 @@ static double pcg_split(Box *box) {
     box->freed[i] = low || high ? 0 : g;
     box->chopped[i] = low && high ? 0 : low ? fmin(g, 0) : high ? fmax(g, 0) : 0;
     double velocity = fabs(box->freed[i] + box->chopped[i]) / box->root[i];
-    worst = fmax(worst, velocity * box->run->system.unit[i / 2].arm[i % 2]);
+    worst = fmax(worst,
+                 velocity * s2_unit_arm(&box->run->system, &box->run->system.unit[i / 2], i % 2));
   }
   return worst;
 }
