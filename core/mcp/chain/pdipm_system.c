@@ -417,9 +417,12 @@ S2_INLINE void fill_sparse(S2System *system, const S2Response *response, bool al
     }
   }
   for (int k = 0; k < system->units; k++) {
+    const S2Unit *unit = &system->unit[k];
+    bool wanted = all || matrix->stale[matrix->place[unit->a]] ||
+                  (unit->slot >= 0 && matrix->stale[matrix->place[unit->b]]);
     S2Response d;
-    if (unit_response(&system->unit[k], &response[k], &d)) {
-      fill_sparse_unit(system, &system->unit[k], &d, all);
+    if (wanted && unit_response(unit, &response[k], &d)) {
+      fill_sparse_unit(system, unit, &d, all);
     }
   }
 }
