@@ -147,12 +147,14 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
     }
     int solves = flow_step(&flow, strictly ? left : INT_MAX, factorizations, arena);
     // Not found: shorter steps, from sweeps on; where work is counted those have had their share.
+    // The shortest, from the start, would be tried again without end.
     if (solves == 0) {
+      bool shortest = !(flow.compliance < FLOW_SOFTEST);
       flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);
       flow.harden = fmax(FLOW_SLOWEST, pow(flow.harden, FLOW_SLOWER));
       flow.good = 0;
       flow.failures++;
-      if (flow.accepted && !strictly) {
+      if ((flow.accepted || shortest) && !strictly) {
         double swept = flow_sweep(&flow, S2_SWEPT * tolerance, arena);
         flow_keep(&flow, swept, flow.v, flow.lambda, v, lambda);
       }
