@@ -174,8 +174,10 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->stale = S2_TAKE_ZEROED(arena, bool, nodes);
   find_costs(matrix, arena);
   matrix->position = S2_TAKE(arena, int32_t, nodes);
-  matrix->lower = S2_TAKE(arena, double, BLOCK *(size_t)matrix->blocks);
-  matrix->upper = S2_TAKE(arena, double, BLOCK *(size_t)matrix->blocks);
+  size_t numbers = BLOCK * (size_t)matrix->blocks + 1; // one that is loaded with the last block
+  matrix->lower = S2_TAKE(arena, double, numbers);
+  matrix->upper = S2_TAKE(arena, double, numbers);
+  matrix->lower[numbers - 1] = matrix->upper[numbers - 1] = 0;
   matrix->diagonal = S2_TAKE(arena, S2Quad, 3 * nodes);
   matrix->inverse = S2_TAKE(arena, S2Quad, 3 * nodes);
   matrix->work = S2_TAKE(arena, S2Quad, nodes);

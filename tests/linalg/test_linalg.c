@@ -287,7 +287,7 @@ static void test_singular_matrices_are_refused(void **state) {
 // Blocks of the factor of a square grid under an order, counted by elimination on sets.
 static int count_fill(int side, const int32_t *order) {
   int n = side * side, fill = 0;
-  bool *next = calloc((size_t)(n * n), sizeof(bool)), *gone = calloc((size_t)n, sizeof(bool));
+  bool *next = calloc((size_t)n * (size_t)n, sizeof(bool)), *gone = calloc((size_t)n, sizeof(bool));
   for (int i = 0; i < n; i++) {
     for (int k = 0; k < i; k++) {
       int dx = abs(i % side - k % side), dy = abs(i / side - k / side);

@@ -207,6 +207,9 @@ static void interior_targets(const S2Interior *ip, const Direction *way, int k, 
   const S2Unit *unit = &ip->system->unit[k];
   double gap[4];
   s2_interior_gap(ip, k, gap);
+  for (int i = 0; i < 4; i++) {
+    target[i] = e[i] = 0;
+  }
   if (unit->kind == S2_UNIT_BILATERAL) {
     e[0] = -gap[0];
     e[1] = -gap[1];
