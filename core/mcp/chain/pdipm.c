@@ -198,10 +198,13 @@ static void pile_search_on(S2SolveRun *chain, int iterations) {
 // Within a budget: of a guess that is near the modes it shows; sweeps, and the flow with what is
 // left. (Newton in its place brings no more, and goes through points that are worse.) Returns the
 // work.
-static double pile_within(S2SolveRun *chain, double budget, const double *lambda_guess) {
+static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
+                          const double *lambda_guess) {
   S2System *system = &chain->system;
   double sweep = SWEEP_WORK * system->units, overhead = OVERHEAD_SWEEPS * sweep;
-  if (s2_run_solved(chain)) {
+  double budget = fmin(options->budget, S2_PATIENCE);
+  bool solved = s2_run_solved(chain);
+  if (solved && (!options->fresh || budget < FEW_SWEEPS * sweep)) {
     return overhead;
   }
   if (budget < FEW_SWEEPS * sweep) {
@@ -211,9 +214,10 @@ static double pile_within(S2SolveRun *chain, double budget, const double *lambda
   }
   s2_system_prepare(system, chain->arena);
   double blocks = pile_blocks(chain);
-  budget = fmin(budget, S2_PATIENCE);
   int most = (int)(budget / blocks), sweeps = 0;
-  if (is_warm(chain, lambda_guess) && chain->best < PILE_NEAR) {
+  if (solved && most > 0) {
+    pdipm_refine(chain);
+  } else if (!solved && is_warm(chain, lambda_guess) && chain->best < PILE_NEAR) {
     pile_finish(chain, most - most / 2);
   }
   // What the sweeps leave is for the flow.
@@ -343,7 +347,7 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveRun chain = s2_run_begin(problem, options, solution, arena);
   if (options->bounded && is_pile(&chain)) {
-    solution->work = pile_within(&chain, options->budget, solution->lambda);
+    solution->work = pile_within(&chain, options, solution->lambda);
     solution->cut = s2_run_end(&chain, solution) != S2_SOLVED;
     s2_arena_rewind(arena, mark);
     return solution->status;
