@@ -214,7 +214,8 @@ void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t 
 // t = D V'
 S2_INLINE void times_transpose(double t[9], const S2Quad *d, const double *v) {
   for (int c = 0; c < 3; c++) {
-    s2_quad_store(t + 3 * c, d[0] * v[c] + d[1] * v[3 + c] + d[2] * v[6 + c]);
+    S2Quad column = d[0] * v[c] + d[1] * v[3 + c] + d[2] * v[6 + c];
+    s2_quad_store(t + 3 * c, &column);
   }
 }
 
@@ -231,8 +232,10 @@ S2_INLINE void transpose_times_transpose(double s[9], const S2Quad *d, const dou
 // at: one instruction, where three numbers would take three.
 typedef double QuadAnywhere __attribute__((vector_size(32), aligned(8), may_alias));
 
-S2_INLINE S2Quad blocksparse_load(const double *from) {
-  return *(const QuadAnywhere *)from;
+S2_INLINE void blocksparse_load(S2Quad to[3], const double *from) {
+  for (int c = 0; c < 3; c++) {
+    to[c] = *(const QuadAnywhere *)(from + 3 * c);
+  }
 }
 
 // Each column's fourth lane makes way for the next one's first number; the last one's is kept out
@@ -240,25 +243,25 @@ S2_INLINE S2Quad blocksparse_load(const double *from) {
 S2_INLINE void blocksparse_store(double *to, const S2Quad column[3]) {
   *(QuadAnywhere *)to = column[0];
   *(QuadAnywhere *)(to + 3) = column[1];
-  s2_quad_store(to + 6, column[2]);
+  s2_quad_store(to + 6, &column[2]);
 }
 
-S2_INLINE void blocksparse_load_all(S2Quad to[3], const double *from) {
+// p = a t
+S2_INLINE void blocksparse_times(S2Quad p[3], const S2Quad a[3], const double t[9]) {
   for (int c = 0; c < 3; c++) {
-    to[c] = blocksparse_load(from + 3 * c);
+    p[c] = a[0] * t[3 * c] + a[1] * t[3 * c + 1] + a[2] * t[3 * c + 2];
   }
 }
 
-// Column c of a t
-S2_INLINE S2Quad blocksparse_column(const S2Quad a[3], const double t[9], int c) {
-  return a[0] * t[3 * c] + a[1] * t[3 * c + 1] + a[2] * t[3 * c + 2];
-}
-
-// w -= a t, on the diagonal
+// w -= a t, on the diagonal, where the fourth lane is 0
 S2_INLINE void subtract_pivot(S2Quad *w, const double *a, const double t[9]) {
-  const S2Quad x[3] = {s2_quad_load(a), s2_quad_load(a + 3), s2_quad_load(a + 6)};
+  S2Quad x[3], p[3];
   for (int c = 0; c < 3; c++) {
-    w[c] -= blocksparse_column(x, t, c);
+    s2_quad_load(&x[c], a + 3 * c);
+  }
+  blocksparse_times(p, x, t);
+  for (int c = 0; c < 3; c++) {
+    w[c] -= p[c];
   }
 }
 
@@ -267,10 +270,12 @@ S2_INLINE void blocksparse_update(double *column, const double *a, const int32_t
                                   int32_t count, const double t[9], const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
     double *w = column + BLOCK * (size_t)position[row[q]];
-    S2Quad x[3], sum[3];
-    blocksparse_load_all(x, a + BLOCK * (size_t)q);
+    S2Quad x[3], p[3], sum[3];
+    blocksparse_load(x, a + BLOCK * (size_t)q);
+    blocksparse_load(sum, w);
+    blocksparse_times(p, x, t);
     for (int c = 0; c < 3; c++) {
-      sum[c] = blocksparse_load(w + 3 * c) - blocksparse_column(x, t, c);
+      sum[c] -= p[c];
     }
     blocksparse_store(w, sum);
   }
@@ -282,12 +287,14 @@ S2_INLINE void update_two(double *column, const double *a, const double *b, cons
                           const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
     double *w = column + BLOCK * (size_t)position[row[q]];
-    S2Quad x[3], y[3], sum[3];
-    blocksparse_load_all(x, a + BLOCK * (size_t)q);
-    blocksparse_load_all(y, b + BLOCK * (size_t)q);
+    S2Quad x[3], y[3], p[3], r[3], sum[3];
+    blocksparse_load(x, a + BLOCK * (size_t)q);
+    blocksparse_load(y, b + BLOCK * (size_t)q);
+    blocksparse_load(sum, w);
+    blocksparse_times(p, x, t);
+    blocksparse_times(r, y, u);
     for (int c = 0; c < 3; c++) {
-      S2Quad by = blocksparse_column(x, t, c) + blocksparse_column(y, u, c);
-      sum[c] = blocksparse_load(w + 3 * c) - by;
+      sum[c] -= p[c] + r[c];
     }
     blocksparse_store(w, sum);
   }
@@ -296,10 +303,9 @@ S2_INLINE void update_two(double *column, const double *a, const double *b, cons
 // a := a t for every block of a column
 S2_INLINE void blocksparse_scale(double *a, int32_t count, const double t[9]) {
   for (int32_t q = 0; q < count; q++, a += BLOCK) {
-    S2Quad x[3];
-    blocksparse_load_all(x, a);
-    const S2Quad scaled[3] = {blocksparse_column(x, t, 0), blocksparse_column(x, t, 1),
-                              blocksparse_column(x, t, 2)};
+    S2Quad x[3], scaled[3];
+    blocksparse_load(x, a);
+    blocksparse_times(scaled, x, t);
     blocksparse_store(a, scaled);
   }
 }
@@ -350,12 +356,13 @@ S2_INLINE bool blocksparse_split(S2Quad *factor, const S2Quad *d) {
 S2_INLINE void blocksparse_substitute(double *a, int32_t count, const S2Quad *factor) {
   double l1 = factor[0][1], l2 = factor[0][2], l3 = factor[1][2];
   for (int32_t q = 0; q < count; q++, a += BLOCK) {
-    S2Quad x = s2_quad_load(a), y = s2_quad_load(a + 3) - l1 * x;
-    S2Quad z = (s2_quad_load(a + 6) - l2 * x - l3 * y) * factor[2][2];
-    y = y * factor[1][1] - l3 * z;
-    s2_quad_store(a + 6, z);
-    s2_quad_store(a + 3, y);
-    s2_quad_store(a, x * factor[0][0] - l1 * y - l2 * z);
+    S2Quad x[3];
+    blocksparse_load(x, a);
+    x[1] = x[1] - l1 * x[0];
+    x[2] = (x[2] - l2 * x[0] - l3 * x[1]) * factor[2][2];
+    x[1] = x[1] * factor[1][1] - l3 * x[2];
+    x[0] = x[0] * factor[0][0] - l1 * x[1] - l2 * x[2];
+    blocksparse_store(a, x);
   }
 }
 
@@ -502,7 +509,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
     double y0 = w[j][0], y1 = w[j][1], y2 = w[j][2];
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
       S2Quad l[3];
-      blocksparse_load_all(l, matrix->lower + BLOCK * (size_t)p);
+      blocksparse_load(l, matrix->lower + BLOCK * (size_t)p);
       w[matrix->row[p]] -= l[0] * y0 + l[1] * y1 + l[2] * y2;
     }
   }
@@ -513,7 +520,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
     S2Quad s0 = {0}, s1 = {0}, s2 = {0};
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
       S2Quad u[3], y = w[matrix->row[p]];
-      blocksparse_load_all(u, upper + BLOCK * (size_t)p);
+      blocksparse_load(u, upper + BLOCK * (size_t)p);
       s0 += u[0] * y;
       s1 += u[1] * y;
       s2 += u[2] * y;

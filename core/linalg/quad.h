@@ -18,15 +18,16 @@ typedef double S2Quad __attribute__((vector_size(32)));
 #endif
 #define S2_INLINE static inline __attribute__((always_inline))
 
-// Three numbers in memory, where a fourth would be a third more of it.
-S2_INLINE S2Quad s2_quad_load(const double *from) {
-  return (S2Quad){from[0], from[1], from[2], 0};
+// Three numbers in memory, where a fourth would be a third more of it. Through pointers: vectors by
+// value have no fixed calling convention.
+S2_INLINE void s2_quad_load(S2Quad *to, const double *from) {
+  *to = (S2Quad){from[0], from[1], from[2], 0};
 }
 
-S2_INLINE void s2_quad_store(double *to, S2Quad quad) {
-  to[0] = quad[0];
-  to[1] = quad[1];
-  to[2] = quad[2];
+S2_INLINE void s2_quad_store(double *to, const S2Quad *from) {
+  to[0] = (*from)[0];
+  to[1] = (*from)[1];
+  to[2] = (*from)[2];
 }
 
 #endif

@@ -85,7 +85,9 @@ static bool same_tangents(const S2System *system, const S2Unit *x, const S2Unit 
     return false;
   }
   double size = 0, apart = 0;
-  S2UnitRows j = s2_unit_rows(system, x), k = s2_unit_rows(system, y);
+  S2UnitRows j, k;
+  s2_unit_rows(system, x, &j);
+  s2_unit_rows(system, y, &k);
   for (int c = 0; c < 3; c++) {
     size = fmax(size, fmax(fabs(j.ja[1][c]), fabs(j.jb[1][c])));
     apart = fmax(apart, fmax(fabs(j.ja[1][c] - k.ja[1][c]), fabs(j.jb[1][c] - k.jb[1][c])));

@@ -116,7 +116,9 @@ static void bilateral_fill(S2Bilateral *bilateral, const S2RowSides *left) {
       double own[9] = {0};
       bilateral_couple(sees, pushed, inverse, false, own);
       for (int c = 0; c < 3; c++) {
-        matrix->diagonal[3 * place + c] += s2_quad_load(own + 3 * c);
+        S2Quad column;
+        s2_quad_load(&column, own + 3 * c);
+        matrix->diagonal[3 * place + c] += column;
       }
       // Pairs of two groups: the block below the diagonal in the order of elimination ...
       for (int32_t q = start[i]; q < p; q++, slot++) {

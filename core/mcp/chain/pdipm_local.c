@@ -108,7 +108,8 @@ S2_WIDE void s2_local_push_all(const S2System *system, const double *lambda, dou
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double n = factor * unit->g[0] * lambda[2 * k], t = factor * unit->g[1] * lambda[2 * k + 1];
-    S2UnitRows j = s2_unit_rows(system, unit);
+    S2UnitRows j;
+    s2_unit_rows(system, unit, &j);
     local->impulse[unit->a] += j.ja[0] * n + j.ja[1] * t;
   }
   for (int i = 0; i < system->nodes; i++) {
@@ -123,7 +124,8 @@ S2_WIDE void s2_local_push_all(const S2System *system, const double *lambda, dou
 S2_WIDE void s2_local_push(const S2System *system, int k, const double change[2], S2Quad *v) {
   const S2LocalMobility *local = system->local;
   const S2Unit *unit = &system->unit[k];
-  S2UnitRows j = s2_unit_rows(system, unit);
+  S2UnitRows j;
+  s2_unit_rows(system, unit, &j);
   S2Quad impulse = j.ja[0] * (unit->g[0] * change[0]) + j.ja[1] * (unit->g[1] * change[1]);
   int32_t end = local->column_start[unit->a + 1];
   for (int32_t p = local->column_start[unit->a]; p < end; p++) {
@@ -135,7 +137,8 @@ S2_WIDE void s2_local_push(const S2System *system, int k, const double change[2]
 S2Response s2_local_coupling(const S2System *system, int k) {
   const S2Unit *unit = &system->unit[k];
   const S2Quad *block = system->local->block + 3 * (size_t)system->local->diagonal[unit->a];
-  S2UnitRows j = s2_unit_rows(system, unit);
+  S2UnitRows j;
+  s2_unit_rows(system, unit, &j);
   double w[2][2];
   for (int s = 0; s < 2; s++) {
     S2Quad moved = {0}, impulse = j.ja[s] * unit->g[s];
@@ -156,7 +159,8 @@ static void fill_response(const S2System *system, const S2Response *response) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     const S2Response *r = &response[k];
-    S2UnitRows j = s2_unit_rows(system, unit);
+    S2UnitRows j;
+    s2_unit_rows(system, unit, &j);
     for (int c = 0; c < 3; c++) {
       double n = unit->g[0] * (r->nn * j.ja[0][c] + r->nt * j.ja[1][c]);
       double t = unit->g[1] * (r->tn * j.ja[0][c] + r->tt * j.ja[1][c]);
@@ -193,7 +197,7 @@ bool s2_local_factor(S2System *system, const S2Response *response) {
     for (int c = 0; c < 3 && ij >= 0; c++) {
       S2Quad column = {0};
       add_times(&column, local->block + 3 * (size_t)ij, &local->response[3 * j + c]);
-      s2_quad_store(lower + 3 * c, column);
+      s2_quad_store(lower + 3 * c, &column);
     }
     // The upper one is kept as its transpose.
     for (int c = 0; c < 3 && ji >= 0; c++) {

@@ -114,7 +114,8 @@ static void swept_unit(const S2System *system, int k, const S2Quad *root, SweptU
       .a = unit->a,
       .b = unit->b,
   };
-  S2UnitRows j = s2_unit_rows(system, unit);
+  S2UnitRows j;
+  s2_unit_rows(system, unit, &j);
   for (int r = 0; r < 2; r++) {
     swept->ja[r] = j.ja[r] * root[unit->a];
     swept->jb[r] = j.jb[r] * root[unit->b];

@@ -220,7 +220,8 @@ S2_INLINE void system_add_impulses(const S2System *system, const double *lambda,
                                    S2Quad *y) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
-    S2UnitRows j = s2_unit_rows(system, unit);
+    S2UnitRows j;
+    s2_unit_rows(system, unit, &j);
     double n = factor * unit->g[0] * lambda[2 * k], t = factor * unit->g[1] * lambda[2 * k + 1];
     y[unit->a] += j.ja[0] * n + j.ja[1] * t;
     y[unit->b] += j.jb[0] * n + j.jb[1] * t;
@@ -313,8 +314,10 @@ S2_INLINE void add_pivot(S2Quad *block, const S2Quad *left, double right[2][3]) 
 
 S2_INLINE void add_sparse(double *block, const S2Quad *left, double right[2][3]) {
   for (int c = 0; c < 3; c++, block += 3) {
-    S2Quad column = left[0] * right[0][c] + left[1] * right[1][c];
-    s2_quad_store(block, s2_quad_load(block) + column);
+    S2Quad column;
+    s2_quad_load(&column, block);
+    column += left[0] * right[0][c] + left[1] * right[1][c];
+    s2_quad_store(block, &column);
   }
 }
 
@@ -338,7 +341,8 @@ S2_INLINE void system_times(double out[2][3], const S2Response *d, const S2Quad 
 S2_INLINE void fill_sparse_unit(S2System *system, const S2Unit *unit, const S2Response *d,
                                 bool all) {
   S2BlockSparse *matrix = &system->sparse;
-  S2UnitRows j = s2_unit_rows(system, unit);
+  S2UnitRows j;
+  s2_unit_rows(system, unit, &j);
   double da[2][3], db[2][3];
   // ja' D ja, and with a second node jb' D jb and the block between them.
   int32_t a = matrix->place[unit->a];
@@ -371,7 +375,8 @@ S2_INLINE void fill_sparse_unit(S2System *system, const S2Unit *unit, const S2Re
 
 S2_INLINE void fill_dense_unit(S2System *system, const S2Unit *unit, const S2Response *d) {
   const S2Dense *matrix = &system->dense_matrix;
-  S2UnitRows j = s2_unit_rows(system, unit);
+  S2UnitRows j;
+  s2_unit_rows(system, unit, &j);
   double da[2][3], db[2][3], *k = matrix->a;
   int stride = matrix->size, a = 3 * unit->a, b = 3 * unit->b;
   system_times(da, d, j.ja);

@@ -110,16 +110,13 @@ double s2_system_residual(const S2System *system, const S2Quad *v, const double 
 bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric);
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x); // x may be b
 
-S2_INLINE S2UnitRows s2_unit_rows(const S2System *system, const S2Unit *unit) {
+S2_INLINE void s2_unit_rows(const S2System *system, const S2Unit *unit, S2UnitRows *j) {
   const S2Row *row = &system->row[unit->row];
-  S2UnitRows j = {{s2_quad_load(unit->turned ? row->jb : row->ja)},
-                  {s2_quad_load(unit->turned ? row->ja : row->jb)}};
-  if (unit->rows == 2) {
-    row++;
-    j.ja[1] = s2_quad_load(unit->turned ? row->jb : row->ja);
-    j.jb[1] = s2_quad_load(unit->turned ? row->ja : row->jb);
+  *j = (S2UnitRows){0};
+  for (int r = 0; r < unit->rows; r++) {
+    s2_quad_load(&j->ja[r], unit->turned ? row[r].jb : row[r].ja);
+    s2_quad_load(&j->jb[r], unit->turned ? row[r].ja : row[r].jb);
   }
-  return j;
 }
 
 // Of errors of row r.
@@ -133,7 +130,8 @@ S2_INLINE double s2_unit_arm(const S2System *system, const S2Unit *unit, int r) 
 S2_INLINE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v,
                                        double u[2]) {
   const S2Unit *unit = &system->unit[k];
-  S2UnitRows j = s2_unit_rows(system, unit);
+  S2UnitRows j;
+  s2_unit_rows(system, unit, &j);
   S2Quad va = v[unit->a], vb = v[unit->b];
   for (int r = 0; r < 2; r++) {
     S2Quad s = j.ja[r] * va + j.jb[r] * vb;
@@ -150,7 +148,8 @@ S2_INLINE void s2_system_push(const S2System *system, int k, const double change
     return;
   }
   const S2Unit *unit = &system->unit[k];
-  S2UnitRows j = s2_unit_rows(system, unit);
+  S2UnitRows j;
+  s2_unit_rows(system, unit, &j);
   double n = unit->g[0] * change[0], t = unit->g[1] * change[1];
   v[unit->a] += system->inverse_mass[unit->a] * (j.ja[0] * n + j.ja[1] * t);
   v[unit->b] += system->inverse_mass[unit->b] * (j.jb[0] * n + j.jb[1] * t);
@@ -161,7 +160,8 @@ S2_INLINE S2Response s2_system_coupling(const S2System *system, int k) {
     return s2_local_coupling(system, k);
   }
   const S2Unit *unit = &system->unit[k];
-  S2UnitRows j = s2_unit_rows(system, unit);
+  S2UnitRows j;
+  s2_unit_rows(system, unit, &j);
   double w[2][2];
   for (int r = 0; r < 2; r++) {
     for (int s = 0; s < 2; s++) {
