@@ -21,6 +21,7 @@ typedef double S2Quad __attribute__((vector_size(32)));
 // Three numbers in memory, where a fourth would be a third more of it. Through pointers: vectors by
 // value have no fixed calling convention.
 S2_INLINE void s2_quad_load(S2Quad *to, const double *from) {
+  *to = (S2Quad){0}; // or gcc 12 fears for it where it becomes two halves
   *to = (S2Quad){from[0], from[1], from[2], 0};
 }
 
