@@ -5,10 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 9 }; // numbers below and above the diagonal
-
 static size_t blocksparse_bytes(int32_t blocks) {
-  return sizeof(double) * BLOCK * (size_t)blocks;
+  return sizeof(double) * S2_BLOCK * (size_t)blocks;
 }
 
 // ---- Pattern ----------------------------------------------------------------------------------
@@ -174,7 +172,7 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->stale = S2_TAKE_ZEROED(arena, bool, nodes);
   find_costs(matrix, arena);
   matrix->position = S2_TAKE(arena, int32_t, nodes);
-  size_t numbers = BLOCK * (size_t)matrix->blocks + 1; // one that is loaded with the last block
+  size_t numbers = S2_BLOCK * (size_t)matrix->blocks + 1; // one that is loaded with the last block
   matrix->lower = S2_TAKE(arena, double, numbers);
   matrix->upper = S2_TAKE(arena, double, numbers);
   matrix->lower[numbers - 1] = matrix->upper[numbers - 1] = 0;
@@ -202,8 +200,8 @@ void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t 
     return;
   }
   bool a_below = matrix->place[a] > matrix->place[b];
-  double *to = matrix->lower + BLOCK * (size_t)slot;
-  for (int k = 0; k < BLOCK; k++) {
+  double *to = matrix->lower + S2_BLOCK * (size_t)slot;
+  for (int k = 0; k < S2_BLOCK; k++) {
     to[a_below ? 3 * (k % 3) + k / 3 : k] += block[k];
   }
 }
@@ -269,9 +267,9 @@ S2_INLINE void subtract_pivot(S2Quad *w, const double *a, const double t[9]) {
 S2_INLINE void blocksparse_update(double *column, const double *a, const int32_t *row,
                                   int32_t count, const double t[9], const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
-    double *w = column + BLOCK * (size_t)position[row[q]];
+    double *w = column + S2_BLOCK * (size_t)position[row[q]];
     S2Quad x[3], p[3], sum[3];
-    blocksparse_load(x, a + BLOCK * (size_t)q);
+    blocksparse_load(x, a + S2_BLOCK * (size_t)q);
     blocksparse_load(sum, w);
     blocksparse_times(p, x, t);
     for (int c = 0; c < 3; c++) {
@@ -286,10 +284,10 @@ S2_INLINE void update_two(double *column, const double *a, const double *b, cons
                           int32_t count, const double t[9], const double u[9],
                           const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
-    double *w = column + BLOCK * (size_t)position[row[q]];
+    double *w = column + S2_BLOCK * (size_t)position[row[q]];
     S2Quad x[3], y[3], p[3], r[3], sum[3];
-    blocksparse_load(x, a + BLOCK * (size_t)q);
-    blocksparse_load(y, b + BLOCK * (size_t)q);
+    blocksparse_load(x, a + S2_BLOCK * (size_t)q);
+    blocksparse_load(y, b + S2_BLOCK * (size_t)q);
     blocksparse_load(sum, w);
     blocksparse_times(p, x, t);
     blocksparse_times(r, y, u);
@@ -302,7 +300,7 @@ S2_INLINE void update_two(double *column, const double *a, const double *b, cons
 
 // a := a t for every block of a column
 S2_INLINE void blocksparse_scale(double *a, int32_t count, const double t[9]) {
-  for (int32_t q = 0; q < count; q++, a += BLOCK) {
+  for (int32_t q = 0; q < count; q++, a += S2_BLOCK) {
     S2Quad x[3], scaled[3];
     blocksparse_load(x, a);
     blocksparse_times(scaled, x, t);
@@ -355,7 +353,7 @@ S2_INLINE bool blocksparse_split(S2Quad *factor, const S2Quad *d) {
 // a := a d^-1 for every block of a column, by substitution
 S2_INLINE void blocksparse_substitute(double *a, int32_t count, const S2Quad *factor) {
   double l1 = factor[0][1], l2 = factor[0][2], l3 = factor[1][2];
-  for (int32_t q = 0; q < count; q++, a += BLOCK) {
+  for (int32_t q = 0; q < count; q++, a += S2_BLOCK) {
     S2Quad x[3];
     blocksparse_load(x, a);
     x[1] = x[1] - l1 * x[0];
@@ -373,13 +371,14 @@ S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
   bool both = matrix->nonsymmetric;
   const int32_t *start = matrix->column_start;
   double *lower = matrix->lower, *upper = both ? matrix->upper : matrix->lower;
-  double *lower_j = lower + BLOCK * (size_t)start[j], *upper_j = upper + BLOCK * (size_t)start[j];
+  double *lower_j = lower + S2_BLOCK * (size_t)start[j],
+         *upper_j = upper + S2_BLOCK * (size_t)start[j];
   S2Quad *pivot = matrix->diagonal + 3 * j;
   int32_t end = matrix->row_start[j + 1];
   // Column k changes column j by L_ik D_k U_kj' for all rows i of it from j on.
   for (int32_t e = matrix->row_start[j]; e < end; e++) {
     int32_t k = matrix->row_column[e], p = matrix->row_block[e];
-    const double *l = lower + BLOCK * (size_t)p, *u = upper + BLOCK * (size_t)p;
+    const double *l = lower + S2_BLOCK * (size_t)p, *u = upper + S2_BLOCK * (size_t)p;
     const S2Quad *d = matrix->diagonal + 3 * k;
     const int32_t *below = matrix->row + p + 1;
     int32_t count = start[k + 1] - p - 1;
@@ -389,23 +388,23 @@ S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
     // Two columns with the same rows below: in one go.
     if (e + 1 < end && matrix->extends[k] && matrix->row_column[e + 1] == k + 1) {
       size_t p2 = (size_t)matrix->row_block[e + 1];
-      const double *l2 = lower + BLOCK * p2, *u2 = upper + BLOCK * p2;
+      const double *l2 = lower + S2_BLOCK * p2, *u2 = upper + S2_BLOCK * p2;
       times_transpose(t2, d + 3, u2);
       subtract_pivot(pivot, l2, t2);
-      update_two(lower_j, l + BLOCK, l2 + BLOCK, below, count, t, t2, matrix->position);
+      update_two(lower_j, l + S2_BLOCK, l2 + S2_BLOCK, below, count, t, t2, matrix->position);
       if (both) {
         transpose_times_transpose(s, d, l);
         transpose_times_transpose(s2, d + 3, l2);
-        update_two(upper_j, u + BLOCK, u2 + BLOCK, below, count, s, s2, matrix->position);
+        update_two(upper_j, u + S2_BLOCK, u2 + S2_BLOCK, below, count, s, s2, matrix->position);
       }
       e++;
       continue;
     }
     // Below the diagonal, and above where that is something else.
-    blocksparse_update(lower_j, l + BLOCK, below, count, t, matrix->position);
+    blocksparse_update(lower_j, l + S2_BLOCK, below, count, t, matrix->position);
     if (both) {
       transpose_times_transpose(s, d, l);
-      blocksparse_update(upper_j, u + BLOCK, below, count, s, matrix->position);
+      blocksparse_update(upper_j, u + S2_BLOCK, below, count, s, matrix->position);
     }
   }
 }
@@ -423,7 +422,7 @@ S2_INLINE bool blocksparse_factor_column(S2BlockSparse *matrix, int32_t j) {
   // L_ij = K_ij D_j^-1, by substitution where D_j is ill-conditioned ...
   if (matrix->careful && !matrix->nonsymmetric) {
     bool regular = blocksparse_split(inverse, matrix->diagonal + 3 * j);
-    blocksparse_substitute(matrix->lower + BLOCK * (size_t)start[j], count, inverse);
+    blocksparse_substitute(matrix->lower + S2_BLOCK * (size_t)start[j], count, inverse);
     return regular;
   }
   // ... else by the inverse, and U likewise.
@@ -433,12 +432,12 @@ S2_INLINE bool blocksparse_factor_column(S2BlockSparse *matrix, int32_t j) {
   for (int k = 0; k < 9; k++) {
     t[k] = inverse[k / 3][k % 3];
   }
-  blocksparse_scale(matrix->lower + BLOCK * (size_t)start[j], count, t);
+  blocksparse_scale(matrix->lower + S2_BLOCK * (size_t)start[j], count, t);
   if (matrix->nonsymmetric) {
     for (int k = 0; k < 9; k++) {
       t[k] = inverse[k % 3][k / 3];
     }
-    blocksparse_scale(matrix->upper + BLOCK * (size_t)start[j], count, t);
+    blocksparse_scale(matrix->upper + S2_BLOCK * (size_t)start[j], count, t);
   }
   return regular;
 }
@@ -463,7 +462,7 @@ double s2_blocksparse_spread(S2BlockSparse *matrix) {
     if (start[j + 1] > start[j]) {
       matrix->stale[matrix->row[start[j]]] = true;
     }
-    size_t first = BLOCK * (size_t)start[j], size = blocksparse_bytes(start[j + 1] - start[j]);
+    size_t first = S2_BLOCK * (size_t)start[j], size = blocksparse_bytes(start[j + 1] - start[j]);
     memset(matrix->diagonal + 3 * j, 0, 3 * sizeof(S2Quad));
     memset(matrix->lower + first, 0, size);
     if (matrix->nonsymmetric) {
@@ -509,7 +508,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
     double y0 = w[j][0], y1 = w[j][1], y2 = w[j][2];
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
       S2Quad l[3];
-      blocksparse_load(l, matrix->lower + BLOCK * (size_t)p);
+      blocksparse_load(l, matrix->lower + S2_BLOCK * (size_t)p);
       w[matrix->row[p]] -= l[0] * y0 + l[1] * y1 + l[2] * y2;
     }
   }
@@ -520,7 +519,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
     S2Quad s0 = {0}, s1 = {0}, s2 = {0};
     for (int32_t p = start[j]; p < start[j + 1]; p++) {
       S2Quad u[3], y = w[matrix->row[p]];
-      blocksparse_load(u, upper + BLOCK * (size_t)p);
+      blocksparse_load(u, upper + S2_BLOCK * (size_t)p);
       s0 += u[0] * y;
       s1 += u[1] * y;
       s2 += u[2] * y;

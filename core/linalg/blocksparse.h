@@ -13,7 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// A block is 9 numbers, column by column; on the diagonal 3 quads, the fourth lane 0.
+enum { S2_BLOCK = 9 }; // numbers of a block off the diagonal
+
+// A block is 3 columns of 3 numbers; on the diagonal 3 quads, the fourth lane 0.
 typedef struct S2BlockSparse {
   int nodes;
   int blocks;            // below the diagonal, fill included
@@ -50,8 +52,8 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
                          int32_t *slot, S2Arena *arena);
 
 // Sets all values to 0. They are then written by the caller: diagonal[3 * place[node]], and for an
-// edge with r, c its ends of higher and lower place: K_rc to lower[9 * slot] and, when
-// nonsymmetric, the transpose of K_cr to upper[9 * slot].
+// edge with r, c its ends of higher and lower place: K_rc to lower[S2_BLOCK * slot] and, when
+// nonsymmetric, the transpose of K_cr to upper[S2_BLOCK * slot].
 void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric);
 
 // Adds a block (row-major) to K_ab and, unless a = b, its transpose to K_ba of a symmetric matrix.

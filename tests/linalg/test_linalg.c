@@ -85,9 +85,9 @@ static Case make_case(Shape shape, int nodes, int edges, bool nonsymmetric, uint
         double low = signed_uniform(&rng), high = nonsymmetric ? signed_uniform(&rng) : low;
         c.full[r + i + (s + j) * n] += low;
         c.full[s + j + (r + i) * n] += high;
-        c.sparse.lower[9 * c.slot[e] + 3 * j + i] += low;
+        c.sparse.lower[S2_BLOCK * c.slot[e] + 3 * j + i] += low;
         if (nonsymmetric) {
-          c.sparse.upper[9 * c.slot[e] + 3 * j + i] += high;
+          c.sparse.upper[S2_BLOCK * c.slot[e] + 3 * j + i] += high;
         }
       }
     }

@@ -32,7 +32,7 @@ static S2Response random_response(const S2Unit *unit, bool slides, S2Rng *rng) {
 static void assert_same_factors(const S2BlockSparse *a, const S2BlockSparse *b) {
   assert_int_equal(a->blocks, b->blocks);
   size_t pivots = 3 * sizeof(S2Quad) * (size_t)a->nodes;
-  size_t blocks = 9 * sizeof(double) * (size_t)a->blocks;
+  size_t blocks = S2_BLOCK * sizeof(double) * (size_t)a->blocks;
   assert_memory_equal(a->diagonal, b->diagonal, pivots);
   assert_memory_equal(a->inverse, b->inverse, pivots);
   assert_memory_equal(a->lower, b->lower, blocks);

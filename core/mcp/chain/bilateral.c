@@ -125,8 +125,8 @@ static void bilateral_fill(S2Bilateral *bilateral, const S2RowSides *left) {
         int32_t y = bilateral->link[q];
         Side other = bilateral_side_of(bilateral, NULL, y),
              other_sees = bilateral_side_of(bilateral, left, y);
-        double *lower = matrix->lower + 9 * (size_t)*slot;
-        double *upper = matrix->upper + 9 * (size_t)*slot;
+        double *lower = matrix->lower + S2_BLOCK * (size_t)*slot;
+        double *upper = matrix->upper + S2_BLOCK * (size_t)*slot;
         if (place > matrix->place[y / 2]) {
           bilateral_couple(sees, other, inverse, false, lower);
         } else {

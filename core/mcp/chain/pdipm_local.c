@@ -192,8 +192,8 @@ bool s2_local_factor(S2System *system, const S2Response *response) {
       i = j, j = node;
       ij = ji, ji = block;
     }
-    double *lower = matrix->lower + 9 * (size_t)local->slot[e];
-    double *upper = matrix->upper + 9 * (size_t)local->slot[e];
+    double *lower = matrix->lower + S2_BLOCK * (size_t)local->slot[e];
+    double *upper = matrix->upper + S2_BLOCK * (size_t)local->slot[e];
     for (int c = 0; c < 3 && ij >= 0; c++) {
       S2Quad column = {0};
       add_times(&column, local->block + 3 * (size_t)ij, &local->response[3 * j + c]);

@@ -125,7 +125,7 @@ static void init_masses(S2System *system, S2Arena *arena) {
 
 void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) {
   int n = problem->nodes;
-  *system = (S2System){.problem = problem, .row = problem->row, .nodes = n};
+  *system = (S2System){.problem = problem, .nodes = n};
   system->weight = S2_TAKE(arena, S2Quad, n + 1);
   system->rhs = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
   system->scratch = S2_TAKE(arena, S2Quad, n + 1);
@@ -364,12 +364,12 @@ S2_INLINE void fill_sparse_unit(S2System *system, const S2Unit *unit, const S2Re
     return;
   }
   const S2Quad *below = a_below ? j.ja : j.jb, *above = a_below ? j.jb : j.ja;
-  add_sparse(matrix->lower + 9 * (size_t)unit->slot, below, a_below ? db : da);
+  add_sparse(matrix->lower + S2_BLOCK * (size_t)unit->slot, below, a_below ? db : da);
   // Above the diagonal stands the transpose, with D'.
   if (matrix->nonsymmetric) {
     S2Response transposed = {d->nn, d->tn, d->nt, d->tt};
     system_times(da, &transposed, above);
-    add_sparse(matrix->upper + 9 * (size_t)unit->slot, below, da);
+    add_sparse(matrix->upper + S2_BLOCK * (size_t)unit->slot, below, da);
   }
 }
 

@@ -58,7 +58,6 @@ static inline double s2_unit_clip(const S2Unit *box, double x) {
 // the ground, which products may write to and nobody reads: keep it 0 in velocities.
 typedef struct S2System {
   const S2Problem *problem;
-  const S2Row *row;           // the problem's
   int nodes, units, contacts; // contacts: units that are not bilateral
   S2Unit *unit;
   S2Quad *mass, *inverse_mass; // fourth lane 0 in the inverse; NULL in the local form
@@ -112,7 +111,7 @@ void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x); // x m
 
 // Unrolled, or it would go through memory and take twice the time.
 S2_INLINE void s2_unit_rows(const S2System *system, const S2Unit *unit, S2UnitRows *j) {
-  const S2Row *row = &system->row[unit->row];
+  const S2Row *row = &system->problem->row[unit->row];
   s2_quad_load(&j->ja[0], unit->turned ? row[0].jb : row[0].ja);
   s2_quad_load(&j->jb[0], unit->turned ? row[0].ja : row[0].jb);
   j->ja[1] = j->jb[1] = (S2Quad){0};

@@ -194,7 +194,7 @@ static bool form_factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
         diagonal[j % 3][i % 3] = m->value[p];
         diagonal[i % 3][j % 3] = m->value[p];
       } else if (j / 3 < i / 3) {
-        double *block = f->matrix.lower + 9 * (size_t)slot[edges++];
+        double *block = f->matrix.lower + S2_BLOCK * (size_t)slot[edges++];
         bool below = f->matrix.place[i / 3] > f->matrix.place[j / 3];
         block[below ? 3 * (j % 3) + i % 3 : 3 * (i % 3) + j % 3] = m->value[p];
       }
