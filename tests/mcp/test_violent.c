@@ -174,6 +174,39 @@ static void test_a_budget_is_kept(void **state) {
   s2_world_destroy(world);
 }
 
+// A guess within the tolerance that was not the solution before is made exact within a budget, too;
+// one that was is left as it is.
+static void test_a_budget_refines_what_is_fresh(void **state) {
+  (void)state;
+  S2World *world = violent_build(10, 1, 0.6, 1);
+  double *v;
+  S2Problem *problem = violent_problem(world, &v);
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2SolverOptions options = {
+      .solver = S2_SOLVER_AUTO, .tolerance = VIOLENT_TOLERANCE, .max_iterations = 100};
+  S2Solution solution = {.v = v, .lambda = S2_TAKE_ZEROED(&arena, double, problem->rows)};
+  assert_int_equal(s2_mcp_solve(problem, &options, &arena, &solution), S2_SOLVED);
+  double off = VIOLENT_TOLERANCE / 100; // of the impulses
+  for (int i = 0; i < problem->rows; i++) {
+    solution.lambda[i] *= 1 + off * (i % 2);
+  }
+  options.bounded = true;
+  options.budget = 1e6;
+  assert_int_equal(s2_mcp_solve(problem, &options, &arena, &solution), S2_SOLVED);
+  double left = solution.residual.scaled;
+  assert_int_equal(solution.iterations, 0);
+  assert_true(left > off / 100);
+  options.fresh = true;
+  assert_int_equal(s2_mcp_solve(problem, &options, &arena, &solution), S2_SOLVED);
+  assert_true(solution.iterations > 0);
+  assert_true(solution.residual.scaled < 1e-3 * left);
+  s2_arena_free(&arena);
+  s2_problem_free(problem);
+  free(v);
+  s2_world_destroy(world);
+}
+
 // The flow alone, from nothing but sweeps.
 static void test_the_flow_finds_solutions(void **state) {
   (void)state;
@@ -210,6 +243,7 @@ int main(void) {
       cmocka_unit_test(test_paths_arrive_without_friction),
       cmocka_unit_test(test_modes_of_the_guess_are_finished),
       cmocka_unit_test(test_a_budget_is_kept),
+      cmocka_unit_test(test_a_budget_refines_what_is_fresh),
       cmocka_unit_test(test_the_flow_finds_solutions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
