@@ -577,13 +577,30 @@ typedef struct S2Energy {
 S2Energy s2_world_energy(const S2World *world);
 void s2_world_momentum(const S2World *world, double momentum[3]); // angular about the origin, x, y
 
+// What the setting `audit` found in the last step, the worst of each kind; 0: nothing. See
+// docs/stepping.md, "Audits".
+typedef struct S2AuditResiduals {
+  double passage;  // m, of a pair of rigid shapes within the step, beyond the overlap it began with
+  double jump;     // m, that a body moved or slipped beyond what velocities and impulses explain
+  double momentum; // N s, of a body, that forces, contacts and joints do not explain
+  double energy;   // J, of bodies that act on each other: gained (> 0) or lost without a cause
+  double distance; // m, between shapes that an impulse acted on
+} S2AuditResiduals;
+
 typedef struct S2WorldResiduals {
   S2Residual solve;   // worst over the islands of the last step
   double joint_error; // m, largest position error after the step
   double penetration; // m, largest overlap of rigid pairs after the step (0: none)
+  S2AuditResiduals audit;
 } S2WorldResiduals;
 
 S2WorldResiduals s2_world_residuals(const S2World *world);
+
+// Findings of the setting `audit`. A step with one counts as unsolved.
+typedef struct S2AuditStats {
+  uint64_t passages, jumps, momenta, energies, events;
+  double energy; // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
+} S2AuditStats;
 
 typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections, splits;
@@ -611,6 +628,7 @@ typedef struct S2WorldStats {
   int last_iterations;
   S2SolveStatus last_status;
   size_t arena_bytes;
+  S2AuditStats audit;
 } S2WorldStats;
 
 const S2WorldStats *s2_world_stats(const S2World *world);

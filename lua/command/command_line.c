@@ -70,6 +70,12 @@ static S2Status set_strict(S2CommandLine *line, const char *value) {
   return s2_ok();
 }
 
+static S2Status set_audit(S2CommandLine *line, const char *value) {
+  (void)value;
+  line->session.audit = true;
+  return s2_ok();
+}
+
 static S2Status set_seed(S2CommandLine *line, const char *value) {
   char *end = NULL;
   errno = 0;
@@ -241,8 +247,10 @@ static const Option options[] = {
      "work a step may take for large islands, as a time (50ms) or a number", TAKEN},
     {"--stats", NULL, set_stats, "after the run: steps, times, iterations, worst residuals", TAKEN},
     {"--quiet", NULL, set_quiet, "no progress bar", TAKEN},
-    {"--strict", NULL, set_strict, "a step that misses its tolerance raises (exit status 3)",
+    {"--audit", NULL, set_audit, "judge each step as a whole: passages, jumps, momentum, energy",
      TAKEN},
+    {"--strict", NULL, set_strict,
+     "a step that misses its tolerance or fails its audit raises (exit status 3)", TAKEN},
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
     {"--view", "[=PORT]", set_view, "serve the live viewer and print its address", PASSED_OVER},
     {"--no-wait", NULL, set_no_wait, "with --view: run before the address is opened", PASSED_OVER},

@@ -52,6 +52,11 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("unsolved solves", total->unsolved_solves);
   print_count("cut steps", total->cut);
   print_count("mode changes", total->mode_changes);
+  print_count("audit: passages", total->audit.passages);
+  print_count("audit: jumps", total->audit.jumps);
+  print_count("audit: momenta", total->audit.momenta);
+  print_count("audit: energies", total->audit.energies);
+  print_count("audit: events", total->audit.events);
   // The worst of the run.
   print_small("worst residual", total->worst_scaled, "(scaled)");
   print_small("worst penetration", total->worst_penetration, "m");

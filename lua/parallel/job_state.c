@@ -153,6 +153,7 @@ static int job_open(lua_State *L) {
   session->dt = like->dt;
   session->budget = like->budget;
   session->strict = like->strict;
+  session->audit = like->audit;
   session->interrupted = &state->interrupted;
   session->task = &state->task;
   luaL_requiref(L, "sim2d", luaopen_sim2d, 0);

@@ -227,6 +227,7 @@ static int sim_world(lua_State *L) {
     def.budget = session->open.budget;
   }
   def.strict = session->open.strict;
+  def.audit = session->open.audit || session->open.strict;
   def.profile = session->open.profile;
   // The object is made before the engine's world: afterwards nothing may fail that would leak it.
   S2LuaWorld *lw = s2_lua_push_world(L);

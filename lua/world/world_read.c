@@ -163,6 +163,11 @@ static int world_residuals(lua_State *L) {
   set_number(L, "scaled", residuals.solve.scaled);
   set_number(L, "joint_error", residuals.joint_error);
   set_number(L, "penetration", residuals.penetration);
+  set_number(L, "passage", residuals.audit.passage);
+  set_number(L, "jump", residuals.audit.jump);
+  set_number(L, "momentum", residuals.audit.momentum);
+  set_number(L, "energy", residuals.audit.energy);
+  set_number(L, "distance", residuals.audit.distance);
   return 1;
 }
 
@@ -189,6 +194,12 @@ static int world_stats(lua_State *L) {
   set_integer(L, "kept", stats->kept);
   set_integer(L, "shared", stats->shared);
   set_integer(L, "stiffened", stats->stiffened);
+  set_integer(L, "passages", stats->audit.passages);
+  set_integer(L, "jumps", stats->audit.jumps);
+  set_integer(L, "momenta", stats->audit.momenta);
+  set_integer(L, "energies", stats->audit.energies);
+  set_integer(L, "events", stats->audit.events);
+  set_number(L, "unexplained_energy", stats->audit.energy);
   set_number(L, "worst_scaled", stats->worst_scaled);
   set_number(L, "worst_penetration", stats->worst_penetration);
   set_number(L, "worst_joint_error", stats->worst_joint_error);

@@ -12,7 +12,8 @@ static bool fits_def(const S2WorldDef *def) {
   return (way == S2_EVENT || way == S2_SPECULATIVE) && def->stabilization == S2_PROJECTION &&
          def->alpha == 1 && def->beta == 1 && def->substeps == 1 && !def->nonlinear &&
          def->formulation == S2_FORM_VELOCITY && def->geometric_stiffness == S2_GEOMETRIC_OFF &&
-         def->solver == S2_SOLVER_AUTO && def->linear_solver == S2_LINEAR_AUTO && !def->profile;
+         def->solver == S2_SOLVER_AUTO && def->linear_solver == S2_LINEAR_AUTO && !def->profile &&
+         !def->audit;
 }
 
 static bool fits_body(const S2Body *body) {

@@ -3,6 +3,7 @@
 // The printed rule needs a tolerance: a turning edge under a vertex that moves along overlaps at
 // any step length. And it needs an end: at the smallest length the overlap is accepted with a
 // warning, and position projection removes it.
+#include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/warn.h"
 #include "dynamics/schemes/schemes.h"
@@ -147,6 +148,7 @@ void s2_bisect_go_on(S2Step *step, S2Bisect *bisect) {
   const S2World *world = step->world;
   size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
   s2_note_end(step, S2_ACT_NEXT);
+  s2_audit_piece(step, NULL, bisect->h, false);
   memcpy(step->q0, step->q1, bytes);
   step->turned = false;
   memcpy(step->v0, step->v2, bytes);

@@ -15,6 +15,7 @@
 // alone act, and of large islands where S2_AUTO chose the way. Islands are found from how far
 // bodies may go in the whole step, so that those that meet within it are in one.
 #include "dynamics/schemes/event.h"
+#include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
@@ -308,6 +309,7 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   // The next piece begins here.
   keep_joints(event);
   look_how_far(event);
+  s2_audit_piece(step, island, h, step->share < 1);
   s2_note_interval_end(step, island);
   event->done += h;
   event->left -= h;
@@ -687,6 +689,7 @@ static bool event_work(S2Step *step, S2Island *island, void *user) {
 
 bool s2_event_run(S2Step *step, S2EventSearch *search) {
   const S2World *world = step->world;
+  s2_audit_again(step);
   search->seen = s2_step_see(step);
   search->seen_count = step->touch_count;
   int slots = world->bodies.count;

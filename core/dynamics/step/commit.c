@@ -1,5 +1,6 @@
 // Last phase: a finished step becomes the world's state; contacts begin and end.
 #include "dynamics/step/commit.h"
+#include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/rest/rest.h"
 #include "dynamics/step/acted.h"
@@ -150,6 +151,7 @@ static void commit_measure(S2Step *step) {
   if (step->substep > 0) {
     s2_keep_worst(&step->residuals.solve, &world->residuals.solve);
   }
+  step->residuals.audit = world->residuals.audit;
   world->residuals = step->residuals;
   // ... of all steps, ...
   stats->steps += commit_is_last(step);
@@ -188,6 +190,7 @@ S2Status s2_step_commit(S2Step *step) {
   if (step->unsolved > 0) {
     s2_note_unsolved(step);
   }
+  s2_audit_substep(step);
   // The last memory that is wanted but for the lists of what acted and of events: from here on the
   // world changes.
   s2_array_reserve(world->touches, step->touch_count);

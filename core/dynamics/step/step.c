@@ -12,6 +12,7 @@
 //
 // Assembling is part of each solve. All of that once for each of `substeps`. What a way does of its
 // own is in the file of that name in schemes/.
+#include "dynamics/audit/audit.h"
 #include "dynamics/control/apply.h"
 #include "dynamics/impact/impact.h"
 #include "dynamics/joints/rows.h"
@@ -352,7 +353,9 @@ S2Status s2_world_step(S2World *world) {
   s2_annotations_begin_step(world);
   S2Status status = s2_world_push(world);
   if (status.code == S2_OK) {
+    s2_audit_begin(world);
     status = step_within_memory(world, substeps);
+    status = status.code == S2_OK ? s2_audit_end(world) : status;
     if (status.code != S2_OK) {
       s2_world_unpush(world);
     }

@@ -1,4 +1,5 @@
 // Worlds: making, settings, marks.
+#include "dynamics/audit/audit.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -126,6 +127,7 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->rest.body);
   s2_array_free(world->rest.touch);
   s2_array_free(world->rest.given);
+  s2_audit_free(world);
   if (world->threads != NULL) {
     world->free_threads(world->threads);
   }
@@ -228,6 +230,12 @@ void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats) {
   total->contradictions += stats->contradictions;
   total->unsolved_impacts += stats->unsolved_impacts;
   total->mode_changes += stats->mode_changes;
+  total->audit.passages += stats->audit.passages;
+  total->audit.jumps += stats->audit.jumps;
+  total->audit.momenta += stats->audit.momenta;
+  total->audit.energies += stats->audit.energies;
+  total->audit.events += stats->audit.events;
+  total->audit.energy += stats->audit.energy;
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     total->used[i] += stats->used[i];
   }

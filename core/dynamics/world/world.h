@@ -406,6 +406,7 @@ typedef struct S2Rest {
 } S2Rest;
 
 typedef struct S2Threads S2Threads;
+typedef struct S2Auditor S2Auditor;
 
 struct S2World {
   S2Kept kept;
@@ -474,6 +475,7 @@ struct S2World {
   S2Threads *threads;    // over islands (schemes/threads.h); NULL: none yet
   void (*free_threads)(S2Threads *threads);
   S2Rest rest; // what the last step left as it was
+  S2Auditor *audit; // audit/audit.h; NULL: steps are not audited
 };
 
 // ---- Shared among the files of dynamics/ ------------------------------------------------------

@@ -1,0 +1,383 @@
+// What audits need of a step, collected while it is made, and what they find in it.
+#include "dynamics/audit/audit.h"
+#include "dynamics/step/forces.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- Storage ----------------------------------------------------------------------------------
+
+static double *audit_doubles(double *old, int count) {
+  s2_memory_free(old);
+  return s2_memory_take_zeroed(sizeof(double) * (size_t)count);
+}
+
+static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) {
+  if (slots > audit->room || knots > audit->knot_room) {
+    int room = slots + slots / 4 + 4;
+    audit->q0 = audit_doubles(audit->q0, 3 * room);
+    audit->v0 = audit_doubles(audit->v0, 3 * room);
+    audit->force = audit_doubles(audit->force, 3 * room);
+    audit->damped = audit_doubles(audit->damped, room);
+    audit->pushed = audit_doubles(audit->pushed, 3 * room);
+    audit->size = audit_doubles(audit->size, room);
+    audit->corrected = audit_doubles(audit->corrected, 3 * room);
+    audit->work = audit_doubles(audit->work, room);
+    audit->excused = audit_doubles(audit->excused, room);
+    s2_memory_free(audit->jointed);
+    s2_memory_free(audit->root);
+    s2_memory_free(audit->knots);
+    s2_memory_free(audit->knot);
+    audit->jointed = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
+    audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
+    audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
+    audit->knot = s2_memory_take_zeroed(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
+    audit->room = room;
+    audit->knot_room = knots;
+  }
+  if (joints > audit->joint_room) {
+    int room = joints + joints / 4 + 4;
+    audit->coordinate = audit_doubles(audit->coordinate, room);
+    audit->elastic = audit_doubles(audit->elastic, room);
+    audit->driven = audit_doubles(audit->driven, room);
+    audit->carried = audit_doubles(audit->carried, room);
+    audit->joint_room = room;
+  }
+}
+
+void s2_audit_free(S2World *world) {
+  S2Auditor *audit = world->audit;
+  if (audit == NULL) {
+    return;
+  }
+  double *arrays[] = {audit->q0,        audit->v0,     audit->force,   audit->damped,
+                      audit->pushed,    audit->size,   audit->work,    audit->corrected,
+                      audit->excused,   audit->driven, audit->carried, audit->coordinate,
+                      audit->elastic};
+  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+    s2_memory_free(arrays[i]);
+  }
+  s2_memory_free(audit->jointed);
+  s2_memory_free(audit->root);
+  s2_memory_free(audit->knots);
+  s2_memory_free(audit->knot);
+  s2_memory_free(audit->image);
+  s2_arena_free(&audit->arena);
+  s2_memory_free(audit);
+  world->audit = NULL;
+}
+
+// ---- Collecting -------------------------------------------------------------------------------
+
+// J: what the springs of a joint hold.
+static double audit_elastic(const S2World *world, const S2Joint *joint) {
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  int count = s2_joint_rows(&at, rows);
+  return s2_joint_energy(joint, rows, count);
+}
+
+double s2_audit_elastic(const S2World *world, int32_t slot) {
+  const S2Joint *joint = &world->joints.at[slot];
+  return s2_joint_active(world, joint) ? audit_elastic(world, joint) : 0;
+}
+
+double s2_audit_coordinate(const S2World *world, int32_t slot) {
+  const S2Joint *joint = &world->joints.at[slot];
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  S2JointRow row = {0};
+  if (kind->drive != NULL && s2_joint_active(world, joint)) {
+    kind->drive(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &row, NULL);
+  }
+  return row.value;
+}
+
+static void audit_keep_image(S2World *world, S2Auditor *audit) {
+  audit->image_size = 0;
+  if (!world->kept.def.strict) {
+    return;
+  }
+  size_t size = s2_world_image_size(world);
+  if (size > audit->image_room) {
+    s2_memory_free(audit->image);
+    audit->image = s2_memory_take(size + size / 4);
+    audit->image_room = size + size / 4;
+  }
+  s2_world_image_write(world, audit->image);
+  audit->image_size = size;
+}
+
+void s2_audit_begin(S2World *world) {
+  world->residuals.audit = (S2AuditResiduals){0};
+  if (!world->kept.def.audit) {
+    s2_audit_free(world);
+    return;
+  }
+  if (world->audit == NULL) {
+    world->audit = s2_memory_take_zeroed(sizeof *world->audit);
+    s2_arena_init(&world->audit->arena);
+  }
+  S2Auditor *audit = world->audit;
+  int slots = world->bodies.count, substeps = world->kept.def.substeps;
+  audit_make_room(audit, slots, world->joints.count, S2_AUDIT_KNOTS * substeps);
+  audit->slots = slots;
+  audit->time = world->kept.time;
+  audit->h = 0;
+  audit->found = false;
+  size_t bytes = sizeof(double) * (size_t)slots;
+  memset(audit->force, 0, 3 * bytes);
+  memset(audit->pushed, 0, 3 * bytes);
+  memset(audit->corrected, 0, 3 * bytes);
+  memset(audit->damped, 0, bytes);
+  memset(audit->size, 0, bytes);
+  memset(audit->work, 0, bytes);
+  memset(audit->excused, 0, bytes);
+  memset(audit->jointed, 0, sizeof(bool) * (size_t)slots);
+  memset(audit->knots, 0, sizeof(int) * (size_t)slots);
+  memset(audit->driven, 0, sizeof(double) * (size_t)world->joints.count);
+  memset(audit->carried, 0, sizeof(double) * (size_t)world->joints.count);
+  memcpy(audit->q0, world->q.at, 3 * bytes);
+  memcpy(audit->v0, world->v.at, 3 * bytes);
+  for (int i = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    audit->coordinate[slot] = s2_audit_coordinate(world, slot);
+    audit->elastic[slot] = s2_audit_elastic(world, slot);
+  }
+  audit_keep_image(world, audit);
+}
+
+static void audit_knot(S2Auditor *audit, int32_t slot, S2AuditKnot knot) {
+  S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;
+  int *count = &audit->knots[slot];
+  if (*count == audit->knot_room) { // the last piece takes this one in
+    *count -= 1;
+    memcpy(knot.v, of[*count].v, sizeof knot.v);
+    knot.curved = false;
+  }
+  of[(*count)++] = knot;
+}
+
+void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool curved) {
+  const S2World *world = step->world;
+  S2Auditor *audit = world->audit;
+  int count = audit == NULL ? 0 : island == NULL ? world->order.count : island->nodes;
+  for (int i = 0; i < count; i++) {
+    int32_t slot = island == NULL ? world->order.at[i] : island->node[i];
+    S2AuditKnot knot = {.t = step->t - audit->time + h, .curved = curved};
+    memcpy(knot.q, step->q1 + 3 * slot, sizeof knot.q);
+    memcpy(knot.v, step->v0 + 3 * slot, sizeof knot.v);
+    audit_knot(audit, slot, knot);
+  }
+}
+
+void s2_audit_again(const S2Step *step) {
+  S2Auditor *audit = step->world->audit;
+  for (int32_t slot = 0; audit != NULL && slot < audit->slots; slot++) {
+    const S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;
+    while (audit->knots[slot] > 0 && of[audit->knots[slot] - 1].t > audit->h) {
+      audit->knots[slot] -= 1;
+    }
+  }
+}
+
+// What forces, damping and the stepping itself gave a body in a substep of length h.
+static void audit_body(const S2Step *step, int32_t slot, double h) {
+  S2Auditor *audit = step->world->audit;
+  const S2World *world = step->world;
+  const S2Body *body = &world->bodies.at[slot];
+  const double *force = step->force + 3 * slot, *q = world->q.at + 3 * slot;
+  const double *v0 = step->v_start + 3 * slot, *v1 = step->v2 + 3 * slot;
+  const double *q1 = step->q1 + 3 * slot;
+  double weight = body->type == S2_DYNAMIC ? body->mass * body->gravity_scale : 0;
+  S2Vec2 g = world->kept.def.gravity;
+  const double given[3] = {force[0], force[1] - weight * g.x, force[2] - weight * g.y};
+  const double inertial[3] = {body->inertia, body->mass, body->mass};
+  for (int c = 0; c < 3; c++) {
+    double rate = c == 0 ? body->angular_damping : body->linear_damping;
+    double most = fmax(fabs(v0[c]), fabs(v1[c]));
+    audit->force[3 * slot + c] += h * force[c] - h * rate * inertial[c] * v1[c];
+    audit->damped[slot] += h * rate * inertial[c] * most * most;
+    audit->work[slot] += given[c] * (q1[c] - q[c]);
+    audit->corrected[3 * slot + c] += step->corrected[3 * slot + c];
+  }
+  if (audit->knots[slot] == 0 ||
+      audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)audit->knots[slot] - 1].t <=
+          audit->h) {
+    bool flies = step->share < 1 && step->node_of[slot] == S2_GROUND && s2_body_moves(body);
+    S2AuditKnot knot = {.t = audit->h + h, .curved = flies};
+    memcpy(knot.q, q1, sizeof knot.q);
+    memcpy(knot.v, v0, sizeof knot.v);
+    audit_knot(audit, slot, knot);
+  }
+}
+
+static void audit_joint(const S2Step *step, int32_t slot) {
+  S2Auditor *audit = step->world->audit;
+  const S2Joint *joint = &step->world->joints.at[slot];
+  const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
+  const double *reaction = step->joint_reaction + 3 * slot;
+  audit->driven[slot] += fabs(impulse[S2_JOINT_MOTOR]) + fabs(impulse[S2_JOINT_DRY]);
+  audit->carried[slot] += hypot(reaction[1], reaction[2]);
+  const int32_t ends[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  for (int k = 0; k < 4; k++) {
+    if (ends[k] == S2_NONE) {
+      continue;
+    }
+    audit->jointed[ends[k]] = true;
+    for (int c = 1; c < 3 && k < 2; c++) {
+      audit->pushed[3 * ends[k] + c] += k == 0 ? reaction[c] : -reaction[c];
+    }
+    audit->size[ends[k]] += hypot(reaction[1], reaction[2]);
+  }
+}
+
+void s2_audit_substep(const S2Step *step) {
+  S2World *world = step->world;
+  S2Auditor *audit = world->audit;
+  if (audit == NULL) {
+    return;
+  }
+  double h = step->cut_short ? step->t - world->kept.time : step->dt;
+  for (int i = 0; i < world->order.count; i++) {
+    audit_body(step, world->order.at[i], h);
+  }
+  for (int i = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    if (s2_joint_active(world, &world->joints.at[slot])) {
+      audit_joint(step, slot);
+    }
+  }
+  audit->h += h;
+}
+
+// ---- Paths ------------------------------------------------------------------------------------
+
+// The piece of a path that a time is in: *from is its beginning.
+static const S2AuditKnot *audit_find(const S2Auditor *audit, int32_t slot, double t, double *from,
+                                     const double **q) {
+  const S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;
+  int count = audit->knots[slot], k = 0;
+  *from = 0;
+  *q = audit->q0 + 3 * slot;
+  while (k + 1 < count && of[k].t <= t) {
+    *from = of[k].t;
+    *q = of[k].q;
+    k += 1;
+  }
+  return count > 0 ? &of[k] : NULL;
+}
+
+void s2_audit_pose(const S2Auditor *audit, int32_t slot, double t, double pose[3]) {
+  double from;
+  const double *q;
+  const S2AuditKnot *knot = audit_find(audit, slot, t, &from, &q);
+  memcpy(pose, q, 3 * sizeof(double));
+  if (knot == NULL || !(knot->t > from)) {
+    return;
+  }
+  double span = knot->t - from, s = fmin((t - from) / span, 1);
+  for (int c = 0; c < 3; c++) {
+    double way = knot->q[c] - q[c], start = knot->curved ? span * knot->v[c] : way;
+    pose[c] = s < 1 ? q[c] + s * start + s * s * (way - start) : knot->q[c];
+  }
+}
+
+double s2_audit_next_knot(const S2Auditor *audit, int32_t slot, double t) {
+  const S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;
+  for (int k = 0; k < audit->knots[slot]; k++) {
+    if (of[k].t > t) {
+      return of[k].t;
+    }
+  }
+  return INFINITY;
+}
+
+void s2_audit_rate(const S2Auditor *audit, int32_t slot, double from, double to, S2Vec2 v[2],
+                   double *turn) {
+  double begin;
+  const double *q;
+  const S2AuditKnot *knot = audit_find(audit, slot, from, &begin, &q);
+  v[0] = v[1] = s2_vec2(0, 0);
+  *turn = 0;
+  if (knot == NULL || !(knot->t > begin)) {
+    return;
+  }
+  double span = knot->t - begin, rate[2][3];
+  for (int c = 0; c < 3; c++) {
+    double mean = (knot->q[c] - q[c]) / span, start = knot->curved ? knot->v[c] : mean;
+    rate[0][c] = start + 2 * (mean - start) * (from - begin) / span;
+    rate[1][c] = start + 2 * (mean - start) * (to - begin) / span;
+  }
+  v[0] = s2_vec2(rate[0][1], rate[0][2]);
+  v[1] = s2_vec2(rate[1][1], rate[1][2]);
+  *turn = fmax(fabs(rate[0][0]), fabs(rate[1][0]));
+}
+
+S2Vec2 s2_audit_point(const double q[3], S2Vec2 local) {
+  double c = cos(q[0]), s = sin(q[0]);
+  return s2_vec2(q[1] + c * local.x - s * local.y, q[2] + s * local.x + c * local.y);
+}
+
+// ---- Contacts ---------------------------------------------------------------------------------
+
+const S2Touch *s2_audit_touch(const S2World *world, int32_t shape_a, int32_t shape_b) {
+  int lo = 0, hi = world->touches.count;
+  while (lo < hi) { // sorted by (a, b)
+    int middle = (lo + hi) / 2;
+    const S2Touch *touch = &world->touches.at[middle];
+    bool before = touch->shape_a != shape_a ? touch->shape_a < shape_a : touch->shape_b < shape_b;
+    lo = before ? middle + 1 : lo;
+    hi = before ? hi : middle;
+  }
+  const S2Touch *touch = lo < world->touches.count ? &world->touches.at[lo] : NULL;
+  return touch != NULL && touch->shape_a == shape_a && touch->shape_b == shape_b ? touch : NULL;
+}
+
+// ---- Findings ---------------------------------------------------------------------------------
+
+void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double t,
+                   const char *format, ...) {
+  S2Auditor *audit = world->audit;
+  *count += 1;
+  if (audit->found) {
+    return;
+  }
+  audit->found = true;
+  char label[2][S2_NAME_SIZE + 8], text[S2_MESSAGE_SIZE];
+  s2_body_label(world, a, label[0]);
+  if (b != S2_NONE) {
+    s2_body_label(world, b, label[1]);
+  }
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  // The world has counted the step already.
+  s2_world_warn(world, "audit of step %llu (t = %.6g s): %s%s%s: %s",
+                (unsigned long long)world->kept.steps, audit->time + t, label[0],
+                b == S2_NONE ? "" : " and ", b == S2_NONE ? "" : label[1], text);
+}
+
+S2Status s2_audit_end(S2World *world) {
+  S2Auditor *audit = world->audit;
+  if (audit == NULL || audit->slots != world->bodies.count) {
+    return s2_ok();
+  }
+  uint64_t unsolved = world->stats.unsolved;
+  s2_arena_reset(&audit->arena);
+  s2_audit_passages(world, audit);
+  s2_audit_jumps(world, audit);
+  s2_audit_balances(world, audit);
+  if (!audit->found) {
+    return s2_ok();
+  }
+  world->stats.unsolved = unsolved + !world->missed;
+  if (!world->kept.def.strict) {
+    return s2_ok();
+  }
+  S2Status status = s2_error(S2_UNSOLVED, "%s", world->warning);
+  (void)s2_world_image_read(world, audit->image, audit->image_size);
+  world->events.count = 0;
+  return status;
+}

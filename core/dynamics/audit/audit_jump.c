@@ -1,0 +1,201 @@
+// Jumps: a body moves no farther in a step than its velocity and the impulses it got take it, and
+// than the overlaps explain with which the step began. And what friction holds moves along with
+// what holds it.
+#include "dynamics/audit/audit.h"
+
+#include <string.h>
+
+// Smallest slot of the bodies that act on each other, by contacts and joints.
+static int32_t root_of(int32_t *root, int32_t slot) {
+  while (root[slot] != slot) {
+    root[slot] = root[root[slot]];
+    slot = root[slot];
+  }
+  return slot;
+}
+
+static void join(const S2World *world, int32_t *root, int32_t a, int32_t b) {
+  if (a == S2_NONE || b == S2_NONE || !s2_body_moves(&world->bodies.at[a]) ||
+      !s2_body_moves(&world->bodies.at[b])) {
+    return;
+  }
+  int32_t of_a = root_of(root, a), of_b = root_of(root, b);
+  root[of_a > of_b ? of_a : of_b] = of_a < of_b ? of_a : of_b;
+}
+
+static void find_groups(const S2World *world, const S2Auditor *audit) {
+  for (int32_t slot = 0; slot < audit->slots; slot++) {
+    audit->root[slot] = slot;
+  }
+  for (int i = 0; i < world->acted.count; i++) {
+    join(world, audit->root, world->acted.at[i].body_a, world->acted.at[i].body_b);
+  }
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    join(world, audit->root, joint->a, joint->b);
+    join(world, audit->root, joint->a, joint->more[0]);
+    join(world, audit->root, joint->a, joint->more[1]);
+  }
+  for (int32_t slot = 0; slot < audit->slots; slot++) {
+    audit->root[slot] = root_of(audit->root, slot);
+  }
+}
+
+// m: the error of a joint's two anchors at the start, which the step may close.
+static void excuse_joints(const S2World *world, const S2Auditor *audit) {
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    if (!s2_joint_active(world, joint)) {
+      continue;
+    }
+    S2JointAt at = {world, joint, audit->q0, 0, NULL, NULL};
+    const int32_t ends[2] = {joint->a, joint->b};
+    double length = 0;
+    for (int k = 0; k < 2; k++) {
+      length = ends[k] == S2_NONE ? length : fmax(length, world->bodies.at[ends[k]].reach);
+    }
+    double error = s2_joint_violation(&at, length > 0 ? length : 1);
+    for (int k = 0; k < 2; k++) {
+      if (ends[k] != S2_NONE) {
+        audit->excused[ends[k]] += error;
+      }
+    }
+  }
+}
+
+// rad: the largest turn of a body from one knot to the next.
+static double audit_turn(const S2Auditor *audit, int32_t slot) {
+  double turn = 0, at = audit->q0[3 * slot];
+  for (int k = 0; k < audit->knots[slot]; k++) {
+    double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].q[0];
+    turn = fmax(turn, fabs(next - at));
+    at = next;
+  }
+  return turn;
+}
+
+// N s, N m s: the sum of the lengths of what contacts gave a body.
+static void contact_sizes(const S2World *world, double *linear, double *angular) {
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    double length = s2_length(s2_acted_impulse(acted));
+    linear[acted->body_a] += length;
+    linear[acted->body_b] += length;
+    angular[acted->body_a] += fabs(acted->angular_a);
+    angular[acted->body_b] += fabs(acted->angular_b);
+  }
+}
+
+// m: the farthest that what a body acts with explains: overlaps and joint errors at the start, and
+// what turning bends.
+static void spread_excuses(const S2World *world, const S2Auditor *audit, double *group) {
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    double turn = fmin(audit_turn(audit, slot), 2);
+    double own = audit->excused[slot] + turn * turn * world->bodies.at[slot].reach +
+                 S2_AUDIT_LENGTH * world->bodies.at[slot].reach;
+    group[audit->root[slot]] += s2_body_moves(&world->bodies.at[slot]) ? own : 0;
+  }
+}
+
+static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, double linear,
+                       double angular, double excuse) {
+  const S2Body *body = &world->bodies.at[slot];
+  const double *q0 = audit->q0 + 3 * slot, *v0 = audit->v0 + 3 * slot;
+  const double *q1 = world->q.at + 3 * slot, *v1 = world->v.at + 3 * slot;
+  double h = audit->h;
+  // Contacts, joints, forces, the stepping's own, and what joints add along with positions.
+  const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
+  double pushed = linear + audit->size[slot] + hypot(force[1], force[2]) + hypot(own[1], own[2]);
+  double change = hypot(v1[1] - v0[1], v1[2] - v0[2]);
+  double way = hypot(q1[1] - q0[1] - h * v0[1], q1[2] - q0[2] - h * v0[2]);
+  double beyond = way - h * fmax(pushed / body->mass, change);
+  double spin = angular + audit->size[slot] * body->reach + fabs(force[0]) + fabs(own[0]);
+  double turned = fabs(q1[0] - q0[0] - h * v0[0]);
+  double most = audit->jointed[slot] ? INFINITY : spin / body->inertia;
+  double over = body->reach * (turned - h * fmax(most, fabs(v1[0] - v0[0])));
+  double jump = fmax(beyond, over) - 2 * excuse;
+  if (jump > S2_AUDIT_LENGTH * body->reach) {
+    world->residuals.audit.jump = fmax(world->residuals.audit.jump, jump);
+    s2_audit_find(world, &world->stats.audit.jumps, slot, S2_NONE, 0,
+                  "it moved %.3g m farther than its velocity and impulses explain", jump);
+  }
+}
+
+// ---- Slip -------------------------------------------------------------------------------------
+
+static S2Vec2 point_velocity(const double v[3], S2Vec2 arm) {
+  return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
+}
+
+// m: how far two bodies with the relative speed u slide within a step before friction stops them;
+// twice that, as turning makes them lighter.
+static double sliding_way(const S2World *world, const S2Acted *acted, double u, double h) {
+  const S2Touch *touch = s2_audit_touch(world, acted->shape_a, acted->shape_b);
+  const S2Body *a = &world->bodies.at[acted->body_a], *b = &world->bodies.at[acted->body_b];
+  double light = (s2_body_moves(a) ? 1 / a->mass : 0) + (s2_body_moves(b) ? 1 / b->mass : 0);
+  double bound = touch == NULL ? 0 : touch->friction * acted->normal_impulse * light;
+  return bound > 0 ? fmin(h * u, u * u * h / bound) : h * u;
+}
+
+// Friction that is below its bound from the start of the step to its end holds: the points of the
+// two bodies that were together stay so, but for what turning bends.
+static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *acted) {
+  int32_t a = acted->body_a, b = acted->body_b;
+  double held = fabs(acted->tangent_impulse);
+  if (acted->sliding || !(held > 0) || acted->serial_a != world->bodies.at[a].serial ||
+      acted->serial_b != world->bodies.at[b].serial || world->bodies.at[a].surface_speed != 0 ||
+      world->bodies.at[b].surface_speed != 0) {
+    return;
+  }
+  const double *q0[2] = {audit->q0 + 3 * a, audit->q0 + 3 * b};
+  const double *q1[2] = {world->q.at + 3 * a, world->q.at + 3 * b};
+  const double *v0[2] = {audit->v0 + 3 * a, audit->v0 + 3 * b};
+  const double *v1[2] = {world->v.at + 3 * a, world->v.at + 3 * b};
+  S2Vec2 tangent = s2_left(acted->normal), at[2][2], speed[2][2];
+  for (int k = 0; k < 2; k++) { // the material point of each, before and after
+    S2Vec2 arm = s2_sub(acted->point, s2_vec2(q1[k][1], q1[k][2]));
+    double c = cos(q0[k][0] - q1[k][0]), s = sin(q0[k][0] - q1[k][0]);
+    S2Vec2 then = s2_vec2(c * arm.x - s * arm.y, s * arm.x + c * arm.y);
+    at[k][0] = s2_add(s2_vec2(q0[k][1], q0[k][2]), then);
+    at[k][1] = acted->point;
+    speed[k][0] = point_velocity(v0[k], then);
+    speed[k][1] = point_velocity(v1[k], arm);
+  }
+  double h = audit->h, size = fmin(world->bodies.at[a].reach, world->bodies.at[b].reach);
+  double slip = fabs(s2_dot(tangent, s2_sub(at[0][0], at[1][0])));
+  double before = s2_length(s2_sub(speed[0][0], speed[1][0]));
+  double after = s2_length(s2_sub(speed[0][1], speed[1][1]));
+  double bend = audit_turn(audit, a) * audit_turn(audit, a) * world->bodies.at[a].reach +
+                audit_turn(audit, b) * audit_turn(audit, b) * world->bodies.at[b].reach;
+  double slack = S2_AUDIT_LENGTH * size + bend + sliding_way(world, acted, before, h) + h * after +
+                 audit->excused[a] + audit->excused[b];
+  bool soft = world->bodies.at[a].contact_compliance + world->bodies.at[b].contact_compliance > 0;
+  if (slip > slack && !soft && audit->knots[a] <= world->kept.def.substeps &&
+      audit->knots[b] <= world->kept.def.substeps) {
+    world->residuals.audit.jump = fmax(world->residuals.audit.jump, slip);
+    s2_audit_find(world, &world->stats.audit.jumps, a, b, 0,
+                  "friction holds them, and they slipped by %.3g m", slip);
+  }
+}
+
+void s2_audit_jumps(S2World *world, S2Auditor *audit) {
+  S2ArenaMark mark = s2_arena_mark(&audit->arena);
+  double *linear = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
+  double *angular = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
+  double *group = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
+  find_groups(world, audit);
+  contact_sizes(world, linear, angular);
+  excuse_joints(world, audit);
+  spread_excuses(world, audit, group);
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    if (s2_body_moves(&world->bodies.at[slot])) {
+      judge_jump(world, audit, slot, linear[slot], angular[slot], group[audit->root[slot]]);
+    }
+  }
+  for (int i = 0; i < world->acted.count; i++) {
+    judge_slip(world, audit, &world->acted.at[i]);
+  }
+  s2_arena_rewind(&audit->arena, mark);
+}

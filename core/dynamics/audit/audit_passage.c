@@ -1,0 +1,284 @@
+// Passages: every pair of rigid shapes that comes near is followed along the paths of its bodies.
+// Time advances by the distance over the largest speed of approach, so that nothing is left out
+// while the pair is apart, and by small equal steps while it overlaps.
+#include "dynamics/audit/audit.h"
+
+#include <stdlib.h>
+
+typedef struct Swept { // a shape and the box around its path
+  int32_t piece, body;
+  S2Box box;
+} Swept;
+
+typedef struct Pair {
+  S2World *world;
+  S2Auditor *audit;
+  int32_t a, b; // slots
+  S2Shape shape_a, shape_b;
+  double size; // m, of the smaller body
+  double thin; // m, of the thinner shape
+} Pair;
+
+// ---- Which pairs ------------------------------------------------------------------------------
+
+// Around the poses at all knots: a body stays within its reach of its centre.
+static S2Box path_box(const S2World *world, const S2Auditor *audit, int32_t slot) {
+  const double *q = audit->q0 + 3 * slot;
+  double reach = world->bodies.at[slot].reach;
+  S2Box box = {{q[1], q[2]}, {q[1], q[2]}};
+  for (int k = 0; k < audit->knots[slot]; k++) {
+    const S2AuditKnot *knot = &audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k];
+    double before = k == 0 ? 0 : knot[-1].t, bend = 0;
+    // A parabola leaves the box of its ends by no more than a quarter of this.
+    const double *from = k == 0 ? q : knot[-1].q;
+    for (int c = 1; c < 3 && knot->curved; c++) {
+      bend = fmax(bend, fabs(knot->q[c] - from[c] - (knot->t - before) * knot->v[c]));
+    }
+    box.lo = s2_vec2(fmin(box.lo.x, knot->q[1] - bend), fmin(box.lo.y, knot->q[2] - bend));
+    box.hi = s2_vec2(fmax(box.hi.x, knot->q[1] + bend), fmax(box.hi.y, knot->q[2] + bend));
+  }
+  box.lo = s2_vec2(box.lo.x - reach, box.lo.y - reach);
+  box.hi = s2_vec2(box.hi.x + reach, box.hi.y + reach);
+  return box;
+}
+
+static int by_left(const void *a, const void *b) {
+  double x = ((const Swept *)a)->box.lo.x, y = ((const Swept *)b)->box.lo.x;
+  return (x > y) - (x < y);
+}
+
+// May the two not be in one place? A filter or a pre-solve that was asked has said so.
+static bool pair_is_rigid(const S2World *world, const Swept *a, const Swept *b) {
+  const S2Body *of_a = &world->bodies.at[a->body], *of_b = &world->bodies.at[b->body];
+  bool moves = s2_body_yields(of_a) || s2_body_yields(of_b);
+  bool sees = (of_a->category & of_b->mask) != 0 && (of_b->category & of_a->mask) != 0;
+  bool soft = of_a->contact_compliance + of_b->contact_compliance > 0;
+  if (a->body == b->body || !moves || !sees || soft || of_a->sensor || of_b->sensor ||
+      s2_world_excluded(world, a->body, b->body)) {
+    return false;
+  }
+  const S2Touch *touch = s2_audit_touch(world, a->piece, b->piece);
+  bool asks = world->callbacks.filter != NULL || world->callbacks.pre_solve != NULL;
+  return touch != NULL ? touch->allowed && touch->enabled : !asks;
+}
+
+// ---- Following a pair -------------------------------------------------------------------------
+
+static double pair_distance(const Pair *pair, double t, double qa[3], double qb[3],
+                            S2Vec2 *normal) {
+  s2_audit_pose(pair->audit, pair->a, t, qa);
+  s2_audit_pose(pair->audit, pair->b, t, qb);
+  return s2_audit_distance(&pair->shape_a, qa, &pair->shape_b, qb, normal);
+}
+
+// m/s: how fast the two can approach at the most until `to`, within one piece of both paths.
+static double pair_speed(const Pair *pair, double from, double to) {
+  S2Vec2 va[2], vb[2];
+  double turn_a, turn_b;
+  s2_audit_rate(pair->audit, pair->a, from, to, va, &turn_a);
+  s2_audit_rate(pair->audit, pair->b, from, to, vb, &turn_b);
+  double speed = fmax(s2_length(s2_sub(va[0], vb[0])), s2_length(s2_sub(va[1], vb[1])));
+  return speed + turn_a * pair->world->bodies.at[pair->a].reach +
+         turn_b * pair->world->bodies.at[pair->b].reach;
+}
+
+// m: how deep a pair may seem to be in each other between two poses that are right, as paths
+// between them are not bent as turning surfaces are.
+static double pair_bend(const Pair *pair) {
+  const S2Auditor *audit = pair->audit;
+  const int32_t slots[2] = {pair->a, pair->b};
+  double bend = 0, way = 0, reach = INFINITY;
+  S2Vec2 apart[2];
+  for (int k = 0; k < 2; k++) {
+    double q1[3], turn = 0, at = audit->q0[3 * slots[k]];
+    for (int i = 0; i < audit->knots[slots[k]]; i++) {
+      double next =
+          audit->knot[(size_t)audit->knot_room * (size_t)slots[k] + (size_t)i].q[0];
+      turn = fmax(turn, fabs(next - at));
+      at = next;
+    }
+    bend += turn * turn / 4 * pair->world->bodies.at[slots[k]].reach;
+    s2_audit_pose(audit, slots[k], INFINITY, q1);
+    apart[k] = s2_vec2(q1[1] - audit->q0[3 * slots[k] + 1], q1[2] - audit->q0[3 * slots[k] + 2]);
+    reach = fmin(reach, pair->world->bodies.at[slots[k]].reach);
+  }
+  way = s2_length(s2_sub(apart[0], apart[1]));
+  return fmin(bend + way * way / (4 * reach), S2_AUDIT_DEPTH * pair->thin);
+}
+
+static S2Vec2 in_frame(const double q[3], S2Vec2 v) {
+  double c = cos(q[0]), s = sin(q[0]);
+  return s2_vec2(c * v.x + s * v.y, c * v.y - s * v.x);
+}
+
+// A round shape looks the same from all sides: it has no frame to tell sides by.
+static bool pair_flipped(const Pair *pair, const S2Vec2 in[2], const S2Vec2 out[2]) {
+  bool flips_a = pair->shape_a.count == 1 || s2_dot(in[0], out[0]) < 0;
+  bool flips_b = pair->shape_b.count == 1 || s2_dot(in[1], out[1]) < 0;
+  return flips_a && flips_b && s2_dot(in[0], out[0]) + s2_dot(in[1], out[1]) < 0;
+}
+
+typedef struct Found {
+  double depth, at;       // m, s: the deepest overlap
+  double nearest;         // m: the least distance
+  double crossed;         // s: when it came out on the other side; INFINITY: it did not
+} Found;
+
+// Follows the pair through the step.
+static Found pair_follow(const Pair *pair) {
+  Found found = {0, 0, INFINITY, INFINITY};
+  double end = pair->audit->h, t = 0, qa[3], qb[3];
+  double least = end / S2_AUDIT_SAMPLES_MOST;
+  bool inside = false, began = true;
+  S2Vec2 in[2] = {{0, 0}, {0, 0}}, normal = {0, 0};
+  for (;;) {
+    double gap = pair_distance(pair, t, qa, qb, &normal);
+    S2Vec2 now[2] = {in_frame(qa, normal), in_frame(qb, normal)};
+    if (-gap > found.depth) {
+      found.depth = -gap;
+      found.at = t;
+    }
+    found.nearest = fmin(found.nearest, gap);
+    if (gap >= 0 && inside && !began && pair_flipped(pair, in, now)) {
+      found.crossed = fmin(found.crossed, t);
+    }
+    if (gap >= 0) {
+      in[0] = now[0];
+      in[1] = now[1];
+      began = false;
+    }
+    inside = gap < 0;
+    if (t >= end) {
+      return found;
+    }
+    double to = fmin(end, fmin(s2_audit_next_knot(pair->audit, pair->a, t),
+                               s2_audit_next_knot(pair->audit, pair->b, t)));
+    double speed = pair_speed(pair, t, to);
+    if (!(speed > 0)) {
+      t = to;
+      continue;
+    }
+    // Overlapping, or nearly: a twentieth of what is thin.
+    double small = fmin(end / S2_AUDIT_SAMPLES, pair->thin / 20 / speed);
+    t = fmin(to, t + fmax(fmax(gap / speed, small), least));
+  }
+}
+
+// What an overlap at the start explains is kept for the audit of jumps.
+static void pair_excuse(const Pair *pair, double depth) {
+  pair->audit->excused[pair->a] += depth;
+  pair->audit->excused[pair->b] += depth;
+}
+
+static void pair_judge(const Pair *pair) {
+  S2World *world = pair->world;
+  S2AuditResiduals *worst = &world->residuals.audit;
+  S2AuditStats *stats = &world->stats.audit;
+  double qa[3], qb[3];
+  S2Vec2 normal;
+  double before = fmax(-pair_distance(pair, 0, qa, qb, &normal), 0);
+  double slop = S2_AUDIT_LENGTH * pair->size;
+  if (before > S2_PROJECTION_TRIGGER * pair->size) {
+    pair_excuse(pair, before);
+  }
+  Found found = pair_follow(pair);
+  double after = fmax(-pair_distance(pair, INFINITY, qa, qb, &normal), 0);
+  double deep = fmax(fmax(found.depth - before - pair_bend(pair), after - before), 0);
+  if (isfinite(found.crossed)) {
+    worst->passage = fmax(worst->passage, found.depth);
+    s2_audit_find(world, &stats->passages, pair->a, pair->b, found.crossed,
+                  "one passed through the other (%.3g m deep)", found.depth);
+  } else if (deep > slop) {
+    worst->passage = fmax(worst->passage, deep);
+    s2_audit_find(world, &stats->passages, pair->a, pair->b, found.at,
+                  "they overlap by %.3g m more than at the start of the step", deep);
+  }
+}
+
+// ---- Where impulses acted ---------------------------------------------------------------------
+
+// An impulse of shapes that stayed apart throughout the step is no contact.
+static void judge_events(S2World *world, S2Auditor *audit) {
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    if (!(acted->normal_impulse > 0)) {
+      continue;
+    }
+    const S2Body *of_a = &world->bodies.at[acted->body_a], *of_b = &world->bodies.at[acted->body_b];
+    if (of_a->serial != acted->serial_a || of_b->serial != acted->serial_b ||
+        of_a->contact_compliance + of_b->contact_compliance > 0) {
+      continue;
+    }
+    Pair pair = {
+        .world = world,
+        .audit = audit,
+        .a = acted->body_a,
+        .b = acted->body_b,
+        .shape_a = s2_piece_shape(world, &world->pieces.at[acted->shape_a]),
+        .shape_b = s2_piece_shape(world, &world->pieces.at[acted->shape_b]),
+        .size = fmin(of_a->reach, of_b->reach),
+    };
+    pair.thin = fmax(s2_audit_thickness(&pair.shape_a), s2_audit_thickness(&pair.shape_b));
+    double apart = pair_follow(&pair).nearest;
+    double allowed = S2_AUDIT_LENGTH * pair.size + pair_bend(&pair);
+    allowed += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
+    if (apart > allowed) {
+      world->residuals.audit.distance = fmax(world->residuals.audit.distance, apart);
+      s2_audit_find(world, &world->stats.audit.events, pair.a, pair.b, 0,
+                    "an impulse of %.3g N s acted, but they stayed %.3g m apart",
+                    acted->normal_impulse, apart);
+    }
+  }
+}
+
+// ---- All of them ------------------------------------------------------------------------------
+
+void s2_audit_passages(S2World *world, S2Auditor *audit) {
+  S2ArenaMark mark = s2_arena_mark(&audit->arena);
+  Swept *swept = S2_TAKE(&audit->arena, Swept, world->pieces.count);
+  int count = 0;
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    if (!body->enabled || body->sensor || body->mask == 0 || body->category == 0) {
+      continue;
+    }
+    S2Box box = path_box(world, audit, slot);
+    for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
+      swept[count++] = (Swept){p, slot, box};
+      if (body->type == S2_STATIC) {
+        S2Shape shape = s2_piece_shape(world, &world->pieces.at[p]);
+        swept[count - 1].box = s2_shape_box(&shape, s2_slot_pose(audit->q0, slot));
+      }
+    }
+  }
+  qsort(swept, (size_t)count, sizeof *swept, by_left);
+  for (int i = 0; i < count; i++) {
+    for (int k = i + 1; k < count && swept[k].box.lo.x <= swept[i].box.hi.x; k++) {
+      const Swept *a = &swept[i], *b = &swept[k];
+      if (a->piece > b->piece) {
+        a = &swept[k];
+        b = &swept[i];
+      }
+      if (!s2_box_overlap(a->box, b->box) || !pair_is_rigid(world, a, b)) {
+        continue;
+      }
+      const S2Body *of_a = &world->bodies.at[a->body], *of_b = &world->bodies.at[b->body];
+      Pair pair = {
+          .world = world,
+          .audit = audit,
+          .a = a->body,
+          .b = b->body,
+          .shape_a = s2_piece_shape(world, &world->pieces.at[a->piece]),
+          .shape_b = s2_piece_shape(world, &world->pieces.at[b->piece]),
+          .size = fmin(of_a->reach, of_b->reach),
+      };
+      double thin_a = s2_audit_thickness(&pair.shape_a);
+      double thin_b = s2_audit_thickness(&pair.shape_b);
+      pair.thin = thin_a > 0 && thin_b > 0 ? fmin(thin_a, thin_b) : fmax(thin_a, thin_b);
+      pair_judge(&pair);
+    }
+  }
+  judge_events(world, audit);
+  s2_arena_rewind(&audit->arena, mark);
+}

@@ -1,0 +1,106 @@
+// The signed distance of two convex shapes, by looking at every vertex and edge. It is slow and
+// short, and it is not what collision tests use.
+#include "dynamics/audit/audit.h"
+
+// A shape at a pose: vertices in world coordinates relative to an origin near both bodies.
+typedef struct Placed {
+  const S2Shape *shape;
+  S2Vec2 centre;
+  double c, s;
+} Placed;
+
+static Placed place(const S2Shape *shape, const double q[3], const double origin[3]) {
+  return (Placed){shape, {q[1] - origin[1], q[2] - origin[2]}, cos(q[0]), sin(q[0])};
+}
+
+static S2Vec2 placed_vertex(const Placed *placed, int i) {
+  S2Vec2 p = placed->shape->vertices[i];
+  return s2_vec2(placed->centre.x + placed->c * p.x - placed->s * p.y,
+                 placed->centre.y + placed->s * p.x + placed->c * p.y);
+}
+
+// How far b lies beyond a along n: the least n.b minus the largest n.a.
+static double beyond(const Placed *a, const Placed *b, S2Vec2 n) {
+  double most = -INFINITY, least = INFINITY;
+  for (int i = 0; i < a->shape->count; i++) {
+    most = fmax(most, s2_dot(n, placed_vertex(a, i)));
+  }
+  for (int i = 0; i < b->shape->count; i++) {
+    least = fmin(least, s2_dot(n, placed_vertex(b, i)));
+  }
+  return least - most;
+}
+
+// The largest gap along a normal of an edge of a, from a to b.
+static double widest_gap(const Placed *a, const Placed *b, S2Vec2 *normal) {
+  double best = -INFINITY;
+  int count = a->shape->count, edges = count == 1 ? 0 : count;
+  for (int i = 0; i < edges; i++) {
+    S2Vec2 from = placed_vertex(a, i), to = placed_vertex(a, (i + 1) % count);
+    S2Vec2 edge = s2_sub(to, from);
+    double length = hypot(edge.x, edge.y);
+    if (!(length > 0)) {
+      continue;
+    }
+    S2Vec2 n = s2_vec2(edge.y / length, -edge.x / length);
+    double gap = beyond(a, b, n);
+    if (gap > best) {
+      best = gap;
+      *normal = n;
+    }
+  }
+  return best;
+}
+
+// The nearest distance of a vertex of a to b; *normal: from b to the vertex.
+static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
+  double best = INFINITY;
+  int count = b->shape->count, edges = count <= 2 ? 1 : count;
+  for (int i = 0; i < a->shape->count; i++) {
+    S2Vec2 p = placed_vertex(a, i);
+    for (int k = 0; k < edges; k++) {
+      S2Vec2 from = placed_vertex(b, k), edge = s2_sub(placed_vertex(b, (k + 1) % count), from);
+      double square = s2_dot(edge, edge);
+      double along = square > 0 ? s2_dot(s2_sub(p, from), edge) / square : 0;
+      S2Vec2 apart = s2_sub(p, s2_add_scaled(from, fmin(fmax(along, 0), 1), edge));
+      double distance = hypot(apart.x, apart.y);
+      if (distance < best) {
+        best = distance;
+        *normal = distance > 0 ? s2_scale(1 / distance, apart) : *normal;
+      }
+    }
+  }
+  return best;
+}
+
+double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
+                         S2Vec2 *normal) {
+  Placed pa = place(a, qa, qa), pb = place(b, qb, qa);
+  S2Vec2 n_a = {0, 0}, n_b = {0, 0};
+  double radii = a->radius + b->radius;
+  // From a to b along a's normals, from b to a along b's.
+  double of_a = widest_gap(&pa, &pb, &n_a), of_b = widest_gap(&pb, &pa, &n_b);
+  bool by_a = of_a > of_b;
+  double depth = by_a ? of_a : of_b;
+  *normal = by_a ? s2_scale(-1, n_a) : n_b;
+  if (depth < 0) {
+    return depth - radii; // the cores overlap
+  }
+  S2Vec2 from_b = *normal, from_a = s2_scale(-1, *normal);
+  double to_a = nearest_vertex(&pa, &pb, &from_b), to_b = nearest_vertex(&pb, &pa, &from_a);
+  *normal = to_a <= to_b ? from_b : s2_scale(-1, from_a);
+  return fmin(to_a, to_b) - radii;
+}
+
+double s2_audit_thickness(const S2Shape *shape) {
+  double least = INFINITY;
+  for (int i = 0; shape->count > 2 && i < shape->count; i++) {
+    S2Vec2 from = shape->vertices[i], edge = s2_sub(shape->vertices[(i + 1) % shape->count], from);
+    double length = hypot(edge.x, edge.y), width = 0;
+    for (int k = 0; k < shape->count; k++) {
+      width = fmax(width, fabs(s2_cross(edge, s2_sub(shape->vertices[k], from))) / length);
+    }
+    least = fmin(least, width);
+  }
+  return (shape->count > 2 ? least : 0) + 2 * shape->radius;
+}
