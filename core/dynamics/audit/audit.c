@@ -26,10 +26,12 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
     audit->work = audit_doubles(audit->work, room);
     audit->excused = audit_doubles(audit->excused, room);
     s2_memory_free(audit->jointed);
+    s2_memory_free(audit->held);
     s2_memory_free(audit->root);
     s2_memory_free(audit->knots);
     s2_memory_free(audit->knot);
     audit->jointed = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
+    audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
     audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
     audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
     audit->knot = s2_memory_take_zeroed(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
@@ -59,6 +61,7 @@ void s2_audit_free(S2World *world) {
     s2_memory_free(arrays[i]);
   }
   s2_memory_free(audit->jointed);
+  s2_memory_free(audit->held);
   s2_memory_free(audit->root);
   s2_memory_free(audit->knots);
   s2_memory_free(audit->knot);
@@ -134,6 +137,7 @@ void s2_audit_begin(S2World *world) {
   memset(audit->work, 0, bytes);
   memset(audit->excused, 0, bytes);
   memset(audit->jointed, 0, sizeof(bool) * (size_t)slots);
+  memset(audit->held, 0, sizeof(bool) * (size_t)slots);
   memset(audit->knots, 0, sizeof(int) * (size_t)slots);
   memset(audit->driven, 0, sizeof(double) * (size_t)world->joints.count);
   memset(audit->carried, 0, sizeof(double) * (size_t)world->joints.count);
@@ -225,6 +229,7 @@ static void audit_joint(const S2Step *step, int32_t slot) {
       continue;
     }
     audit->jointed[ends[k]] = true;
+    audit->held[ends[k]] |= s2_joint_may_hold(joint) || k > 1;
     for (int c = 1; c < 3 && k < 2; c++) {
       audit->pushed[3 * ends[k] + c] += k == 0 ? reaction[c] : -reaction[c];
     }

@@ -23,6 +23,11 @@
 // Lengths below this part of a pair's smaller body are the tolerances of the step itself (1e-9 of a
 // body at its end) and what a path of second order leaves.
 #define S2_AUDIT_LENGTH 1e-6
+// Shapes that came closer than this part of the smaller body have touched: the time at which they
+// meet is found to 1e-4 of what counts as touching, and a step solves for it from several lengths.
+#define S2_AUDIT_TOUCH 1e-5
+// Sides of a pair are told when its cores are apart by this part of the smaller body.
+#define S2_AUDIT_SIDE 1e-7
 // An overlap within a step is no finding up to this part of the thinner shape: paths between two
 // known poses are bent by turning, which this allows for as far as it explains it.
 #define S2_AUDIT_DEPTH 0.25
@@ -67,6 +72,7 @@ typedef struct S2Auditor {
   double *work;               // a slot: J of forces other than gravity
   double *excused;            // a slot: m that the overlaps it began with explain
   bool *jointed;              // a slot: a joint acts on it
+  bool *held;                 // a slot: of one it is not known what it gives to either body
   int32_t *root;              // a slot: the smallest slot that acts on it, perhaps through others
   int *knots;                 // a slot: how many
   S2AuditKnot *knot;          // knot_room a slot

@@ -48,6 +48,8 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
   }
   // Of joints it is known what they push, not where on both.
   rest[0] = audit->jointed[slot] ? 0 : rest[0];
+  // What moves by the tolerance of lengths in a step is rounding.
+  terms += body->mass * S2_AUDIT_LENGTH * body->reach / audit->h;
   *allowed = S2_AUDIT_MOMENTUM * terms + 2 * damped;
   return fmax(hypot(rest[1], rest[2]), fabs(rest[0]));
 }
@@ -57,7 +59,7 @@ static void judge_momentum(S2World *world, const S2Auditor *audit, const double 
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
-    if (!s2_body_moves(body) || body->type != S2_DYNAMIC || body->has_law) {
+    if (!s2_body_moves(body) || body->type != S2_DYNAMIC || body->has_law || audit->held[slot]) {
       continue; // a law may be asked more than once in a step
     }
     double allowed;

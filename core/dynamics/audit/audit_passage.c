@@ -119,35 +119,50 @@ static bool pair_flipped(const Pair *pair, const S2Vec2 in[2], const S2Vec2 out[
 }
 
 typedef struct Found {
-  double depth, at;       // m, s: the deepest overlap
-  double nearest;         // m: the least distance
-  double crossed;         // s: when it came out on the other side; INFINITY: it did not
+  double depth, at; // m, s: the deepest overlap
+  double nearest;   // m: the least distance
+  double crossed;   // s: when it came out on the other side; INFINITY: it did not
 } Found;
+
+// The side that a pair was on when it was last apart.
+typedef struct Side {
+  bool known;
+  S2Vec2 normal[2]; // in the frames of a and b
+  double depth;     // m: the deepest overlap since then
+} Side;
+
+// Looks at one sample. Normals of cores that touch are rounding: sides are told farther apart.
+static bool side_changes(const Pair *pair, Side *side, double gap, S2Vec2 normal, const double qa[3],
+                         const double qb[3]) {
+  double cores = gap + pair->shape_a.radius + pair->shape_b.radius;
+  side->depth = fmax(side->depth, -gap);
+  if (gap < 0 || cores < S2_AUDIT_SIDE * pair->size) {
+    return false;
+  }
+  S2Vec2 now[2] = {in_frame(qa, normal), in_frame(qb, normal)};
+  bool changes = side->known && side->depth > S2_AUDIT_LENGTH * pair->size &&
+                 pair_flipped(pair, side->normal, now);
+  *side = (Side){true, {now[0], now[1]}, 0};
+  return changes;
+}
 
 // Follows the pair through the step.
 static Found pair_follow(const Pair *pair) {
   Found found = {0, 0, INFINITY, INFINITY};
   double end = pair->audit->h, t = 0, qa[3], qb[3];
   double least = end / S2_AUDIT_SAMPLES_MOST;
-  bool inside = false, began = true;
-  S2Vec2 in[2] = {{0, 0}, {0, 0}}, normal = {0, 0};
+  Side side = {0};
+  S2Vec2 normal = {0, 0};
   for (;;) {
     double gap = pair_distance(pair, t, qa, qb, &normal);
-    S2Vec2 now[2] = {in_frame(qa, normal), in_frame(qb, normal)};
     if (-gap > found.depth) {
       found.depth = -gap;
       found.at = t;
     }
     found.nearest = fmin(found.nearest, gap);
-    if (gap >= 0 && inside && !began && pair_flipped(pair, in, now)) {
+    if (side_changes(pair, &side, gap, normal, qa, qb)) {
       found.crossed = fmin(found.crossed, t);
     }
-    if (gap >= 0) {
-      in[0] = now[0];
-      in[1] = now[1];
-      began = false;
-    }
-    inside = gap < 0;
     if (t >= end) {
       return found;
     }
@@ -220,7 +235,7 @@ static void judge_events(S2World *world, S2Auditor *audit) {
     };
     pair.thin = fmax(s2_audit_thickness(&pair.shape_a), s2_audit_thickness(&pair.shape_b));
     double apart = pair_follow(&pair).nearest;
-    double allowed = S2_AUDIT_LENGTH * pair.size + pair_bend(&pair);
+    double allowed = S2_AUDIT_TOUCH * pair.size + pair_bend(&pair);
     allowed += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
     if (apart > allowed) {
       world->residuals.audit.distance = fmax(world->residuals.audit.distance, apart);
