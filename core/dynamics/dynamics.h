@@ -581,7 +581,8 @@ void s2_world_momentum(const S2World *world, double momentum[3]); // angular abo
 // docs/stepping.md, "Audits".
 typedef struct S2AuditResiduals {
   double passage;  // m, of a pair of rigid shapes within the step, beyond the overlap it began with
-  double jump;     // m, that a body moved or slipped beyond what velocities and impulses explain
+  double jump;     // m, that a body moved beyond what its velocity and impulses explain
+  double slip;     // m, between surfaces that friction holds; no finding
   double momentum; // N s, of a body, that forces, contacts and joints do not explain
   double energy;   // J, of bodies that act on each other: gained (> 0) or lost without a cause
   double distance; // m, between shapes that an impulse acted on
@@ -599,6 +600,7 @@ S2WorldResiduals s2_world_residuals(const S2World *world);
 // Findings of the setting `audit`. A step with one counts as unsolved.
 typedef struct S2AuditStats {
   uint64_t passages, jumps, momenta, energies, events;
+  uint64_t slips; // these are no findings
   double energy; // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
 } S2AuditStats;
 

@@ -165,6 +165,7 @@ static int world_residuals(lua_State *L) {
   set_number(L, "penetration", residuals.penetration);
   set_number(L, "passage", residuals.audit.passage);
   set_number(L, "jump", residuals.audit.jump);
+  set_number(L, "slip", residuals.audit.slip);
   set_number(L, "momentum", residuals.audit.momentum);
   set_number(L, "energy", residuals.audit.energy);
   set_number(L, "distance", residuals.audit.distance);
@@ -196,6 +197,7 @@ static int world_stats(lua_State *L) {
   set_integer(L, "stiffened", stats->stiffened);
   set_integer(L, "passages", stats->audit.passages);
   set_integer(L, "jumps", stats->audit.jumps);
+  set_integer(L, "slips", stats->audit.slips);
   set_integer(L, "momenta", stats->audit.momenta);
   set_integer(L, "energies", stats->audit.energies);
   set_integer(L, "events", stats->audit.events);

@@ -23,6 +23,8 @@
 // Lengths below this part of a pair's smaller body are the tolerances of the step itself (1e-9 of a
 // body at its end) and what a path of second order leaves.
 #define S2_AUDIT_LENGTH 1e-6
+// Places are right to this part of a body: forces times that are no energy.
+#define S2_AUDIT_PLACE 1e-8
 // Shapes that came closer than this part of the smaller body have touched: the time at which they
 // meet is found to 1e-4 of what counts as touching, and a step solves for it from several lengths.
 #define S2_AUDIT_TOUCH 1e-5

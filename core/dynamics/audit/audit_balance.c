@@ -76,7 +76,7 @@ static void judge_momentum(S2World *world, const S2Auditor *audit, const double 
 // ---- Energy -----------------------------------------------------------------------------------
 
 typedef struct Budget { // of bodies that act on each other, by their smallest slot
-  double slow;          // J: kinetic, of bodies that move by the tolerance of lengths in a step
+  double slow;          // J: of bodies that move, or are moved, by the tolerances of lengths
   double change;        // J: kinetic, of gravity and of springs, less the work of forces
   double kinetic;       // J: before and after, what moves
   double gain, loss;    // J: what may have come and gone
@@ -91,7 +91,7 @@ static double dot3(const double a[3], const double b[3]) {
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-static void budget_body(const S2World *world, const S2Auditor *audit, int32_t slot,
+static void budget_body(const S2World *world, const S2Auditor *audit, int32_t slot, double contacts,
                         Budget *budget) {
   const S2Body *body = &world->bodies.at[slot];
   const double *q0 = audit->q0 + 3 * slot, *q1 = world->q.at + 3 * slot;
@@ -114,7 +114,8 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   budget->gain += lift;
   budget->loss += lift;
   double still = S2_AUDIT_LENGTH * body->reach / audit->h;
-  budget->slow += body->mass * still * still;
+  budget->slow += body->mass * still * still + (contacts + audit->size[slot]) / audit->h *
+                                                   S2_AUDIT_PLACE * body->reach;
   const double mean[3] = {(v0[0] + v1[0]) / 2, (v0[1] + v1[1]) / 2, (v0[2] + v1[2]) / 2};
   budget->correction += dot3(audit->corrected + 3 * slot, mean);
   for (int k = 0; k < audit->knots[slot]; k++) {
@@ -269,7 +270,7 @@ void s2_audit_balances(S2World *world, S2Auditor *audit) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (s2_body_moves(&world->bodies.at[slot])) {
-      budget_body(world, audit, slot, &budgets[audit->root[slot]]);
+      budget_body(world, audit, slot, size[slot], &budgets[audit->root[slot]]);
       budgets[audit->root[slot]].unknown |= world->bodies.at[slot].type != S2_DYNAMIC;
     }
   }

@@ -232,6 +232,7 @@ void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats) {
   total->mode_changes += stats->mode_changes;
   total->audit.passages += stats->audit.passages;
   total->audit.jumps += stats->audit.jumps;
+  total->audit.slips += stats->audit.slips;
   total->audit.momenta += stats->audit.momenta;
   total->audit.energies += stats->audit.energies;
   total->audit.events += stats->audit.events;

@@ -1,0 +1,191 @@
+-- Random scenes for the audits of steps: what scripts build that has broken other engines. One seed, one scene.
+local sim = require "sim2d"
+
+local R
+local function u(lo, hi) return R:uniform(lo, hi) end
+local function logu(lo, hi) return 10 ^ u(lo, hi) end
+local function pick(t) return t[R:integer(1, #t)] end
+local function chance(x) return u(0, 1) < x end
+local function rounded(x, digits) return tonumber(("%%.%df"):format(digits):format(x)) end
+
+-- ---- Bodies ------------------------------------------------------------------------------------
+
+local shapes = {
+  disc = function(w, t) t.radius = u(0.05, 0.3) return w:circle(t) end,
+  box = function(w, t) t.size = { u(0.1, 0.6), u(0.1, 0.6) } return w:box(t) end,
+  thin = function(w, t) t.size = { u(0.3, 1), u(0.005, 0.02) } return w:box(t) end,
+  long = function(w, t) t.size = { u(1, 3), u(0.05, 0.15) } return w:box(t) end,
+  tiny = function(w, t) t.radius = u(0.002, 0.01) return w:circle(t) end,
+  capsule = function(w, t) t.length, t.radius = u(0.1, 0.6), u(0.03, 0.15) return w:capsule(t) end,
+  polygon = function(w, t)
+    local n, r, digits = R:integer(3, 7), u(0.1, 0.35), R:integer(3, 8)
+    t.vertices = {}
+    for i = 1, n do
+      local a = 2 * math.pi * (i + u(-0.2, 0.2)) / n
+      t.vertices[i] = { rounded(r * math.cos(a), digits), rounded(r * math.sin(a), digits) }
+    end
+    return w:polygon(t)
+  end,
+}
+local NAMES = { "disc", "box", "thin", "long", "tiny", "capsule", "polygon" }
+
+local function body(w, kind, x, y, more)
+  local t = { position = { x, y }, angle = u(-3, 3), friction = u(0, 1),
+    restitution = chance(0.5) and u(0, 0.9) or 0, mass = logu(-1, 1) }
+  for key, value in pairs(more or {}) do t[key] = value end
+  return shapes[kind](w, t)
+end
+
+local function ground(w)
+  if chance(0.5) then
+    return w:box { type = "static", position = { 0, -0.5 }, size = { 40, 1 }, friction = u(0, 1) }
+  end
+  local points, high, digits = {}, logu(-8, -1), R:integer(3, 8)
+  for i = -10, 10 do points[#points + 1] = { i, rounded(u(-high, high), digits) } end
+  return w:chain { points = points, friction = u(0, 1) }
+end
+
+-- ---- Scenes ------------------------------------------------------------------------------------
+
+local kinds = {}
+
+function kinds.drop(w)
+  ground(w)
+  for i = 1, R:integer(1, 5) do
+    body(w, pick(NAMES), u(-1, 1), 1 + 1.2 * i, { velocity = { u(-3, 3), u(-5, 2) }, angular_velocity = u(-5, 5) })
+  end
+end
+
+function kinds.stack(w)
+  ground(w)
+  local y, h = 0.1, u(0.2, 0.5)
+  for _ = 1, R:integer(2, 8) do
+    w:box { position = { u(-0.1, 0.1) * h, y + h / 2 }, size = { u(1, 2) * h, h }, friction = u(0.2, 1), mass = logu(-1, 1) }
+    y = y + h
+  end
+end
+
+function kinds.slide(w)
+  ground(w)
+  for i = 1, R:integer(1, 3) do
+    local h = u(0.1, 0.5)
+    w:box { position = { 3 * i - 6, h / 2 + 0.11 }, size = { u(0.5, 2) * h, h }, velocity = { u(-4, 4), 0 }, friction = pick { 0, u(0, 1) } }
+  end
+end
+
+function kinds.throw(w) -- at walls of all thicknesses
+  local thick = logu(-2.5, -0.5)
+  w:box { type = "static", position = { 3, 0 }, size = { thick, 8 }, restitution = u(0, 1) }
+  w:box { type = "static", position = { -3, 0 }, size = { thick, 8 } }
+  for i = 1, R:integer(1, 3) do
+    body(w, pick(NAMES), u(-1, 1), 2 * i - 4, { velocity = { u(-200, 200), u(-2, 2) }, angular_velocity = u(-20, 20) })
+  end
+end
+
+function kinds.piston(w) -- from rest, in both directions, in both orders of creation
+  local thick, gap, dir = u(0.01, 0.3), logu(-3, -0.7), pick { -1, 1 }
+  local function wall() w:box { type = "static", position = { dir * (gap + thick / 2), 0 }, size = { thick, 3 } } end
+  local kind, size, b = pick { "disc", "box" }, u(0.02, 0.1), nil
+  local function piston()
+    local t = { position = { -dir * size, 0 }, mass = logu(-3, 1) }
+    b = kind == "disc" and w:circle { radius = size, position = t.position, mass = t.mass } or w:box { size = { 2 * size, 2 * size }, position = t.position, mass = t.mass }
+  end
+  if chance(0.5) then wall() piston() else piston() wall() end
+  w.gravity = { 0, 0 }
+  local force = dir * b.mass * 2 * (gap + size + thick) * u(0.1, 3) / w.dt ^ 2
+  return function() b:apply_force { force, 0 } end
+end
+
+function kinds.bar(w) -- turns through small bodies
+  w.gravity = { 0, 0 }
+  local long, speed = u(0.5, 3), u(0.05, 1) / w.dt * pick { -1, 1 }
+  if chance(0.5) then
+    w:box { type = "kinematic", size = { long, u(0.01, 0.1) }, angle = u(-3, 3), angular_velocity = speed }
+  else
+    local bar = w:box { size = { long, u(0.01, 0.1) }, angle = u(-3, 3), angular_velocity = speed, mass = 5 }
+    w:hinge { bar, anchor = { 0, 0 } }
+  end
+  for _ = 1, R:integer(1, 4) do
+    local a, r = u(-3, 3), u(0.3, 0.48) * long
+    body(w, pick { "disc", "tiny", "box" }, r * math.cos(a), r * math.sin(a), { mass = 0.1 })
+  end
+end
+
+function kinds.spring_gun(w)
+  w.gravity = { 0, 0 }
+  local b = body(w, pick { "box", "disc", "tiny" }, 0, 0, { mass = logu(-2, 0), angle = 0 })
+  w:box { type = "static", position = { 0.7, 0 }, size = { logu(-2, -0.5), 3 } }
+  if chance(0.5) then
+    w:spring { b, anchor_a = { 0, 0 }, anchor_b = { -0.1, 0 }, rest_length = u(0.2, 1.5), stiffness = logu(2, 5), damping = chance(0.5) and u(0, 5) or 0 }
+  else
+    w:mouse { b, target = { u(0.8, 2), u(-0.2, 0.2) }, stiffness = logu(1, 4), damping = u(0, 10) }
+  end
+end
+
+function kinds.chain(w)
+  if chance(0.6) then ground(w) end
+  local before, n, l = nil, R:integer(2, 6), u(0.3, 0.8)
+  for i = 1, n do
+    local b = w:box { position = { (i - 0.5) * l, 3 }, size = { l, 0.1 }, mass = logu(-0.5, 0.5), friction = u(0, 1) }
+    local t = { a = b, b = before, anchor = { (i - 1) * l, 3 } }
+    if chance(0.2) then t.friction = u(0.01, 0.5) end
+    if chance(0.2) then t.limits = { -u(0.2, 1), u(0.2, 1) } end
+    if chance(0.2) then t.motor = { speed = u(-3, 3), max_torque = u(0.5, 10) } end
+    w:hinge(t)
+    before = b
+  end
+end
+
+function kinds.platform(w)
+  local p = w:box { type = "kinematic", position = { 0, -0.1 }, size = { 6, 0.2 }, friction = u(0.3, 1) }
+  local ax, ay, f = u(-0.5, 0.5), u(-0.1, 0.1), u(0.5, 3)
+  p:motion(function(t) return ax * math.sin(f * t), -0.1 + ay * math.sin(f * t), 0 end)
+  for i = 1, R:integer(1, 4) do
+    local h = u(0.1, 0.4)
+    w:box { position = { i - 2.5, h / 2 }, size = { h, h }, friction = u(0.3, 1) }
+  end
+end
+
+function kinds.cart(w) -- a motor drives it
+  ground(w)
+  local chassis = w:box { position = { 0, 0.6 }, size = { 1.2, 0.2 }, mass = 3 }
+  for _, s in ipairs { -1, 1 } do
+    local wheel = w:circle { radius = 0.2, position = { s * 0.45, 0.4 }, mass = 0.5, friction = 0.9 }
+    w:hinge { wheel, chassis, anchor = { s * 0.45, 0.4 }, motor = { speed = u(-8, 8), max_torque = u(0.2, 3) } }
+  end
+end
+
+local ORDER = { "drop", "stack", "slide", "throw", "piston", "bar", "spring_gun", "chain", "platform", "cart" }
+
+local M = { kinds = ORDER }
+
+-- The world of a seed, its kind, and what is to be called before each step. `stepping` is drawn where none is given.
+function M.make(seed, stepping)
+  R = sim.random.split()
+  R:seed(seed)
+  local kind = ORDER[1 + seed % #ORDER]
+  local w = sim.world { audit = true, dt = pick { 1 / 60, 1 / 120, 1 / 240 },
+    stepping = stepping or pick { "auto", "auto", "auto", "event", "speculative", "speculative", "bisect" } }
+  w:on("solver_warning", function() end)
+  local push = kinds[kind](w)
+  w:resolve_overlaps()
+  return w, kind, push
+end
+
+-- Steps it; returns how many steps had a finding, by what was found.
+function M.run(seed, steps, stepping)
+  local w, kind, push = M.make(seed, stepping)
+  local first = {}
+  w:on("solver_warning", function(e) first[#first + 1] = e.message end)
+  for _ = 1, steps do
+    if push then push() end
+    w:step()
+  end
+  local s = w:stats()
+  local found = { slips = s.slips, passages = s.passages, jumps = s.jumps, momenta = s.momenta, energies = s.energies, events = s.events }
+  local how = w.stepping
+  w:close()
+  return found, kind, how, first[1]
+end
+
+return M
