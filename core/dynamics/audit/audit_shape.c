@@ -83,8 +83,8 @@ double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b,
   bool by_a = of_a > of_b;
   double depth = by_a ? of_a : of_b;
   *normal = by_a ? s2_scale(-1, n_a) : n_b;
-  if (depth < 0) {
-    return depth - radii; // the cores overlap
+  if (depth < 0 && isfinite(depth)) { // points have no edges
+    return depth - radii;             // the cores overlap
   }
   S2Vec2 from_b = *normal, from_a = s2_scale(-1, *normal);
   double to_a = nearest_vertex(&pa, &pb, &from_b), to_b = nearest_vertex(&pb, &pa, &from_a);

@@ -1,0 +1,263 @@
+// Audits: their own distance against the one of collision tests, faults planted into steps, and
+// steps in which there is nothing to find.
+#include "worlds.h"
+
+#include "collide/collide.h"
+#include "dynamics/audit/audit.h"
+
+// ---- Distance ---------------------------------------------------------------------------------
+
+static double random_in(S2Rng *rng, double lo, double hi) {
+  return lo + (hi - lo) * s2_rng_uniform(rng);
+}
+
+// The signed distance of the audits and that of the narrow phase, written apart from each other,
+// agree for all kinds of shapes.
+static void two_distances_agree(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(7);
+  int apart = 0, overlapping = 0;
+  for (int trial = 0; trial < 20000; trial++) {
+    S2Vec2 points[2][6], hull[2][6];
+    S2Shape shape[2];
+    double q[2][3];
+    S2Pose pose[2];
+    for (int k = 0; k < 2; k++) {
+      int count = 1 + (int)random_in(&rng, 0, 5.999);
+      for (int i = 0; i < count; i++) {
+        points[k][i] = s2_vec2(random_in(&rng, -1, 1), random_in(&rng, -1, 1));
+      }
+      int corners = count < 3 ? count : s2_hull(points[k], count, hull[k]);
+      shape[k] = (S2Shape){.vertices = count < 3 ? points[k] : hull[k],
+                           .count = corners,
+                           .radius = corners == 1 || trial % 2 == 0 ? random_in(&rng, .01, .3) : 0};
+      for (int c = 0; c < 3; c++) {
+        q[k][c] = random_in(&rng, c == 0 ? -4 : -1.5, c == 0 ? 4 : 1.5);
+      }
+      pose[k] = s2_pose(q[k][0], q[k][1], q[k][2]);
+    }
+    S2Vec2 normal;
+    double ours = s2_audit_distance(&shape[0], q[0], &shape[1], q[1], &normal);
+    S2Manifold manifold;
+    s2_collide(&shape[0], pose[0], &shape[1], pose[1], INFINITY, &manifold);
+    double theirs = manifold.points[0].gap;
+    for (int k = 1; k < manifold.count; k++) {
+      theirs = fmin(theirs, manifold.points[k].gap);
+    }
+    apart += theirs > 0;
+    overlapping += theirs < 0;
+    assert_true(fabs(ours - theirs) < 1e-9);
+    assert_true(fabs(s2_length(normal) - 1) < 1e-9);
+  }
+  assert_true(apart > 1000 && overlapping > 1000);
+}
+
+static void a_thickness_is_the_least_width(void **state) {
+  (void)state;
+  const S2Vec2 box[4] = {{-2, -.5}, {2, -.5}, {2, .5}, {-2, .5}};
+  assert_true(fabs(s2_audit_thickness(&(S2Shape){.vertices = box, .count = 4}) - 1) < 1e-15);
+  assert_true(fabs(s2_audit_thickness(&(S2Shape){.vertices = box, .count = 4, .radius = .1}) -
+                   1.2) < 1e-15);
+  assert_true(s2_audit_thickness(&(S2Shape){.vertices = box, .count = 2}) == 0);
+  assert_true(s2_audit_thickness(&(S2Shape){.vertices = box, .count = 1, .radius = 1}) == 2);
+}
+
+// ---- Planted faults ---------------------------------------------------------------------------
+
+typedef struct Scene {
+  S2World *world;
+  S2BodyId wall, ball;
+} Scene;
+
+// A wall from x = 1 to 1.1 and a ball of 0.1 m and 1 kg in front of it, without gravity.
+static Scene scene_new(bool strict) {
+  S2WorldDef def = s2_world_def();
+  def.gravity = s2_vec2(0, 0);
+  def.dt = .01;
+  def.audit = true;
+  def.strict = strict;
+  Scene scene;
+  must(s2_world_create(&def, &scene.world));
+  S2BodyDef wall = at(1.05, 0);
+  wall.type = S2_STATIC;
+  wall.name = "wall";
+  scene.wall = add_box(scene.world, wall, .1, 4);
+  S2BodyDef ball = at(0, 0);
+  ball.mass = 1;
+  ball.name = "ball";
+  scene.ball = add_disc(scene.world, ball, .1);
+  return scene;
+}
+
+// A step that ends with this pose and velocity of the ball, whatever physics says.
+static S2Status faulty_step(Scene *scene, const double q[3], const double v[3]) {
+  S2World *world = scene->world;
+  s2_audit_begin(world);
+  S2Step step = s2_step_begin(world, 0, 1);
+  step.share = 1;
+  int n = 3 * world->bodies.count, at = 3 * (int)(scene->ball.index - 1);
+  memcpy(step.q1, world->q.at, sizeof(double) * (size_t)n);
+  memcpy(step.v2, world->v.at, sizeof(double) * (size_t)n);
+  memcpy(step.q1 + at, q, 3 * sizeof(double));
+  memcpy(step.v2 + at, v, 3 * sizeof(double));
+  for (int slot = 0; slot < world->bodies.count; slot++) {
+    step.node_of[slot] = S2_GROUND;
+  }
+  world->events.count = 0;
+  world->warning[0] = '\0';
+  s2_audit_substep(&step);
+  memcpy(world->q.at, step.q1, sizeof(double) * (size_t)n);
+  memcpy(world->v.at, step.v2, sizeof(double) * (size_t)n);
+  return s2_audit_end(world);
+}
+
+static void must_warn(S2World *world, const char *text) {
+  int count;
+  const S2Event *events = s2_world_events(world, &count);
+  assert_int_equal(count, 1);
+  assert_int_equal(events[0].type, S2_SOLVER_WARNING);
+  if (strstr(events[0].message, text) == NULL) {
+    fail_msg("'%s' expected in '%s'", text, events[0].message);
+  }
+}
+
+static void a_passage_is_found(void **state) {
+  (void)state;
+  // 200 m/s carry the ball 2 m, through the wall.
+  Scene scene = scene_new(false);
+  must(s2_body_set_v(scene.world, scene.ball, (double[]){0, 200, 0}));
+  must(faulty_step(&scene, (double[]){0, 2, 0}, (double[]){0, 200, 0}));
+  const S2WorldStats *stats = s2_world_stats(scene.world);
+  assert_int_equal(stats->audit.passages, 1);
+  assert_int_equal(stats->audit.jumps + stats->audit.momenta + stats->audit.energies, 0);
+  assert_int_equal(stats->unsolved, 1);
+  // On the way it is in the wall by the half of its width and the ball's radius.
+  assert_true(fabs(s2_world_residuals(scene.world).audit.passage - .15) < .01);
+  must_warn(scene.world, "'wall' and 'ball': one passed through the other");
+  s2_world_destroy(scene.world);
+}
+
+static void an_overlap_at_the_end_is_found(void **state) {
+  (void)state;
+  Scene scene = scene_new(false);
+  must(s2_body_set_v(scene.world, scene.ball, (double[]){0, 95, 0}));
+  must(faulty_step(&scene, (double[]){0, .95, 0}, (double[]){0, 95, 0}));
+  assert_int_equal(s2_world_stats(scene.world)->audit.passages, 1);
+  assert_true(fabs(s2_world_residuals(scene.world).audit.passage - .05) < 1e-9);
+  must_warn(scene.world, "they overlap by 0.05 m more");
+  s2_world_destroy(scene.world);
+}
+
+static void a_jump_is_found(void **state) {
+  (void)state;
+  Scene scene = scene_new(false);
+  must(faulty_step(&scene, (double[]){0, -.5, 0}, (double[]){0, 0, 0}));
+  assert_int_equal(s2_world_stats(scene.world)->audit.jumps, 1);
+  assert_true(fabs(s2_world_residuals(scene.world).audit.jump - .5) < 1e-5);
+  must_warn(scene.world, "'ball': it moved 0.5 m farther");
+  s2_world_destroy(scene.world);
+}
+
+static void momentum_and_energy_from_nothing_are_found(void **state) {
+  (void)state;
+  Scene scene = scene_new(false);
+  must(s2_body_set_v(scene.world, scene.ball, (double[]){0, -2, 0}));
+  must(faulty_step(&scene, (double[]){0, -.025, 0}, (double[]){0, -3, 0}));
+  const S2WorldStats *stats = s2_world_stats(scene.world);
+  assert_int_equal(stats->audit.momenta, 1);
+  assert_int_equal(stats->audit.energies, 1);
+  assert_int_equal(stats->unsolved, 1); // steps count, not findings
+  S2AuditResiduals found = s2_world_residuals(scene.world).audit;
+  assert_true(fabs(found.momentum - 1) < 1e-12);
+  assert_true(fabs(found.energy - 2.5) < 1e-12); // (9 - 4)/2
+  must_warn(scene.world, "1 N s of its momentum come from nothing");
+  s2_world_destroy(scene.world);
+}
+
+static void an_impulse_at_a_distance_is_found(void **state) {
+  (void)state;
+  Scene scene = scene_new(false);
+  s2_audit_begin(scene.world);
+  *s2_array_append(scene.world->acted) = (S2Acted){
+      .body_a = (int32_t)scene.wall.index - 1,
+      .body_b = (int32_t)scene.ball.index - 1,
+      .serial_a = scene.wall.serial,
+      .serial_b = scene.ball.serial,
+      .shape_a = scene.world->bodies.at[scene.wall.index - 1].first_shape,
+      .shape_b = scene.world->bodies.at[scene.ball.index - 1].first_shape,
+      .normal = {1, 0},
+      .normal_impulse = 2,
+  };
+  must(faulty_step(&scene, (double[]){0, -.02, 0}, (double[]){0, -2, 0}));
+  assert_int_equal(s2_world_stats(scene.world)->audit.events, 1);
+  assert_true(fabs(s2_world_residuals(scene.world).audit.distance - .9) < 1e-9);
+  s2_world_destroy(scene.world);
+}
+
+static void a_strict_world_is_as_before_the_step(void **state) {
+  (void)state;
+  Scene scene = scene_new(true);
+  uint64_t before = s2_world_hash(scene.world);
+  S2Status status = faulty_step(&scene, (double[]){0, -.5, 0}, (double[]){0, 0, 0});
+  assert_int_equal(status.code, S2_UNSOLVED);
+  assert_non_null(strstr(status.message, "it moved 0.5 m farther"));
+  assert_true(s2_world_hash(scene.world) == before);
+  s2_world_destroy(scene.world);
+}
+
+// ---- Sound steps ------------------------------------------------------------------------------
+
+// A ball that bounces between floor and ceiling, and a pendulum: nothing is found, the bits are
+// those of a world without audits, and nothing is left when the setting goes.
+static void sound_steps_have_no_findings(void **state) {
+  (void)state;
+  uint64_t hash[2];
+  for (int audited = 0; audited < 2; audited++) {
+    S2WorldDef def = s2_world_def();
+    def.audit = audited == 1;
+    S2World *world;
+    must(s2_world_create(&def, &world));
+    S2BodyDef ground = at(0, -.5);
+    ground.type = S2_STATIC;
+    ground.restitution = .8;
+    add_box(world, ground, 20, 1);
+    S2BodyDef ball = at(0, 1);
+    ball.restitution = .8;
+    ball.velocity = s2_vec2(1, 0);
+    add_disc(world, ball, .2);
+    S2BodyId bob = add_disc(world, at(4, 3), .1);
+    S2JointDef hinge = s2_joint_def(S2_HINGE);
+    hinge.a = bob;
+    hinge.anchor_a = s2_vec2(3, 3);
+    S2JointId joint;
+    must(s2_joint_create(world, &hinge, &joint));
+    for (int k = 0; k < 600; k++) {
+      must(s2_world_step(world));
+    }
+    S2AuditStats found = s2_world_stats(world)->audit;
+    assert_int_equal(found.passages + found.jumps + found.momenta + found.energies + found.events,
+                     0);
+    hash[audited] = s2_world_hash(world);
+    def.audit = false;
+    must(s2_world_configure(world, &def));
+    must(s2_world_step(world));
+    assert_null(world->audit);
+    s2_world_destroy(world);
+  }
+  assert_true(hash[0] == hash[1]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(two_distances_agree),
+      cmocka_unit_test(a_thickness_is_the_least_width),
+      cmocka_unit_test(a_passage_is_found),
+      cmocka_unit_test(an_overlap_at_the_end_is_found),
+      cmocka_unit_test(a_jump_is_found),
+      cmocka_unit_test(momentum_and_energy_from_nothing_are_found),
+      cmocka_unit_test(an_impulse_at_a_distance_is_found),
+      cmocka_unit_test(a_strict_world_is_as_before_the_step),
+      cmocka_unit_test(sound_steps_have_no_findings),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
