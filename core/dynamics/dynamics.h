@@ -601,7 +601,7 @@ S2WorldResiduals s2_world_residuals(const S2World *world);
 typedef struct S2AuditStats {
   uint64_t passages, jumps, momenta, energies, events;
   uint64_t slips; // these are no findings
-  double energy; // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
+  double energy;  // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
 } S2AuditStats;
 
 typedef struct S2WorldStats {

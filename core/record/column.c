@@ -21,6 +21,12 @@ typedef enum OfWorld {
   RESIDUAL,
   PENETRATION,
   JOINT_ERROR,
+  PASSAGE,
+  JUMP,
+  SLIP,
+  MOMENTUM_REST,
+  ENERGY_REST,
+  DISTANCE,
   CONTACTS,
   STEP,
   OF_WORLD
@@ -36,6 +42,12 @@ static const Known of_world[OF_WORLD] = {
     [RESIDUAL] = {"residual", ""},
     [PENETRATION] = {"penetration", "m"},
     [JOINT_ERROR] = {"joint_error", "m"},
+    [PASSAGE] = {"audit.passage", "m"},
+    [JUMP] = {"audit.jump", "m"},
+    [SLIP] = {"audit.slip", "m"},
+    [MOMENTUM_REST] = {"audit.momentum", "N s"},
+    [ENERGY_REST] = {"audit.energy", "J"},
+    [DISTANCE] = {"audit.distance", "m"},
     [CONTACTS] = {"contacts", ""},
     [STEP] = {"step", ""},
 };
@@ -173,6 +185,18 @@ static double read_world(S2World *world, OfWorld number) {
     return s2_world_residuals(world).penetration;
   case JOINT_ERROR:
     return s2_world_residuals(world).joint_error;
+  case PASSAGE:
+    return s2_world_residuals(world).audit.passage;
+  case JUMP:
+    return s2_world_residuals(world).audit.jump;
+  case SLIP:
+    return s2_world_residuals(world).audit.slip;
+  case MOMENTUM_REST:
+    return s2_world_residuals(world).audit.momentum;
+  case ENERGY_REST:
+    return s2_world_residuals(world).audit.energy;
+  case DISTANCE:
+    return s2_world_residuals(world).audit.distance;
   case CONTACTS:
     (void)s2_world_contacts(world, &count);
     return count;

@@ -53,9 +53,9 @@ void s2_audit_free(S2World *world) {
   if (audit == NULL) {
     return;
   }
-  double *arrays[] = {audit->q0,        audit->v0,     audit->force,   audit->damped,
-                      audit->pushed,    audit->size,   audit->work,    audit->corrected,
-                      audit->excused,   audit->driven, audit->carried, audit->coordinate,
+  double *arrays[] = {audit->q0,      audit->v0,     audit->force,   audit->damped,
+                      audit->pushed,  audit->size,   audit->work,    audit->corrected,
+                      audit->excused, audit->driven, audit->carried, audit->coordinate,
                       audit->elastic};
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
     s2_memory_free(arrays[i]);

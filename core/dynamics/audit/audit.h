@@ -79,10 +79,10 @@ typedef struct S2Auditor {
   int *knots;                 // a slot: how many
   S2AuditKnot *knot;          // knot_room a slot
   int joint_room;
-  double *coordinate; // a joint's slot: where motor and friction act, at the start
-  double *elastic;    // a joint's slot: J in its springs, at the start
-  double *driven;     // a joint's slot: N s or N m s of its motor and friction
-  double *carried;    // a joint's slot: N s between its bodies
+  double *coordinate;   // a joint's slot: where motor and friction act, at the start
+  double *elastic;      // a joint's slot: J in its springs, at the start
+  double *driven;       // a joint's slot: N s or N m s of its motor and friction
+  double *carried;      // a joint's slot: N s between its bodies
   unsigned char *image; // the world at the start of the step, where it is strict
   size_t image_size, image_room;
   S2Arena arena; // of one step

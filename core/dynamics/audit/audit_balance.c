@@ -40,11 +40,11 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
     double unit = c == 0 ? body->reach : 1; // a torque at the reach
     double rate = c == 0 ? body->angular_damping : body->linear_damping;
     rest[c] = (inertial[c] * (v1 - v0) - given) / unit;
-    terms += (fabs(inertial[c] * v0) + fabs(inertial[c] * v1) +
-              fabs(audit->force[3 * slot + c])) / unit;
+    terms +=
+        (fabs(inertial[c] * v0) + fabs(inertial[c] * v1) + fabs(audit->force[3 * slot + c])) / unit;
     // Damping acts in each piece of a step on the velocity at its end.
-    damped += rate * audit->h * inertial[c] *
-              (fabs(v1 - v0) + fabs(contacts[c]) / inertial[c]) / unit;
+    damped +=
+        rate * audit->h * inertial[c] * (fabs(v1 - v0) + fabs(contacts[c]) / inertial[c]) / unit;
   }
   // Of joints it is known what they push, not where on both.
   rest[0] = audit->jointed[slot] ? 0 : rest[0];
@@ -63,8 +63,7 @@ static void judge_momentum(S2World *world, const S2Auditor *audit, const double 
       continue; // a law may be asked more than once in a step
     }
     double allowed;
-    double rest =
-        momentum_rest(world, audit, slot, contacts + 3 * slot, size[slot], &allowed);
+    double rest = momentum_rest(world, audit, slot, contacts + 3 * slot, size[slot], &allowed);
     if (rest > allowed) {
       world->residuals.audit.momentum = fmax(world->residuals.audit.momentum, rest);
       s2_audit_find(world, &world->stats.audit.momenta, slot, S2_NONE, 0,
@@ -109,13 +108,13 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   budget->change -= audit->work[slot];
   budget->loss += audit->damped[slot];
   // Overlaps and joint errors of the start are closed against gravity and springs, or with them.
-  double lift = (body->mass * hypot(g.x, g.y) + audit->size[slot] / audit->h) *
-                audit->excused[slot] * 2;
+  double lift =
+      (body->mass * hypot(g.x, g.y) + audit->size[slot] / audit->h) * audit->excused[slot] * 2;
   budget->gain += lift;
   budget->loss += lift;
   double still = S2_AUDIT_LENGTH * body->reach / audit->h;
-  budget->slow += body->mass * still * still + (contacts + audit->size[slot]) / audit->h *
-                                                   S2_AUDIT_PLACE * body->reach;
+  budget->slow += body->mass * still * still +
+                  (contacts + audit->size[slot]) / audit->h * S2_AUDIT_PLACE * body->reach;
   const double mean[3] = {(v0[0] + v1[0]) / 2, (v0[1] + v1[1]) / 2, (v0[2] + v1[2]) / 2};
   budget->correction += dot3(audit->corrected + 3 * slot, mean);
   for (int k = 0; k < audit->knots[slot]; k++) {
@@ -163,7 +162,8 @@ static void budget_contact(const S2World *world, const S2Auditor *audit, const S
     }
   }
   bool soft = world->bodies.at[slots[0]].contact_compliance +
-                  world->bodies.at[slots[1]].contact_compliance > 0;
+                  world->bodies.at[slots[1]].contact_compliance >
+              0;
   for (int k = 0; k < 2 && soft; k++) {
     budgets[audit->root[slots[k]]].unknown = true;
   }
@@ -199,8 +199,8 @@ static bool holds_two_anchors(S2JointType type) {
 static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t slot,
                          Budget *budgets) {
   const S2Joint *joint = &world->joints.at[slot];
-  int32_t of = joint->a != S2_NONE && s2_body_moves(&world->bodies.at[joint->a]) ? joint->a
-                                                                                : joint->b;
+  int32_t of =
+      joint->a != S2_NONE && s2_body_moves(&world->bodies.at[joint->a]) ? joint->a : joint->b;
   if (of == S2_NONE || !s2_body_moves(&world->bodies.at[of])) {
     return;
   }
@@ -219,9 +219,8 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
     // Implicit springs and dashpots take; how much their impulse and speed bound.
     budget->loss += INFINITY;
   }
-  budget->turn = holds_two_anchors(joint->type)
-                     ? fmax(budget->turn, rod_turn(world, audit, joint))
-                     : budget->turn;
+  budget->turn = holds_two_anchors(joint->type) ? fmax(budget->turn, rod_turn(world, audit, joint))
+                                                : budget->turn;
   budget->unknown |= joint->type == S2_LOCK || joint->type == S2_MOUSE ||
                      joint->type == S2_CONSTRAINT || joint->type == S2_GROUND_FRICTION ||
                      joint->has_law || joint->type == S2_GEAR || joint->type == S2_PULLEY ||

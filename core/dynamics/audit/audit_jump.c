@@ -115,7 +115,8 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
   double pushed = linear + audit->size[slot] + hypot(force[1], force[2]) + hypot(own[1], own[2]);
   double change = hypot(v1[1] - v0[1], v1[2] - v0[2]);
-  double beyond = away(s2_vec2(q1[1] - q0[1], q1[2] - q0[2]), s2_vec2(h * v0[1], h * v0[2])) - h * fmax(pushed / body->mass, change);
+  double beyond = away(s2_vec2(q1[1] - q0[1], q1[2] - q0[2]), s2_vec2(h * v0[1], h * v0[2])) -
+                  h * fmax(pushed / body->mass, change);
   double spin = angular + audit->size[slot] * body->reach + fabs(force[0]) + fabs(own[0]);
   double turned = away(s2_vec2(q1[0] - q0[0], 0), s2_vec2(h * v0[0], 0));
   double most = audit->jointed[slot] ? INFINITY : spin / body->inertia;

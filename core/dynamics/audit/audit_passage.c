@@ -3,8 +3,6 @@
 // while the pair is apart, and by small equal steps while it overlaps.
 #include "dynamics/audit/audit.h"
 
-#include <stdlib.h>
-
 typedef struct Swept { // a shape and the box around its path
   int32_t piece, body;
   S2Box box;
@@ -42,9 +40,30 @@ static S2Box path_box(const S2World *world, const S2Auditor *audit, int32_t slot
   return box;
 }
 
-static int by_left(const void *a, const void *b) {
-  double x = ((const Swept *)a)->box.lo.x, y = ((const Swept *)b)->box.lo.x;
-  return (x > y) - (x < y);
+// By their left sides, without memory: a heap of `count`, whose root is the rightmost.
+static void sift(Swept *heap, int at, int count) {
+  Swept moved = heap[at];
+  for (int child = 2 * at + 1; child < count; child = 2 * at + 1) {
+    child += child + 1 < count && heap[child + 1].box.lo.x > heap[child].box.lo.x;
+    if (!(heap[child].box.lo.x > moved.box.lo.x)) {
+      break;
+    }
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = moved;
+}
+
+static void sort_by_left(Swept *swept, int count) {
+  for (int at = count / 2 - 1; at >= 0; at--) {
+    sift(swept, at, count);
+  }
+  for (int last = count - 1; last > 0; last--) {
+    Swept rightmost = swept[0];
+    swept[0] = swept[last];
+    swept[last] = rightmost;
+    sift(swept, 0, last);
+  }
 }
 
 // May the two not be in one place? A filter or a pre-solve that was asked has said so.
@@ -92,8 +111,7 @@ static double pair_bend(const Pair *pair) {
   for (int k = 0; k < 2; k++) {
     double q1[3], turn = 0, at = audit->q0[3 * slots[k]];
     for (int i = 0; i < audit->knots[slots[k]]; i++) {
-      double next =
-          audit->knot[(size_t)audit->knot_room * (size_t)slots[k] + (size_t)i].q[0];
+      double next = audit->knot[(size_t)audit->knot_room * (size_t)slots[k] + (size_t)i].q[0];
       turn = fmax(turn, fabs(next - at));
       at = next;
     }
@@ -132,8 +150,8 @@ typedef struct Side {
 } Side;
 
 // Looks at one sample. Normals of cores that touch are rounding: sides are told farther apart.
-static bool side_changes(const Pair *pair, Side *side, double gap, S2Vec2 normal, const double qa[3],
-                         const double qb[3]) {
+static bool side_changes(const Pair *pair, Side *side, double gap, S2Vec2 normal,
+                         const double qa[3], const double qb[3]) {
   double cores = gap + pair->shape_a.radius + pair->shape_b.radius;
   side->depth = fmax(side->depth, -gap);
   if (gap < 0 || cores < S2_AUDIT_SIDE * pair->size) {
@@ -267,7 +285,7 @@ void s2_audit_passages(S2World *world, S2Auditor *audit) {
       }
     }
   }
-  qsort(swept, (size_t)count, sizeof *swept, by_left);
+  sort_by_left(swept, count);
   for (int i = 0; i < count; i++) {
     for (int k = i + 1; k < count && swept[k].box.lo.x <= swept[i].box.hi.x; k++) {
       const Swept *a = &swept[i], *b = &swept[k];

@@ -474,7 +474,7 @@ struct S2World {
   struct S2Fixed *fixed; // what the last notes shared
   S2Threads *threads;    // over islands (schemes/threads.h); NULL: none yet
   void (*free_threads)(S2Threads *threads);
-  S2Rest rest; // what the last step left as it was
+  S2Rest rest;      // what the last step left as it was
   S2Auditor *audit; // audit/audit.h; NULL: steps are not audited
 };
 

@@ -117,6 +117,7 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
   settings->nonlinear = (flags & S2_S2D_NONLINEAR) != 0;
   settings->gradient = (flags & S2_S2D_SMOOTH) != 0 ? S2_GRADIENT_SMOOTH : S2_GRADIENT_EXACT;
   settings->stepping_partial = (flags & S2_S2D_PARTIAL) != 0;
+  settings->audit = (flags & S2_S2D_AUDIT) != 0;
   settings->strict = (flags & S2_S2D_STRICT) != 0;
   return true;
 }

@@ -32,6 +32,7 @@
 ---@field profile? boolean default false; whether stats() measures times, which costs a small world a tenth of its step; sim2d --stats makes it true
 ---@field budget? number default math.huge; work that a step may take for its large islands, see solvers
 ---@field threads? integer default 1; that step large islands side by side, with the same bits: solvers
+---@field audit? boolean default false; each step is judged as a whole; on under --strict
 
 ---@class sim2d.World: sim2d.WorldDef
 ---@field gravity sim2d.Vector
@@ -421,6 +422,12 @@ function World:momentum() end
 ---@field scaled number what `tolerance` is compared with
 ---@field joint_error number m
 ---@field penetration number m, of rigid pairs
+---@field passage number m, found by an audit, as all that follow: overlap of a rigid pair within the step
+---@field jump number m, unexplained motion of a body
+---@field slip number m, between surfaces that friction holds
+---@field momentum number N s, unexplained momentum of a body
+---@field energy number J, gained (> 0) or lost without a cause
+---@field distance number m, between shapes that an impulse acted on
 
 ---Of the last step, largest absolute values.
 ---@return sim2d.Residuals
