@@ -4,6 +4,7 @@
 #include "diff/step/trace_notes.h"
 #include "diff/world/world_checkpoint.h"
 #include "diff/world/world_readings.h"
+#include "diff/world/world_tangent.h"
 #include "dynamics/world/world.h"
 
 #include <math.h>
@@ -12,6 +13,7 @@
 struct S2WorldTape {
   S2Tape *tape;
   S2WorldGradient gradient;
+  S2WorldTangents tangents;   // of a pass forward
   unsigned *flags;            // or NULL
   S2Arena arena;              // of one act, at either end
   S2World *scratch;           // where things are made again; NULL but while that goes on
@@ -21,7 +23,12 @@ struct S2WorldTape {
 
 static void world_tape_start_sweep(void *data) {
   S2WorldTape *world = data;
+  int columns = s2_tape_columns(world->tape);
   s2_world_gradient_clear(&world->gradient);
+  if (columns > 0) {
+    s2_world_tangents_free(&world->tangents); // of other columns
+    s2_world_tangents_start(&world->tangents, &world->gradient, columns);
+  }
 }
 
 static void world_tape_drop_scratch(S2WorldTape *tape) {
@@ -36,6 +43,7 @@ static void world_tape_release_world(void *data) {
   world_tape_drop_scratch(tape);
   s2_checkpoints_free(tape->checkpoints);
   s2_world_gradient_free(&tape->gradient);
+  s2_world_tangents_free(&tape->tangents);
   s2_arena_free(&tape->arena);
   s2_array_free(tape->laws);
 }
@@ -65,7 +73,8 @@ S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
   world->gradient.tape = tape;
   s2_arena_init(&world->arena);
   s2_tape_at_start(tape, world_tape_start_sweep, world);
-  s2_tape_node(tape, 0, NULL, world_tape_no_act, world_tape_release_world, world);
+  S2Var node = s2_tape_node(tape, 0, NULL, world_tape_no_act, world_tape_release_world, world);
+  s2_tape_set_forward(tape, node, world_tape_no_act, NULL);
   return world;
 }
 
@@ -128,12 +137,48 @@ static S2Status world_tape_undo_write(S2Tape *tape, S2Var node, void *data) {
   return s2_ok();
 }
 
+// row[columns] of the numbers that terms give: added to it.
+static void world_tape_add_tangents(const Act *act, int columns, double *rows) {
+  const S2WorldTape *world = act->world;
+  for (int i = 0; i < act->terms; i++) {
+    const S2Term *term = &act->term[i];
+    double *row = rows + (size_t)term->to * (size_t)columns;
+    if (term->from == 0) {
+      s2_world_tangents_add(&world->tangents, term->source, term->factor, row);
+      continue;
+    }
+    const double *tangent =
+        s2_tape_tangent(world->tape, term->from) + (size_t)term->index * (size_t)columns;
+    for (int j = 0; j < columns; j++) {
+      row[j] += tangent[j] == 0 ? 0 : term->factor * tangent[j];
+    }
+  }
+}
+
+static S2Status world_tape_push_write(S2Tape *tape, S2Var node, void *data) {
+  const Act *act = data;
+  S2WorldTangents *tangents = &act->world->tangents;
+  size_t columns = (size_t)s2_tape_columns(tape);
+  (void)node;
+  double *rows = s2_world_tangents_fresh(tangents, act->places);
+  memset(rows, 0, sizeof *rows * columns * (size_t)act->places);
+  for (int i = 0; i < act->places && act->adds; i++) {
+    s2_world_tangents_add(tangents, act->place[i], 1, rows + (size_t)i * columns);
+  }
+  world_tape_add_tangents(act, (int)columns, rows);
+  for (int i = 0; i < act->places; i++) {
+    s2_world_tangents_set(tangents, act->place[i], rows + (size_t)i * columns);
+  }
+  return s2_ok();
+}
+
 static void world_tape_note_write(S2WorldTape *tape, const S2World *world, bool adds, int count,
                                   const S2Place *places, int terms, const S2Term *term) {
   s2_world_gradient_fit(&tape->gradient, world);
   Act *act = world_tape_take_act(tape, count, places, terms, term);
   act->adds = adds;
-  s2_tape_node(tape->tape, 0, NULL, world_tape_undo_write, NULL, act);
+  S2Var node = s2_tape_node(tape->tape, 0, NULL, world_tape_undo_write, NULL, act);
+  s2_tape_set_forward(tape->tape, node, world_tape_push_write, NULL);
 }
 
 void s2_world_tape_write(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
@@ -153,6 +198,11 @@ static S2Status world_tape_undo_read(S2Tape *tape, S2Var node, void *data) {
   return s2_ok();
 }
 
+static S2Status world_tape_push_read(S2Tape *tape, S2Var node, void *data) {
+  world_tape_add_tangents(data, s2_tape_columns(tape), s2_tape_tangent(tape, node));
+  return s2_ok();
+}
+
 S2Var s2_world_tape_read(S2WorldTape *tape, const S2World *world, int count, const double *values,
                          int terms, const S2Term *term) {
   if (terms == 0) {
@@ -160,7 +210,9 @@ S2Var s2_world_tape_read(S2WorldTape *tape, const S2World *world, int count, con
   }
   s2_world_gradient_fit(&tape->gradient, world);
   Act *act = world_tape_take_act(tape, 0, NULL, terms, term);
-  return s2_tape_node(tape->tape, count, values, world_tape_undo_read, NULL, act);
+  S2Var node = s2_tape_node(tape->tape, count, values, world_tape_undo_read, NULL, act);
+  s2_tape_set_forward(tape->tape, node, world_tape_push_read, NULL);
+  return node;
 }
 
 S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int count,
@@ -462,6 +514,41 @@ S2Status s2_world_tape_made_joint(S2WorldTape *tape, const S2World *world, int32
 
 // ---- Steps ------------------------------------------------------------------------------------
 
+// The places that it writes and the outputs of a pass forward depend on: known after its probe.
+typedef struct Live {
+  int count;
+  S2Place *place;
+} Live;
+
+static void world_tape_probe(const S2WorldTape *world, Live *live) {
+  const S2WorldGradient *gradient = &world->gradient;
+  if (s2_tape_probing(world->tape)) {
+    live->place = s2_tape_take(world->tape,
+                               sizeof *live->place * (size_t)(s2_world_stepped_most(gradient) + 1));
+    live->count = s2_world_stepped_places(gradient, live->place);
+  }
+}
+
+// A row of what an act does for each of these places, by its way back.
+static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live *live,
+                                     S2TapeBackward *undo, void *data) {
+  S2WorldTangents *tangents = &world->tangents;
+  size_t columns = (size_t)tangents->columns;
+  double *rows = s2_world_tangents_fresh(tangents, live->count);
+  for (int i = 0; i < live->count; i++) {
+    double *row = rows + (size_t)i * columns;
+    s2_world_gradient_clear(&world->gradient);
+    world->gradient.flags = S2_GRADIENT_WEAK; // the probe has looked at other sides
+    *s2_place_gradient(&world->gradient, live->place[i]) = 1;
+    S2_TRY(s2_tape_row(world->tape, node, undo, data, row));
+    s2_world_tangents_product(tangents, &world->gradient, row);
+  }
+  for (int i = 0; i < live->count; i++) {
+    s2_world_tangents_set(tangents, live->place[i], rows + (size_t)i * columns);
+  }
+  return s2_ok();
+}
+
 typedef struct Step { // or a part of one
   S2WorldTape *world;
   S2Trace *trace;     // or
@@ -474,6 +561,7 @@ typedef struct Step { // or a part of one
   struct Step *earlier;
   int laws;
   S2Term *law; // what force laws gave, `to` is 3 slot + component
+  Live live;
 } Step;
 
 static void world_tape_release_step(void *data) {
@@ -511,7 +599,7 @@ static S2ContactGradient *world_tape_asked_of_earlier(const Step *step, S2Arena 
 
 // What the sweep over a step is worth.
 static S2Status world_tape_swept(const S2WorldTape *world) {
-  if (world->flags != NULL) {
+  if (world->flags != NULL && s2_tape_columns(world->tape) == 0) {
     *world->flags |= world->gradient.flags;
   }
   if ((world->gradient.flags & S2_GRADIENT_SINGULAR) != 0) {
@@ -520,14 +608,23 @@ static S2Status world_tape_swept(const S2WorldTape *world) {
   return s2_ok();
 }
 
+// Nothing needs the segment's traces any more.
+static void world_tape_forget_traces(const Step *step) {
+  if (step->segment != NULL) {
+    s2_tape_count_bytes(step->world->tape, -(ptrdiff_t)s2_segment_traces(step->segment));
+    s2_segment_forget(step->segment);
+  }
+}
+
 static S2Status world_tape_undo_step(S2Tape *tape, S2Var node, void *data) {
-  const Step *step = data;
+  Step *step = data;
   S2WorldTape *world = step->world;
   const S2Trace *trace = step->trace;
   (void)node;
   if (step->failed) {
     return s2_ok();
   }
+  world_tape_probe(world, &step->live);
   // dt is also how far the world's time goes.
   s2_arena_reset(&world->arena);
   S2WorldGradient *gradient = &world->gradient;
@@ -548,12 +645,28 @@ static S2Status world_tape_undo_step(S2Tape *tape, S2Var node, void *data) {
     memcpy(gradient->contact, asked, sizeof *asked * (size_t)gradient->contacts);
   }
   world_tape_forces_vjp(step, later);
-  // Nothing before needs the segment's traces.
-  if (step->segment != NULL && step->index == 0) {
-    s2_tape_count_bytes(tape, -(ptrdiff_t)s2_segment_traces(step->segment));
-    s2_segment_forget(step->segment);
+  if (step->index == 0 && s2_tape_columns(tape) == 0) {
+    world_tape_forget_traces(step);
   }
   return world_tape_swept(world);
+}
+
+static S2Status world_tape_push_step(S2Tape *tape, S2Var node, void *data) {
+  Step *step = data;
+  (void)tape;
+  if (step->failed) {
+    return s2_ok();
+  }
+  S2_TRY(world_tape_push_live(step->world, node, &step->live, world_tape_undo_step, step));
+  if (step->segment != NULL && step->index + 1 == s2_segment_steps(step->segment)) {
+    world_tape_forget_traces(step);
+  }
+  return s2_ok();
+}
+
+static int world_tape_step_rows(const void *data) {
+  const Step *step = data;
+  return step->live.count;
 }
 
 // ---- Rest -------------------------------------------------------------------------------------
@@ -565,6 +678,7 @@ typedef struct Rest {
   int count; // of the numbers that say where: `at` of 3 a slot
   int32_t *at;
   size_t bytes;
+  Live live;
 } Rest;
 
 static void world_tape_release_rest(void *data) {
@@ -574,10 +688,11 @@ static void world_tape_release_rest(void *data) {
 }
 
 static S2Status world_tape_undo_rest(S2Tape *tape, S2Var node, void *data) {
-  const Rest *rest = data;
+  Rest *rest = data;
   S2WorldTape *world = rest->world;
   bool asked = false;
   (void)tape, (void)node;
+  world_tape_probe(world, &rest->live);
   for (int i = 0; i < rest->count; i++) {
     asked |= world->gradient.q[rest->at[i]] != 0;
   }
@@ -588,6 +703,17 @@ static S2Status world_tape_undo_rest(S2Tape *tape, S2Var node, void *data) {
   s2_arena_reset(&world->arena);
   S2_TRY(s2_static_vjp(rest->trace, rest->count, rest->at, &world->gradient, &world->arena));
   return world_tape_swept(world);
+}
+
+static S2Status world_tape_push_rest(S2Tape *tape, S2Var node, void *data) {
+  Rest *rest = data;
+  (void)tape;
+  return world_tape_push_live(rest->world, node, &rest->live, world_tape_undo_rest, rest);
+}
+
+static int world_tape_rest_rows(const void *data) {
+  const Rest *rest = data;
+  return rest->live.count;
 }
 
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
@@ -626,7 +752,9 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   s2_world_gradient_fit(&tape->gradient, world);
   rest->bytes = s2_trace_bytes(rest->trace);
   s2_tape_count_bytes(tape->tape, (ptrdiff_t)rest->bytes);
-  s2_tape_node(tape->tape, 0, NULL, world_tape_undo_rest, world_tape_release_rest, rest);
+  S2Var node =
+      s2_tape_node(tape->tape, 0, NULL, world_tape_undo_rest, world_tape_release_rest, rest);
+  s2_tape_set_forward(tape->tape, node, world_tape_push_rest, world_tape_rest_rows);
   return s2_ok();
 }
 
@@ -676,7 +804,9 @@ static void world_tape_note_step(Step *step, const S2World *world) {
     step->bytes = step->index == 0 ? bytes : 0;
   }
   s2_tape_count_bytes(tape->tape, (ptrdiff_t)step->bytes);
-  s2_tape_node(tape->tape, 0, NULL, world_tape_undo_step, world_tape_release_step, step);
+  S2Var node =
+      s2_tape_node(tape->tape, 0, NULL, world_tape_undo_step, world_tape_release_step, step);
+  s2_tape_set_forward(tape->tape, node, world_tape_push_step, world_tape_step_rows);
 }
 
 // Parts are noted one by one where functions of the program look at the states between them.
@@ -765,8 +895,16 @@ static S2Status world_tape_undo_copy(S2Tape *tape, S2Var node, void *data) {
   return s2_ok();
 }
 
+static S2Status world_tape_push_copy(S2Tape *tape, S2Var node, void *data) {
+  const Copy *copy = data;
+  (void)tape, (void)node;
+  s2_world_tangents_copy(&copy->to->tangents, copy->from == NULL ? NULL : &copy->from->tangents);
+  return s2_ok();
+}
+
 void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from) {
   Copy *copy = s2_tape_take(to->tape, sizeof *copy);
   *copy = (Copy){to, from};
-  s2_tape_node(to->tape, 0, NULL, world_tape_undo_copy, NULL, copy);
+  S2Var node = s2_tape_node(to->tape, 0, NULL, world_tape_undo_copy, NULL, copy);
+  s2_tape_set_forward(to->tape, node, world_tape_push_copy, NULL);
 }
