@@ -75,11 +75,18 @@ static const char *take_row(Score *score, const char *at, char separator) {
   return at;
 }
 
-static Score score_of(const char *text, char separator) {
+// Of `most` rows behind the first `from`.
+static Score score_of(const char *text, char separator, int from, int most) {
   Score score = {0};
-  while (*text != '\0' && score.rows < SAMPLE) {
+  int passed = 0;
+  while (*text != '\0' && (passed < from || score.rows < most)) {
     const char *at = text + strspn(text, separator == '\t' ? " " : " \t");
-    text = s2_csv_is_comment(at) ? at + strcspn(at, "\r\n") : take_row(&score, text, separator);
+    if (s2_csv_is_comment(at)) {
+      text = at + strcspn(at, "\r\n");
+    } else {
+      text = take_row(&score, text, separator);
+      score = ++passed == from ? (Score){0} : score; // what stands above the table is no measure
+    }
     text += *text == '\r' || *text == '\n';
   }
   return score;
@@ -94,8 +101,9 @@ char s2_csv_find_separator(char **text) {
   }
   char best = ',';
   double most = -1;
+  int rows = score_of(at, ',', 0, SAMPLE).rows;
   for (size_t i = 0; i < sizeof candidates; i++) {
-    Score score = score_of(at, candidates[i]);
+    Score score = score_of(at, candidates[i], rows / 2, SAMPLE);
     double numbers = score.cells > 0 ? (double)score.numbers / score.cells : 0;
     double value = score.rows > 0 ? numbers * score.same / score.rows : 0;
     // Words are not separated by blanks, unless there are numbers.
