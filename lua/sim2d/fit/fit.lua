@@ -3,6 +3,7 @@
 local SPLIT = 0.8         -- part of a log's rows that is fitted
 local DUST = 1e-9         -- of a step: places that are the same
 local UNSEEN = 1e-7       -- singular values of the scaled Jacobian below this part of the largest: not determined
+local LEAST = 1e-3        -- of its unit, that a parameter without bounds may be expected to change by
 local PART = 0.2          -- of a direction that is not determined: the least of a parameter that is named
 local NORMAL = 1.95996398 -- deviations of 95 % of a normal distribution
 local MAD = 1.4826        -- deviation of a normal distribution by the median of absolute values
@@ -332,8 +333,7 @@ return function(sim, host)
     local scale = {}
     for i, entry in ipairs(fit.parameters) do
       local range = entry.hi - entry.lo
-      scale[i] = entry.log and 1 or math.max(math.abs(x[i]), range < math.huge and range / 2 or 0)
-      if scale[i] == 0 then scale[i] = 1 end
+      scale[i] = entry.log and 1 or math.max(math.abs(x[i]), range < math.huge and range / 2 or LEAST)
       if not free[i] then scale[i] = 0 end
     end
     local J = rows * sim.array(scale)
