@@ -7,8 +7,7 @@ local LEAST = 1e-3        -- of its unit, that a parameter without bounds may be
 local PART = 0.2          -- of a direction that is not determined: the least of a parameter that is named
 local NORMAL = 1.95996398 -- deviations of 95 % of a normal distribution
 local MAD = 1.4826        -- deviation of a normal distribution by the median of absolute values
-local SMALL = 1e-3        -- parts of the scale: a residual below is its own square root of the loss to 1e-13
-local SCALES, SAME = 20, 1e-3 -- searches for a scale of residuals that nobody knows, and when it stands
+local SCALES, FEW, SAME = 20, 3, 1e-2 -- searches for a scale that nobody knows, their iterations, and when it stands
 -- Deviations at which losses turn from squares, with 95 % of the efficiency of squares where noise is normal.
 local LOSSES = { l2 = math.huge, huber = 1.345, cauchy = 2.3849 }
 
@@ -268,31 +267,22 @@ return function(sim, host)
     end
   end
 
-  -- The number whose square is the loss of a residual of deviations.
-  local function root_of_loss(fit, r)
-    local c = fit.loss_scale
-    if c == math.huge then return r end
-    local value = type(r) == "number" and r or r:value()
-    local size = math.abs(value) / c
-    if fit.loss == "huber" then
-      if size <= 1 then return r end
-      return value > 0 and sim.sqrt(2 * c * r - c * c) or -sim.sqrt(-2 * c * r - c * c)
-    end
-    local z = r / c
-    if size < SMALL then return r * (1 - z * z / 4) end
-    local root = c * sim.sqrt(sim.log(1 + z * z))
-    return value > 0 and root or -root
+  -- The sum of the losses of residuals, and the roots of their slopes.
+  local function losses(fit, r)
+    if fit.loss_scale < math.huge then return host.sum_of_losses(r, fit.loss, fit.loss_scale) end
+    local sum, roots = 0.0, {}
+    for i = 1, #r do sum, roots[i] = sum + r[i] * r[i], 1 end
+    return sum, roots
   end
 
-  -- (What was seen - what was measured) / sigma of the rows that are fitted, or the roots of their losses.
-  local function residuals(fit, x, plain)
+  -- (What was seen - what was measured) / sigma of the rows that are fitted.
+  local function residuals(fit, x)
     local r = {}
     for _, window in ipairs(fit.windows) do
       roll(fit, x, window, false, function(row, k, value)
         local measured = window.log.y[k] and window.log.y[k][row]
         if measured and measured == measured then
-          local residual = (value - measured) / fit.columns[k].sigma
-          r[#r + 1] = plain and residual or root_of_loss(fit, residual)
+          r[#r + 1] = (value - measured) / fit.columns[k].sigma
         end
       end)
     end
@@ -308,7 +298,7 @@ return function(sim, host)
         log.fitted[k][row] = value
         local measured = log.y[k] and log.y[k][row]
         if measured and measured == measured then
-          local square = root_of_loss(fit, (value - measured) / fit.columns[k].sigma) ^ 2
+          local square = losses(fit, { (value - measured) / fit.columns[k].sigma })
           if row <= log.cut then train, trained = train + square, trained + 1
           else test, tested = test + square, tested + 1 end
         end
@@ -327,8 +317,9 @@ return function(sim, host)
 
   -- Columns of the Jacobian, times what each parameter may be expected to change by, in its singular directions.
   local function judge(fit, x, free)
-    local jacobian = sim.jacobian(function(list) return residuals(fit, list) end, x)
-    local rows = sim.array(jacobian)
+    local jacobian, r = sim.jacobian(function(list) return residuals(fit, list) end, x)
+    local sum, roots = losses(fit, r)
+    local rows = sim.array(jacobian) * sim.array(roots):reshape(#roots, 1)
     local count, n = rows.shape[1], #x
     local scale = {}
     for i, entry in ipairs(fit.parameters) do
@@ -343,8 +334,7 @@ return function(sim, host)
     if fit.known_noise then
       variance = 1
     elseif count > n then
-      local r = residuals(fit, x)
-      for i = 1, #r do variance = variance + r[i] ^ 2 / (count - n) end
+      variance = sum / (count - n)
     end
     -- directions that the residuals see bring covariance; the others are told
     local covariance, weak = sim.zeros(n, n), {}
@@ -539,7 +529,9 @@ return function(sim, host)
       lower[i] = entry.log and (entry.lo > 0 and math.log(entry.lo) or -math.huge) or entry.lo
       upper[i] = coded(entry, entry.hi)
     end
+    local robust = fit.loss_scale < math.huge
     return sim.optimize.least_squares(function(list) return residuals(fit, list) end, x, { lower = lower, upper = upper,
+      loss = robust and fit.loss or nil, scale = robust and fit.loss_scale or nil,
       max_iterations = def.max_iterations, tolerance = def.tolerance, callback = def.callback and function(list, value, entry)
         return def.callback(named(fit, list), value, entry)
       end or nil })
@@ -548,22 +540,22 @@ return function(sim, host)
   -- Deviation of most residuals, whatever the others are.
   local function deviation_of(fit, x)
     local sizes = {}
-    for i, r in ipairs(residuals(fit, x, true)) do sizes[i] = math.abs(r) end
+    for i, r in ipairs(residuals(fit, x)) do sizes[i] = math.abs(r) end
     table.sort(sizes)
     return MAD * sizes[(#sizes + 1) // 2]
   end
 
-  -- Where nobody knows the noise, a loss has its scale from what is left, as long as that changes.
+  -- Where nobody knows the noise, a loss has its scale from what is left: found by short searches, as long as it
+  -- falls, and then kept.
   local function search(fit, x, def)
     if fit.loss == "l2" or fit.known_noise or fit.given_scale then return search_once(fit, x, def) end
-    local found, sum, info = x, nil, nil
-    for _ = 1, SCALES do
-      local scale = LOSSES[fit.loss] * deviation_of(fit, found)
-      if found ~= x and scale >= (1 - SAME) * fit.loss_scale then break end
+    for round = 1, SCALES do
+      local scale = LOSSES[fit.loss] * deviation_of(fit, x)
+      if round > 1 and scale >= (1 - SAME) * fit.loss_scale then break end
       fit.loss_scale = scale > 0 and scale or math.huge -- where all is exact there is nothing to cut off
-      found, sum, info = search_once(fit, found, def)
+      x = search_once(fit, x, { max_iterations = FEW })
     end
-    return found, sum, info
+    return search_once(fit, x, def)
   end
 
   -- sim.fit { world =, data =, parameters =, noise =, bias =, delays =, split =, start =, report = }
