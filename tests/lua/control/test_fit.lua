@@ -310,18 +310,18 @@ test("windows start anew, from what was measured or from what is free", function
   eq({ #result.windows, result.windows[2].rows }, { 4, 30 })
   near(result.windows[2].t, 0.3, 1e-12)
   result = fitted(log, { windows = 0.25, start = start, split = 0.6 })
-  near(result.parameters.m, 1.3, 1e-5)
+  near(result.parameters.m, 1.3, 1e-4)
   ok(result.test < 1e-3)
   -- speeds that nobody measured
   log.omega = nil
   local free = { omega = { 0, -20, 20 } }
   result = fitted(log, { windows = { rows = 40, free = free }, start = start })
-  near(result.parameters.m, 1.3, 1e-5)
-  near(result.windows[1].omega, 0, 1e-5)
+  near(result.parameters.m, 1.3, 1e-4)
+  near(result.windows[1].omega, 0, 1e-3)
   eq(result.parameters.omega, nil)
   -- of each window, by a function of what was measured
   free = { angle = { function(first) return first.angle end }, omega = { 0 } }
-  near(fitted(log, { windows = { rows = 40, free = free }, start = start }).parameters.m, 1.3, 1e-5)
+  near(fitted(log, { windows = { rows = 40, free = free }, start = start }).parameters.m, 1.3, 1e-4)
 end)
 
 test("random logs: irregular times, holes, outliers, rates; what was true is found", function()
