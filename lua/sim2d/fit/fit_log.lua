@@ -288,6 +288,7 @@ return function(sim, host)
       for _, column in pairs(data) do own = own or (type(column) == "table" and column.t ~= nil) end
       if not own then fail("sim.fit: %s has no column 't' of times%s", what, or_near("time", unused_names(fit, data))) end
     end
+    -- columns first, which may have times of their own
     read_columns(fit, log, data, times)
     log.t = union_of(log, times)
     log.rows = #log.t

@@ -327,7 +327,7 @@ end)
 -- The truth of a cart in each step of 10 ms, seen at any time: commands hold for some steps each.
 local function random_log(R, p, sigma, outliers)
   local function u(lo, hi) return R:uniform(lo, hi) end
-  local world, steps, offset = cart(p), R:integer(60, 100), ({ 0, 100, 1.7e9 })[R:integer(1, 3)]
+  local world, steps, offset = cart(p), R:integer(80, 120), ({ 0, 100, 1.7e9 })[R:integer(1, 3)]
   local seen, log = {}, { push = { t = {}, value = {} } }
   local left = 0
   for k = 0, steps do
@@ -359,15 +359,16 @@ local function random_log(R, p, sigma, outliers)
 end
 
 test("random logs: irregular times, holes, outliers, rates; what was true is found", function()
-  for seed = 1, os.getenv "S2_SANITIZED" and 8 or 100 do
+  for seed = 1, os.getenv "S2_SANITIZED" and 8 or 60 do
     sim.random.seed(seed)
     local R = sim.random.split()
-    local p, outliers = { mass = R:uniform(0.5, 4), drag = R:uniform(0.1, 2) }, seed % 2 == 0
+    local p, outliers = { mass = R:uniform(0.5, 4), drag = R:uniform(0.5, 2) }, seed % 2 == 0
     local sigma = seed % 4 == 1 and 0 or 1e-3
     local result = sim.fit { world = cart, data = random_log(R, p, sigma, outliers), split = 1,
       parameters = { mass = { 1, 0.1, 10, log = true }, drag = { 0.5, 0, 5 } }, loss = outliers and "cauchy" or "l2",
       noise = { ["cart.translation"] = 1e-3, ["cart.speed"] = 1e-3 } }
     for name, value in pairs(p) do
+      ok(result.deviation[name], ("seed %d: %s"):format(seed, tostring(result)))
       -- times of 1.7e9 s have 2.4e-7 s as their last digit
       local most = sigma == 0 and 1e-5 * (1 + value) or 5 * result.deviation[name]
       ok(math.abs(result.parameters[name] - value) <= most,
