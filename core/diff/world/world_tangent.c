@@ -105,13 +105,15 @@ void s2_world_tangents_product(const S2WorldTangents *tangents, const S2WorldGra
                                double *row) {
   Part of_bar[PARTS], of_column[PARTS];
   tangents_parts(bar, of_bar);
-  for (int p = 0; p < PARTS; p++) {
-    for (size_t i = 0; i < of_bar[p].count; i++) {
-      double g = of_bar[p].at[i];
-      for (int j = 0; j < tangents->columns && g != 0; j++) {
-        tangents_parts(&tangents->of[j], of_column);
-        double tangent = i < of_column[p].count ? of_column[p].at[i] : 0;
-        row[j] += tangent == 0 ? 0 : g * tangent;
+  for (int j = 0; j < tangents->columns; j++) {
+    tangents_parts(&tangents->of[j], of_column);
+    for (int p = 0; p < PARTS; p++) {
+      size_t count = of_bar[p].count < of_column[p].count ? of_bar[p].count : of_column[p].count;
+      for (size_t i = 0; i < count; i++) {
+        double g = of_bar[p].at[i];
+        if (g != 0 && of_column[p].at[i] != 0) {
+          row[j] += g * of_column[p].at[i];
+        }
       }
     }
   }
