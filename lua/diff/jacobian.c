@@ -1,5 +1,4 @@
-// sim.jacobian: all derivatives of a function from numbers to numbers, one sweep an output, or one
-// an input where there are fewer of those.
+// sim.jacobian: all derivatives of a function from numbers to numbers.
 #include "lua/diff/array.h"
 #include "lua/solve/matrix.h"
 
@@ -127,43 +126,12 @@ static Numbers jacobian_read_outputs(lua_State *L, int index) {
   return outputs;
 }
 
-// The rows of the matrix one by one.
-static void jacobian_sweep_outputs(lua_State *L, S2Tape *tape, Numbers in, Numbers out,
-                                   double *matrix) {
-  for (int i = 0; i < out.count; i++) {
-    int size = s2_tape_count(tape, out.at[i].var);
-    // A node of many numbers is asked for one of them.
-    double *seed = size > 1 ? lua_newuserdatauv(L, sizeof *seed * (size_t)size, 0) : NULL;
-    if (seed != NULL) {
-      memset(seed, 0, sizeof *seed * (size_t)size);
-      seed[out.at[i].index] = 1;
-    }
-    s2_lua_check_sweep(L, s2_tape_sweep(tape, out.at[i].var, seed));
-    lua_pop(L, seed != NULL);
-    for (int j = 0; j < in.count; j++) {
-      matrix[(size_t)i * (size_t)in.count + (size_t)j] =
-          s2_tape_adjoint(tape, in.at[j].var)[in.at[j].index];
-    }
+static const S2TapeNumber *jacobian_places(lua_State *L, Numbers numbers) {
+  S2TapeNumber *places = lua_newuserdatauv(L, sizeof *places * ((size_t)numbers.count + 1), 0);
+  for (int i = 0; i < numbers.count; i++) {
+    places[i] = (S2TapeNumber){numbers.at[i].var, numbers.at[i].index};
   }
-}
-
-// The columns of the matrix one by one; false when the tape cannot.
-static bool jacobian_push_inputs(lua_State *L, S2Tape *tape, Numbers in, Numbers out,
-                                 double *matrix) {
-  for (int j = 0; j < in.count; j++) {
-    S2Status status = s2_tape_push(tape, in.at[j].var, in.at[j].index);
-    // A node that knows no forward way: worlds, functions in Lua.
-    if (status.code == S2_UNAVAILABLE) {
-      return false;
-    }
-    s2_lua_check_sweep(L, status);
-    for (int i = 0; i < out.count; i++) {
-      const double *tangent = s2_tape_adjoint(tape, out.at[i].var);
-      matrix[(size_t)i * (size_t)in.count + (size_t)j] =
-          tangent == NULL ? 0 : tangent[out.at[i].index];
-    }
-  }
-  return true;
+  return places;
 }
 
 static void jacobian_check_matrix(lua_State *L, const double *matrix, int rows, int columns) {
@@ -188,17 +156,14 @@ static int jacobian_differentiate(lua_State *L) {
   lua_call(L, 1, 1);
   int returned = lua_gettop(L);
   Numbers outputs = jacobian_read_outputs(L, returned);
-  // The matrix, by whichever is fewer: columns forwards or rows backwards.
+  const S2TapeNumber *of = jacobian_places(L, outputs), *by = jacobian_places(L, inputs);
   double *values = lua_newuserdatauv(L, sizeof(double) * ((size_t)outputs.count + 1), 0);
   double *matrix =
       lua_newuserdatauv(L, sizeof(double) * ((size_t)outputs.count * (size_t)inputs.count + 1), 0);
   bool one = outputs.count == 1 && s2_lua_is_tracked(L, returned);
   one = one || lua_type(L, returned) == LUA_TNUMBER;
   diff->generation = 0;
-  if (inputs.count >= outputs.count ||
-      !jacobian_push_inputs(L, diff->tape, inputs, outputs, matrix)) {
-    jacobian_sweep_outputs(L, diff->tape, inputs, outputs, matrix);
-  }
+  s2_lua_check_sweep(L, s2_tape_jacobian(diff->tape, outputs.count, of, inputs.count, by, matrix));
   jacobian_check_matrix(L, matrix, outputs.count, inputs.count);
   // The matrix and y as arrays where x or y is one, else as lists.
   for (int i = 0; i < outputs.count; i++) {

@@ -455,9 +455,34 @@ static void push_about(lua_State *L, const S2DataSet *set) {
   lua_setfield(L, -2, "run");
 }
 
+// A list of names, which stays on the stack; NULL: there is none.
+static const char *const *data_read_names(lua_State *L, const S2Keys *keys, const char *key,
+                                          bool ragged, int *used) {
+  if (s2_keys_push(keys, key) == LUA_TNIL) {
+    return NULL;
+  }
+  int list = lua_gettop(L);
+  lua_Unsigned count = lua_type(L, list) == LUA_TTABLE ? lua_rawlen(L, list) : 0;
+  if (count == 0 || count > INT32_MAX || ragged) {
+    s2_keys_fail(keys, key,
+                 ragged ? "rows of different lengths have no columns" : "list of names expected");
+  }
+  const char **names = lua_newuserdatauv(L, count * sizeof *names, 0);
+  for (lua_Unsigned i = 0; i < count; i++) {
+    if (lua_rawgeti(L, list, (lua_Integer)i + 1) != LUA_TSTRING || lua_rawlen(L, -1) == 0) {
+      s2_keys_fail(keys, key, "list of names expected");
+    }
+    names[i] = lua_tostring(L, -1); // lives in the list, which stays on the stack
+    lua_pop(L, 1);
+  }
+  *used = (int)count;
+  return names;
+}
+
 // Reads the options; names stay on the stack.
 static S2DataOptions data_read_options(lua_State *L) {
-  static const char *const known[] = {"columns", "ragged", "separator", NULL};
+  static const char *const known[] = {"columns",   "decimal", "fill",  "ragged",
+                                      "separator", "skip",    "texts", NULL};
   S2Keys keys = s2_keys_open(L, 2, true, known, NULL, 0);
   S2DataOptions options = {0};
   s2_keys_boolean(&keys, "ragged", &options.ragged);
@@ -471,26 +496,22 @@ static S2DataOptions data_read_options(lua_State *L) {
     }
     options.separator = *text;
   }
-  if (s2_keys_push(&keys, "columns") != LUA_TNIL) {
-    int list = lua_gettop(L);
-    // Names of columns, in place of a header.
-    lua_Unsigned count = lua_type(L, list) == LUA_TTABLE ? lua_rawlen(L, list) : 0;
-    if (count == 0 || count > INT32_MAX || options.ragged) {
-      s2_keys_fail(&keys, "columns",
-                   options.ragged ? "rows of different lengths have no columns"
-                                  : "list of names expected");
+  if (s2_keys_push(&keys, "decimal") != LUA_TNIL) {
+    const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    if (strcmp(text, ",") != 0 && strcmp(text, ".") != 0) {
+      s2_keys_fail(&keys, "decimal", "'.' or ',' expected");
     }
-    const char **names = lua_newuserdatauv(L, count * sizeof *names, 0);
-    for (lua_Unsigned i = 0; i < count; i++) {
-      if (lua_rawgeti(L, list, (lua_Integer)i + 1) != LUA_TSTRING || lua_rawlen(L, -1) == 0) {
-        s2_keys_fail(&keys, "columns", "list of names expected");
-      }
-      names[i] = lua_tostring(L, -1); // lives in the list, which stays on the stack
-      lua_pop(L, 1);
-    }
-    options.names = names;
-    options.name_count = (int)count;
+    options.decimal = *text;
   }
+  if (options.decimal == ',' && options.separator == ',') {
+    s2_keys_fail(&keys, "decimal", "a comma cannot separate cells, too");
+  }
+  s2_keys_boolean(&keys, "fill", &options.fill);
+  int64_t skip = 0;
+  s2_keys_integer(&keys, "skip", 0, INT32_MAX, &skip);
+  options.skip = (int)skip;
+  options.names = data_read_names(L, &keys, "columns", options.ragged, &options.name_count);
+  options.texts = data_read_names(L, &keys, "texts", options.ragged, &options.text_count);
   return options;
 }
 

@@ -254,8 +254,16 @@ local function carried(s, w, i)
   return sum
 end
 
-local function loss(s, p)
+-- `seen`: a list that gets what is measured after every step.
+local function loss(s, p, seen)
   local w, body1 = build(s, p)
+  local function run(world, steps)
+    if not seen then return world:run { steps = steps } end
+    for _ = 1, steps do
+      world:step()
+      seen[#seen + 1] = measure(s, world)
+    end
+  end
   local c, sum, half = p.control, 0, s.steps // 2
   if s.feature == "pd" then
     w:before_step(function()
@@ -266,33 +274,34 @@ local function loss(s, p)
     for i = 1, s.steps do
       w:step()
       sum = sum + carried(s, w, i)
+      if seen then seen[#seen + 1] = sum end
     end
     return sum
   end
   sim.checkpoint(s.feature == "checkpoint" and 7 or nil)
-  w:run { steps = half }
+  run(w, half)
   if s.feature == "impulse" then
     body1:apply_impulse({ 0.1 * c.kp, c.kd }, { at = body1:world_point { 0.1, 0.2 } })
   elseif s.feature == "clone" then
     local other = w:clone()
-    other:run { steps = 5 }
+    run(other, 5)
     sum = measure(s, other)
   elseif s.feature == "snapshot" then
     local before = w:snapshot()
-    w:run { steps = 5 }
+    run(w, 5)
     sum = measure(s, w)
     w:restore(before)
   elseif s.feature == "two" then
     local other, body2 = build(s, p)
     body2.velocity = body1.velocity
-    other:run { steps = 8 }
+    run(other, 8)
     sum = measure(s, other)
   elseif s.feature == "fields" then
     body1.mass, body1.friction = 1 + 0.1 * c.kp, 0.2 + 0.3 * c.kd
     body1.angular_velocity = 0.5 * body1.omega + c.kd
     w.gravity = { 0.1 * c.kp, -9 }
   end
-  w:run { steps = s.steps - half }
+  run(w, s.steps - half)
   sim.checkpoint()
   return sum + measure(s, w)
 end

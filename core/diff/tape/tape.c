@@ -1,50 +1,12 @@
 #include "diff/tape/tape.h"
 
-#include "base/arena.h"
 #include "base/memory.h"
+#include "diff/tape/tape_nodes.h"
 
 #include <assert.h>
 #include <string.h>
 
 enum { FIRST_CAPACITY = 256 };
-
-// Scalars name the places (indices into `value` and `adjoint`) of what they were computed from
-// rather than its node. Place 0 belongs to no node: whatever is handed to constants goes there.
-typedef struct Node {
-  uint32_t at;    // place of its first number
-  uint32_t other; // 0: a scalar; else what it is, in `other`, plus 1
-  uint32_t a, b;
-  double da, db;
-} Node;
-
-typedef struct Other {
-  int count;
-  S2TapeBackward *backward; // NULL: an input
-  S2TapeRelease *release;
-  void *data;
-} Other;
-
-typedef struct Start {
-  void (*run)(void *data);
-  void *data;
-} Start;
-
-struct S2Tape {
-  Node *node; // [0] is the constant
-  size_t nodes, node_capacity;
-  double *value;
-  size_t numbers, value_capacity;
-  double *adjoint;
-  size_t adjoint_capacity;
-  Other *other;
-  size_t others, other_capacity;
-  Start *start;
-  size_t starts, start_capacity;
-  S2Arena arena;
-  ptrdiff_t outside, most_outside; // bytes
-  size_t one_way;                  // nodes with a backward function
-  bool full, sweeping;
-};
 
 static void *tape_grown(void *at, size_t *capacity, size_t wanted, size_t item) {
   if (wanted <= *capacity) {
@@ -61,10 +23,10 @@ static void *tape_grown(void *at, size_t *capacity, size_t wanted, size_t item) 
 static void tape_start_over(S2Tape *tape) {
   tape->node = tape_grown(tape->node, &tape->node_capacity, 1, sizeof *tape->node);
   tape->value = tape_grown(tape->value, &tape->value_capacity, 1, sizeof *tape->value);
-  tape->node[0] = (Node){0};
+  tape->node[0] = (S2TapeNode){0};
   tape->value[0] = 0;
   tape->nodes = tape->numbers = 1;
-  tape->others = tape->starts = tape->one_way = 0;
+  tape->others = tape->starts = 0;
   tape->outside = tape->most_outside = 0;
   tape->full = false;
 }
@@ -95,6 +57,7 @@ void s2_tape_free(S2Tape *tape) {
   s2_memory_free(tape->adjoint);
   s2_memory_free(tape->other);
   s2_memory_free(tape->start);
+  s2_array_free(tape->pass.touched);
   s2_memory_free(tape);
 }
 
@@ -140,7 +103,7 @@ static S2Var tape_append(S2Tape *tape, size_t count) {
   return var;
 }
 
-static S2Var tape_append_scalar(S2Tape *tape, double value, Node node) {
+static S2Var tape_append_scalar(S2Tape *tape, double value, S2TapeNode node) {
   S2Var var = tape_append(tape, 1);
   if (var != 0) {
     node.at = tape->node[var].at;
@@ -163,7 +126,7 @@ S2Var s2_tape_scalar1(S2Tape *tape, double value, S2Var a, double da) {
   if (a == 0) {
     return 0;
   }
-  return tape_append_scalar(tape, value, (Node){.a = tape_scalar_place(tape, a), .da = da});
+  return tape_append_scalar(tape, value, (S2TapeNode){.a = tape_scalar_place(tape, a), .da = da});
 }
 
 S2Var s2_tape_scalar2(S2Tape *tape, double value, S2Var a, double da, S2Var b, double db) {
@@ -172,7 +135,8 @@ S2Var s2_tape_scalar2(S2Tape *tape, double value, S2Var a, double da, S2Var b, d
   }
   return tape_append_scalar(
       tape, value,
-      (Node){.a = tape_scalar_place(tape, a), .b = tape_scalar_place(tape, b), .da = da, .db = db});
+      (S2TapeNode){
+          .a = tape_scalar_place(tape, a), .b = tape_scalar_place(tape, b), .da = da, .db = db});
 }
 
 S2Var s2_tape_element(S2Tape *tape, S2Var of, int index) {
@@ -181,7 +145,7 @@ S2Var s2_tape_element(S2Tape *tape, S2Var of, int index) {
   }
   assert(of < tape->nodes && index >= 0 && index < s2_tape_count(tape, of));
   uint32_t place = tape->node[of].at + (uint32_t)index;
-  return tape_append_scalar(tape, tape->value[place], (Node){.a = place, .da = 1});
+  return tape_append_scalar(tape, tape->value[place], (S2TapeNode){.a = place, .da = 1});
 }
 
 void *s2_tape_take(S2Tape *tape, size_t bytes) {
@@ -203,9 +167,8 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
   tape->other =
       tape_grown(tape->other, &tape->other_capacity, tape->others + 1, sizeof *tape->other);
   tape->other[tape->others] =
-      (Other){.count = count, .backward = backward, .release = release, .data = data};
+      (S2TapeOther){.count = count, .backward = backward, .release = release, .data = data};
   tape->others += 1;
-  tape->one_way += backward != NULL;
   tape->node[var].other = (uint32_t)tape->others;
   if (count > 0) {
     double *at = &tape->value[tape->node[var].at];
@@ -216,6 +179,14 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
     }
   }
   return var;
+}
+
+void s2_tape_set_forward(S2Tape *tape, S2Var node, S2TapeForward *forward, S2TapeRows *rows) {
+  assert(node == 0 || tape->node[node].other != 0);
+  if (node != 0) { // else the tape is full
+    tape->other[tape->node[node].other - 1].forward = forward;
+    tape->other[tape->node[node].other - 1].rows = rows;
+  }
 }
 
 void s2_tape_count_bytes(S2Tape *tape, ptrdiff_t bytes) {
@@ -236,18 +207,20 @@ const double *s2_tape_value(const S2Tape *tape, S2Var node) {
 
 double *s2_tape_adjoint(S2Tape *tape, S2Var node) {
   assert(node < tape->nodes && tape->numbers <= tape->adjoint_capacity);
+  if (tape->pass.gathers && node != 0) {
+    *s2_array_append(tape->pass.touched) = node;
+  }
   return node == 0 ? NULL : &tape->adjoint[tape->node[node].at];
 }
 
 void s2_tape_at_start(S2Tape *tape, void (*start)(void *data), void *data) {
   tape->start =
       tape_grown(tape->start, &tape->start_capacity, tape->starts + 1, sizeof *tape->start);
-  tape->start[tape->starts] = (Start){start, data};
+  tape->start[tape->starts] = (S2TapeStart){start, data};
   tape->starts += 1;
 }
 
-// What both directions ask first; then no node has an adjoint.
-static S2Status tape_begin(S2Tape *tape, S2Var node) {
+S2Status s2_tape_begin(S2Tape *tape, S2Var node) {
   if (tape->sweeping) {
     return s2_error(S2_BUSY, "a tape cannot be swept from within its sweep");
   }
@@ -272,10 +245,10 @@ static S2Status tape_begin(S2Tape *tape, S2Var node) {
   return s2_ok();
 }
 
-static S2Status tape_sweep(S2Tape *tape, S2Var output, S2Var last) {
+S2Status s2_tape_sweep_nodes(S2Tape *tape, S2Var from, S2Var to) {
   double *adjoint = tape->adjoint;
-  for (S2Var var = output; var >= last; var--) {
-    const Node *node = &tape->node[var];
+  for (S2Var var = from; var >= to; var--) {
+    const S2TapeNode *node = &tape->node[var];
     if (node->other == 0) {
       double g = adjoint[node->at];
       if (g != 0) {
@@ -283,7 +256,7 @@ static S2Status tape_sweep(S2Tape *tape, S2Var output, S2Var last) {
         adjoint[node->b] += g * node->db;
       }
     } else {
-      const Other *other = &tape->other[node->other - 1];
+      const S2TapeOther *other = &tape->other[node->other - 1];
       if (other->backward != NULL) {
         S2_TRY(other->backward(tape, var, other->data));
       }
@@ -292,11 +265,15 @@ static S2Status tape_sweep(S2Tape *tape, S2Var output, S2Var last) {
   return s2_ok();
 }
 
-S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed) {
-  S2_TRY(tape_begin(tape, output));
+void s2_tape_run_starts(S2Tape *tape) {
   for (size_t i = 0; i < tape->starts; i++) {
     tape->start[i].run(tape->start[i].data);
   }
+}
+
+S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed) {
+  S2_TRY(s2_tape_begin(tape, output));
+  s2_tape_run_starts(tape);
   if (output == 0) {
     return s2_ok();
   }
@@ -306,7 +283,7 @@ S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed) {
     adjoint[i] = seed == NULL ? 1 : seed[i];
   }
   tape->sweeping = true;
-  S2Status status = tape_sweep(tape, output, 1);
+  S2Status status = s2_tape_sweep_nodes(tape, output, 1);
   tape->sweeping = false;
   return status;
 }
@@ -328,33 +305,11 @@ S2Status s2_tape_sweep_since(S2Tape *tape, S2Var output, S2Var first) {
   memset(tape->adjoint + from, 0, (tape->numbers - from) * sizeof *tape->adjoint);
   *s2_tape_adjoint(tape, output) = 1;
   tape->sweeping = true;
-  S2Status status = tape_sweep(tape, output, first);
+  S2Status status = s2_tape_sweep_nodes(tape, output, first);
   tape->sweeping = false;
   return status;
 }
 
 bool s2_tape_sweeping(const S2Tape *tape) {
   return tape->sweeping;
-}
-
-S2Status s2_tape_push(S2Tape *tape, S2Var input, int index) {
-  S2_TRY(tape_begin(tape, input));
-  if (tape->one_way > 0) {
-    return s2_error(S2_UNAVAILABLE, "the tape holds %lu nodes that know no way forward",
-                    (unsigned long)tape->one_way);
-  }
-  if (input == 0) {
-    return s2_ok();
-  }
-  assert(index >= 0 && index < s2_tape_count(tape, input));
-  double *tangent = tape->adjoint;
-  tangent[tape->node[input].at + (uint32_t)index] = 1;
-  for (size_t var = (size_t)input + 1; var < tape->nodes; var++) {
-    const Node *node = &tape->node[var];
-    if (node->other == 0) {
-      double a = tangent[node->a], b = tangent[node->b];
-      tangent[node->at] = (a == 0 ? 0 : a * node->da) + (b == 0 ? 0 : b * node->db);
-    }
-  }
-  return s2_ok();
 }

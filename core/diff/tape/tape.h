@@ -70,8 +70,37 @@ bool s2_tape_sweeping(const S2Tape *tape);
 S2Status s2_tape_sweep_since(S2Tape *tape, S2Var output, S2Var first);
 S2Var s2_tape_next(const S2Tape *tape); // number of the node that will be made next
 
-// The other way: the derivatives of all nodes with respect to one number of `input`, found where
-// the adjoints are. S2_UNAVAILABLE when there are nodes that only know their way back.
-S2Status s2_tape_push(S2Tape *tape, S2Var input, int index);
+// ---- Jacobians --------------------------------------------------------------------------------
+
+// One number of a node; var 0: a constant.
+typedef struct S2TapeNumber {
+  S2Var var;
+  int index;
+} S2TapeNumber;
+
+// matrix[i * inputs + j] = d(output i)/d(input j). Either one sweep an output, or the derivatives
+// by all inputs are carried once from the first node to the last, whichever costs less: what is
+// recorded while the outputs grow in number (the rows of a log) costs as much as it is long.
+S2Status s2_tape_jacobian(S2Tape *tape, int outputs, const S2TapeNumber *output, int inputs,
+                          const S2TapeNumber *input, double *matrix);
+
+// How a node takes derivatives forward: `forward` sets its s2_tape_tangent, and those of the world
+// it acts upon, from the tangents of what it came from. `rows` says how often that calls its
+// backward function (NULL: never). A node of numbers without it has its backward function called
+// once for each of them; one that has no numbers and no `forward` only knows its way back.
+typedef S2Status S2TapeForward(S2Tape *tape, S2Var node, void *data);
+typedef int S2TapeRows(const void *data);
+void s2_tape_set_forward(S2Tape *tape, S2Var node, S2TapeForward *forward, S2TapeRows *rows);
+
+// Columns of tangents in the pass forward that runs; 0: none does.
+int s2_tape_columns(const S2Tape *tape);
+// Does a sweep run whose adjoints only say what the outputs depend on at all (not 0)? It comes
+// before a pass forward.
+bool s2_tape_probing(const S2Tape *tape);
+// The tangents of a node in a pass forward: s2_tape_columns for each of its numbers. NULL for 0.
+double *s2_tape_tangent(S2Tape *tape, S2Var node);
+// Calls `backward` with the adjoints as they are and sets row[s2_tape_columns] to what it hands to
+// nodes, times their tangents; those adjoints are 0 again.
+S2Status s2_tape_row(S2Tape *tape, S2Var node, S2TapeBackward *backward, void *data, double *row);
 
 #endif

@@ -337,6 +337,10 @@ S2Status s2_segment_trace(S2Segment *segment, int index, const S2Trace **trace) 
   return s2_ok();
 }
 
+int s2_segment_steps(const S2Segment *segment) {
+  return segment->steps.count;
+}
+
 void s2_segment_forget(S2Segment *segment) {
   for (int i = 0; i < segment->traces.count; i++) {
     s2_trace_free(segment->traces.at[i].trace);

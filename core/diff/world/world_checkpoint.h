@@ -23,6 +23,7 @@ void s2_checkpoints_break(S2Checkpoints *checkpoints);
 
 // The trace of a step; those of its segment are made when the first is asked for.
 S2Status s2_segment_trace(S2Segment *segment, int index, const S2Trace **trace);
+int s2_segment_steps(const S2Segment *segment);
 void s2_segment_forget(S2Segment *segment);         // traces
 size_t s2_segment_traces(const S2Segment *segment); // bytes of them
 size_t s2_segment_bytes(const S2Segment *segment);  // without traces

@@ -1,27 +1,19 @@
 #include "diff/world/world_tape.h"
 
-#include "diff/linear/static_vjp.h"
-#include "diff/step/trace_notes.h"
-#include "diff/world/world_checkpoint.h"
-#include "diff/world/world_readings.h"
+#include "diff/world/world_tape_parts.h"
 #include "dynamics/world/world.h"
 
 #include <math.h>
 #include <string.h>
 
-struct S2WorldTape {
-  S2Tape *tape;
-  S2WorldGradient gradient;
-  unsigned *flags;            // or NULL
-  S2Arena arena;              // of one act, at either end
-  S2World *scratch;           // where things are made again; NULL but while that goes on
-  S2Checkpoints *checkpoints; // NULL: none so far
-  S2_ARRAY(S2Term) laws;      // of the step that runs; `to` is 3 slot + component
-};
-
 static void world_tape_start_sweep(void *data) {
   S2WorldTape *world = data;
+  int columns = s2_tape_columns(world->tape);
   s2_world_gradient_clear(&world->gradient);
+  if (columns > 0) {
+    s2_world_tangents_free(&world->tangents); // of other columns
+    s2_world_tangents_start(&world->tangents, &world->gradient, columns);
+  }
 }
 
 static void world_tape_drop_scratch(S2WorldTape *tape) {
@@ -36,6 +28,7 @@ static void world_tape_release_world(void *data) {
   world_tape_drop_scratch(tape);
   s2_checkpoints_free(tape->checkpoints);
   s2_world_gradient_free(&tape->gradient);
+  s2_world_tangents_free(&tape->tangents);
   s2_arena_free(&tape->arena);
   s2_array_free(tape->laws);
 }
@@ -65,7 +58,8 @@ S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
   world->gradient.tape = tape;
   s2_arena_init(&world->arena);
   s2_tape_at_start(tape, world_tape_start_sweep, world);
-  s2_tape_node(tape, 0, NULL, world_tape_no_act, world_tape_release_world, world);
+  S2Var node = s2_tape_node(tape, 0, NULL, world_tape_no_act, world_tape_release_world, world);
+  s2_tape_set_forward(tape, node, world_tape_no_act, NULL);
   return world;
 }
 
@@ -128,12 +122,48 @@ static S2Status world_tape_undo_write(S2Tape *tape, S2Var node, void *data) {
   return s2_ok();
 }
 
+// row[columns] of the numbers that terms give: added to it.
+static void world_tape_add_tangents(const Act *act, int columns, double *rows) {
+  const S2WorldTape *world = act->world;
+  for (int i = 0; i < act->terms; i++) {
+    const S2Term *term = &act->term[i];
+    double *row = rows + (size_t)term->to * (size_t)columns;
+    if (term->from == 0) {
+      s2_world_tangents_add(&world->tangents, term->source, term->factor, row);
+      continue;
+    }
+    const double *tangent =
+        s2_tape_tangent(world->tape, term->from) + (size_t)term->index * (size_t)columns;
+    for (int j = 0; j < columns; j++) {
+      row[j] += tangent[j] == 0 ? 0 : term->factor * tangent[j];
+    }
+  }
+}
+
+static S2Status world_tape_push_write(S2Tape *tape, S2Var node, void *data) {
+  const Act *act = data;
+  S2WorldTangents *tangents = &act->world->tangents;
+  size_t columns = (size_t)s2_tape_columns(tape);
+  (void)node;
+  double *rows = s2_world_tangents_fresh(tangents, act->places);
+  memset(rows, 0, sizeof *rows * columns * (size_t)act->places);
+  for (int i = 0; i < act->places && act->adds; i++) {
+    s2_world_tangents_add(tangents, act->place[i], 1, rows + (size_t)i * columns);
+  }
+  world_tape_add_tangents(act, (int)columns, rows);
+  for (int i = 0; i < act->places; i++) {
+    s2_world_tangents_set(tangents, act->place[i], rows + (size_t)i * columns);
+  }
+  return s2_ok();
+}
+
 static void world_tape_note_write(S2WorldTape *tape, const S2World *world, bool adds, int count,
                                   const S2Place *places, int terms, const S2Term *term) {
   s2_world_gradient_fit(&tape->gradient, world);
   Act *act = world_tape_take_act(tape, count, places, terms, term);
   act->adds = adds;
-  s2_tape_node(tape->tape, 0, NULL, world_tape_undo_write, NULL, act);
+  S2Var node = s2_tape_node(tape->tape, 0, NULL, world_tape_undo_write, NULL, act);
+  s2_tape_set_forward(tape->tape, node, world_tape_push_write, NULL);
 }
 
 void s2_world_tape_write(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
@@ -153,6 +183,11 @@ static S2Status world_tape_undo_read(S2Tape *tape, S2Var node, void *data) {
   return s2_ok();
 }
 
+static S2Status world_tape_push_read(S2Tape *tape, S2Var node, void *data) {
+  world_tape_add_tangents(data, s2_tape_columns(tape), s2_tape_tangent(tape, node));
+  return s2_ok();
+}
+
 S2Var s2_world_tape_read(S2WorldTape *tape, const S2World *world, int count, const double *values,
                          int terms, const S2Term *term) {
   if (terms == 0) {
@@ -160,7 +195,9 @@ S2Var s2_world_tape_read(S2WorldTape *tape, const S2World *world, int count, con
   }
   s2_world_gradient_fit(&tape->gradient, world);
   Act *act = world_tape_take_act(tape, 0, NULL, terms, term);
-  return s2_tape_node(tape->tape, count, values, world_tape_undo_read, NULL, act);
+  S2Var node = s2_tape_node(tape->tape, count, values, world_tape_undo_read, NULL, act);
+  s2_tape_set_forward(tape->tape, node, world_tape_push_read, NULL);
+  return node;
 }
 
 S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int count,
@@ -460,295 +497,6 @@ S2Status s2_world_tape_made_joint(S2WorldTape *tape, const S2World *world, int32
   return s2_ok();
 }
 
-// ---- Steps ------------------------------------------------------------------------------------
-
-typedef struct Step { // or a part of one
-  S2WorldTape *world;
-  S2Trace *trace;     // or
-  S2Segment *segment; // where it can be made again
-  int index;          // of it there; the first owns the segment
-  size_t bytes;
-  double share; // of dt
-  bool goes_on; // a part that is not the last
-  bool failed;  // a part of a step that failed: it was never
-  struct Step *earlier;
-  int laws;
-  S2Term *law; // what force laws gave, `to` is 3 slot + component
-} Step;
-
-static void world_tape_release_step(void *data) {
-  Step *step = data;
-  s2_tape_count_bytes(step->world->tape, -(ptrdiff_t)step->bytes);
-  s2_trace_free(step->trace);
-  if (step->segment != NULL && step->index == 0) {
-    s2_segment_free(step->segment);
-  }
-}
-
-// The gradient's f is that of the forces in this step, or part of one; by hand they act in all.
-static void world_tape_forces_vjp(const Step *step, const double *later) {
-  S2WorldTape *world = step->world;
-  for (int i = 0; i < step->laws; i++) {
-    const S2Term *law = &step->law[i];
-    s2_tape_adjoint(world->tape, law->from)[law->index] += world->gradient.f[law->to];
-  }
-  for (int i = 0; i < 3 * world->gradient.slots && later != NULL; i++) {
-    world->gradient.f[i] += later[i];
-  }
-}
-
-// Impulses of contacts are summed over the parts of a step: what is asked of them is asked of the
-// part before as well. (Those of joints are the last part's.) NULL: there is none before.
-static S2ContactGradient *world_tape_asked_of_earlier(const Step *step, S2Arena *arena) {
-  const S2WorldGradient *gradient = &step->world->gradient;
-  if (step->earlier == NULL || gradient->contacts == 0) {
-    return NULL;
-  }
-  S2ContactGradient *asked = S2_TAKE(arena, S2ContactGradient, gradient->contacts);
-  memcpy(asked, gradient->contact, sizeof *asked * (size_t)gradient->contacts);
-  return asked;
-}
-
-// What the sweep over a step is worth.
-static S2Status world_tape_swept(const S2WorldTape *world) {
-  if (world->flags != NULL) {
-    *world->flags |= world->gradient.flags;
-  }
-  if ((world->gradient.flags & S2_GRADIENT_SINGULAR) != 0) {
-    return s2_error(S2_INVALID, "a step has no derivative: its linear system is singular");
-  }
-  return s2_ok();
-}
-
-static S2Status world_tape_undo_step(S2Tape *tape, S2Var node, void *data) {
-  const Step *step = data;
-  S2WorldTape *world = step->world;
-  const S2Trace *trace = step->trace;
-  (void)node;
-  if (step->failed) {
-    return s2_ok();
-  }
-  // dt is also how far the world's time goes.
-  s2_arena_reset(&world->arena);
-  S2WorldGradient *gradient = &world->gradient;
-  gradient->dt += step->share * gradient->time;
-  const double *later =
-      step->goes_on ? s2_arena_copy(&world->arena, gradient->f, 3 * gradient->slots) : NULL;
-  // A trace that was not kept is made again, with its segment.
-  if (trace == NULL) {
-    size_t before = s2_segment_traces(step->segment);
-    S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
-    size_t made = s2_segment_traces(step->segment) - before; // all or none
-    s2_tape_count_bytes(tape, (ptrdiff_t)made);
-  }
-  // Contacts of steps before this one wait until their own.
-  const S2ContactGradient *asked = world_tape_asked_of_earlier(step, &world->arena);
-  S2_TRY(s2_trace_vjp(trace, gradient, &world->arena));
-  if (asked != NULL) {
-    memcpy(gradient->contact, asked, sizeof *asked * (size_t)gradient->contacts);
-  }
-  world_tape_forces_vjp(step, later);
-  // Nothing before needs the segment's traces.
-  if (step->segment != NULL && step->index == 0) {
-    s2_tape_count_bytes(tape, -(ptrdiff_t)s2_segment_traces(step->segment));
-    s2_segment_forget(step->segment);
-  }
-  return world_tape_swept(world);
-}
-
-// ---- Rest -------------------------------------------------------------------------------------
-
-typedef struct Rest {
-  S2WorldTape *world;
-  S2Trace *trace; // of a step from there
-  bool found;
-  int count; // of the numbers that say where: `at` of 3 a slot
-  int32_t *at;
-  size_t bytes;
-} Rest;
-
-static void world_tape_release_rest(void *data) {
-  Rest *rest = data;
-  s2_tape_count_bytes(rest->world->tape, -(ptrdiff_t)rest->bytes);
-  s2_trace_free(rest->trace);
-}
-
-static S2Status world_tape_undo_rest(S2Tape *tape, S2Var node, void *data) {
-  const Rest *rest = data;
-  S2WorldTape *world = rest->world;
-  bool asked = false;
-  (void)tape, (void)node;
-  for (int i = 0; i < rest->count; i++) {
-    asked |= world->gradient.q[rest->at[i]] != 0;
-  }
-  if (asked && !rest->found) {
-    return s2_error(S2_INVALID, "world:solve_static() found no rest within its max_steps: the "
-                                "places where it stopped have no derivative");
-  }
-  s2_arena_reset(&world->arena);
-  S2_TRY(s2_static_vjp(rest->trace, rest->count, rest->at, &world->gradient, &world->arena));
-  return world_tape_swept(world);
-}
-
-S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
-                              S2StaticResult *result) {
-  s2_arena_reset(&tape->arena);
-  // Forces by hand end with the first step, and hold at rest, too.
-  size_t numbers = (size_t)world->f.count;
-  double *f = S2_TAKE(&tape->arena, double, numbers);
-  if (numbers > 0) {
-    memcpy(f, world->f.at, sizeof(double) * numbers);
-  }
-  S2_TRY(s2_world_solve_static(world, options, result));
-  // A step at the place of rest says how it depends on everything.
-  Rest *rest = s2_tape_take(tape->tape, sizeof *rest);
-  *rest = (Rest){.world = tape, .trace = s2_trace_new(), .found = result->solved};
-  rest->at = s2_tape_take(tape->tape, sizeof *rest->at * numbers);
-  for (int i = 0; i < world->order.count; i++) {
-    int32_t slot = world->order.at[i];
-    for (int c = 0; c < 3 && s2_body_moves(&world->bodies.at[slot]); c++) {
-      rest->at[rest->count++] = 3 * slot + c;
-    }
-  }
-  S2Status status = s2_world_rest_traced(world, f, rest->trace);
-  if (status.code != S2_OK) {
-    s2_trace_free(rest->trace);
-    return status;
-  }
-  if (tape->checkpoints != NULL) {
-    s2_checkpoints_break(tape->checkpoints);
-  }
-  // A world whose joints come off has no place that is independent of the way.
-  bool drifts = world->kept.def.stabilization == S2_NO_STABILIZATION;
-  if (drifts && world->joint_order.count > 0 && tape->flags != NULL) {
-    *tape->flags |= S2_GRADIENT_PARTIAL; // how far joints have come off depends on the way
-  }
-  s2_world_gradient_fit(&tape->gradient, world);
-  rest->bytes = s2_trace_bytes(rest->trace);
-  s2_tape_count_bytes(tape->tape, (ptrdiff_t)rest->bytes);
-  s2_tape_node(tape->tape, 0, NULL, world_tape_undo_rest, world_tape_release_rest, rest);
-  return s2_ok();
-}
-
-// ---- Force laws -------------------------------------------------------------------------------
-
-bool s2_world_asks(const S2World *world) {
-  bool asks = false;
-  for (int i = 0; i < world->order.count; i++) {
-    const S2Body *body = &world->bodies.at[world->order.at[i]];
-    asks |= body->has_law || body->has_motion;
-  }
-  for (int i = 0; i < world->joint_order.count; i++) {
-    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
-    asks |= joint->type == S2_CONSTRAINT || joint->has_law || joint->driven;
-  }
-  return asks;
-}
-
-void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]) {
-  for (int k = 0; k < 3; k++) {
-    if (vars[k] != 0) {
-      *s2_array_append(tape->laws) = (S2Term){.to = 3 * slot + k, .from = vars[k], .factor = 1};
-    }
-  }
-}
-
-static Step *world_tape_new_step(S2WorldTape *tape) {
-  Step *step = s2_tape_take(tape->tape, sizeof *step);
-  *step = (Step){.world = tape, .share = 1};
-  tape->laws.count = 0;
-  return step;
-}
-
-static void world_tape_note_step(Step *step, const S2World *world) {
-  S2WorldTape *tape = step->world;
-  step->laws = tape->laws.count;
-  if (step->laws > 0) {
-    size_t bytes = sizeof(S2Term) * (size_t)step->laws;
-    step->law = s2_tape_take(tape->tape, bytes);
-    memcpy(step->law, tape->laws.at, bytes);
-  }
-  s2_world_gradient_fit(&tape->gradient, world);
-  if (step->segment == NULL) {
-    step->bytes = s2_trace_bytes(step->trace);
-  } else { // its share of what the segment holds
-    size_t bytes = s2_segment_bytes(step->segment);
-    step->bytes = step->index == 0 ? bytes : 0;
-  }
-  s2_tape_count_bytes(tape->tape, (ptrdiff_t)step->bytes);
-  s2_tape_node(tape->tape, 0, NULL, world_tape_undo_step, world_tape_release_step, step);
-}
-
-// Parts are noted one by one where functions of the program look at the states between them.
-typedef struct Parts {
-  Step *now;
-  S2World *world;
-} Parts;
-
-static void world_tape_begin_part(Parts *parts, Step *earlier) {
-  Step *step = parts->now = world_tape_new_step(parts->now->world);
-  step->share = 1.0 / parts->world->kept.def.substeps;
-  step->earlier = earlier;
-  step->trace = s2_trace_new();
-  parts->world->notes = &step->trace->notes;
-}
-
-static void world_tape_next_part(void *user) {
-  Parts *parts = user;
-  Step *ended = parts->now;
-  ended->goes_on = true;
-  world_tape_note_step(ended, parts->world);
-  world_tape_begin_part(parts, ended);
-}
-
-static S2Status world_tape_step_in_parts(S2WorldTape *tape, S2World *world) {
-  Step first = {.world = tape};
-  Parts parts = {&first, world};
-  S2_TRY(s2_world_idle(world));
-  world_tape_begin_part(&parts, NULL);
-  world->parted = world_tape_next_part;
-  world->parted_user = &parts; // cppcheck-suppress autoVariables; taken back below
-  S2Status status = s2_world_step(world);
-  world->parted = NULL;
-  world->parted_user = NULL;
-  world->notes = NULL;
-  if (status.code == S2_OK) {
-    world_tape_note_step(parts.now, world);
-    return status;
-  }
-  s2_trace_free(parts.now->trace);
-  for (Step *step = parts.now->earlier; step != NULL; step = step->earlier) {
-    step->failed = true;
-  }
-  return status;
-}
-
-S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
-  bool in_parts = world->kept.def.substeps > 1 && s2_world_asks(world);
-  if (every > 0 && !in_parts && s2_checkpoints_can(world)) {
-    tape->checkpoints = tape->checkpoints == NULL ? s2_checkpoints_new() : tape->checkpoints;
-    Step *step = world_tape_new_step(tape);
-    S2_TRY(s2_checkpoints_step(tape->checkpoints, world, every, &step->segment, &step->index));
-    world_tape_note_step(step, world);
-    return s2_ok();
-  }
-  if (tape->checkpoints != NULL) {
-    s2_checkpoints_break(tape->checkpoints);
-  }
-  if (in_parts) {
-    return world_tape_step_in_parts(tape, world);
-  }
-  Step *step = world_tape_new_step(tape);
-  step->trace = s2_trace_new();
-  S2Status status = s2_world_step_traced(world, step->trace);
-  if (status.code != S2_OK) {
-    s2_trace_free(step->trace);
-    return status;
-  }
-  world_tape_note_step(step, world);
-  return status;
-}
-
 // ---- Copies -----------------------------------------------------------------------------------
 
 typedef struct Copy {
@@ -765,8 +513,16 @@ static S2Status world_tape_undo_copy(S2Tape *tape, S2Var node, void *data) {
   return s2_ok();
 }
 
+static S2Status world_tape_push_copy(S2Tape *tape, S2Var node, void *data) {
+  const Copy *copy = data;
+  (void)tape, (void)node;
+  s2_world_tangents_copy(&copy->to->tangents, copy->from == NULL ? NULL : &copy->from->tangents);
+  return s2_ok();
+}
+
 void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from) {
   Copy *copy = s2_tape_take(to->tape, sizeof *copy);
   *copy = (Copy){to, from};
-  s2_tape_node(to->tape, 0, NULL, world_tape_undo_copy, NULL, copy);
+  S2Var node = s2_tape_node(to->tape, 0, NULL, world_tape_undo_copy, NULL, copy);
+  s2_tape_set_forward(to->tape, node, world_tape_push_copy, NULL);
 }

@@ -57,10 +57,15 @@ S2Status s2_data_check_path(const char *path);
 S2Status s2_data_save(const S2DataSet *set, const char *path);
 
 typedef struct S2DataOptions { // of .csv
-  char separator;              // 0: a comma; ' ': any number of blanks
+  char separator;              // 0: as the file looks; ' ': any number of blanks
+  char decimal;                // '.' or ','; 0: as the file looks
+  int skip;                    // lines at its start
+  bool fill;                   // cells that rows lack at their ends are nan
   bool ragged;                 // rows may differ in length: an array each
   const char *const *names;    // of the columns, in place of a header; NULL: as the file says
   int name_count;
+  const char *const *texts; // columns that stay texts, whatever is in them
+  int text_count;
 } S2DataOptions;
 
 // `options` may be NULL. Contents are not trusted: whatever they are, the result is a set whose

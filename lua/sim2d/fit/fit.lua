@@ -1,19 +1,35 @@
--- sim.fit: the parameters of a world from logs of its commands and observations.
+-- sim.fit: the parameters of a world from logs (fit_log.lua) of its commands and observations.
 
 local SPLIT = 0.8         -- part of a log's rows that is fitted
-local WHOLE = 1e-6        -- of a step: times in logs are sums of steps, written with so many digits
+local DUST = 1e-9         -- of a step: places that are the same
 local UNSEEN = 1e-7       -- singular values of the scaled Jacobian below this part of the largest: not determined
+local LEAST = 1e-3        -- of its unit, that a parameter without bounds may be expected to change by
 local PART = 0.2          -- of a direction that is not determined: the least of a parameter that is named
 local NORMAL = 1.95996398 -- deviations of 95 % of a normal distribution
+local MAD = 1.4826        -- deviation of a normal distribution by the median of absolute values
+local SCALES, FEW, SAME = 20, 3, 1e-2 -- searches for a scale that nobody knows, their iterations, and when it stands
+-- Deviations at which losses turn from squares, with 95 % of the efficiency of squares where noise is normal.
+local LOSSES = { l2 = math.huge, huber = 1.345, cauchy = 2.3849 }
 
 local KEYS = { world = true, data = true, parameters = true, noise = true, bias = true, delays = true, split = true,
-  start = true, report = true, max_iterations = true, tolerance = true, title = true, callback = true }
+  start = true, report = true, max_iterations = true, tolerance = true, title = true, callback = true, loss = true,
+  scale = true, windows = true, time_unit = true }
+local WINDOW_KEYS = { rows = true, seconds = true, free = true }
 
 return function(sim, host)
   local fail, describe = host.fail, host.describe
 
   local function bad(key, expected, got)
     fail("bad argument #1 to 'fit' (key '%s': %s expected, got %s)", key, expected, describe(got))
+  end
+
+  local function check_keys(what, def, known)
+    for _, key in ipairs(host.sorted_keys(def)) do
+      if not known[key] then
+        local near = type(key) == "string" and host.nearest(key, host.sorted_keys(known))
+        fail("bad argument #1 to '%s' (unknown key '%s'%s)", what, tostring(key), near and ("; did you mean '%s'?"):format(near) or "")
+      end
+    end
   end
 
   -- ---- Parameters -------------------------------------------------------------------------------
@@ -40,12 +56,13 @@ return function(sim, host)
     for _, key in ipairs(host.sorted_keys(def.parameters)) do
       fit.parameters[#fit.parameters + 1] = read_parameter(key, def.parameters[key])
     end
-    fit.builders = #fit.parameters -- the others are biases
+    fit.builders = #fit.parameters -- the others are biases, and what is free in each window
     for i, name in ipairs(def.bias or {}) do
       if type(name) ~= "string" then bad("bias", "a list of columns that are observed", def.bias) end
       fit.biases[name] = fit.builders + i
       fit.parameters[fit.builders + i] = { name = "bias of " .. name, start = 0, lo = -math.huge, hi = math.huge }
     end
+    fit.shared = #fit.parameters
   end
 
   local function coded(entry, value) return entry.log and math.log(value) or value end
@@ -60,13 +77,17 @@ return function(sim, host)
 
   -- ---- Worlds -----------------------------------------------------------------------------------
 
-  local function build(fit, x, log)
+  -- The world of a window; nil: one that nothing was measured of.
+  local function build(fit, x, window)
     local p = named(fit, x)
     local world = fit.builder(p)
     if getmetatable(world) ~= "World" then
       fail("sim.fit: 'world' has to return the world it builds; it returned %s", describe(world))
     end
-    if fit.start then fit.start(world, log.first, p) end
+    if fit.start and window then
+      for i, name in ipairs(fit.free) do p[name] = decoded(fit.parameters[window.free + i], x[window.free + i]) end
+      fit.start(world, window.log.first(window.from), p)
+    end
     return world
   end
 
@@ -85,75 +106,65 @@ return function(sim, host)
 
   -- ---- Logs -------------------------------------------------------------------------------------
 
-  local function numbers_of(what, column, count)
-    if getmetatable(column) == "Array" then column = column:reshape(column.size):table() end
-    if type(column) ~= "table" then fail("sim.fit: %s: a column of numbers expected, got %s", what, describe(column)) end
-    if count and #column ~= count then
-      fail("sim.fit: %s has %d rows, the times have %d", what, #column, count)
-    end
-    for i, value in ipairs(column) do
-      if not host.finite(value) then fail("sim.fit: %s: row %d is %s", what, i, describe(value)) end
-    end
-    return column
-  end
-
-  -- Rows of steps, commands and what was observed.
-  local function read_log(fit, what, data)
-    if type(data) == "string" then
-      local loaded, message = sim.data.load(data)
-      if not loaded then fail("sim.fit: %s: %s", what, message) end
-      what, data = data, loaded
-    end
-    if type(data) ~= "table" then bad("data", "a log, { t =, NAME = column }, a file's name, or a list of these", data) end
-    local times = data.t or data.time
-    if times == nil then fail("sim.fit: %s has no column 't' of times", what) end
-    local log = { t = numbers_of(what .. ": t", times), steps = {}, u = {}, y = {}, first = {} }
-    local rows = #log.t
-    if rows < 3 then fail("sim.fit: %s has %d rows: three at least", what, rows) end
-    for i = 1, rows - 1 do
-      local steps = (log.t[i + 1] - log.t[i]) / fit.dt
-      log.steps[i] = math.floor(steps + 0.5)
-      if log.steps[i] < 1 then fail("sim.fit: %s: t has to rise, row %d is %.9g after %.9g", what, i + 1, log.t[i + 1], log.t[i]) end
-      if math.abs(steps - log.steps[i]) > WHOLE * math.max(1, steps) + WHOLE * math.abs(log.t[i + 1]) / fit.dt then
-        fail("sim.fit: %s: row %d is %.9g s after the one before, no multiple of the world's dt, %g s", what, i + 1,
-          log.t[i + 1] - log.t[i], fit.dt)
+  -- Rows `from` to `to` in windows, each of which starts anew.
+  local function cut_windows(fit, log, from, to, windows)
+    local size = fit.window
+    while from <= to do
+      local last = to
+      if size and size.rows then
+        last = math.min(to, from + size.rows - 1)
+      elseif size then
+        last = from
+        while last < to and (log.at[last + 1] - log.at[from]) * fit.dt <= size.seconds do last = last + 1 end
       end
+      -- a single row at the end says nothing about a motion
+      if last == from and #windows > 0 then
+        windows[#windows].to = last
+      else
+        windows[#windows + 1] = { log = log, from = from, to = last }
+      end
+      from = last + 1
     end
-    for k, name in ipairs(fit.actuators) do
-      if data[name] == nil then fail("sim.fit: %s has no column '%s', which an actuator of the world is named", what, name) end
-      log.u[k] = numbers_of(("%s: %s"):format(what, name), data[name], rows)
-    end
-    for k, column in ipairs(fit.columns) do
-      local list = data[column.name] or data[column.alias]
-      if list ~= nil then log.y[k] = numbers_of(("%s: %s"):format(what, column.name), list, rows) end
-    end
-    if next(log.y) == nil then
-      local names = {}
-      for k, column in ipairs(fit.columns) do names[k] = column.name end
-      fail("sim.fit: %s has none of the columns that the world observes: %s", what, table.concat(names, ", "))
-    end
-    for name, column in pairs(data) do
-      if type(name) == "string" and type(column) ~= "number" then log.first[name] = column[1] end
-    end
-    log.row_of = {} -- a step: the row whose commands it has
-    for row, steps in ipairs(log.steps) do
-      for _ = 1, steps do log.row_of[#log.row_of + 1] = row end
-    end
-    log.cut = math.max(2, math.floor(fit.split * rows + 0.5))
-    log.rows = rows
-    return log
+    return windows
   end
 
   local function read_logs(fit, data)
-    if type(data) == "table" and data.t == nil and data.time == nil and data[1] ~= nil then
-      for i, log in ipairs(data) do fit.logs[i] = read_log(fit, ("data[%d]"):format(i), log) end
-    else
-      fit.logs[1] = read_log(fit, "data", data)
+    local several = type(data) == "table" and data.t == nil and data.time == nil and data[1] ~= nil
+    for i, log in ipairs(several and data or { data }) do
+      fit.logs[i] = host.fit_log(fit, several and ("data[%d]"):format(i) or "data", log)
+    end
+    if #fit.logs == 0 then
+      bad("data", "a log, { t =, NAME = column }, a file's name, or a list of these", data)
+    end
+    for _, log in ipairs(fit.logs) do
+      log.fitted_by = cut_windows(fit, log, 1, log.cut, {})
+      log.shown_by = fit.window and #fit.free == 0 and cut_windows(fit, log, log.cut + 1, log.rows, {}) or {}
+      if not fit.window then log.shown_by = { { log = log, from = 1, to = log.rows } } end
+      for _, window in ipairs(log.fitted_by) do fit.windows[#fit.windows + 1] = window end
     end
     -- what no log has is not compared
     for k = #fit.columns, 1, -1 do
       fit.columns[k].seen = false
       for _, log in ipairs(fit.logs) do fit.columns[k].seen = fit.columns[k].seen or log.y[k] ~= nil end
+    end
+  end
+
+  -- Every window that is fitted has parameters of its own, which `start` gets.
+  local function add_free_parameters(fit, x, free)
+    for w, window in ipairs(fit.windows) do
+      window.free = #fit.parameters
+      for _, name in ipairs(fit.free) do
+        local def = free[name]
+        local start = type(def) == "table" and def[1] or def
+        if type(start) == "function" then
+          start = start(window.log.first(window.from))
+          def = type(def) == "table" and { start, def[2], def[3], log = def.log } or start
+        end
+        local entry = read_parameter(name, def)
+        entry.name = ("%s of window %d"):format(name, w)
+        fit.parameters[#fit.parameters + 1] = entry
+        x[#fit.parameters] = coded(entry, entry.start)
+      end
     end
   end
 
@@ -182,63 +193,122 @@ return function(sim, host)
 
   -- ---- Rollouts ---------------------------------------------------------------------------------
 
-  -- Calls take(row, column, what is observed) for the rows of a log up to `last`.
-  local function roll(fit, x, log, last, take)
-    local world = build(fit, x, log)
-    fit.rollouts = fit.rollouts + 1
-    local u, passed, late = {}, 0, next(fit.delay) ~= nil
-    for row = 1, last do
-      local k = 0
-      for _, list in ipairs(host.observations(world)) do
-        for i = 1, #list do
-          k = k + 1
-          local bias = fit.biases[fit.columns[k].name] or fit.biases[fit.columns[k].alias]
-          take(row, k, bias and list[i] + x[bias] or list[i])
+  local function observed(fit, x, world)
+    local seen, k = {}, 0
+    for _, list in ipairs(host.observations(world)) do
+      for i = 1, #list do
+        k = k + 1
+        local bias = fit.biases[fit.columns[k].name] or fit.biases[fit.columns[k].alias]
+        seen[k] = bias and list[i] + x[bias] or list[i]
+      end
+    end
+    return seen
+  end
+
+  -- The commands of a window's steps, and in which of them they change.
+  local function commands_of(fit, window, steps)
+    local lists, changes = {}, { true }
+    for a = 1, #fit.actuators do
+      local list = host.fit_commands(window.log, a, window.log.at[window.from], steps, fit.delay[a] or 0)
+      for k = 2, steps do changes[k] = changes[k] or list[k] ~= list[k - 1] end
+      lists[a] = list
+    end
+    return lists, changes
+  end
+
+  -- A world that goes through a window: walk(k) brings it to step k.
+  local function walker(fit, world, window, steps)
+    local lists, changes = commands_of(fit, window, steps)
+    local now, u = 0, {}
+    return function(target)
+      while now < target do
+        if changes[now + 1] then
+          for a = 1, #lists do u[a] = lists[a][now + 1] end
+          world:act(u)
         end
+        local next = now + 1
+        while next < target and not changes[next + 1] do next = next + 1 end
+        world:step(next - now)
+        now = next
       end
-      if row < last and not late then
-        for a = 1, #fit.actuators do u[a] = log.u[a][row] end
-        world:act(u)
-        world:step(log.steps[row])
-      end
-      -- commands of so many steps ago; 0 before the first
-      for k = 1, row < last and late and log.steps[row] or 0 do
-        for a = 1, #fit.actuators do
-          local from = log.row_of[passed + k - (fit.delay[a] or 0)]
-          u[a] = from and log.u[a][from] or 0
-        end
-        world:act(u)
-        world:step()
-      end
-      passed = passed + (log.steps[row] or 0)
     end
   end
 
-  -- (What was seen - what was measured) / sigma, of the rows that are fitted.
+  -- Calls take(row, column, what is observed) for the rows of a window, `all` of them or those that something was
+  -- measured in. Between two steps it is what lies between both.
+  local function roll(fit, x, window, all, take)
+    local log = window.log
+    local first = log.at[window.from]
+    local world = build(fit, x, window)
+    local walk = walker(fit, world, window, math.ceil(log.at[window.to] - first - DUST))
+    local seen, at = {}, {} -- of the last two steps that were looked at
+    local function look(step)
+      if at[2] ~= step then
+        walk(step)
+        seen[1], at[1], seen[2], at[2] = seen[2], at[2], observed(fit, x, world), step
+      end
+    end
+    fit.rollouts = fit.rollouts + 1
+    for row = window.from, window.to do
+      local wanted = all
+      for k = 1, #fit.columns do
+        local list = log.y[k]
+        wanted = wanted or (list ~= nil and list[row] == list[row])
+      end
+      local place = log.at[row] - first
+      local step = math.floor(place + DUST)
+      local part = place - step
+      if wanted and at[1] ~= step then look(step) end
+      if wanted and part > DUST then look(step + 1) end
+      for k = 1, wanted and #fit.columns or 0 do
+        local of = at[1] == step and seen[1] or seen[2]
+        take(row, k, part > DUST and of[k] * (1 - part) + seen[2][k] * part or of[k])
+      end
+    end
+  end
+
+  -- The sum of the losses of residuals, and the roots of their slopes.
+  local function losses(fit, r)
+    if fit.loss_scale < math.huge then return host.sum_of_losses(r, fit.loss, fit.loss_scale) end
+    local sum, roots = 0.0, {}
+    for i = 1, #r do sum, roots[i] = sum + r[i] * r[i], 1 end
+    return sum, roots
+  end
+
+  -- (What was seen - what was measured) / sigma of the rows that are fitted.
   local function residuals(fit, x)
     local r = {}
-    for _, log in ipairs(fit.logs) do
-      roll(fit, x, log, log.cut, function(row, k, value)
-        if log.y[k] then r[#r + 1] = (value - log.y[k][row]) / fit.columns[k].sigma end
+    for _, window in ipairs(fit.windows) do
+      roll(fit, x, window, false, function(row, k, value)
+        local measured = window.log.y[k] and window.log.y[k][row]
+        if measured and measured == measured then
+          r[#r + 1] = (value - measured) / fit.columns[k].sigma
+        end
       end)
     end
+    if #r == 0 then fail("sim.fit: nothing was measured in the rows that are fitted") end
     return r
   end
 
   -- Root mean squares over both parts of the logs, and the curves for the report.
   local function compare(fit, x)
     local train, test, trained, tested = 0, 0, 0, 0
-    for _, log in ipairs(fit.logs) do
-      log.fitted = {}
-      for k = 1, #fit.columns do log.fitted[k] = {} end
-      roll(fit, x, log, log.rows, function(row, k, value)
+    local function show(log, window)
+      roll(fit, x, window, true, function(row, k, value)
         log.fitted[k][row] = value
-        if log.y[k] then
-          local square = ((value - log.y[k][row]) / fit.columns[k].sigma) ^ 2
+        local measured = log.y[k] and log.y[k][row]
+        if measured and measured == measured then
+          local square = losses(fit, { (value - measured) / fit.columns[k].sigma })
           if row <= log.cut then train, trained = train + square, trained + 1
           else test, tested = test + square, tested + 1 end
         end
       end)
+    end
+    for _, log in ipairs(fit.logs) do
+      log.fitted = {}
+      for k = 1, #fit.columns do log.fitted[k] = {} end
+      for _, window in ipairs(fit.window and log.fitted_by or {}) do show(log, window) end
+      for _, window in ipairs(log.shown_by) do show(log, window) end
     end
     return math.sqrt(train / trained), tested > 0 and math.sqrt(test / tested) or nil
   end
@@ -247,14 +317,14 @@ return function(sim, host)
 
   -- Columns of the Jacobian, times what each parameter may be expected to change by, in its singular directions.
   local function judge(fit, x, free)
-    local jacobian = sim.jacobian(function(list) return residuals(fit, list) end, x)
-    local rows = sim.array(jacobian)
+    local jacobian, r = sim.jacobian(function(list) return residuals(fit, list) end, x)
+    local sum, roots = losses(fit, r)
+    local rows = sim.array(jacobian) * sim.array(roots):reshape(#roots, 1)
     local count, n = rows.shape[1], #x
     local scale = {}
     for i, entry in ipairs(fit.parameters) do
       local range = entry.hi - entry.lo
-      scale[i] = entry.log and 1 or math.max(math.abs(x[i]), range < math.huge and range / 2 or 0)
-      if scale[i] == 0 then scale[i] = 1 end
+      scale[i] = entry.log and 1 or math.max(math.abs(x[i]), range < math.huge and range / 2 or LEAST)
       if not free[i] then scale[i] = 0 end
     end
     local J = rows * sim.array(scale)
@@ -264,8 +334,7 @@ return function(sim, host)
     if fit.known_noise then
       variance = 1
     elseif count > n then
-      local r = residuals(fit, x)
-      for i = 1, #r do variance = variance + r[i] ^ 2 / (count - n) end
+      variance = sum / (count - n)
     end
     -- directions that the residuals see bring covariance; the others are told
     local covariance, weak = sim.zeros(n, n), {}
@@ -304,11 +373,18 @@ return function(sim, host)
     local lines = {}
     for i, row in ipairs(result.rows) do
       lines[i] = ("%-20s %12.6g %s"):format(row.name, row.value, row.deviation and ("+- %.3g (95 %%: %.6g to %.6g)"):format(
-        row.deviation, row.low, row.high) or "not determined")
+        row.deviation, row.low, row.high) or row.held and "at its bound" or "not determined")
     end
     lines[#lines + 1] = ("%s after %d iterations, %d rollouts; residuals %.4g%s"):format(result.status, result.iterations,
       result.rollouts, result.train, result.test and (", %.4g beyond what was fitted"):format(result.test) or "")
     for _, text in ipairs(told(result.undetermined)) do lines[#lines + 1] = text end
+    for _, name in ipairs(host.sorted_keys(result.missing)) do
+      lines[#lines + 1] = ("%s: %d samples are missing and were left out"):format(name, result.missing[name])
+    end
+    for _, name in ipairs(host.sorted_keys(result.held)) do
+      lines[#lines + 1] = ("%s: %d commands are missing, where the last one holds"):format(name, result.held[name])
+    end
+    if result.repeated > 0 then lines[#lines + 1] = ("%d rows have the time of the row before"):format(result.repeated) end
     return table.concat(lines, "\n")
   end
 
@@ -325,7 +401,9 @@ return function(sim, host)
       for _, name in ipairs(names) do unseen[name] = true end
     end
     local result = setmetatable({ parameters = {}, bias = {}, deviation = {}, confidence95 = {}, undetermined = weak, rows = {},
-      status = info.status, message = info.message, iterations = info.iterations, rollouts = fit.rollouts }, Fit)
+      status = info.status, message = info.message, iterations = info.iterations, rollouts = fit.rollouts,
+      missing = fit.count.missing, held = fit.count.held, repeated = fit.count.repeated,
+      scale = fit.loss ~= "l2" and fit.loss_scale or nil }, Fit)
     local sizes = {}
     for i, entry in ipairs(fit.parameters) do
       local spread = math.sqrt(math.max(0, covariance[{ i, i }]))
@@ -338,11 +416,18 @@ return function(sim, host)
         row.deviation, row.low, row.high = entry.log and values[i] * spread or spread, low, high
         result.deviation[entry.name], result.confidence95[entry.name] = row.deviation, { low, high }
       end
-      result.rows[i] = row
+      if i <= fit.shared then result.rows[i] = row end
       if i <= fit.builders then result.parameters[entry.name] = values[i]
-      else result.bias[entry.name:sub(9)] = values[i] end
+      elseif i <= fit.shared then result.bias[entry.name:sub(9)] = values[i] end
     end
-    local n = #values
+    if fit.window then
+      result.windows = {}
+      for w, window in ipairs(fit.windows) do
+        result.windows[w] = { t = window.log.t[window.from], rows = window.to - window.from + 1 }
+        for i, name in ipairs(fit.free) do result.windows[w][name] = values[window.free + i] end
+      end
+    end
+    local n = fit.shared
     local correlation = {}
     for i = 1, n do
       correlation[i] = {}
@@ -357,38 +442,69 @@ return function(sim, host)
     return result
   end
 
+  -- ---- Options ----------------------------------------------------------------------------------
+
+  local function read_windows(fit, def)
+    local windows = def.windows
+    if windows == nil then return end
+    if type(windows) == "number" then windows = { seconds = windows } end
+    if type(windows) ~= "table" then bad("windows", "seconds, or { rows = } or { seconds = }", windows) end
+    check_keys("fit: windows", windows, WINDOW_KEYS)
+    local rows, seconds = windows.rows, windows.seconds
+    if (rows == nil) == (seconds == nil) then bad("windows", "either rows or seconds", rows == nil and "neither" or "both") end
+    if rows ~= nil and (math.type(rows) ~= "integer" or rows < 2) then bad("windows.rows", "2 rows or more", rows) end
+    if seconds ~= nil and not (host.finite(seconds) and seconds > 0) then bad("windows.seconds", "seconds above 0", seconds) end
+    if def.start == nil then
+      fail("sim.fit: windows need 'start': function(world, first, p), which puts a world into the state that a window starts in")
+    end
+    fit.window = { rows = rows, seconds = seconds }
+    if windows.free ~= nil and type(windows.free) ~= "table" then bad("windows.free", "parameters by name", windows.free) end
+    for _, name in ipairs(host.sorted_keys(windows.free or {})) do
+      if def.parameters[name] ~= nil then fail("sim.fit: '%s' is a parameter of all windows and of each", tostring(name)) end
+      fit.free[#fit.free + 1] = name
+    end
+  end
+
+  local function read_loss(fit, def)
+    fit.loss = def.loss == nil and "l2" or def.loss
+    if LOSSES[fit.loss] == nil then bad("loss", "'l2', 'huber' or 'cauchy'", def.loss) end
+    if def.scale ~= nil and not (host.finite(def.scale) and def.scale > 0) then
+      bad("scale", "deviations above 0, from which on residuals count less", def.scale)
+    end
+    if def.scale ~= nil and fit.loss == "l2" then bad("scale", "a loss that has a scale, 'huber' or 'cauchy'", "loss 'l2'") end
+    fit.given_scale = def.scale
+    fit.loss_scale = def.scale or LOSSES[fit.loss]
+  end
+
   -- ---- All of it --------------------------------------------------------------------------------
 
   local function open(def)
     if type(def) ~= "table" then fail("bad argument #1 to 'fit' (a table expected, got %s)", describe(def)) end
-    for _, key in ipairs(host.sorted_keys(def)) do
-      if not KEYS[key] then
-        local near = type(key) == "string" and host.nearest(key, host.sorted_keys(KEYS))
-        fail("bad argument #1 to 'fit' (unknown key '%s'%s)", tostring(key), near and ("; did you mean '%s'?"):format(near) or "")
-      end
-    end
+    check_keys("fit", def, KEYS)
     host.check_function("fit: world", 1, def.world)
     if def.start ~= nil then host.check_function("fit: start", 1, def.start) end
     local fit = { builder = def.world, start = def.start, parameters = {}, biases = {}, actuators = {}, logs = {}, delay = {},
-      rollouts = 0, split = def.split == nil and SPLIT or def.split }
+      rollouts = 0, split = def.split == nil and SPLIT or def.split, windows = {}, free = {}, time_unit = def.time_unit,
+      count = { missing = {}, held = {}, repeated = 0 } }
     if not host.finite(fit.split) or fit.split <= 0 or fit.split > 1 then bad("split", "a part of the rows, above 0 and at most 1", def.split) end
     if def.report ~= nil and (type(def.report) ~= "string" or not def.report:find "%.html$") then
       bad("report", "a name that ends with .html", def.report)
     end
     if def.bias ~= nil and type(def.bias) ~= "table" then bad("bias", "a list of columns that are observed", def.bias) end
     read_parameters(fit, def)
+    read_windows(fit, def)
+    read_loss(fit, def)
     -- a first world says what there is
     local x = {}
     for i, entry in ipairs(fit.parameters) do x[i] = coded(entry, entry.start) end
-    fit.start = nil
-    local world = build(fit, x, {})
-    fit.start = def.start
+    local world = build(fit, x, nil)
     fit.dt = world.dt
     for i, actuator in ipairs(host.actuators(world)) do fit.actuators[i] = actuator.name end
     fit.columns = columns_of(world)
     if #fit.columns == 0 then fail("sim.fit: the world observes nothing: declare what was measured with world:observe { ... }") end
     read_noise(fit, def.noise)
     read_logs(fit, def.data)
+    if #fit.free > 0 then add_free_parameters(fit, x, def.windows.free) end
     return fit, x
   end
 
@@ -407,22 +523,46 @@ return function(sim, host)
     return list
   end
 
-  local function search(fit, x, def)
+  local function search_once(fit, x, def)
     local lower, upper = {}, {}
     for i, entry in ipairs(fit.parameters) do
       lower[i] = entry.log and (entry.lo > 0 and math.log(entry.lo) or -math.huge) or entry.lo
       upper[i] = coded(entry, entry.hi)
     end
+    local robust = fit.loss_scale < math.huge
     return sim.optimize.least_squares(function(list) return residuals(fit, list) end, x, { lower = lower, upper = upper,
+      loss = robust and fit.loss or nil, scale = robust and fit.loss_scale or nil,
       max_iterations = def.max_iterations, tolerance = def.tolerance, callback = def.callback and function(list, value, entry)
         return def.callback(named(fit, list), value, entry)
       end or nil })
+  end
+
+  -- Deviation of most residuals, whatever the others are.
+  local function deviation_of(fit, x)
+    local sizes = {}
+    for i, r in ipairs(residuals(fit, x)) do sizes[i] = math.abs(r) end
+    table.sort(sizes)
+    return MAD * sizes[(#sizes + 1) // 2]
+  end
+
+  -- Where nobody knows the noise, a loss has its scale from what is left: found by short searches, as long as it
+  -- falls, and then kept.
+  local function search(fit, x, def)
+    if fit.loss == "l2" or fit.known_noise or fit.given_scale then return search_once(fit, x, def) end
+    for round = 1, SCALES do
+      local scale = LOSSES[fit.loss] * deviation_of(fit, x)
+      if round > 1 and scale >= (1 - SAME) * fit.loss_scale then break end
+      fit.loss_scale = scale > 0 and scale or math.huge -- where all is exact there is nothing to cut off
+      x = search_once(fit, x, { max_iterations = FEW })
+    end
+    return search_once(fit, x, def)
   end
 
   -- sim.fit { world =, data =, parameters =, noise =, bias =, delays =, split =, start =, report = }
   local function identify(def)
     local fit, x = open(def)
     local found, sum, info = search(fit, x, def)
+    fit.given_scale = fit.loss_scale -- so that delays are compared by one loss
     -- delays are whole steps: one by one, as long as they help
     for _, delay in ipairs(read_delays(fit, def.delays)) do
       local best = 0

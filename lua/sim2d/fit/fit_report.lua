@@ -12,11 +12,18 @@ return function(sim, host)
         local rest = { title = column.name .. ", (fitted - measured) / sigma", x = "t, s", { y = 0 } }
         for _, log in ipairs(fit.logs) do
           if log.y[k] then
-            local left = {}
-            for row = 1, log.rows do left[row] = (log.fitted[k][row] - log.y[k][row]) / column.sigma end
-            both[#both + 1] = { log.t, log.y[k], kind = "scatter", marker = "cross" }
-            both[#both + 1] = { log.t, log.fitted[k], color = "#c8553d" }
-            rest[#rest + 1] = { log.t, left }
+            local t, measured, at, fitted, left, left_at = {}, {}, {}, {}, {}, {}
+            for row = 1, log.rows do
+              local seen, shown = log.y[k][row], log.fitted[k][row] -- nan and nil where there is none
+              if seen == seen then t[#t + 1], measured[#measured + 1] = log.t[row], seen end
+              if shown then at[#at + 1], fitted[#fitted + 1] = log.t[row], shown end
+              if seen == seen and shown then
+                left_at[#left_at + 1], left[#left + 1] = log.t[row], (shown - seen) / column.sigma
+              end
+            end
+            both[#both + 1] = { t, measured, kind = "scatter", marker = "cross" }
+            both[#both + 1] = { at, fitted, color = "#c8553d" }
+            rest[#rest + 1] = { left_at, left }
             -- from here on it is prediction
             if log.cut < log.rows then
               both[#both + 1], rest[#rest + 1] = { x = log.t[log.cut] }, { x = log.t[log.cut] }

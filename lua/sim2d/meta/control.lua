@@ -209,14 +209,19 @@ function ControlLibrary.basin(def) end
 ---@field correlation sim2d.Array
 ---@field undetermined string[][] names that the data see together only, or not at all
 ---@field train number rms of the residuals, in deviations
----@field test? number the same behind the split
+---@field test? number the same after the split
+---@field missing table<string, integer> samples that were left out, by column
+---@field held table<string, integer> commands that are missing, where the last one holds
+---@field repeated integer rows that have the time of the row before
+---@field windows? table[] t, rows and what is free, of each window
+---@field scale? number of the loss, in deviations
 ---@field status string
 ---@field message string
 ---@field iterations integer
 ---@field rollouts integer
 
 ---Parameters of a world from logs of its commands and observations.
----@param def { world: function, data: any, parameters: table, noise?: table, bias?: string[], delays?: table, start?: function, split?: number, report?: string, title?: string, max_iterations?: integer, tolerance?: number, callback?: function }
+---@param def { world: function, data: any, parameters: table, noise?: table, bias?: string[], delays?: table, start?: function, split?: number, report?: string, title?: string, max_iterations?: integer, tolerance?: number, callback?: function, loss?: "l2"|"huber"|"cauchy", scale?: number, windows?: number|table, time_unit?: string|number }
 ---@return sim2d.Fit
 function sim.fit(def) end
 

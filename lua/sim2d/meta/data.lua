@@ -18,7 +18,11 @@ function Data.save(path, values, options) end
 ---@class sim2d.LoadOptions
 ---@field columns? string[] names of the columns of a .csv file, in place of its header
 ---@field ragged? boolean rows of a .csv file may differ in length: a list of arrays
----@field separator? string one character; default ","; " " for any blanks
+---@field separator? string one character, " " for any blanks; default: as the file looks
+---@field decimal? "."|"," the decimal point; default: as the file looks
+---@field skip? integer lines that are left out at the start
+---@field fill? boolean cells that rows lack at their ends are nan
+---@field texts? string[] names of columns that stay texts
 
 ---@class sim2d.AboutData
 ---@field names string[] of the arrays, in the order of the file

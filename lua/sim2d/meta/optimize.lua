@@ -11,6 +11,8 @@ local Optimize = {}
 ---@field upper? number|table
 ---@field callback? fun(p, value: number, entry: sim2d.OptimizeEntry): boolean? true stops
 ---@field history? boolean fills info.history
+---@field loss? "l2"|"huber"|"cauchy" of least_squares: what a residual costs; "l2"
+---@field scale? number of least_squares: from where on residuals of these losses count less; 1
 ---@field journal? string file of all evaluations: the same call goes on where a run before it ended
 
 ---@class sim2d.MinimizeOptions: sim2d.FitOptions

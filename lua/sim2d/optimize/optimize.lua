@@ -54,7 +54,8 @@ local OWN = { -- of each method, groups of options
   nlopt = { GRADIENT, { max_iterations = DEPENDS, algorithm = { "text", any, "bobyqa" },
     initial_step = { "number or table of the parameters' shape", any },
     seed = { "integer of at least 0", function(v) return math.type(v) == "integer" and v >= 0 end } } },
-  least_squares = { { max_iterations = DEPENDS } },
+  least_squares = { { max_iterations = DEPENDS, scale = { "positive number", positive, 1.0 },
+    loss = { "'l2', 'huber' or 'cauchy'", function(v) return v == "l2" or v == "huber" or v == "cauchy" end, "l2" } } },
 }
 local METHODS = { "adam", "cmaes", "lbfgs", "nelder-mead", "nlopt", "rmsprop", "sgd" }
 

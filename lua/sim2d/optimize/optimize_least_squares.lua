@@ -10,7 +10,32 @@ local RANK = 1e-12         -- singular values below this part of the largest cou
 local NOTHING = 1e-14      -- a change of the residuals by this part of them, or of other changes, is rounding
 local ROUNDING = 1e-15     -- smallest relative change of a sum of squares that can be seen
 
+-- Losses of a residual r in scales, z = (r/c)^2, over c^2, and their slopes: those of SciPy.
+local LOSSES = {
+  huber = function(z)
+    if z <= 1 then return z, 1 end
+    local root = math.sqrt(z)
+    return 2 * root - 1, 1 / root
+  end,
+  cauchy = function(z)
+    -- log(1 + z), with its digits where z is small
+    local one = 1 + z
+    return one == 1 and z or math.log(one) * z / (one - 1), 1 / one
+  end,
+}
+
 return function(sim, host)
+  -- The sum of losses of residuals; the second result is a list of the roots of their slopes, nil: all are 1.
+  local function sum_of_losses(r, loss, scale)
+    local sum, roots = 0.0, {}
+    for i = 1, #r do
+      local value, slope = LOSSES[loss]((r[i] / scale) ^ 2)
+      sum, roots[i] = sum + scale * scale * value, math.sqrt(slope)
+    end
+    return sum, roots
+  end
+  host.sum_of_losses = sum_of_losses
+
   local function sum_of_squares(r)
     local sum = 0.0
     for i = 1, #r do sum = sum + r[i] * r[i] end
@@ -44,7 +69,7 @@ return function(sim, host)
         return nil, ("residual %d is %s"):format(i, host.describe(r[i]))
       end
     end
-    local sum = sum_of_squares(r)
+    local sum = run.options.loss == "l2" and sum_of_squares(r) or sum_of_losses(r, run.options.loss, run.options.scale)
     if sum == math.huge then return nil, "the sum of squares is inf" end
     return r, sum
   end
@@ -61,11 +86,20 @@ return function(sim, host)
   -- where a bound holds it), scaled Jacobian, and the largest cosine between residuals and a column.
   local function linearise(run, here)
     local J = jacobian_at(run, here.x)
+    here.weighted, here.base = here.r, here.value
+    -- Near a point a loss is a square of slope times the residual (Holland and Welsch 1977).
+    if run.options.loss ~= "l2" then
+      local _, roots = sum_of_losses(here.r, run.options.loss, run.options.scale)
+      local weights = sim.array(roots)
+      J = J * weights:reshape(#roots, 1)
+      here.weighted = (weights * sim.array(here.r)):table()
+      here.base = sum_of_squares(here.weighted)
+    end
     local lengths = (J * J):sum(1)
-    here.g = J:t():mm(here.r):table()
+    here.g = J:t():mm(here.weighted):table()
     here.cosine, here.norm = 0.0, 0.0
     here.idle = {} -- names of what moves no residual
-    local weight, length = {}, math.sqrt(here.value)
+    local weight, length = {}, math.sqrt(here.base)
     run.largest = math.max(run.largest, length)
     for i = 1, run.n do run.largest = math.max(run.largest, math.sqrt(lengths[i]) * math.abs(here.x[i])) end
     for i = 1, run.n do
@@ -88,7 +122,7 @@ return function(sim, host)
   local function damped_step(run, here, damping)
     local n = run.n
     local matrix = sim.concat({ here.A, sim.eye(n) * math.sqrt(damping) }, 1)
-    local right = sim.concat { -sim.array(here.r), sim.zeros(n) }
+    local right = sim.concat { -sim.array(here.weighted), sim.zeros(n) }
     local solution = assert(sim.linalg.lstsq(matrix, right))
     local x = {}
     for i = 1, n do x[i] = here.x[i] + here.weight[i] * solution[i] end
@@ -99,7 +133,7 @@ return function(sim, host)
       length = length + (run.scale[i] * step[i]) ^ 2
       size = size + (run.scale[i] * here.x[i]) ^ 2
     end
-    local promised = (here.J:mm(step) + here.r):table()
+    local promised = (here.J:mm(step) + here.weighted):table()
     return x, sum_of_squares(promised), math.sqrt(length), math.sqrt(size)
   end
 
@@ -143,7 +177,7 @@ return function(sim, host)
   -- Why a step of a run is its last one, or nil.
   local function converged(tolerance, here, value, promised, length, size)
     local least = math.max(ROUNDING, tolerance * tolerance) * here.value
-    if math.abs(here.value - value) <= least and here.value - promised <= least then
+    if math.abs(here.value - value) <= least and here.base - promised <= least then
       return "the sum of squares does not get smaller any more"
     elseif length <= tolerance * size then
       return "steps are within tolerance"
@@ -158,7 +192,7 @@ return function(sim, host)
       local x, promised, length, size = damped_step(run, here, run.damping)
       local r, value = residuals_at(run, x)
       value = r and value or math.huge
-      local gain = (here.value - value) / (here.value - promised)
+      local gain = (here.value - value) / (here.base - promised)
       local last = converged(tolerance, here, value, promised, length, size)
       if gain > GAIN and value < here.value then
         run.damping = run.damping * math.max(1 / 3, 1 - (2 * gain - 1) ^ 3)

@@ -602,3 +602,32 @@ test("inside of a gradient call", function()
     return x * minimize(function(y) return (y - 3) ^ 2 end, 3, { method = "nelder-mead" })
   end, 1) > 2.99, true)
 end)
+
+test("least squares: robust losses are at rest where their gradient is 0, and leave outliers out", function()
+  sim.random.seed(3)
+  local t, y = sim.linspace(0, 1, 40), {}
+  for i = 1, 40 do y[i] = 2 * math.exp(-3 * t[i]) + 0.01 * sim.random.normal() end
+  y[7], y[19], y[30] = 9, 0, -4
+  local function residuals(p) return sim.exp(t * -p.k) * p.a - y end
+  local COSTS = {
+    huber = function(r, c) return math.abs(r) <= c and r * r or 2 * c * math.abs(r) - c * c end,
+    cauchy = function(r, c) return c * c * math.log(1 + (r / c) ^ 2) end,
+  }
+  local plain = sim.optimize.least_squares(residuals, { a = 1, k = 1 })
+  ok(math.abs(plain.k - 3) > 0.3)
+  for loss, cost in pairs(COSTS) do
+    local p, sum, info = sim.optimize.least_squares(residuals, { a = 1, k = 1 }, { loss = loss, scale = 0.02, tolerance = 1e-10 })
+    eq(info.status, "converged")
+    near({ p.a, p.k }, { 2, 3 }, 0.05)
+    local function total(a, k)
+      local all = 0
+      for i = 1, 40 do all = all + cost(a * math.exp(-k * t[i]) - y[i], 0.02) end
+      return all
+    end
+    near(sum, total(p.a, p.k), 1e-12)
+    local h = 1e-5
+    near((total(p.a + h, p.k) - total(p.a - h, p.k)) / (2 * h), 0, 1e-6)
+    near((total(p.a, p.k + h) - total(p.a, p.k - h)) / (2 * h), 0, 1e-6)
+  end
+  raises("'l2', 'huber' or 'cauchy'", sim.optimize.least_squares, residuals, { a = 1, k = 1 }, { loss = "l1" })
+end)

@@ -1,0 +1,64 @@
+// Private to core/diff/tape: what a tape is made of.
+#ifndef S2_TAPE_NODES_H
+#define S2_TAPE_NODES_H
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "diff/tape/tape.h"
+
+// Scalars name the places (indices into `value` and `adjoint`) of what they were computed from
+// rather than its node. Place 0 belongs to no node: whatever is handed to constants goes there.
+typedef struct S2TapeNode {
+  uint32_t at;    // place of its first number
+  uint32_t other; // 0: a scalar; else what it is, in `other`, plus 1
+  uint32_t a, b;
+  double da, db;
+} S2TapeNode;
+
+typedef struct S2TapeOther {
+  int count;
+  S2TapeBackward *backward; // NULL: an input
+  S2TapeForward *forward;   // NULL: its rows are found by `backward`, one by one
+  S2TapeRows *rows;         // NULL: `forward` calls no `backward`
+  S2TapeRelease *release;
+  void *data;
+} S2TapeOther;
+
+typedef struct S2TapeStart {
+  void (*run)(void *data);
+  void *data;
+} S2TapeStart;
+
+// What a forward pass has beside the adjoints.
+typedef struct S2TapePass {
+  int columns;             // inputs whose derivatives are found at once; 0: no such pass
+  double *tangent;         // `columns` a number
+  S2_ARRAY(S2Var) touched; // nodes whose adjoints a backward function asked for
+  bool gathers;            // are they to be noted?
+} S2TapePass;
+
+struct S2Tape {
+  S2TapeNode *node; // [0] is the constant
+  size_t nodes, node_capacity;
+  double *value;
+  size_t numbers, value_capacity;
+  double *adjoint;
+  size_t adjoint_capacity;
+  S2TapeOther *other;
+  size_t others, other_capacity;
+  S2TapeStart *start;
+  size_t starts, start_capacity;
+  S2Arena arena;
+  ptrdiff_t outside, most_outside; // bytes
+  S2TapePass pass;
+  bool full, sweeping, probing;
+};
+
+// What every pass asks first; then no node has an adjoint.
+S2Status s2_tape_begin(S2Tape *tape, S2Var node);
+// Tells what is kept outside of the tape that a pass begins.
+void s2_tape_run_starts(S2Tape *tape);
+// Backwards from node `from` to node `to`, from the adjoints as they are.
+S2Status s2_tape_sweep_nodes(S2Tape *tape, S2Var from, S2Var to);
+
+#endif

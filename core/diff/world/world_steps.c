@@ -1,0 +1,374 @@
+// Steps of a world on a tape: noted, undone, and carried forward.
+#include "diff/linear/static_vjp.h"
+#include "diff/step/trace_notes.h"
+#include "diff/world/world_tape_parts.h"
+#include "dynamics/world/world.h"
+
+#include <string.h>
+
+// ---- Steps ------------------------------------------------------------------------------------
+
+// The places that it writes and the outputs of a pass forward depend on: known after its probe.
+typedef struct Live {
+  int count;
+  S2Place *place;
+} Live;
+
+static void world_tape_probe(const S2WorldTape *world, Live *live) {
+  const S2WorldGradient *gradient = &world->gradient;
+  if (s2_tape_probing(world->tape)) {
+    live->place = s2_tape_take(world->tape,
+                               sizeof *live->place * (size_t)(s2_world_stepped_most(gradient) + 1));
+    live->count = s2_world_stepped_places(gradient, live->place);
+  }
+}
+
+// A row of what an act does for each of these places, by its way back.
+static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live *live,
+                                     S2TapeBackward *undo, void *data) {
+  S2WorldTangents *tangents = &world->tangents;
+  size_t columns = (size_t)tangents->columns;
+  double *rows = s2_world_tangents_fresh(tangents, live->count);
+  for (int i = 0; i < live->count; i++) {
+    double *row = rows + (size_t)i * columns;
+    s2_world_gradient_clear(&world->gradient);
+    world->gradient.flags = S2_GRADIENT_WEAK; // the probe has looked at other sides
+    *s2_place_gradient(&world->gradient, live->place[i]) = 1;
+    S2_TRY(s2_tape_row(world->tape, node, undo, data, row));
+    s2_world_tangents_product(tangents, &world->gradient, row);
+  }
+  for (int i = 0; i < live->count; i++) {
+    s2_world_tangents_set(tangents, live->place[i], rows + (size_t)i * columns);
+  }
+  return s2_ok();
+}
+
+typedef struct Step { // or a part of one
+  S2WorldTape *world;
+  S2Trace *trace;     // or
+  S2Segment *segment; // where it can be made again
+  int index;          // of it there; the first owns the segment
+  size_t bytes;
+  double share; // of dt
+  bool goes_on; // a part that is not the last
+  bool failed;  // a part of a step that failed: it was never
+  struct Step *earlier;
+  int laws;
+  S2Term *law; // what force laws gave, `to` is 3 slot + component
+  Live live;
+} Step;
+
+static void world_tape_release_step(void *data) {
+  Step *step = data;
+  s2_tape_count_bytes(step->world->tape, -(ptrdiff_t)step->bytes);
+  s2_trace_free(step->trace);
+  if (step->segment != NULL && step->index == 0) {
+    s2_segment_free(step->segment);
+  }
+}
+
+// The gradient's f is that of the forces in this step, or part of one; by hand they act in all.
+static void world_tape_forces_vjp(const Step *step, const double *later) {
+  S2WorldTape *world = step->world;
+  for (int i = 0; i < step->laws; i++) {
+    const S2Term *law = &step->law[i];
+    s2_tape_adjoint(world->tape, law->from)[law->index] += world->gradient.f[law->to];
+  }
+  for (int i = 0; i < 3 * world->gradient.slots && later != NULL; i++) {
+    world->gradient.f[i] += later[i];
+  }
+}
+
+// Impulses of contacts are summed over the parts of a step: what is asked of them is asked of the
+// part before as well. (Those of joints are the last part's.) NULL: there is none before.
+static S2ContactGradient *world_tape_asked_of_earlier(const Step *step, S2Arena *arena) {
+  const S2WorldGradient *gradient = &step->world->gradient;
+  if (step->earlier == NULL || gradient->contacts == 0) {
+    return NULL;
+  }
+  S2ContactGradient *asked = S2_TAKE(arena, S2ContactGradient, gradient->contacts);
+  memcpy(asked, gradient->contact, sizeof *asked * (size_t)gradient->contacts);
+  return asked;
+}
+
+// What the sweep over a step is worth.
+static S2Status world_tape_swept(const S2WorldTape *world) {
+  if (world->flags != NULL && s2_tape_columns(world->tape) == 0) {
+    *world->flags |= world->gradient.flags;
+  }
+  if ((world->gradient.flags & S2_GRADIENT_SINGULAR) != 0) {
+    return s2_error(S2_INVALID, "a step has no derivative: its linear system is singular");
+  }
+  return s2_ok();
+}
+
+// Nothing needs the segment's traces any more.
+static void world_tape_forget_traces(const Step *step) {
+  if (step->segment != NULL) {
+    s2_tape_count_bytes(step->world->tape, -(ptrdiff_t)s2_segment_traces(step->segment));
+    s2_segment_forget(step->segment);
+  }
+}
+
+static S2Status world_tape_undo_step(S2Tape *tape, S2Var node, void *data) {
+  Step *step = data;
+  S2WorldTape *world = step->world;
+  const S2Trace *trace = step->trace;
+  (void)node;
+  if (step->failed) {
+    return s2_ok();
+  }
+  world_tape_probe(world, &step->live);
+  // dt is also how far the world's time goes.
+  s2_arena_reset(&world->arena);
+  S2WorldGradient *gradient = &world->gradient;
+  gradient->dt += step->share * gradient->time;
+  const double *later =
+      step->goes_on ? s2_arena_copy(&world->arena, gradient->f, 3 * gradient->slots) : NULL;
+  // A trace that was not kept is made again, with its segment.
+  if (trace == NULL) {
+    size_t before = s2_segment_traces(step->segment);
+    S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
+    size_t made = s2_segment_traces(step->segment) - before; // all or none
+    s2_tape_count_bytes(tape, (ptrdiff_t)made);
+  }
+  // Contacts of steps before this one wait until their own.
+  const S2ContactGradient *asked = world_tape_asked_of_earlier(step, &world->arena);
+  S2_TRY(s2_trace_vjp(trace, gradient, &world->arena));
+  if (asked != NULL) {
+    memcpy(gradient->contact, asked, sizeof *asked * (size_t)gradient->contacts);
+  }
+  world_tape_forces_vjp(step, later);
+  if (step->index == 0 && s2_tape_columns(tape) == 0) {
+    world_tape_forget_traces(step);
+  }
+  return world_tape_swept(world);
+}
+
+static S2Status world_tape_push_step(S2Tape *tape, S2Var node, void *data) {
+  Step *step = data;
+  (void)tape;
+  if (step->failed) {
+    return s2_ok();
+  }
+  S2_TRY(world_tape_push_live(step->world, node, &step->live, world_tape_undo_step, step));
+  if (step->segment != NULL && step->index + 1 == s2_segment_steps(step->segment)) {
+    world_tape_forget_traces(step);
+  }
+  return s2_ok();
+}
+
+static int world_tape_step_rows(const void *data) {
+  const Step *step = data;
+  return step->live.count;
+}
+
+// ---- Rest -------------------------------------------------------------------------------------
+
+typedef struct Rest {
+  S2WorldTape *world;
+  S2Trace *trace; // of a step from there
+  bool found;
+  int count; // of the numbers that say where: `at` of 3 a slot
+  int32_t *at;
+  size_t bytes;
+  Live live;
+} Rest;
+
+static void world_tape_release_rest(void *data) {
+  Rest *rest = data;
+  s2_tape_count_bytes(rest->world->tape, -(ptrdiff_t)rest->bytes);
+  s2_trace_free(rest->trace);
+}
+
+static S2Status world_tape_undo_rest(S2Tape *tape, S2Var node, void *data) {
+  Rest *rest = data;
+  S2WorldTape *world = rest->world;
+  bool asked = false;
+  (void)tape, (void)node;
+  world_tape_probe(world, &rest->live);
+  for (int i = 0; i < rest->count; i++) {
+    asked |= world->gradient.q[rest->at[i]] != 0;
+  }
+  if (asked && !rest->found) {
+    return s2_error(S2_INVALID, "world:solve_static() found no rest within its max_steps: the "
+                                "places where it stopped have no derivative");
+  }
+  s2_arena_reset(&world->arena);
+  S2_TRY(s2_static_vjp(rest->trace, rest->count, rest->at, &world->gradient, &world->arena));
+  return world_tape_swept(world);
+}
+
+static S2Status world_tape_push_rest(S2Tape *tape, S2Var node, void *data) {
+  Rest *rest = data;
+  (void)tape;
+  return world_tape_push_live(rest->world, node, &rest->live, world_tape_undo_rest, rest);
+}
+
+static int world_tape_rest_rows(const void *data) {
+  const Rest *rest = data;
+  return rest->live.count;
+}
+
+S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
+                              S2StaticResult *result) {
+  s2_arena_reset(&tape->arena);
+  // Forces by hand end with the first step, and hold at rest, too.
+  size_t numbers = (size_t)world->f.count;
+  double *f = S2_TAKE(&tape->arena, double, numbers);
+  if (numbers > 0) {
+    memcpy(f, world->f.at, sizeof(double) * numbers);
+  }
+  S2_TRY(s2_world_solve_static(world, options, result));
+  // A step at the place of rest says how it depends on everything.
+  Rest *rest = s2_tape_take(tape->tape, sizeof *rest);
+  *rest = (Rest){.world = tape, .trace = s2_trace_new(), .found = result->solved};
+  rest->at = s2_tape_take(tape->tape, sizeof *rest->at * numbers);
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    for (int c = 0; c < 3 && s2_body_moves(&world->bodies.at[slot]); c++) {
+      rest->at[rest->count++] = 3 * slot + c;
+    }
+  }
+  S2Status status = s2_world_rest_traced(world, f, rest->trace);
+  if (status.code != S2_OK) {
+    s2_trace_free(rest->trace);
+    return status;
+  }
+  if (tape->checkpoints != NULL) {
+    s2_checkpoints_break(tape->checkpoints);
+  }
+  // A world whose joints come off has no place that is independent of the way.
+  bool drifts = world->kept.def.stabilization == S2_NO_STABILIZATION;
+  if (drifts && world->joint_order.count > 0 && tape->flags != NULL) {
+    *tape->flags |= S2_GRADIENT_PARTIAL; // how far joints have come off depends on the way
+  }
+  s2_world_gradient_fit(&tape->gradient, world);
+  rest->bytes = s2_trace_bytes(rest->trace);
+  s2_tape_count_bytes(tape->tape, (ptrdiff_t)rest->bytes);
+  S2Var node =
+      s2_tape_node(tape->tape, 0, NULL, world_tape_undo_rest, world_tape_release_rest, rest);
+  s2_tape_set_forward(tape->tape, node, world_tape_push_rest, world_tape_rest_rows);
+  return s2_ok();
+}
+
+// ---- Force laws -------------------------------------------------------------------------------
+
+bool s2_world_asks(const S2World *world) {
+  bool asks = false;
+  for (int i = 0; i < world->order.count; i++) {
+    const S2Body *body = &world->bodies.at[world->order.at[i]];
+    asks |= body->has_law || body->has_motion;
+  }
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    asks |= joint->type == S2_CONSTRAINT || joint->has_law || joint->driven;
+  }
+  return asks;
+}
+
+void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]) {
+  for (int k = 0; k < 3; k++) {
+    if (vars[k] != 0) {
+      *s2_array_append(tape->laws) = (S2Term){.to = 3 * slot + k, .from = vars[k], .factor = 1};
+    }
+  }
+}
+
+static Step *world_tape_new_step(S2WorldTape *tape) {
+  Step *step = s2_tape_take(tape->tape, sizeof *step);
+  *step = (Step){.world = tape, .share = 1};
+  tape->laws.count = 0;
+  return step;
+}
+
+static void world_tape_note_step(Step *step, const S2World *world) {
+  S2WorldTape *tape = step->world;
+  step->laws = tape->laws.count;
+  if (step->laws > 0) {
+    size_t bytes = sizeof(S2Term) * (size_t)step->laws;
+    step->law = s2_tape_take(tape->tape, bytes);
+    memcpy(step->law, tape->laws.at, bytes);
+  }
+  s2_world_gradient_fit(&tape->gradient, world);
+  if (step->segment == NULL) {
+    step->bytes = s2_trace_bytes(step->trace);
+  } else { // its share of what the segment holds
+    size_t bytes = s2_segment_bytes(step->segment);
+    step->bytes = step->index == 0 ? bytes : 0;
+  }
+  s2_tape_count_bytes(tape->tape, (ptrdiff_t)step->bytes);
+  S2Var node =
+      s2_tape_node(tape->tape, 0, NULL, world_tape_undo_step, world_tape_release_step, step);
+  s2_tape_set_forward(tape->tape, node, world_tape_push_step, world_tape_step_rows);
+}
+
+// Parts are noted one by one where functions of the program look at the states between them.
+typedef struct Parts {
+  Step *now;
+  S2World *world;
+} Parts;
+
+static void world_tape_begin_part(Parts *parts, Step *earlier) {
+  Step *step = parts->now = world_tape_new_step(parts->now->world);
+  step->share = 1.0 / parts->world->kept.def.substeps;
+  step->earlier = earlier;
+  step->trace = s2_trace_new();
+  parts->world->notes = &step->trace->notes;
+}
+
+static void world_tape_next_part(void *user) {
+  Parts *parts = user;
+  Step *ended = parts->now;
+  ended->goes_on = true;
+  world_tape_note_step(ended, parts->world);
+  world_tape_begin_part(parts, ended);
+}
+
+static S2Status world_tape_step_in_parts(S2WorldTape *tape, S2World *world) {
+  Step first = {.world = tape};
+  Parts parts = {&first, world};
+  S2_TRY(s2_world_idle(world));
+  world_tape_begin_part(&parts, NULL);
+  world->parted = world_tape_next_part;
+  world->parted_user = &parts; // cppcheck-suppress autoVariables; taken back below
+  S2Status status = s2_world_step(world);
+  world->parted = NULL;
+  world->parted_user = NULL;
+  world->notes = NULL;
+  if (status.code == S2_OK) {
+    world_tape_note_step(parts.now, world);
+    return status;
+  }
+  s2_trace_free(parts.now->trace);
+  for (Step *step = parts.now->earlier; step != NULL; step = step->earlier) {
+    step->failed = true;
+  }
+  return status;
+}
+
+S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
+  bool in_parts = world->kept.def.substeps > 1 && s2_world_asks(world);
+  if (every > 0 && !in_parts && s2_checkpoints_can(world)) {
+    tape->checkpoints = tape->checkpoints == NULL ? s2_checkpoints_new() : tape->checkpoints;
+    Step *step = world_tape_new_step(tape);
+    S2_TRY(s2_checkpoints_step(tape->checkpoints, world, every, &step->segment, &step->index));
+    world_tape_note_step(step, world);
+    return s2_ok();
+  }
+  if (tape->checkpoints != NULL) {
+    s2_checkpoints_break(tape->checkpoints);
+  }
+  if (in_parts) {
+    return world_tape_step_in_parts(tape, world);
+  }
+  Step *step = world_tape_new_step(tape);
+  step->trace = s2_trace_new();
+  S2Status status = s2_world_step_traced(world, step->trace);
+  if (status.code != S2_OK) {
+    s2_trace_free(step->trace);
+    return status;
+  }
+  world_tape_note_step(step, world);
+  return status;
+}

@@ -1,0 +1,21 @@
+// Private to core/diff/world: what a world on a tape is made of.
+#ifndef S2_WORLD_TAPE_PARTS_H
+#define S2_WORLD_TAPE_PARTS_H
+
+#include "base/array.h"
+#include "diff/world/world_checkpoint.h"
+#include "diff/world/world_readings.h"
+#include "diff/world/world_tangent.h"
+
+struct S2WorldTape {
+  S2Tape *tape;
+  S2WorldGradient gradient;
+  S2WorldTangents tangents;   // of a pass forward
+  unsigned *flags;            // or NULL
+  S2Arena arena;              // of one act, at either end
+  S2World *scratch;           // where things are made again; NULL but while that goes on
+  S2Checkpoints *checkpoints; // NULL: none so far
+  S2_ARRAY(S2Term) laws;      // of the step that runs; `to` is 3 slot + component
+};
+
+#endif

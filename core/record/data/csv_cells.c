@@ -1,0 +1,119 @@
+// The text of a .csv file cut up into cells, in place (RFC 4180).
+#include "record/data/csv_parts.h"
+
+#include <string.h>
+
+static char *csv_skip_blanks(const S2CsvCells *cells, char *at) {
+  while (*at == ' ' || (*at == '\t' && cells->separator != '\t')) {
+    at++;
+  }
+  return at;
+}
+
+typedef struct Cursor {
+  char *at;
+  int line;
+  bool more; // a cell of the same row follows
+} Cursor;
+
+static S2Status quoted_cell(S2CsvCells *cells, Cursor *cursor) {
+  int line = cursor->line;
+  char *to = ++cursor->at;
+  while (*cursor->at != '"' || *++cursor->at == '"') {
+    if (*cursor->at == '\0') {
+      return s2_data_refuse(cells->path, "line %d: the quote that starts there does not end", line);
+    }
+    cursor->line += *cursor->at == '\n';
+    cells->commas |= *cursor->at == ',';
+    *to++ = *cursor->at++;
+  }
+  char *end = csv_skip_blanks(cells, cursor->at);
+  if (*end != cells->separator && *end != '\n' && *end != '\r' && *end != '\0' &&
+      cells->separator != ' ') {
+    return s2_data_refuse(cells->path, "line %d: text behind the quotes of a cell", cursor->line);
+  }
+  cursor->at = end;
+  // `to` lies before what follows the cell: at least the closing quote was dropped.
+  *to = '\0';
+  return s2_ok();
+}
+
+// Ends a cell with a 0 and moves behind what separates it from the next. Where nothing lies between
+// the cell and the line end, that stays: end_row makes it the 0.
+static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
+  char *start = csv_skip_blanks(cells, cursor->at);
+  cursor->at = start;
+  // The contents: up to the closing quote, or to what ends a cell, without blanks at its end.
+  char *end = NULL;
+  if (*start == '"') {
+    *s2_array_append(cells->cells) = start + 1;
+    S2_TRY(quoted_cell(cells, cursor));
+  } else {
+    const char stops[] = {cells->separator, '\r', '\n', cells->separator == ' ' ? '\t' : '\0',
+                          '\0'};
+    *s2_array_append(cells->cells) = start;
+    cursor->at += strcspn(start, stops);
+    end = cursor->at;
+    while (end > start && (end[-1] == ' ' || end[-1] == '\t')) {
+      end--;
+    }
+  }
+  // What comes behind it: the separator, which is passed, or the end of the line.
+  if (cells->separator == ' ') { // blanks at the end of a line separate nothing
+    char *next = csv_skip_blanks(cells, cursor->at);
+    cursor->more = *next != '\r' && *next != '\n' && *next != '\0';
+    if (end != NULL && next != end) {
+      *end = '\0';
+      end = NULL;
+    }
+    cursor->at = next;
+  } else {
+    cursor->more = *cursor->at == cells->separator;
+    cursor->at += cursor->more;
+  }
+  // Ended last: what stands there was still to be looked at.
+  if (end != NULL && end < cursor->at) {
+    *end = '\0';
+  }
+  return s2_ok();
+}
+
+static void csv_end_row(Cursor *cursor) {
+  char *at = cursor->at;
+  if (*at == '\0') {
+    return;
+  }
+  bool pair = at[0] == '\r' && at[1] == '\n';
+  *at = '\0';
+  cursor->at = at + (pair ? 2 : 1);
+  cursor->line++;
+}
+
+S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line) {
+  // The text is cut up in place: cells point into it.
+  Cursor cursor = {.at = text, .line = line};
+  cells->commas = cells->separator != ',' && strchr(text, ',') != NULL;
+  while (*cursor.at != '\0') {
+    // Comments and empty lines are no rows.
+    char *at = csv_skip_blanks(cells, cursor.at);
+    if (s2_csv_is_comment(at)) {
+      cursor.at = at + strcspn(at, "\r\n");
+      csv_end_row(&cursor);
+      continue;
+    }
+    // A row goes on while a separator follows.
+    S2CsvRow row = {.first = cells->cells.count, .line = cursor.line};
+    do {
+      S2_TRY(read_cell(cells, &cursor));
+      if (cells->cells.count > INT32_MAX / 2) {
+        return s2_data_refuse(cells->path, "more than a thousand million cells");
+      }
+    } while (cursor.more);
+    // A last line without an end may have been cut.
+    cells->open = *cursor.at == '\0' ? row.line : 0;
+    csv_end_row(&cursor);
+    row.count = cells->cells.count - row.first;
+    *s2_array_append(cells->rows) = row;
+  }
+  return s2_ok();
+}
