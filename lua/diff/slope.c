@@ -100,3 +100,57 @@ void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, c
     sum->origin = s2_tape_scalar2(slopes->diff->tape, 0, sum->origin, 1, of->origin, weight);
   }
 }
+
+// ---- Force laws -------------------------------------------------------------------------------
+
+S2LuaLawSlopes s2_lua_law_slopes(S2LuaWorld *lw, bool wanted) {
+  S2LuaLawSlopes slopes = {.lw = lw};
+  if (wanted && s2_lua_on_tape(lw) != NULL) {
+    slopes.first = s2_tape_next(lw->diff->tape);
+    slopes.tape = slopes.first == 0 ? NULL : s2_lua_on_tape(lw);
+  }
+  if (slopes.tape != NULL) {
+    s2_world_tape_law_begin(slopes.tape);
+  }
+  return slopes;
+}
+
+static void law_term(S2ForceCall *call, S2World *world, int number, S2Place place, double by) {
+  if (place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V) {
+    int part = place.number + (place.kind == S2_PLACE_V ? S2_BODY_OMEGA : S2_BODY_ANGLE);
+    s2_force_slope(world, number, place.slot, (S2BodyField)part, by);
+  } else {
+    double *to = place.number == S2_OF_DT ? call->by_dt : call->by_time;
+    to[number] += by;
+  }
+}
+
+int s2_lua_law_answer(lua_State *L) {
+  const S2LuaLawSlopes *of = lua_touserdata(L, 1);
+  S2ForceCall *call = lua_touserdata(L, 2);
+  const S2Var *vars = lua_touserdata(L, 3);
+  S2LuaSlopes slopes = {.diff = of->lw->diff, .first = of->first};
+  for (int k = 0; k < 3; k++) {
+    call->origin[k] = vars[k];
+    if (vars[k] < of->first) { // it depends on nothing that the law has looked at
+      continue;
+    }
+    s2_world_tape_law_clear(of->tape);
+    slope_sweep(L, &slopes, vars[k]);
+    int count;
+    const S2LawInput *input = s2_world_tape_law_inputs(of->tape, &count);
+    for (int i = 0; i < count; i++) {
+      if (input[i].bar != 0) {
+        law_term(call, of->lw->world, k, input[i].place, input[i].bar);
+      }
+    }
+  }
+  call->sloped = true;
+  return 0;
+}
+
+void s2_lua_law_slopes_end(const S2LuaLawSlopes *slopes) {
+  if (slopes->tape != NULL) {
+    s2_world_tape_law_end(slopes->tape);
+  }
+}

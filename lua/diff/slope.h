@@ -30,4 +30,15 @@ bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, do
 // The slope of `sum` + weight x, where that of x is `of`.
 void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, const S2Slope *of);
 
+// Force laws look at the world themselves: what they read of its state is an input each.
+typedef struct S2LuaLawSlopes {
+  S2LuaWorld *lw;
+  S2WorldTape *tape; // NULL: nothing is noted
+  S2Var first;
+} S2LuaLawSlopes;
+S2LuaLawSlopes s2_lua_law_slopes(S2LuaWorld *lw, bool wanted);
+// Arguments: these, a S2ForceCall, and the nodes of its three numbers (0: constant).
+int s2_lua_law_answer(lua_State *L);
+void s2_lua_law_slopes_end(const S2LuaLawSlopes *slopes);
+
 #endif

@@ -47,6 +47,7 @@ void s2_undo_drift(S2Undo *undo, const S2Note *note) {
       bar->q1[at] = bar->v1[at] = bar->v2[at] = 0;
     }
   }
+  s2_undo_seen(undo);
   // All intervals of the step share its length.
   bar->h += undo->length_bar;
   undo->length_bar = 0;
@@ -319,6 +320,9 @@ void s2_undo_interval_end(S2Undo *undo, const S2Note *note) {
   s2_undo_put_nodes(note, note->end.v1, undo->step.v1);
   s2_undo_put_nodes(note, from->set_out.q0, undo->step.q0);
   s2_undo_put_nodes(note, from->set_out.v0, undo->step.v0);
+  if (note->end.force != NULL) {
+    s2_undo_put_nodes(note, note->end.force, undo->step.force);
+  }
   event_free_nodes(undo, note);
   event_place_ground(undo);
   event_take_sums(undo, note);

@@ -16,7 +16,8 @@ struct S2WorldTape {
   S2Arena arena;              // of one act, at either end
   S2World *scratch;           // where things are made again; NULL but while that goes on
   S2Checkpoints *checkpoints; // NULL: none so far
-  S2_ARRAY(S2Term) laws;      // of the step that runs; `to` is 3 slot + component
+  bool asks;                  // a force law runs
+  S2_ARRAY(S2LawInput) inputs; // of it
 };
 
 static void world_tape_start_sweep(void *data) {
@@ -37,7 +38,7 @@ static void world_tape_release_world(void *data) {
   s2_checkpoints_free(tape->checkpoints);
   s2_world_gradient_free(&tape->gradient);
   s2_arena_free(&tape->arena);
-  s2_array_free(tape->laws);
+  s2_array_free(tape->inputs);
 }
 
 S2WorldGradient *s2_world_tape_gradient(S2WorldTape *tape, const S2World *world) {
@@ -77,7 +78,8 @@ static double *world_tape_bar_of(S2WorldTape *world, S2Place place) {
 
 typedef struct Act {
   S2WorldTape *world;
-  bool adds; // else the places were something else before
+  bool adds;   // else the places were something else before
+  bool within; // a force law read it within a step
   int places, terms;
   S2Place *place;
   S2Term *term;
@@ -98,6 +100,38 @@ static Act *world_tape_take_act(S2WorldTape *tape, int count, const S2Place *pla
   return act;
 }
 
+// Is it the number of a moment within the step, which S2LawInput stands for?
+static bool world_tape_of_moment(S2Place place) {
+  bool state = place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V;
+  return state || (place.kind == S2_PLACE_WORLD &&
+                   (place.number == S2_OF_TIME || place.number == S2_OF_DT));
+}
+
+static S2LawInput *world_tape_input(S2WorldTape *world, S2Place place) {
+  S2LawInput *input = world->inputs.at;
+  int i = 0;
+  while (i < world->inputs.count &&
+         (input[i].place.kind != place.kind || input[i].place.number != place.number ||
+          input[i].place.slot != place.slot)) {
+    i += 1;
+  }
+  if (i == world->inputs.count) {
+    *s2_array_append(world->inputs) = (S2LawInput){place, 0};
+  }
+  return &world->inputs.at[i];
+}
+
+// What a law read of a moment goes to its inputs while it runs, and all else when it does not.
+static void world_tape_hand_within(const Act *act, S2Place source, double g) {
+  if (act->within && world_tape_of_moment(source)) {
+    if (act->world->asks) {
+      world_tape_input(act->world, source)->bar += g;
+    }
+  } else if (!act->world->asks) {
+    *world_tape_bar_of(act->world, source) += g;
+  }
+}
+
 static void world_tape_hand_on(const Act *act, const double *bar) {
   for (int i = 0; i < act->terms; i++) {
     const S2Term *term = &act->term[i];
@@ -108,7 +142,7 @@ static void world_tape_hand_on(const Act *act, const double *bar) {
     if (term->from != 0) {
       s2_tape_adjoint(act->world->tape, term->from)[term->index] += g;
     } else {
-      *world_tape_bar_of(act->world, term->source) += g;
+      world_tape_hand_within(act, term->source, g);
     }
   }
 }
@@ -160,6 +194,7 @@ S2Var s2_world_tape_read(S2WorldTape *tape, const S2World *world, int count, con
   }
   s2_world_gradient_fit(&tape->gradient, world);
   Act *act = world_tape_take_act(tape, 0, NULL, terms, term);
+  act->within = tape->asks;
   return s2_tape_node(tape->tape, count, values, world_tape_undo_read, NULL, act);
 }
 
@@ -472,8 +507,6 @@ typedef struct Step { // or a part of one
   bool goes_on; // a part that is not the last
   bool failed;  // a part of a step that failed: it was never
   struct Step *earlier;
-  int laws;
-  S2Term *law; // what force laws gave, `to` is 3 slot + component
 } Step;
 
 static void world_tape_release_step(void *data) {
@@ -485,13 +518,9 @@ static void world_tape_release_step(void *data) {
   }
 }
 
-// The gradient's f is that of the forces in this step, or part of one; by hand they act in all.
+// By hand forces act in all parts of a step: the gradient's f is that of one of them.
 static void world_tape_forces_vjp(const Step *step, const double *later) {
   S2WorldTape *world = step->world;
-  for (int i = 0; i < step->laws; i++) {
-    const S2Term *law = &step->law[i];
-    s2_tape_adjoint(world->tape, law->from)[law->index] += world->gradient.f[law->to];
-  }
   for (int i = 0; i < 3 * world->gradient.slots && later != NULL; i++) {
     world->gradient.f[i] += later[i];
   }
@@ -630,7 +659,7 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   return s2_ok();
 }
 
-// ---- Force laws -------------------------------------------------------------------------------
+// ---- Functions of the program -----------------------------------------------------------------
 
 bool s2_world_asks(const S2World *world) {
   bool asks = false;
@@ -645,29 +674,32 @@ bool s2_world_asks(const S2World *world) {
   return asks;
 }
 
-void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]) {
-  for (int k = 0; k < 3; k++) {
-    if (vars[k] != 0) {
-      *s2_array_append(tape->laws) = (S2Term){.to = 3 * slot + k, .from = vars[k], .factor = 1};
-    }
-  }
+void s2_world_tape_law_begin(S2WorldTape *tape) {
+  tape->asks = true;
+  tape->inputs.count = 0;
+}
+
+void s2_world_tape_law_clear(S2WorldTape *tape) {
+  tape->inputs.count = 0;
+}
+
+const S2LawInput *s2_world_tape_law_inputs(const S2WorldTape *tape, int *count) {
+  *count = tape->inputs.count;
+  return tape->inputs.at;
+}
+
+void s2_world_tape_law_end(S2WorldTape *tape) {
+  tape->asks = false;
 }
 
 static Step *world_tape_new_step(S2WorldTape *tape) {
   Step *step = s2_tape_take(tape->tape, sizeof *step);
   *step = (Step){.world = tape, .share = 1};
-  tape->laws.count = 0;
   return step;
 }
 
 static void world_tape_note_step(Step *step, const S2World *world) {
   S2WorldTape *tape = step->world;
-  step->laws = tape->laws.count;
-  if (step->laws > 0) {
-    size_t bytes = sizeof(S2Term) * (size_t)step->laws;
-    step->law = s2_tape_take(tape->tape, bytes);
-    memcpy(step->law, tape->laws.at, bytes);
-  }
   s2_world_gradient_fit(&tape->gradient, world);
   if (step->segment == NULL) {
     step->bytes = s2_trace_bytes(step->trace);

@@ -26,6 +26,7 @@
 #include "dynamics/step/commit.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/islands.h"
+#include "dynamics/step/laws.h"
 #include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
@@ -147,7 +148,8 @@ static bool step_speculative(S2Step *step) {
     return false;
   }
   forget_impacts(step, pressed);
-  return true;
+  bool changed;
+  return s2_laws_arrive(step, NULL, NULL, &changed);
 }
 
 // ---- Bisect -----------------------------------------------------------------------------------
@@ -179,20 +181,24 @@ static bool step_attempt(S2Step *step, S2Bisect *bisect) {
 
 // Substeps as long as end without new overlaps.
 static bool step_bisect(S2Step *step) {
-  // Once: the laws see the world, which stands still until the whole step is done.
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
   }
   S2Bisect bisect = s2_bisect_begin(step);
   while (bisect.left > 0 && !step->cut_short) {
+    if (bisect.left < step->dt && !s2_laws_set_out(step, NULL, NULL)) {
+      return false;
+    }
     s2_bisect_set_out(step, &bisect);
+    bool changed;
     do {
       s2_bisect_forget(step, &bisect);
       if (!s2_step_free_motion(step, bisect.h) || !step_attempt(step, &bisect)) {
         return false;
       }
     } while (s2_bisect_halves(step, &bisect));
-    if (!s2_step_project(step) || !s2_step_stop_at_limits(step)) {
+    if (!s2_step_project(step) || !s2_step_stop_at_limits(step) ||
+        !s2_laws_arrive(step, NULL, NULL, &changed)) {
       return false;
     }
     s2_log_keep(step);
@@ -238,7 +244,8 @@ static bool step_event(S2Step *step) {
   } while (s2_event_outran(step, &search) && step->passes < S2_REACH_PASSES && !step->hurries);
   step->world->stats.splits += (uint64_t)search.splits;
   s2_event_settle(step);
-  return true;
+  bool changed;
+  return s2_laws_arrive(step, NULL, NULL, &changed);
 }
 
 // ---- Substeps ---------------------------------------------------------------------------------
