@@ -37,8 +37,7 @@ static void laws_time_vjp(const Seen *seen, double bar) {
   }
 }
 
-// A body on its way from the start of the step: q + s (v + s/2 a), v + s a; a is 0 unless it flies,
-// else (free_v - v)/dt.
+// A body on its way from the start of the step: q + s (v + s/2 a), v + s a, a = (free_v - v)/dt.
 static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   S2Undo *undo = seen->undo;
   double s = seen->note->laws.act->since, dt = undo->step.dt;
@@ -46,15 +45,13 @@ static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   int at = 3 * term->term.slot + (int)term->term.part % 3;
   undo->law_q[at] += pose ? bar : 0;
   undo->law_v[at] += bar * (pose ? s : 1);
-  if (term->of == S2_LAW_FLIES) {
-    double bend_bar = bar * (pose ? s * s / 2 : s);
-    // a by free_v, v and dt
-    const S2Note *free = s2_undo_last(undo, S2_ACT_FREE);
-    undo->law_free[at] += bend_bar / dt;
-    undo->law_v[at] -= bend_bar / dt;
-    double bend = s == 0 ? 0 : pose ? (term->rate - free->free.v0[at]) / s : term->rate;
-    undo->length_bar -= bend_bar * bend / dt;
-  }
+  // a by free_v, v and dt
+  const S2Note *free = s2_undo_last(undo, S2_ACT_FREE);
+  double bend_bar = bar * (pose ? s * s / 2 : s);
+  double bend = s == 0 ? 0 : pose ? (term->rate - free->free.v0[at]) / s : term->rate;
+  undo->law_free[at] += bend_bar / dt;
+  undo->law_v[at] -= bend_bar / dt;
+  undo->length_bar -= bend_bar * bend / dt;
   laws_time_vjp(seen, bar * term->rate);
 }
 
@@ -223,9 +220,11 @@ void s2_undo_laws_end(S2Undo *undo, const S2Note *note) {
       undo->law[at] -= kick + half;
       // c = h/(2 W)
       double c_bar = answer->held ? 0 : y[at] * answer->change[k];
-      bar->h += c_bar * c[at] / note->h;
+      // All intervals of event stepping share the length of the step.
+      *(island || seen.by_share ? &bar->h : &undo->length_bar) += c_bar * c[at] / note->h;
       bar->mass[at] -= c_bar * c[at] / undo->step.mass[at];
-      (island ? bar->v1 : bar->v2)[at] += y[at];
+      (island ? bar->v1 : bar->v2)[at] += y[at] + undo->law_flow[at];
+      undo->law_flow[at] = 0;
     }
     laws_answer_vjp(&seen, answer, law_bar, own);
     memcpy(undo->step.v2 + 3 * answer->slot, note->laws.v2 + 3 * i, 3 * sizeof(double));

@@ -41,6 +41,7 @@ typedef struct S2Undo {
   // 3 a slot: of what is held over the step, of laws as asked at the start of a piece beside what
   // `force` has, and of q0, v0 and free_v at the start of the step, which laws saw within it
   double *held, *law, *law_q, *law_v, *law_free;
+  double *law_flow;  // 3 a slot: of v1 before a S2_ACT_LAWS_END
   double *feed;      // a joint slot: fraction of a projection's impulse that it kept
   S2Remade **remade; // a note; NULL: there is none
   double spin, most; // of the angular momentum that S2_ACT_SPIN measured, and of the energy

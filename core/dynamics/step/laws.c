@@ -5,12 +5,13 @@
 
 #include <string.h>
 
-// Of the numbers that an equation v = u + c L(v) is a sum of: this much is rounding, ...
+// Of what an equation v = u + c L(v) is a sum of, in the norm of the kinetic energy: this much is
+// rounding, ...
 static const double ROUNDING = 1e-14;
 // ... and where laws are not that smooth, this much will do.
 static const double AGREED = 1e-8;
-// Asks until velocities and laws agree.
-enum { PASSES = 50 };
+// Asks until velocities and laws agree; as many of them without a better one are enough.
+enum { PASSES = 50, STALLED = 5 };
 // Where an ask leaves more than this of what the one before it had left, differences tell how the
 // law changes with the velocity of its body. They are this part of the velocity.
 static const double SLOW = 0.03, DIFFERENCE = 1e-6;
@@ -37,13 +38,13 @@ static S2LawOf view_of(const View *view, int32_t slot) {
   if (island == NULL || (node != S2_GROUND && node < island->nodes && island->node[node] == slot)) {
     return S2_LAW_OWN;
   }
-  return node == S2_GROUND ? S2_LAW_FLIES : S2_LAW_GOES;
+  return S2_LAW_FLIES;
 }
 
-// How a body that is not the island's own has moved since the start of the step.
-static double view_bend(const View *view, int at, S2LawOf of) {
+// Half of that is how the way of a body that is not the island's own bends.
+static double view_bend(const View *view, int at) {
   const S2LawFrame *frame = view->frame;
-  return of == S2_LAW_FLIES ? (frame->free_v[at] - frame->v[at]) / view->step->dt : 0;
+  return (frame->free_v[at] - frame->v[at]) / view->step->dt;
 }
 
 // With the bodies of its own at q and v; `part` of the way from q0.
@@ -59,7 +60,7 @@ static View view_at(const S2Step *step, const S2Island *island, const S2LawFrame
     double s = view.since;
     bool goes = body_goes(step->world, slot);
     for (int at = 3 * slot; at < 3 * slot + 3; at++) {
-      double bend = of == S2_LAW_OWN ? 0 : view_bend(&view, at, of);
+      double bend = of == S2_LAW_OWN ? 0 : view_bend(&view, at);
       double from = step->q0[at], to = part == 1 ? q[at] : from + part * (q[at] - from);
       double speed = of == S2_LAW_OWN ? v[at] : frame->v[at] + s * bend;
       view.q[at] = of == S2_LAW_OWN ? to : frame->q[at] + s * (frame->v[at] + s / 2 * bend);
@@ -87,7 +88,7 @@ static void laws_keep_answer(const View *view, const S2ForceCall *call, S2LawAns
     S2LawOf of = view_of(view, term.slot);
     int c = (int)term.part % 3, at = 3 * term.slot + c;
     bool moves = of != S2_LAW_OWN && body_goes(world, term.slot);
-    double bend = moves ? view_bend(view, at, of) : 0;
+    double bend = moves ? view_bend(view, at) : 0;
     double rate = !moves ? 0 : term.part < S2_BODY_OMEGA ? view->v[at] : bend;
     terms[i] = (S2LawTerm){term, of, rate};
   }
@@ -206,26 +207,33 @@ bool s2_laws_begin(S2Step *step) {
 
 typedef struct Agreeing { // a body with a law
   int32_t slot;
-  bool given_up, sloped, agrees;
-  double u[3], c[3]; // v = u + c (L - L0)
-  double law[3];     // the last answer
-  double off[3];     // u + c (L - L0) - v, of which `most` is the largest part
-  double most, before;
-  double slope[9]; // of the law by its body's velocity, where `sloped`
+  bool given_up, sloped, rough;
+  double u[3], c[3], mass[3]; // v = u + c (L - L0)
+  double law[3];              // the last answer
+  double off[3];              // u + c (L - L0) - v
+  double most, before, best;  // part of the equation by which it does not hold
+  int stalled;                // asks since the best
+  double slope[9];            // of the law by its body's velocity, where `sloped`
 } Agreeing;
 
-// Part of what the equation is a sum of by which it does not hold.
 static void agreeing_look(const View *view, Agreeing *body) {
-  body->before = body->most;
-  body->most = 0;
+  double off = 0, size = 0;
   for (int k = 0; k < 3; k++) {
     int at = 3 * body->slot + k;
     double v = view->v[at], law0 = view->step->law[at], c = body->c[k];
-    double size = fabs(body->u[k]) + fabs(v) + c * (fabs(body->law[k]) + fabs(law0));
+    double parts = fabs(body->u[k]) + fabs(v) + c * (fabs(body->law[k]) + fabs(law0));
     body->off[k] = body->u[k] + c * (body->law[k] - law0) - v;
-    body->most = fmax(body->most, size > 0 ? fabs(body->off[k]) / size : 0);
+    off += body->mass[k] * body->off[k] * body->off[k];
+    size += body->mass[k] * parts * parts;
   }
-  body->agrees = body->most <= ROUNDING;
+  body->before = body->most;
+  body->most = size > 0 ? sqrt(off / size) : 0;
+  body->stalled = body->most < body->best ? 0 : body->stalled + 1;
+  body->best = fmin(body->best, body->most);
+  // What does not come nearer any more is near enough, or leads nowhere.
+  bool stalled = body->stalled >= STALLED;
+  body->given_up = stalled && body->most > AGREED;
+  body->rough |= stalled && !body->given_up;
 }
 
 // Differences by the body's own velocity. False: aborted.
@@ -285,15 +293,11 @@ void s2_laws_solve(const double c[3], const double d[9], bool transposed, double
 
 static bool agreeing_move(const View *view, Agreeing *body, int pass) {
   double *v = view->v + 3 * body->slot;
-  bool slow = pass > 0 && body->most > SLOW * body->before;
-  if (slow && body->sloped && body->most >= body->before) { // it leads nowhere: held over the piece
-    body->given_up = body->most > AGREED;
-    if (body->given_up) {
-      memcpy(v, body->u, sizeof body->u);
-    }
-    body->agrees = true;
+  if (body->given_up) { // the law is held over the piece
+    memcpy(v, body->u, sizeof body->u);
     return true;
   }
+  bool slow = pass > 0 && body->most > SLOW * body->before;
   if (slow && !body->sloped && !agreeing_find_slope(view, body)) {
     return false;
   }
@@ -312,9 +316,8 @@ static bool agree(const View *view, Agreeing *bodies, int count, S2LawAnswer *an
   bool all = false;
   for (int pass = 0; pass < PASSES && !all; pass++) {
     for (int i = 0; i < count; i++) {
-      Agreeing *body = &bodies[i];
       S2LawAnswer *answer = answers == NULL ? NULL : &answers[i];
-      if (!body->given_up && !laws_ask(view, body->slot, body->law, answer)) {
+      if (!bodies[i].given_up && !laws_ask(view, bodies[i].slot, bodies[i].law, answer)) {
         return false;
       }
     }
@@ -322,11 +325,12 @@ static bool agree(const View *view, Agreeing *bodies, int count, S2LawAnswer *an
     for (int i = 0; i < count; i++) {
       if (!bodies[i].given_up) {
         agreeing_look(view, &bodies[i]);
-        all &= bodies[i].agrees;
+        all &= bodies[i].most <= ROUNDING || bodies[i].rough;
       }
     }
     for (int i = 0; i < count && !all; i++) {
-      if (!bodies[i].given_up && !bodies[i].agrees && !agreeing_move(view, &bodies[i], pass)) {
+      bool moves = bodies[i].most > ROUNDING && (!bodies[i].given_up || bodies[i].stalled > 0);
+      if (moves && !agreeing_move(view, &bodies[i], pass)) {
         return false;
       }
     }
@@ -352,9 +356,11 @@ bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *fram
   Agreeing *bodies = S2_TAKE_ZEROED(step->arena, Agreeing, count);
   for (int i = 0; i < count; i++) {
     bodies[i].slot = slots[i];
+    bodies[i].best = INFINITY;
     memcpy(bodies[i].u, step->v2 + 3 * slots[i], sizeof bodies[i].u);
     for (int k = 0; k < 3; k++) {
-      bodies[i].c[k] = step->h / 2 / step->mass[3 * slots[i] + k];
+      bodies[i].mass[k] = step->mass[3 * slots[i] + k];
+      bodies[i].c[k] = step->h / 2 / bodies[i].mass[k];
     }
   }
   if (!agree(&view, bodies, count, act.answers)) {

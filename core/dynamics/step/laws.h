@@ -13,8 +13,8 @@
 
 #include "dynamics/step/context.h"
 
-// The state of bodies that are not in the island at hand, from the start of the step on: those of
-// no island fly, the others go on at the velocities they had.
+// The state of bodies that are not in the island at hand, from the start of the step on: laws see
+// them as they would fly.
 typedef struct S2LawFrame {
   const double *q, *v, *free_v; // 3 a slot
   double done;                  // s, from there to the start of the piece

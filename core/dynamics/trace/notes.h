@@ -78,8 +78,8 @@ typedef struct S2ShakenRow { // as in S2JointPart
 } S2ShakenRow;
 
 // Force laws (step/laws.h). Where a body is that a law has seen: among those of the act (at q0, v0,
-// or at q1 and v2), or as it goes from the start of the step, straight or on its flight.
-typedef enum S2LawOf { S2_LAW_OWN, S2_LAW_GOES, S2_LAW_FLIES } S2LawOf;
+// or at q1 and v2), or on its flight from the start of the step.
+typedef enum S2LawOf { S2_LAW_OWN, S2_LAW_FLIES } S2LawOf;
 
 typedef struct S2LawTerm {
   S2ForceTerm term;
