@@ -291,15 +291,11 @@ void s2_laws_solve(const double c[3], const double d[9], bool transposed, double
   }
 }
 
-static bool agreeing_move(const View *view, Agreeing *body, int pass) {
+static void agreeing_move(const View *view, Agreeing *body) {
   double *v = view->v + 3 * body->slot;
   if (body->given_up) { // the law is held over the piece
     memcpy(v, body->u, sizeof body->u);
-    return true;
-  }
-  bool slow = pass > 0 && body->most > SLOW * body->before;
-  if (slow && !body->sloped && !agreeing_find_slope(view, body)) {
-    return false;
+    return;
   }
   if (body->sloped) {
     s2_laws_solve(body->c, body->slope, false, body->off);
@@ -308,7 +304,6 @@ static bool agreeing_move(const View *view, Agreeing *body, int pass) {
     double law0 = view->step->law[3 * body->slot + k];
     v[k] = body->sloped ? v[k] + body->off[k] : body->u[k] + body->c[k] * (body->law[k] - law0);
   }
-  return true;
 }
 
 // Asks until all agree. False: aborted.
@@ -329,9 +324,15 @@ static bool agree(const View *view, Agreeing *bodies, int count, S2LawAnswer *an
       }
     }
     for (int i = 0; i < count && !all; i++) {
-      bool moves = bodies[i].most > ROUNDING && (!bodies[i].given_up || bodies[i].stalled > 0);
-      if (moves && !agreeing_move(view, &bodies[i], pass)) {
+      Agreeing *body = &bodies[i];
+      bool slow = pass > 0 && !body->given_up && body->most > SLOW * body->before;
+      if (slow && !body->sloped && !agreeing_find_slope(view, body)) {
         return false;
+      }
+    }
+    for (int i = 0; i < count && !all; i++) {
+      if (bodies[i].most > ROUNDING) {
+        agreeing_move(view, &bodies[i]);
       }
     }
   }
