@@ -103,16 +103,32 @@ void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, c
 
 // ---- Force laws -------------------------------------------------------------------------------
 
-S2LuaLawSlopes s2_lua_law_slopes(S2LuaWorld *lw, bool wanted) {
-  S2LuaLawSlopes slopes = {.lw = lw};
-  if (wanted && s2_lua_on_tape(lw) != NULL) {
-    slopes.first = s2_tape_next(lw->diff->tape);
-    slopes.tape = slopes.first == 0 ? NULL : s2_lua_on_tape(lw);
+bool s2_lua_law_slopes(lua_State *L, S2LuaWorld *lw, bool wanted, S2LuaLawSlopes *slopes) {
+  *slopes = (S2LuaLawSlopes){.lw = lw};
+  if (!wanted) {
+    return true;
   }
-  if (slopes.tape != NULL) {
-    s2_world_tape_law_begin(slopes.tape);
+  if (s2_lua_on_tape(lw) == NULL) {
+    slopes->before = *lw->diff;
+    slopes->was = lw->on_tape;
+    slopes->was_generation = lw->tape_generation;
+    slopes->was_dt = lw->dt_on_tape;
+    slopes->put = true;
+    if (!s2_lua_recording(lw)) {
+      lua_pushcfunction(L, s2_lua_lend_tape);
+      if (lua_pcall(L, 0, 0, lw->at_handler) != LUA_OK) {
+        return false;
+      }
+      slopes->lent = true;
+    }
   }
-  return slopes;
+  S2WorldTape *tape = s2_lua_put_on_tape(lw);
+  slopes->first = s2_tape_next(lw->diff->tape);
+  slopes->tape = slopes->first == 0 ? NULL : tape; // the tape is full, which the sweep tells
+  if (slopes->tape != NULL) {
+    s2_world_tape_law_begin(tape);
+  }
+  return true;
 }
 
 static void law_term(S2ForceCall *call, S2World *world, int number, S2Place place, double by) {
@@ -131,7 +147,7 @@ int s2_lua_law_answer(lua_State *L) {
   const S2Var *vars = lua_touserdata(L, 3);
   S2LuaSlopes slopes = {.diff = of->lw->diff, .first = of->first};
   for (int k = 0; k < 3; k++) {
-    call->origin[k] = vars[k];
+    call->origin[k] = of->lent ? 0 : vars[k];
     if (vars[k] < of->first) { // it depends on nothing that the law has looked at
       continue;
     }
@@ -149,8 +165,17 @@ int s2_lua_law_answer(lua_State *L) {
   return 0;
 }
 
-void s2_lua_law_slopes_end(const S2LuaLawSlopes *slopes) {
+void s2_lua_law_slopes_end(lua_State *L, const S2LuaLawSlopes *slopes) {
+  S2LuaWorld *lw = slopes->lw;
   if (slopes->tape != NULL) {
     s2_world_tape_law_end(slopes->tape);
+  }
+  if (slopes->put) {
+    lw->on_tape = slopes->was;
+    lw->tape_generation = slopes->was_generation;
+    lw->dt_on_tape = slopes->was_dt;
+  }
+  if (slopes->lent) {
+    s2_lua_return_tape(L, &slopes->before);
   }
 }

@@ -116,10 +116,15 @@ static bool laws_by_time(lua_State *L, S2LuaWorld *lw, S2ForceCall *call) {
 static bool engine_force(void *user, S2World *world, S2ForceCall *call) {
   S2LuaWorld *lw = user;
   lua_State *L = lw->L;
-  (void)world;
   int top = lua_gettop(L);
   double start = s2_lua_callback_clock(lw);
-  S2LuaLawSlopes slopes = s2_lua_law_slopes(lw, call->wanted);
+  S2LuaLawSlopes slopes;
+  if (!s2_lua_law_slopes(L, lw, call->wanted, &slopes)) {
+    return put_aside(L, lw, top);
+  }
+  // Laws see the world that asks, which may be a clone.
+  S2World *own = lw->world;
+  lw->world = world;
   S2Var sums[3] = {0, 0, 0};
   bool good = laws_call(L, lw, call, call->t, sums);
   // How they change with the state goes to the engine.
@@ -131,7 +136,8 @@ static bool engine_force(void *user, S2World *world, S2ForceCall *call) {
     good = lua_pcall(L, 3, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
     good = good && (!call->timed || lw->dt_on_tape || laws_by_time(L, lw, call));
   }
-  s2_lua_law_slopes_end(&slopes);
+  s2_lua_law_slopes_end(L, &slopes);
+  lw->world = own;
   // The stack as it was, and the time spent in the script.
   lua_settop(L, top);
   lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
