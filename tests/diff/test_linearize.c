@@ -272,9 +272,9 @@ static void chosen_coordinates(void **state) {
 
 // ---- Misuse -----------------------------------------------------------------------------------
 
-static bool pull(void *user, S2World *world, S2BodyId body, double t, double dt, double f[3]) {
-  (void)user, (void)world, (void)body, (void)t, (void)dt;
-  f[1] += 1;
+static bool pull(void *user, S2World *world, S2ForceCall *call) {
+  (void)user, (void)world;
+  call->force[1] += 1;
   return true;
 }
 
