@@ -47,7 +47,6 @@ void s2_undo_drift(S2Undo *undo, const S2Note *note) {
       bar->q1[at] = bar->v1[at] = bar->v2[at] = 0;
     }
   }
-  s2_undo_seen(undo);
   // All intervals of the step share its length.
   bar->h += undo->length_bar;
   undo->length_bar = 0;

@@ -40,6 +40,7 @@ void s2_undo_enter(S2Undo *undo) {
 void s2_undo_free(S2Undo *undo, const S2Note *note) {
   S2StepAdjoint *bar = &undo->bar;
   double dt = undo->world->kept.def.dt;
+  s2_undo_seen(undo);
   for (int i = 0; i < undo->world->order.count; i++) {
     s2_undo_free_body(undo, undo->world->order.at[i], note->h);
   }

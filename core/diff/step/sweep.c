@@ -19,6 +19,7 @@ static S2UndoAct *const undo_act[S2_ACTS] = {
     [S2_ACT_COMMIT] = s2_undo_commit,
     [S2_ACT_LAWS] = s2_undo_laws,
     [S2_ACT_LAWS_END] = s2_undo_laws_end,
+    [S2_ACT_LAWS_MEAN] = s2_undo_laws_mean,
     [S2_ACT_DRIFT] = s2_undo_drift,
     [S2_ACT_SOLVE] = s2_undo_solve,
     [S2_ACT_MIDPOINT] = s2_undo_midpoint,

@@ -106,7 +106,7 @@ S2UndoAct s2_undo_feedback; // feedback_undo.c
 // spin_undo.c
 S2UndoAct s2_undo_balance, s2_undo_spin, s2_undo_spin_v2, s2_undo_spin_dq, s2_undo_cap;
 S2UndoAct s2_undo_slow; // repay_undo.c
-S2UndoAct s2_undo_laws, s2_undo_laws_end; // laws_undo.c
+S2UndoAct s2_undo_laws, s2_undo_laws_end, s2_undo_laws_mean; // laws_undo.c
 // event_undo.c
 S2UndoAct s2_undo_drift, s2_undo_interval, s2_undo_struck, s2_undo_set_out, s2_undo_fly,
     s2_undo_arrive, s2_undo_repay, s2_undo_interval_end;
@@ -165,6 +165,8 @@ void s2_undo_locks(S2Undo *undo, double elapsed);
 
 // laws_undo.c: what laws saw of bodies on their way, to the start of the step.
 void s2_undo_seen(S2Undo *undo);
+// The forces that a nonlinear step, which is being undone, was made with.
+void s2_undo_mean_force(S2Undo *undo);
 
 // impulse_undo.c, in the order a sweep comes by them: at its start; at the end of a substep; of a
 // fraction of it that bisect makes; at the start of the step.

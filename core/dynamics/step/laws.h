@@ -39,6 +39,9 @@ bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *fra
 // ends; *changed: some are others. `island` NULL: v2 of those that are in no island, alone.
 bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *frame, bool *changed);
 
+// Nonlinear steps of an island, which are made again with the mean of the laws at both ends: sets
+// that force, from v1 and v2 of the last one; *moved: in parts of what it was, the most.
+bool s2_laws_mean(S2Step *step, const S2Island *island, double *moved);
 // x = A^-1 x with A = 1 - diag(c) D, 3 x 3; `transposed`: A'. What is singular stays.
 void s2_laws_solve(const double c[3], const double d[9], bool transposed, double x[3]);
 

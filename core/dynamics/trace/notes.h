@@ -27,6 +27,7 @@ typedef enum S2Act {
   S2_ACT_COMMIT,    // (end) ends
   S2_ACT_LAWS,      // (laws) force laws are asked at q0, v0, of all bodies or those of an island
   S2_ACT_LAWS_END,  // (laws) v2, of an island v1 and force too, agree with the laws at q1 (laws.h)
+  S2_ACT_LAWS_MEAN, // (laws) force of an island is the mean of laws at q0, v0 and q0 + h v1, v2
   S2_ACT_DRIFT,     // nothing; v1 = v2 = free_v and q1 = q0 + h (v0 + v1)/2 (event stepping)
   // Of an island's nodes. Solves:
   S2_ACT_SOLVE,    // (solve) v1 or v2
@@ -174,7 +175,9 @@ typedef struct S2Note {
     } midpoint;
     struct {
       S2LawsAct *act;
-      double *force, *v2; // 3 an answer: before
+      double *force, *v2; // 3 an answer: before; LAWS_MEAN: the force after
+      // LAWS_MEAN: 3 a node each, and S2_JOINT_ROWS a joint, as the nonlinear step left them
+      double *nodes_v1, *nodes_v2, *impulse;
     } laws;
     struct {
       double fraction;
@@ -305,7 +308,7 @@ void s2_note_free(const S2Step *step);
 // RESET, RESET_V2, V2_IS_V1, V1_IS_V2, Q0_IS_Q1, DRIFT. `before`: 3 a slot; NULL: nothing
 void s2_note_plain(const S2Step *step, S2Act act, const double *before);
 void s2_note_integrate(const S2Step *step);
-// LAWS, LAWS_END, before they change anything; `island`: NULL: of all bodies. (notes_laws.c)
+// LAWS, LAWS_END, before they change anything, LAWS_MEAN; `island`: NULL: of all bodies. (notes_laws.c)
 void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S2LawsAct *laws);
 void s2_note_end(const S2Step *step, S2Act act); // NEXT, COMMIT
 
