@@ -430,8 +430,8 @@ typedef struct S2ForceTerm {
 } S2ForceTerm;
 
 // What a force law is asked: a continuous force as a function of the state of the world (which the
-// functions of this header show) and of the time. It must depend on nothing else. A step asks for it
-// at its start and, of bodies that fly, at its end, there until force and velocity agree
+// functions of this header show) and of the time. It must depend on nothing else. A step asks for
+// it at its start and, of bodies that fly, at its end, there until force and velocity agree
 // (docs/stepping.md); in between where bodies meet.
 typedef struct S2ForceCall {
   S2BodyId body;

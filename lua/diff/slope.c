@@ -103,7 +103,8 @@ void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, c
 
 // ---- Force laws -------------------------------------------------------------------------------
 
-bool s2_lua_law_slopes(lua_State *L, S2LuaWorld *lw, bool wanted, S2LuaLawSlopes *slopes) {
+bool s2_lua_law_slopes(lua_State *L, S2LuaWorld *lw, int handler, bool wanted,
+                       S2LuaLawSlopes *slopes) {
   *slopes = (S2LuaLawSlopes){.lw = lw};
   if (!wanted) {
     return true;
@@ -116,7 +117,7 @@ bool s2_lua_law_slopes(lua_State *L, S2LuaWorld *lw, bool wanted, S2LuaLawSlopes
     slopes->put = true;
     if (!s2_lua_recording(lw)) {
       lua_pushcfunction(L, s2_lua_lend_tape);
-      if (lua_pcall(L, 0, 0, lw->at_handler) != LUA_OK) {
+      if (lua_pcall(L, 0, 0, handler) != LUA_OK) {
         return false;
       }
       slopes->lent = true;

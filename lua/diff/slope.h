@@ -43,8 +43,9 @@ typedef struct S2LuaLawSlopes {
   uint32_t was_generation;
   bool was_dt;
 } S2LuaLawSlopes;
-// False: there was no memory; the error is on the stack.
-bool s2_lua_law_slopes(lua_State *L, S2LuaWorld *lw, bool wanted, S2LuaLawSlopes *slopes);
+// `lw`: whose bodies they see; `handler`: of errors. False: an error is on the stack.
+bool s2_lua_law_slopes(lua_State *L, S2LuaWorld *lw, int handler, bool wanted,
+                       S2LuaLawSlopes *slopes);
 // Arguments: these, a S2ForceCall, and the nodes of its three numbers (0: constant).
 int s2_lua_law_answer(lua_State *L);
 void s2_lua_law_slopes_end(lua_State *L, const S2LuaLawSlopes *slopes);

@@ -57,15 +57,15 @@ static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2Fo
     }
     call->force[i] += value;
     if (var != 0) { // the value of this node is nobody's
-      sums[i] = sums[i] == 0 ? var
-                             : s2_tape_scalar2(lw->diff->tape, 0, sums[i], 1, var, 1);
+      sums[i] = sums[i] == 0 ? var : s2_tape_scalar2(lw->diff->tape, 0, sums[i], 1, var, 1);
     }
   }
   return true;
 }
 
 // All laws of the body, in the order they were given, until one fails.
-static bool laws_call(lua_State *L, S2LuaWorld *lw, S2ForceCall *call, double t, S2Var sums[3]) {
+static bool laws_call(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCall *call, double t,
+                      S2Var sums[3]) {
   int top = lua_gettop(L);
   bool good = true;
   if (lua_rawgeti(L, lw->at_laws, call->body.serial) == LUA_TTABLE) {
@@ -77,8 +77,8 @@ static bool laws_call(lua_State *L, S2LuaWorld *lw, S2ForceCall *call, double t,
         lua_getiuservalue(L, -1, 1);
         lua_pushvalue(L, -1);
         lua_rawgeti(L, top + 1, 0);
-        s2_lua_push_time(L, lw, t);
-        s2_lua_push_dt(L, lw, call->dt);
+        s2_lua_push_time(L, shown, t);
+        s2_lua_push_dt(L, shown, call->dt);
         good = lua_pcall(L, 3, 3, lw->at_handler) == LUA_OK
                    ? law_result(L, lw, top, top + 3, call, sums)
                    : put_aside(L, lw, top);
@@ -97,14 +97,15 @@ static bool laws_call(lua_State *L, S2LuaWorld *lw, S2ForceCall *call, double t,
 static const double TIME_DIFFERENCE = 6e-6;
 
 // Where t is when bodies meet, and no number that is tracked.
-static bool laws_by_time(lua_State *L, S2LuaWorld *lw, S2ForceCall *call) {
+static bool laws_by_time(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCall *call) {
   S2ForceCall up = *call, down = *call;
   volatile double after = call->t + TIME_DIFFERENCE * call->dt;
   volatile double before = call->t - TIME_DIFFERENCE * call->dt;
   S2Var ignored[3] = {0, 0, 0};
   memset(up.force, 0, sizeof up.force);
   memset(down.force, 0, sizeof down.force);
-  if (!laws_call(L, lw, &up, after, ignored) || !laws_call(L, lw, &down, before, ignored)) {
+  if (!laws_call(L, lw, shown, &up, after, ignored) ||
+      !laws_call(L, lw, shown, &down, before, ignored)) {
     return false;
   }
   for (int k = 0; k < 3; k++) {
@@ -113,20 +114,33 @@ static bool laws_by_time(lua_State *L, S2LuaWorld *lw, S2ForceCall *call) {
   return true;
 }
 
+// The world whose bodies the laws are given: that of the clone that asks, or the one it is of.
+static S2LuaWorld *laws_show(lua_State *L, S2LuaWorld *lw, uint32_t serial) {
+  int top = lua_gettop(L);
+  S2LuaWorld *shown = lw;
+  if (lua_rawgeti(L, lw->at_laws, serial) == LUA_TTABLE) {
+    lua_rawgeti(L, -1, 0);
+    shown = ((const S2LuaBody *)lua_touserdata(L, -1))->lw;
+  }
+  lua_settop(L, top);
+  return shown;
+}
+
 static bool engine_force(void *user, S2World *world, S2ForceCall *call) {
   S2LuaWorld *lw = user;
   lua_State *L = lw->L;
   int top = lua_gettop(L);
   double start = s2_lua_callback_clock(lw);
+  S2LuaWorld *shown = laws_show(L, lw, call->body.serial);
   S2LuaLawSlopes slopes;
-  if (!s2_lua_law_slopes(L, lw, call->wanted, &slopes)) {
+  if (!s2_lua_law_slopes(L, shown, lw->at_handler, call->wanted, &slopes)) {
     return put_aside(L, lw, top);
   }
   // Laws see the world that asks, which may be a clone.
-  S2World *own = lw->world;
-  lw->world = world;
+  S2World *own = shown->world;
+  shown->world = world;
   S2Var sums[3] = {0, 0, 0};
-  bool good = laws_call(L, lw, call, call->t, sums);
+  bool good = laws_call(L, lw, shown, call, call->t, sums);
   // How they change with the state goes to the engine.
   if (good && slopes.tape != NULL) {
     lua_pushcfunction(L, s2_lua_law_answer);
@@ -134,10 +148,11 @@ static bool engine_force(void *user, S2World *world, S2ForceCall *call) {
     lua_pushlightuserdata(L, call);
     lua_pushlightuserdata(L, sums);
     good = lua_pcall(L, 3, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
-    good = good && (!call->timed || lw->dt_on_tape || laws_by_time(L, lw, call));
+    bool timed = call->timed && !shown->dt_on_tape;
+    good = good && (!timed || laws_by_time(L, lw, shown, call));
   }
   s2_lua_law_slopes_end(L, &slopes);
-  lw->world = own;
+  shown->world = own;
   // The stack as it was, and the time spent in the script.
   lua_settop(L, top);
   lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;

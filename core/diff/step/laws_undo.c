@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-// Adjoints of answers that depend on the velocities they are to agree with: rounds until they stand,
-// and the part of the largest that is left then.
+// Adjoints of answers that depend on the velocities they are to agree with: rounds until they
+// stand, and the part of the largest that is left then.
 enum { ROUNDS = 200 };
 static const double STANDS = 1e-15;
 
@@ -18,12 +18,12 @@ typedef struct Seen { // of an act
   S2Undo *undo;
   const S2Note *note;
   double *q, *v; // adjoints of where its own bodies are
-  double part; // of h
+  double part;   // of h
   bool by_share; // which is 2 (1 - beta)
 } Seen;
 
-// The time of the ask is that of the start and a part of h; those of all bodies are in proportion to
-// dt.
+// The time of the ask is that of the start and a part of h; those of all bodies are in proportion
+// to dt.
 static void laws_time_vjp(const Seen *seen, double bar) {
   S2Undo *undo = seen->undo;
   const S2Note *note = seen->note;

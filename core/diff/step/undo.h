@@ -105,7 +105,7 @@ S2UndoAct s2_undo_shake;    // shake_undo.c
 S2UndoAct s2_undo_feedback; // feedback_undo.c
 // spin_undo.c
 S2UndoAct s2_undo_balance, s2_undo_spin, s2_undo_spin_v2, s2_undo_spin_dq, s2_undo_cap;
-S2UndoAct s2_undo_slow; // repay_undo.c
+S2UndoAct s2_undo_slow;                                      // repay_undo.c
 S2UndoAct s2_undo_laws, s2_undo_laws_end, s2_undo_laws_mean; // laws_undo.c
 // event_undo.c
 S2UndoAct s2_undo_drift, s2_undo_interval, s2_undo_struck, s2_undo_set_out, s2_undo_fly,

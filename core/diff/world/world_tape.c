@@ -12,11 +12,11 @@
 struct S2WorldTape {
   S2Tape *tape;
   S2WorldGradient gradient;
-  unsigned *flags;            // or NULL
-  S2Arena arena;              // of one act, at either end
-  S2World *scratch;           // where things are made again; NULL but while that goes on
-  S2Checkpoints *checkpoints; // NULL: none so far
-  bool asks;                  // a force law runs
+  unsigned *flags;             // or NULL
+  S2Arena arena;               // of one act, at either end
+  S2World *scratch;            // where things are made again; NULL but while that goes on
+  S2Checkpoints *checkpoints;  // NULL: none so far
+  bool asks;                   // a force law runs
   S2_ARRAY(S2LawInput) inputs; // of it
 };
 
@@ -103,8 +103,8 @@ static Act *world_tape_take_act(S2WorldTape *tape, int count, const S2Place *pla
 // Is it the number of a moment within the step, which S2LawInput stands for?
 static bool world_tape_of_moment(S2Place place) {
   bool state = place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V;
-  return state || (place.kind == S2_PLACE_WORLD &&
-                   (place.number == S2_OF_TIME || place.number == S2_OF_DT));
+  return state ||
+         (place.kind == S2_PLACE_WORLD && (place.number == S2_OF_TIME || place.number == S2_OF_DT));
 }
 
 static S2LawInput *world_tape_input(S2WorldTape *world, S2Place place) {

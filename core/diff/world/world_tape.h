@@ -120,9 +120,9 @@ bool s2_world_has_soft_contacts(const S2World *world);
 // Are there functions of the program to be asked within steps: force laws, constraints, springs,
 // motions?
 bool s2_world_asks(const S2World *world);
-// Between begin and end a force law runs within a step: what it reads of poses, velocities, time and
-// dt are inputs, as they are those of a moment within the step. A sweep through what it computed
-// (s2_tape_sweep_since) adds to their adjoints. All else that it reads is read as ever.
+// Between begin and end a force law runs within a step: what it reads of poses, velocities, time
+// and dt are inputs, as they are those of a moment within the step. A sweep through what it
+// computed (s2_tape_sweep_since) adds to their adjoints. All else that it reads is read as ever.
 typedef struct S2LawInput {
   S2Place place;
   double bar;

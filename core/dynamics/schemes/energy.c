@@ -24,8 +24,8 @@ static bool event_rests(const S2EventRun *event) {
   return any;
 }
 
-// Do the points that pressed move otherwise, by v1, than the flow's rows say, or have (`changed`) the
-// forces changed where some rest? False, too, where one of them is no more.
+// Do the points that pressed move otherwise, by v1, than the flow's rows say, or have (`changed`)
+// the forces changed where some rest? False, too, where one of them is no more.
 static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool changed) {
   const S2Step *step = event->step;
   bool turned = changed && event_rests(event), there = true;

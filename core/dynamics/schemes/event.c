@@ -298,8 +298,7 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   event_project(event, solved != NULL && !event->limited);
   if (solved != NULL) {
     S2LawFrame frame = law_frame(event);
-    if (event->lawful && !event->straight &&
-        !s2_laws_arrive(step, island, &frame, &changed)) {
+    if (event->lawful && !event->straight && !s2_laws_arrive(step, island, &frame, &changed)) {
       return false;
     }
     if (!s2_event_turn(event, solved, changed, &turned)) {

@@ -65,8 +65,8 @@ void s2_event_note_arrival(const S2EventRun *event, int first);
 // the impact moves with the data all the same. Notes an interval of no length.
 void s2_event_note_met_at_start(const S2EventRun *event);
 
-// energy.c: v2 as the rows of the flow say at its end, where they have turned or forces have changed;
-// `solved` are the island's touches as the flow had them. False: aborted.
+// energy.c: v2 as the rows of the flow say at its end, where they have turned or forces have
+// changed; `solved` are the island's touches as the flow had them. False: aborted.
 bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed, bool *turned);
 // Has the flow brought more, by contacts on the mean of the velocities before and after, than what
 // hangs together has left? `solved` as above; the touches are those of q1, v2 is v1.

@@ -110,8 +110,8 @@ static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswe
                        .wanted = answer != NULL,
                        .timed = view->island != NULL};
   world->slopes.count = 0;
-  // The program looks at the world, which is as the view has it. It may run out of memory of its own
-  // without our guard.
+  // The program looks at the world, which is as the view has it. It may run out of memory of its
+  // own without our guard.
   double *q = world->q.at, *v = world->v.at;
   world->q.at = view->q;
   world->v.at = view->v;

@@ -32,11 +32,11 @@ bool s2_island_lawful(const S2Step *step, const S2Island *island);
 
 // All false: aborted. Once a step: finds the bodies with laws, and asks at q0, v0, t.
 bool s2_laws_begin(S2Step *step);
-// Asks again at q0, v0, t, which have moved: `force` of the bodies with laws is that of a piece that
-// begins there. `island` NULL: of all bodies.
+// Asks again at q0, v0, t, which have moved: `force` of the bodies with laws is that of a piece
+// that begins there. `island` NULL: of all bodies.
 bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *frame);
-// The piece ends: v1 and v2 of the island's bodies with laws, and their forces are the means of both
-// ends; *changed: some are others. `island` NULL: v2 of those that are in no island, alone.
+// The piece ends: v1 and v2 of the island's bodies with laws, and their forces are the means of
+// both ends; *changed: some are others. `island` NULL: v2 of those that are in no island, alone.
 bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *frame, bool *changed);
 
 // Nonlinear steps of an island, which are made again with the mean of the laws at both ends: sets

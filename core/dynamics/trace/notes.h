@@ -308,7 +308,8 @@ void s2_note_free(const S2Step *step);
 // RESET, RESET_V2, V2_IS_V1, V1_IS_V2, Q0_IS_Q1, DRIFT. `before`: 3 a slot; NULL: nothing
 void s2_note_plain(const S2Step *step, S2Act act, const double *before);
 void s2_note_integrate(const S2Step *step);
-// LAWS, LAWS_END, before they change anything, LAWS_MEAN; `island`: NULL: of all bodies. (notes_laws.c)
+// LAWS, LAWS_END, before they change anything, LAWS_MEAN; `island`: NULL: of all bodies.
+// (notes_laws.c)
 void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S2LawsAct *laws);
 void s2_note_end(const S2Step *step, S2Act act); // NEXT, COMMIT
 

@@ -30,8 +30,7 @@ void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S
   if (notes == NULL) {
     return;
   }
-  S2Note *note =
-      island == NULL ? s2_note_add(step, act) : s2_note_add_island(step, island, act);
+  S2Note *note = island == NULL ? s2_note_add(step, act) : s2_note_add_island(step, island, act);
   size_t count = (size_t)laws->count;
   S2LawsAct *kept = laws_copy(notes, laws, sizeof *laws);
   kept->answers = laws_copy(notes, laws->answers, sizeof *laws->answers * count);

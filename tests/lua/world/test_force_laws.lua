@@ -410,16 +410,17 @@ test("a plan through a law gets there", function()
   eq(plan.status, "converged")
   world:control(plan:law(), { period = 0.05 })
   world:run { duration = 1.5, progress = false }
-  print(plan.status, plan.u[1][1]) ok(math.abs(ball.x - 1) < 1e-5 and math.abs(ball.y - 0.5) < 1e-5 and math.abs(ball.vx) < 1e-5, ("%g %g"):format(ball.x, ball.y))
+  ok(math.abs(ball.x - 1) < 1e-5 and math.abs(ball.y - 0.5) < 1e-5 and math.abs(ball.vx) < 1e-5, ("%g %g"):format(ball.x, ball.y))
 end)
 
 test("a regulator balances against a law that throws", function()
   local world = sim.world { gravity = { 0, 0 }, dt = 1 / 120 }
-  local ball = world:circle { radius = 0.1, mass = 1, position = { 0.1, 0 } }
+  local ball = world:circle { radius = 0.1, mass = 1 }
   ball:force_law(function(b) return -b.inertia * (b.angle + b.omega), 20 * b.x, -b.y - b.vy end)
   world:actuator { "u", body = ball, kind = "force", direction = { 1, 0 } }
   local law = sim.control.lqr(world, { Q = 1, R = 0.1 })
   world:control(law)
+  ball.position = { 0.1, 0 }
   world:run { duration = 5, progress = false }
   ok(math.abs(ball.x) < 1e-3, ("%g"):format(ball.x))
 end)
