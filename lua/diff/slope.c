@@ -136,9 +136,10 @@ static void law_term(S2ForceCall *call, S2World *world, int number, S2Place plac
   if (place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V) {
     int part = place.number + (place.kind == S2_PLACE_V ? S2_BODY_OMEGA : S2_BODY_ANGLE);
     s2_force_slope(world, number, place.slot, (S2BodyField)part, by);
+  } else if (place.number == S2_OF_DT) { // that of the world, of which the call's is a part
+    call->by_dt[number] += by * s2_world_settings(world)->dt / call->dt;
   } else {
-    double *to = place.number == S2_OF_DT ? call->by_dt : call->by_time;
-    to[number] += by;
+    call->by_time[number] += by;
   }
 }
 
