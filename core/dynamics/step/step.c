@@ -109,7 +109,13 @@ static bool step_impacts(S2Step *step, S2Choice *choices) {
   s2_note_plain(step, S2_ACT_V2_IS_V1, NULL);
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   Impacts impacts = {choices, S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count)};
-  return s2_islands_run(step, impacts_work, &impacts, NULL);
+  // A program is asked by one thread.
+  bool asks = step->laws > 0 && step->world->kept.def.nonlinear;
+  bool *chosen = asks ? S2_TAKE(step->arena, bool, step->island_count) : NULL;
+  for (int i = 0; i < step->island_count && asks; i++) {
+    chosen[i] = !s2_island_lawful(step, &step->islands[i]);
+  }
+  return s2_islands_run(step, impacts_work, &impacts, chosen);
 }
 
 // An island: s2_found_pressed, of those that may have an impact.
