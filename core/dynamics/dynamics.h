@@ -207,7 +207,7 @@ S2Status s2_body_apply_torque(S2World *world, S2BodyId body, double torque);
 // Acts at once on the velocity.
 S2Status s2_body_apply_impulse(S2World *world, S2BodyId body, S2Vec2 impulse, const S2Vec2 *at);
 S2Status s2_body_force(const S2World *world, S2BodyId body, double force[3]); // gathered so far
-// Asks for S2Callbacks.force to be called for this body in every step.
+// Asks for S2Callbacks.force to be called for this body in every step (S2ForceCall).
 S2Status s2_body_set_force_law(S2World *world, S2BodyId body, bool has_law);
 // Asks for S2Callbacks.motion to be called for this kinematic body.
 S2Status s2_body_set_motion(S2World *world, S2BodyId body, bool has_motion);
@@ -421,6 +421,34 @@ typedef struct S2SpringCall {
   bool sloped;
 } S2SpringCall;
 
+// How one number of a force law changes with one number of the state that it saw.
+typedef struct S2ForceTerm {
+  int number;       // of S2ForceCall.force
+  int32_t slot;     // of the body, S2BodyId.index - 1
+  S2BodyField part; // S2_BODY_ANGLE to S2_BODY_VY
+  double by;
+} S2ForceTerm;
+
+// What a force law is asked: a continuous force as a function of the state of the world (which the
+// functions of this header show) and of the time. It must depend on nothing else. A step asks for
+// it at its start and, of bodies that fly, at its end, there until force and velocity agree
+// (docs/stepping.md); in between where bodies meet.
+typedef struct S2ForceCall {
+  S2BodyId body;
+  double t;        // s, of the state
+  double dt;       // s, of the step (or substep)
+  double force[3]; // N m, N: 0 until it is added to
+  // For the derivative of the step:
+  bool wanted; // slopes are; the rest is read only where it is
+  bool timed;  // by_time too, though dt is no variable: t is when bodies meet
+  bool sloped; // set where they were given, else the step has no derivative
+  double by_time[3], by_dt[3];
+  uint32_t origin[3]; // as in S2Slope
+} S2ForceCall;
+// From within S2Callbacks.force: `force[number]` changes by `by` for each unit of that part of the
+// state of the body of that slot. Terms add up.
+void s2_force_slope(S2World *world, int number, int32_t slot, S2BodyField part, double by);
+
 // How fast a kinematic body (s2_body_set_motion) or a driven lock is to move in the (sub-)step from
 // t to t + h. For a position p(t) that is (p(t + h) - q)/h, which is exact at t + h and drifts
 // nowhere. May be asked more than once for a step; must depend on nothing but this.
@@ -450,8 +478,9 @@ typedef struct S2ProgramCall {
 
 typedef struct S2Callbacks {
   void *user;
-  // Adds to force[3] (torque, fx, fy); called for bodies with a force law.
-  bool (*force)(void *user, S2World *world, S2BodyId body, double t, double dt, double force[3]);
+  // Adds to call->force (torque, fx, fy); called for bodies with a force law, in the order in which
+  // they were made.
+  bool (*force)(void *user, S2World *world, S2ForceCall *call);
   // May these two touch? Asked once, when their boxes first meet, and again after they parted.
   bool (*filter)(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide);
   bool (*pre_solve)(void *user, S2World *world, S2PreContact *contact);

@@ -50,6 +50,21 @@ static void gradient_end_tape(lua_State *L, S2LuaDiff *diff) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &KEPT);
 }
 
+int s2_lua_lend_tape(lua_State *L) {
+  gradient_start_tape(L, s2_lua_diff(L));
+  return 0;
+}
+
+void s2_lua_return_tape(lua_State *L, const S2LuaDiff *before) {
+  S2LuaDiff *diff = s2_lua_diff(L);
+  uint32_t last = diff->last;
+  S2Tape *tape = diff->tape;
+  gradient_end_tape(L, diff);
+  *diff = *before;
+  diff->last = last;
+  diff->tape = tape;
+}
+
 // An error thrown again from elsewhere (by a step, by a sweep) has its traceback already.
 static int gradient_keep_first_traceback(lua_State *L) {
   if (s2_lua_kept_traceback(L, 1)) {

@@ -100,3 +100,84 @@ void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, c
     sum->origin = s2_tape_scalar2(slopes->diff->tape, 0, sum->origin, 1, of->origin, weight);
   }
 }
+
+// ---- Force laws -------------------------------------------------------------------------------
+
+bool s2_lua_law_slopes(lua_State *L, S2LuaWorld *lw, int handler, bool wanted,
+                       S2LuaLawSlopes *slopes) {
+  *slopes = (S2LuaLawSlopes){.lw = lw};
+  if (!wanted) {
+    return true;
+  }
+  if (s2_lua_on_tape(lw) == NULL) {
+    slopes->before = *lw->diff;
+    slopes->was = lw->on_tape;
+    slopes->was_generation = lw->tape_generation;
+    slopes->was_dt = lw->dt_on_tape;
+    slopes->put = true;
+    if (!s2_lua_recording(lw)) {
+      lua_pushcfunction(L, s2_lua_lend_tape);
+      if (lua_pcall(L, 0, 0, handler) != LUA_OK) {
+        return false;
+      }
+      slopes->lent = true;
+    }
+  }
+  S2WorldTape *tape = s2_lua_put_on_tape(lw);
+  slopes->first = s2_tape_next(lw->diff->tape);
+  slopes->tape = slopes->first == 0 ? NULL : tape; // the tape is full, which the sweep tells
+  if (slopes->tape != NULL) {
+    s2_world_tape_law_begin(tape);
+  }
+  return true;
+}
+
+static void law_term(S2ForceCall *call, S2World *world, int number, S2Place place, double by) {
+  if (place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V) {
+    int part = place.number + (place.kind == S2_PLACE_V ? S2_BODY_OMEGA : S2_BODY_ANGLE);
+    s2_force_slope(world, number, place.slot, (S2BodyField)part, by);
+  } else if (place.number == S2_OF_DT) { // that of the world, of which the call's is a part
+    call->by_dt[number] += by * s2_world_settings(world)->dt / call->dt;
+  } else {
+    call->by_time[number] += by;
+  }
+}
+
+int s2_lua_law_answer(lua_State *L) {
+  const S2LuaLawSlopes *of = lua_touserdata(L, 1);
+  S2ForceCall *call = lua_touserdata(L, 2);
+  const S2Var *vars = lua_touserdata(L, 3);
+  S2LuaSlopes slopes = {.diff = of->lw->diff, .first = of->first};
+  for (int k = 0; k < 3; k++) {
+    call->origin[k] = of->lent ? 0 : vars[k];
+    if (vars[k] < of->first) { // it depends on nothing that the law has looked at
+      continue;
+    }
+    s2_world_tape_law_clear(of->tape);
+    slope_sweep(L, &slopes, vars[k]);
+    int count;
+    const S2LawInput *input = s2_world_tape_law_inputs(of->tape, &count);
+    for (int i = 0; i < count; i++) {
+      if (input[i].bar != 0) {
+        law_term(call, of->lw->world, k, input[i].place, input[i].bar);
+      }
+    }
+  }
+  call->sloped = true;
+  return 0;
+}
+
+void s2_lua_law_slopes_end(lua_State *L, const S2LuaLawSlopes *slopes) {
+  S2LuaWorld *lw = slopes->lw;
+  if (slopes->tape != NULL) {
+    s2_world_tape_law_end(slopes->tape);
+  }
+  if (slopes->put) {
+    lw->on_tape = slopes->was;
+    lw->tape_generation = slopes->was_generation;
+    lw->dt_on_tape = slopes->was_dt;
+  }
+  if (slopes->lent) {
+    s2_lua_return_tape(L, &slopes->before);
+  }
+}

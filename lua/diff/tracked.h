@@ -62,6 +62,9 @@ void s2_lua_open_gradient(lua_State *L);          // sim.value_and_grad ...: the
 // Calls `body` with the arguments of the running function while a tape records, which ends with it,
 // by an error too. Returns how many results are on the stack (nothing else is).
 int s2_lua_record(lua_State *L, lua_CFunction body);
+// The tape for a moment in which no gradient call records. Lends it; protected, as it may raise.
+int s2_lua_lend_tape(lua_State *L);
+void s2_lua_return_tape(lua_State *L, const S2LuaDiff *before); // all is as it was
 // (f, p): what sim.value_and_grad gives, also when numbers are not finite.
 int s2_lua_value_and_grad_any(lua_State *L);
 void s2_lua_refuse_nested(lua_State *L);                // raises inside of another's record

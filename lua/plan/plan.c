@@ -516,4 +516,16 @@ void s2_lua_open_plan(lua_State *L) {
   plan_class(L, ILQR, solvers, ilqr_gc);
 }
 
-const luaL_Reg s2_lua_plan_functions[] = {{"model", plan_model}, {"ilqr", plan_ilqr}, {NULL, NULL}};
+// (clone, world): force laws of the world act in its clone, too. They are the same functions of the
+// same bodies, which are then shown as they are in the clone.
+static int plan_lend_laws(lua_State *L) {
+  s2_lua_world(L, 1);
+  s2_lua_world(L, 2);
+  lua_getiuservalue(L, 2, S2_STORE_LAWS);
+  lua_setiuservalue(L, 1, S2_STORE_LAWS);
+  s2_lua_laws_sync(L, 1);
+  return 0;
+}
+
+const luaL_Reg s2_lua_plan_functions[] = {
+    {"model", plan_model}, {"ilqr", plan_ilqr}, {"lend_laws", plan_lend_laws}, {NULL, NULL}};

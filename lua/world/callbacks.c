@@ -1,10 +1,11 @@
 // The way from inside the engine's step into Lua. No error may jump over the engine: functions run
 // protected, the error is put aside (S2_STORE_ERROR), the engine undoes the step, and the stepping
 // function raises it again.
-#include "lua/diff/on_tape.h"
+#include "lua/diff/slope.h"
 #include "lua/solve/program_solver.h"
 
 #include <math.h>
+#include <string.h>
 
 // ---- Inside the step --------------------------------------------------------------------------
 
@@ -35,13 +36,13 @@ void s2_lua_wrong_answer(lua_State *L, int function, const char *what) {
   lua_error(L);
 }
 
-static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2BodyId body,
-                       double force[3]) {
-  // Torque and force are numbers or, on a tape, tracked ones, whose variables the tape gets below.
-  S2Var vars[3] = {0, 0, 0};
+// Torque and force are numbers or, on a tape, tracked ones, whose variables are added to `sums`.
+static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2ForceCall *call,
+                       S2Var sums[3]) {
   for (int i = 0; i < 3; i++) {
     double value = lua_tonumber(L, i - 3);
-    bool tracked = s2_lua_tracked_get(L, i - 3, &value, &vars[i]);
+    S2Var var = 0;
+    bool tracked = s2_lua_tracked_get(L, i - 3, &value, &var);
     if ((!tracked && lua_type(L, i - 3) != LUA_TNUMBER) || !isfinite(value)) {
       static const char *const names[] = {"torque", "fx", "fy"};
       char text[S2_LUA_TEXT];
@@ -54,25 +55,20 @@ static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2Bo
                       lua_isnil(L, i - 3) ? "; a force alone is 'return 0, fx, fy'" : "");
       return put_aside(L, lw, top);
     }
-    force[i] += value;
-  }
-  // The tape notes the variables of what was added.
-  if (vars[0] != 0 || vars[1] != 0 || vars[2] != 0) {
-    s2_world_tape_law(s2_lua_put_on_tape(lw), (int32_t)body.index - 1, vars);
+    call->force[i] += value;
+    if (var != 0) { // the value of this node is nobody's
+      sums[i] = sums[i] == 0 ? var : s2_tape_scalar2(lw->diff->tape, 0, sums[i], 1, var, 1);
+    }
   }
   return true;
 }
 
-static bool engine_force(void *user, S2World *world, S2BodyId body, double t, double dt,
-                         double force[3]) {
-  S2LuaWorld *lw = user;
-  lua_State *L = lw->L;
-  (void)world;
-  // Each law of the body in the order they were given, until one fails.
+// All laws of the body, in the order they were given, until one fails.
+static bool laws_call(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCall *call, double t,
+                      S2Var sums[3]) {
   int top = lua_gettop(L);
   bool good = true;
-  double start = s2_lua_callback_clock(lw);
-  if (lua_rawgeti(L, lw->at_laws, body.serial) == LUA_TTABLE) {
+  if (lua_rawgeti(L, lw->at_laws, call->body.serial) == LUA_TTABLE) {
     int count = (int)lua_rawlen(L, top + 1);
     for (int i = 1; i <= count && good; i++) {
       lua_rawgeti(L, top + 1, i);
@@ -81,10 +77,10 @@ static bool engine_force(void *user, S2World *world, S2BodyId body, double t, do
         lua_getiuservalue(L, -1, 1);
         lua_pushvalue(L, -1);
         lua_rawgeti(L, top + 1, 0);
-        s2_lua_push_time(L, lw, t);
-        s2_lua_push_dt(L, lw, dt);
+        s2_lua_push_time(L, shown, t);
+        s2_lua_push_dt(L, shown, call->dt);
         good = lua_pcall(L, 3, 3, lw->at_handler) == LUA_OK
-                   ? law_result(L, lw, top, top + 3, body, force)
+                   ? law_result(L, lw, top, top + 3, call, sums)
                    : put_aside(L, lw, top);
       }
       if (good) {
@@ -92,6 +88,71 @@ static bool engine_force(void *user, S2World *world, S2BodyId body, double t, do
       }
     }
   }
+  lua_settop(L, top);
+  return good;
+}
+
+// Step of the central difference by the time, of the world's step: the cube root of the rounding
+// unit.
+static const double TIME_DIFFERENCE = 6e-6;
+
+// Where t is when bodies meet, and no number that is tracked.
+static bool laws_by_time(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCall *call) {
+  S2ForceCall up = *call, down = *call;
+  volatile double after = call->t + TIME_DIFFERENCE * call->dt;
+  volatile double before = call->t - TIME_DIFFERENCE * call->dt;
+  S2Var ignored[3] = {0, 0, 0};
+  memset(up.force, 0, sizeof up.force);
+  memset(down.force, 0, sizeof down.force);
+  if (!laws_call(L, lw, shown, &up, after, ignored) ||
+      !laws_call(L, lw, shown, &down, before, ignored)) {
+    return false;
+  }
+  for (int k = 0; k < 3; k++) {
+    call->by_time[k] = (up.force[k] - down.force[k]) / (after - before);
+  }
+  return true;
+}
+
+// The world whose bodies the laws are given: that of the clone that asks, or the one it is of.
+static S2LuaWorld *laws_show(lua_State *L, S2LuaWorld *lw, uint32_t serial) {
+  int top = lua_gettop(L);
+  S2LuaWorld *shown = lw;
+  if (lua_rawgeti(L, lw->at_laws, serial) == LUA_TTABLE) {
+    lua_rawgeti(L, -1, 0);
+    shown = ((const S2LuaBody *)lua_touserdata(L, -1))->lw;
+  }
+  lua_settop(L, top);
+  return shown;
+}
+
+static bool engine_force(void *user, S2World *world, S2ForceCall *call) {
+  S2LuaWorld *lw = user;
+  lua_State *L = lw->L;
+  int top = lua_gettop(L);
+  double start = s2_lua_callback_clock(lw);
+  S2LuaWorld *shown = laws_show(L, lw, call->body.serial);
+  S2LuaLawSlopes slopes;
+  if (!s2_lua_law_slopes(L, shown, lw->at_handler, call->wanted, &slopes)) {
+    return put_aside(L, lw, top);
+  }
+  // Laws see the world that asks, which may be a clone.
+  S2World *own = shown->world;
+  shown->world = world;
+  S2Var sums[3] = {0, 0, 0};
+  bool good = laws_call(L, lw, shown, call, call->t, sums);
+  // How they change with the state goes to the engine.
+  if (good && slopes.tape != NULL) {
+    lua_pushcfunction(L, s2_lua_law_answer);
+    lua_pushlightuserdata(L, &slopes);
+    lua_pushlightuserdata(L, call);
+    lua_pushlightuserdata(L, sums);
+    good = lua_pcall(L, 3, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
+    bool timed = call->timed && !shown->dt_on_tape;
+    good = good && (!timed || laws_by_time(L, lw, shown, call));
+  }
+  s2_lua_law_slopes_end(L, &slopes);
+  shown->world = own;
   // The stack as it was, and the time spent in the script.
   lua_settop(L, top);
   lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;

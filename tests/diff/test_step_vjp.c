@@ -453,8 +453,8 @@ static void jammed_heap(void **state) {
 }
 
 // A trace outlives its world, is empty after a step that failed, and says what it cannot do.
-static bool refuse(void *user, S2World *world, S2BodyId body, double t, double dt, double f[3]) {
-  (void)user, (void)world, (void)body, (void)t, (void)dt, (void)f;
+static bool refuse(void *user, S2World *world, S2ForceCall *call) {
+  (void)user, (void)world, (void)call;
   return false;
 }
 

@@ -141,21 +141,6 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
 
 // ---- Sweeps -----------------------------------------------------------------------------------
 
-static S2Status linearize_check_laws(const S2World *world) {
-  for (int i = 0; i < world->order.count; i++) {
-    int32_t slot = world->order.at[i];
-    if (world->bodies.at[slot].has_law && world->callbacks.force != NULL) {
-      char label[S2_NAME_SIZE + 8];
-      s2_body_label(world, slot, label);
-      return s2_error(S2_INVALID,
-                      "linearize: body %s has a force law, whose derivative is not known: remove "
-                      "the law, or take differences of steps",
-                      label);
-    }
-  }
-  return s2_ok();
-}
-
 // What repeated linearisations share, so that they take no memory from the heap.
 struct S2Linearizer {
   S2Trace *trace;
@@ -249,7 +234,6 @@ typedef struct Sweeps {
 
 static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
                                const S2Reduction *reduction, S2Arena *arena) {
-  S2_TRY(linearize_check_laws(world));
   Column *columns = S2_TAKE(arena, Column, sweeps->count + 1);
   S2_TRY(linearize_columns_of(world, sweeps->inputs, sweeps->count, columns));
   S2Turning turning;
@@ -337,7 +321,6 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_reduction_choose(world, wanted, wanted_count, arena, reduction));
   // Inputs that are none are told of before anything is done.
-  S2_TRY(linearize_check_laws(world));
   S2_TRY(linearize_columns_of(world, inputs, count, S2_TAKE(arena, Column, count + 1)));
   bool direct;
   S2_TRY(s2_direct_try(world, inputs, count, reduction, 1, arena, linear, &direct));

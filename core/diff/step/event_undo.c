@@ -319,6 +319,9 @@ void s2_undo_interval_end(S2Undo *undo, const S2Note *note) {
   s2_undo_put_nodes(note, note->end.v1, undo->step.v1);
   s2_undo_put_nodes(note, from->set_out.q0, undo->step.q0);
   s2_undo_put_nodes(note, from->set_out.v0, undo->step.v0);
+  if (note->end.force != NULL) {
+    s2_undo_put_nodes(note, note->end.force, undo->step.force);
+  }
   event_free_nodes(undo, note);
   event_place_ground(undo);
   event_take_sums(undo, note);
@@ -392,6 +395,26 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
   }
 }
 
+// The forces of laws at the end of the flow have changed v1, though the flow did not know of them:
+// f'h (v1 as it was - v1)/2 is in no mean velocity.
+static void event_kick_vjp(S2Undo *undo, double bar) {
+  int index = undo->index;
+  const S2Note *note;
+  do {
+    note = s2_note_at(undo->notes, --index);
+  } while (note->act != S2_ACT_SET_OUT && note->act != S2_ACT_LAWS_END);
+  const S2LawsAct *act = note->act == S2_ACT_LAWS_END ? note->laws.act : NULL;
+  for (int i = 0; act != NULL && i < 3 * act->count; i++) {
+    int at = 3 * act->answers[i / 3].slot + i % 3;
+    double f = undo->step.force[at], h = undo->step.h;
+    double late = (note->laws.v2[i] - undo->step.v1[at]) / 2;
+    undo->bar.force[at] += bar * h * late;
+    undo->bar.h += bar * f * late;
+    undo->bar.v1[at] -= bar * f * h / 2;
+    undo->law_flow[at] += bar * f * h / 2;
+  }
+}
+
 // f'(h m - (q1 - q0)) and what contacts brought, times `bar`; m is the mean of v0 and v2 where
 // there was a flow, else v1.
 static void event_gain_vjp(S2Undo *undo, const S2Note *note, double bar) {
@@ -412,6 +435,9 @@ static void event_gain_vjp(S2Undo *undo, const S2Note *note, double bar) {
       to->q1[at] -= bar * f;
       to->q0[at] += bar * f;
     }
+  }
+  if (note->energy.flowed) {
+    event_kick_vjp(undo, bar);
   }
   // And what each contact brought.
   for (int i = 0; i < note->of->island.touches; i++) {

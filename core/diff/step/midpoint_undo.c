@@ -501,6 +501,7 @@ void s2_undo_midpoint(S2Undo *undo, const S2Note *note) {
   // Its own adjoint of v0, in the order of its nodes.
   double *bar = S2_TAKE_ZEROED(undo->arena, double, 3 * note->of->island.nodes);
   undo->step.h = note->h;
+  s2_undo_mean_force(undo);
   for (int i = 0; i < note->of->island.nodes; i++) {
     undo->step.node_of[note->of->island.node[i]] = i;
   }

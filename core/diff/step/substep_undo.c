@@ -40,6 +40,7 @@ void s2_undo_enter(S2Undo *undo) {
 void s2_undo_free(S2Undo *undo, const S2Note *note) {
   S2StepAdjoint *bar = &undo->bar;
   double dt = undo->world->kept.def.dt;
+  s2_undo_seen(undo);
   for (int i = 0; i < undo->world->order.count; i++) {
     s2_undo_free_body(undo, undo->world->order.at[i], note->h);
   }
@@ -51,7 +52,7 @@ void s2_undo_free(S2Undo *undo, const S2Note *note) {
 
 // ---- Its beginning ------------------------------------------------------------------------------
 
-// To gravity, and what was applied by hand or by a force law.
+// To gravity, and what was applied by hand.
 static void substep_forces_vjp(S2Undo *undo) {
   S2WorldGradient *g = undo->gradient;
   S2Vec2 gravity = undo->world->kept.def.gravity;
@@ -60,6 +61,8 @@ static void substep_forces_vjp(S2Undo *undo) {
     const S2Body *body = &undo->world->bodies.at[slot];
     double *bar = undo->bar.force + 3 * slot;
     for (int c = 0; c < 3; c++) {
+      bar[c] += undo->held[3 * slot + c];
+      undo->held[3 * slot + c] = 0;
       g->f[3 * slot + c] += bar[c];
     }
     if (body->type == S2_DYNAMIC) { // m scale g

@@ -17,6 +17,9 @@ static S2UndoAct *const undo_act[S2_ACTS] = {
     [S2_ACT_Q0_IS_Q1] = s2_undo_q0_is_q1,
     [S2_ACT_NEXT] = s2_undo_next,
     [S2_ACT_COMMIT] = s2_undo_commit,
+    [S2_ACT_LAWS] = s2_undo_laws,
+    [S2_ACT_LAWS_END] = s2_undo_laws_end,
+    [S2_ACT_LAWS_MEAN] = s2_undo_laws_mean,
     [S2_ACT_DRIFT] = s2_undo_drift,
     [S2_ACT_SOLVE] = s2_undo_solve,
     [S2_ACT_MIDPOINT] = s2_undo_midpoint,
@@ -78,10 +81,12 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   S2Step *step = &undo->step;
   S2StepAdjoint *bar = &undo->bar;
   double **const of_slots[] = {
-      &step->q0,      &step->v0,      &step->force,     &step->mass, &step->free_v,    &step->v1,
-      &step->v2,      &step->q1,      &bar->q0,         &bar->v0,    &bar->force,      &bar->mass,
-      &bar->free_v,   &bar->v1,       &bar->v2,         &bar->q1,    &undo->displaced, &undo->start,
-      &undo->ground0, &undo->ground1, &undo->reflected, &undo->back,
+      &step->q0,        &step->v0,        &step->force,    &step->mass,    &step->free_v,
+      &step->v1,        &step->v2,        &step->q1,       &bar->q0,       &bar->v0,
+      &bar->force,      &bar->mass,       &bar->free_v,    &bar->v1,       &bar->v2,
+      &bar->q1,         &undo->displaced, &undo->start,    &undo->ground0, &undo->ground1,
+      &undo->reflected, &undo->back,      &undo->held,     &undo->law,     &undo->law_q,
+      &undo->law_v,     &undo->law_free,  &undo->law_flow,
   };
   double **const of_rows[] = {&step->joint_impulse, &bar->joint_impulse, &undo->impulse_bar,
                               &undo->waiting_impulse};

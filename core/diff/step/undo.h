@@ -38,6 +38,10 @@ typedef struct S2Undo {
   // 2 a touch: of the impulses that bound friction; of targets, or of what is still gained
   double *bound, *more;
   double *displaced; // 3 a slot: of what joints displaced in projections
+  // 3 a slot: of what is held over the step, of laws as asked at the start of a piece beside what
+  // `force` has, and of q0, v0 and free_v at the start of the step, which laws saw within it
+  double *held, *law, *law_q, *law_v, *law_free;
+  double *law_flow;  // 3 a slot: of v1 before a S2_ACT_LAWS_END
   double *feed;      // a joint slot: fraction of a projection's impulse that it kept
   S2Remade **remade; // a note; NULL: there is none
   double spin, most; // of the angular momentum that S2_ACT_SPIN measured, and of the energy
@@ -101,7 +105,8 @@ S2UndoAct s2_undo_shake;    // shake_undo.c
 S2UndoAct s2_undo_feedback; // feedback_undo.c
 // spin_undo.c
 S2UndoAct s2_undo_balance, s2_undo_spin, s2_undo_spin_v2, s2_undo_spin_dq, s2_undo_cap;
-S2UndoAct s2_undo_slow; // repay_undo.c
+S2UndoAct s2_undo_slow;                                      // repay_undo.c
+S2UndoAct s2_undo_laws, s2_undo_laws_end, s2_undo_laws_mean; // laws_undo.c
 // event_undo.c
 S2UndoAct s2_undo_drift, s2_undo_interval, s2_undo_struck, s2_undo_set_out, s2_undo_fly,
     s2_undo_arrive, s2_undo_repay, s2_undo_interval_end;
@@ -157,6 +162,11 @@ void s2_undo_motions(S2Undo *undo, const S2Note *note);
 void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed);
 // Of what locks are at when the step ends: their goals and rates in the gradient.
 void s2_undo_locks(S2Undo *undo, double elapsed);
+
+// laws_undo.c: what laws saw of bodies on their way, to the start of the step.
+void s2_undo_seen(S2Undo *undo);
+// The forces that a nonlinear step, which is being undone, was made with.
+void s2_undo_mean_force(S2Undo *undo);
 
 // impulse_undo.c, in the order a sweep comes by them: at its start; at the end of a substep; of a
 // fraction of it that bisect makes; at the start of the step.

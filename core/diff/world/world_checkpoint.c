@@ -19,8 +19,9 @@ typedef enum AnswerKind { FORCE, FILTER, PRE_SOLVE, MOTION } AnswerKind;
 typedef struct Answer { // of a callback, in the order they were asked
   AnswerKind kind;
   bool yes;         // PRE_SOLVE: enabled
-  double number[3]; // force; v; friction, restitution, surface speed
-  int slopes;       // MOTION: first of its three, -1: they are not known
+  double number[3]; // v; friction, restitution, surface speed
+  int slopes;       // MOTION: first of its three, -1: they are not known; FORCE: the call
+  int term, terms;  // FORCE: first of how many
 } Answer;
 
 typedef struct Kept {      // one step
@@ -40,6 +41,8 @@ struct S2Segment {
   S2_ARRAY(unsigned char) bytes;
   S2_ARRAY(Answer) answers;
   S2_ARRAY(S2Slope) slopes;
+  S2_ARRAY(S2ForceCall) calls;
+  S2_ARRAY(S2ForceTerm) terms;
   S2_ARRAY(Again) traces; // while it is swept
 };
 
@@ -98,17 +101,39 @@ static void checkpoint_note_answer(Witness *witness, const Answer *answer) {
   *s2_array_append(witness->segment->answers) = *answer;
 }
 
-static bool checkpoint_ask_force(void *user, S2World *world, S2BodyId body, double t, double dt,
-                                 double force[3]) {
-  Witness *witness = user;
+static bool checkpoint_force_again(Witness *witness, S2World *world, S2ForceCall *call) {
+  const S2Segment *segment = witness->segment;
   Answer answer = {.kind = FORCE};
-  if (witness->replays) {
-    bool good = checkpoint_next_answer(witness, FORCE, &answer);
-    memcpy(force, answer.number, sizeof answer.number);
-    return good;
+  if (!checkpoint_next_answer(witness, FORCE, &answer)) {
+    return false;
   }
-  bool good = witness->real.force(witness->real.user, world, body, t, dt, force);
-  memcpy(answer.number, force, sizeof answer.number);
+  S2ForceCall asked = *call;
+  *call = segment->calls.at[answer.slopes];
+  call->body = asked.body;
+  for (int i = 0; i < answer.terms && asked.wanted; i++) {
+    const S2ForceTerm *term = &segment->terms.at[answer.term + i];
+    s2_force_slope(world, term->number, term->slot, term->part, term->by);
+  }
+  return true;
+}
+
+static bool checkpoint_ask_force(void *user, S2World *world, S2ForceCall *call) {
+  Witness *witness = user;
+  S2Segment *segment = witness->segment;
+  if (witness->replays) {
+    return checkpoint_force_again(witness, world, call);
+  }
+  // Slopes, too, for when the step is made again.
+  Answer answer = {.kind = FORCE, .slopes = segment->calls.count, .term = segment->terms.count};
+  bool wanted = call->wanted;
+  call->wanted = true;
+  bool good = witness->real.force(witness->real.user, world, call);
+  call->wanted = wanted;
+  answer.terms = world->slopes.count;
+  for (int i = 0; i < answer.terms; i++) {
+    *s2_array_append(segment->terms) = world->slopes.at[i];
+  }
+  *s2_array_append(segment->calls) = *call;
   checkpoint_note_answer(witness, &answer);
   return good;
 }
@@ -254,6 +279,7 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
   Kept kept = {segment->patches.count, segment->answers.count,
                checkpoint_present(&world->callbacks)};
   int slopes = segment->slopes.count;
+  int calls = segment->calls.count, terms = segment->terms.count;
   int bytes = segment->bytes.count;
   // What was changed between the steps.
   if (goes_on) {
@@ -269,6 +295,8 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
     segment->patches.count = kept.patches;
     segment->answers.count = kept.answers;
     segment->slopes.count = slopes;
+    segment->calls.count = calls;
+    segment->terms.count = terms;
     segment->bytes.count = bytes;
     s2_segment_free(started);
     return status;
@@ -360,7 +388,9 @@ size_t s2_segment_bytes(const S2Segment *segment) {
   return sizeof *segment + segment->size + sizeof(Kept) * (size_t)segment->steps.capacity +
          sizeof(Patch) * (size_t)segment->patches.capacity + (size_t)segment->bytes.capacity +
          sizeof(Answer) * (size_t)segment->answers.capacity +
-         sizeof(S2Slope) * (size_t)segment->slopes.capacity;
+         sizeof(S2Slope) * (size_t)segment->slopes.capacity +
+         sizeof(S2ForceCall) * (size_t)segment->calls.capacity +
+         sizeof(S2ForceTerm) * (size_t)segment->terms.capacity;
 }
 
 void s2_segment_free(S2Segment *segment) {
@@ -372,6 +402,8 @@ void s2_segment_free(S2Segment *segment) {
     s2_array_free(segment->bytes);
     s2_array_free(segment->answers);
     s2_array_free(segment->slopes);
+    s2_array_free(segment->calls);
+    s2_array_free(segment->terms);
     s2_array_free(segment->traces);
     s2_memory_free(segment);
   }

@@ -53,8 +53,6 @@ typedef struct Step { // or a part of one
   bool goes_on; // a part that is not the last
   bool failed;  // a part of a step that failed: it was never
   struct Step *earlier;
-  int laws;
-  S2Term *law; // what force laws gave, `to` is 3 slot + component
   Live live;
 } Step;
 
@@ -67,13 +65,9 @@ static void world_tape_release_step(void *data) {
   }
 }
 
-// The gradient's f is that of the forces in this step, or part of one; by hand they act in all.
+// By hand forces act in all parts of a step: the gradient's f is that of one of them.
 static void world_tape_forces_vjp(const Step *step, const double *later) {
   S2WorldTape *world = step->world;
-  for (int i = 0; i < step->laws; i++) {
-    const S2Term *law = &step->law[i];
-    s2_tape_adjoint(world->tape, law->from)[law->index] += world->gradient.f[law->to];
-  }
   for (int i = 0; i < 3 * world->gradient.slots && later != NULL; i++) {
     world->gradient.f[i] += later[i];
   }
@@ -252,7 +246,7 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   return s2_ok();
 }
 
-// ---- Force laws -------------------------------------------------------------------------------
+// ---- Functions of the program -----------------------------------------------------------------
 
 bool s2_world_asks(const S2World *world) {
   bool asks = false;
@@ -267,29 +261,32 @@ bool s2_world_asks(const S2World *world) {
   return asks;
 }
 
-void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]) {
-  for (int k = 0; k < 3; k++) {
-    if (vars[k] != 0) {
-      *s2_array_append(tape->laws) = (S2Term){.to = 3 * slot + k, .from = vars[k], .factor = 1};
-    }
-  }
+void s2_world_tape_law_begin(S2WorldTape *tape) {
+  tape->asks = true;
+  tape->inputs.count = 0;
+}
+
+void s2_world_tape_law_clear(S2WorldTape *tape) {
+  tape->inputs.count = 0;
+}
+
+const S2LawInput *s2_world_tape_law_inputs(const S2WorldTape *tape, int *count) {
+  *count = tape->inputs.count;
+  return tape->inputs.at;
+}
+
+void s2_world_tape_law_end(S2WorldTape *tape) {
+  tape->asks = false;
 }
 
 static Step *world_tape_new_step(S2WorldTape *tape) {
   Step *step = s2_tape_take(tape->tape, sizeof *step);
   *step = (Step){.world = tape, .share = 1};
-  tape->laws.count = 0;
   return step;
 }
 
 static void world_tape_note_step(Step *step, const S2World *world) {
   S2WorldTape *tape = step->world;
-  step->laws = tape->laws.count;
-  if (step->laws > 0) {
-    size_t bytes = sizeof(S2Term) * (size_t)step->laws;
-    step->law = s2_tape_take(tape->tape, bytes);
-    memcpy(step->law, tape->laws.at, bytes);
-  }
   s2_world_gradient_fit(&tape->gradient, world);
   if (step->segment == NULL) {
     step->bytes = s2_trace_bytes(step->trace);

@@ -30,7 +30,7 @@ static void world_tape_release_world(void *data) {
   s2_world_gradient_free(&tape->gradient);
   s2_world_tangents_free(&tape->tangents);
   s2_arena_free(&tape->arena);
-  s2_array_free(tape->laws);
+  s2_array_free(tape->inputs);
 }
 
 S2WorldGradient *s2_world_tape_gradient(S2WorldTape *tape, const S2World *world) {
@@ -71,7 +71,8 @@ static double *world_tape_bar_of(S2WorldTape *world, S2Place place) {
 
 typedef struct Act {
   S2WorldTape *world;
-  bool adds; // else the places were something else before
+  bool adds;   // else the places were something else before
+  bool within; // a force law read it within a step
   int places, terms;
   S2Place *place;
   S2Term *term;
@@ -92,6 +93,38 @@ static Act *world_tape_take_act(S2WorldTape *tape, int count, const S2Place *pla
   return act;
 }
 
+// Is it the number of a moment within the step, which S2LawInput stands for?
+static bool world_tape_of_moment(S2Place place) {
+  bool state = place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V;
+  return state ||
+         (place.kind == S2_PLACE_WORLD && (place.number == S2_OF_TIME || place.number == S2_OF_DT));
+}
+
+static S2LawInput *world_tape_input(S2WorldTape *world, S2Place place) {
+  S2LawInput *input = world->inputs.at;
+  int i = 0;
+  while (i < world->inputs.count &&
+         (input[i].place.kind != place.kind || input[i].place.number != place.number ||
+          input[i].place.slot != place.slot)) {
+    i += 1;
+  }
+  if (i == world->inputs.count) {
+    *s2_array_append(world->inputs) = (S2LawInput){place, 0};
+  }
+  return &world->inputs.at[i];
+}
+
+// What a law read of a moment goes to its inputs while it runs, and all else when it does not.
+static void world_tape_hand_within(const Act *act, S2Place source, double g) {
+  if (act->within && world_tape_of_moment(source)) {
+    if (act->world->asks) {
+      world_tape_input(act->world, source)->bar += g;
+    }
+  } else if (!act->world->asks) {
+    *world_tape_bar_of(act->world, source) += g;
+  }
+}
+
 static void world_tape_hand_on(const Act *act, const double *bar) {
   for (int i = 0; i < act->terms; i++) {
     const S2Term *term = &act->term[i];
@@ -102,7 +135,7 @@ static void world_tape_hand_on(const Act *act, const double *bar) {
     if (term->from != 0) {
       s2_tape_adjoint(act->world->tape, term->from)[term->index] += g;
     } else {
-      *world_tape_bar_of(act->world, term->source) += g;
+      world_tape_hand_within(act, term->source, g);
     }
   }
 }
@@ -128,6 +161,9 @@ static void world_tape_add_tangents(const Act *act, int columns, double *rows) {
   for (int i = 0; i < act->terms; i++) {
     const S2Term *term = &act->term[i];
     double *row = rows + (size_t)term->to * (size_t)columns;
+    if (term->from == 0 && act->within && world_tape_of_moment(term->source)) {
+      continue; // the step has its slopes
+    }
     if (term->from == 0) {
       s2_world_tangents_add(&world->tangents, term->source, term->factor, row);
       continue;
@@ -195,6 +231,7 @@ S2Var s2_world_tape_read(S2WorldTape *tape, const S2World *world, int count, con
   }
   s2_world_gradient_fit(&tape->gradient, world);
   Act *act = world_tape_take_act(tape, 0, NULL, terms, term);
+  act->within = tape->asks;
   S2Var node = s2_tape_node(tape->tape, count, values, world_tape_undo_read, NULL, act);
   s2_tape_set_forward(tape->tape, node, world_tape_push_read, NULL);
   return node;

@@ -120,8 +120,17 @@ bool s2_world_has_soft_contacts(const S2World *world);
 // Are there functions of the program to be asked within steps: force laws, constraints, springs,
 // motions?
 bool s2_world_asks(const S2World *world);
-// A force law gave numbers within the step that runs.
-void s2_world_tape_law(S2WorldTape *tape, int32_t slot, const S2Var vars[3]);
+// Between begin and end a force law runs within a step: what it reads of poses, velocities, time
+// and dt are inputs, as they are those of a moment within the step. A sweep through what it
+// computed (s2_tape_sweep_since) adds to their adjoints. All else that it reads is read as ever.
+typedef struct S2LawInput {
+  S2Place place;
+  double bar;
+} S2LawInput;
+void s2_world_tape_law_begin(S2WorldTape *tape);
+void s2_world_tape_law_clear(S2WorldTape *tape); // adjoints are 0
+const S2LawInput *s2_world_tape_law_inputs(const S2WorldTape *tape, int *count);
+void s2_world_tape_law_end(S2WorldTape *tape);
 // Advances the world and notes it. When the step fails nothing is noted. `every` > 0: the step is
 // not kept, but an image of the world every so many steps, from which they are made again.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);

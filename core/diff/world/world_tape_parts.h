@@ -6,16 +6,18 @@
 #include "diff/world/world_checkpoint.h"
 #include "diff/world/world_readings.h"
 #include "diff/world/world_tangent.h"
+#include "diff/world/world_tape.h"
 
 struct S2WorldTape {
   S2Tape *tape;
   S2WorldGradient gradient;
-  S2WorldTangents tangents;   // of a pass forward
-  unsigned *flags;            // or NULL
-  S2Arena arena;              // of one act, at either end
-  S2World *scratch;           // where things are made again; NULL but while that goes on
-  S2Checkpoints *checkpoints; // NULL: none so far
-  S2_ARRAY(S2Term) laws;      // of the step that runs; `to` is 3 slot + component
+  S2WorldTangents tangents;    // of a pass forward
+  unsigned *flags;             // or NULL
+  S2Arena arena;               // of one act, at either end
+  S2World *scratch;            // where things are made again; NULL but while that goes on
+  S2Checkpoints *checkpoints;  // NULL: none so far
+  bool asks;                   // a force law runs
+  S2_ARRAY(S2LawInput) inputs; // of it
 };
 
 #endif

@@ -1,4 +1,5 @@
 #include "dynamics/rest/rest.h"
+#include "dynamics/step/laws.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/step/touch.h"
 
@@ -37,7 +38,8 @@ void s2_rest_begin(S2Step *step) {
   step->still = S2_TAKE_ZEROED(step->arena, bool, world->bodies.count);
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    bool same = slot < rest->body.count && rest->body.at[slot];
+    // A law may say something else at the end of the step.
+    bool same = slot < rest->body.count && rest->body.at[slot] && !s2_step_lawful(step, slot);
     if (same) {
       const double *given = &rest->given.at[S2_REST_GIVEN * slot];
       const double *v = step->v0 + 3 * slot;

@@ -16,11 +16,19 @@
 
 // ---- Rows at the end --------------------------------------------------------------------------
 
-// Do the points that pressed move otherwise, by v1, than the flow's rows say? False, too, where one
-// of them is no more.
-static bool has_turned(const S2EventRun *event, const S2Touch *solved) {
+static bool event_rests(const S2EventRun *event) {
+  bool any = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    any |= event->resting[i].count > 0;
+  }
+  return any;
+}
+
+// Do the points that pressed move otherwise, by v1, than the flow's rows say, or have (`changed`)
+// the forces changed where some rest? False, too, where one of them is no more.
+static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool changed) {
   const S2Step *step = event->step;
-  bool turned = false, there = true;
+  bool turned = changed && event_rests(event), there = true;
   for (int i = 0; i < event->island->touches && there; i++) {
     const S2Touch *now = &step->touches[event->island->touch[i]];
     for (int k = 0; k < solved[i].count; k++) {
@@ -44,9 +52,9 @@ static bool has_turned(const S2EventRun *event, const S2Touch *solved) {
   return turned && there;
 }
 
-bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned) {
+bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed, bool *turned) {
   S2Step *step = event->step;
-  *turned = !event->straight && has_turned(event, solved);
+  *turned = !event->straight && has_turned(event, solved, changed);
   if (!*turned) {
     return true;
   }
@@ -55,7 +63,7 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned)
     const S2Touch *touch = &step->touches[index];
     for (int k = 0; k < touch->count; k++) {
       const S2TouchPoint *point = &touch->points[k];
-      bool closed = point->normal_impulse > 0;
+      bool closed = point->normal_impulse > 0 || changed;
       event->choices[2 * index + k] =
           (S2Choice){.use = closed && s2_resting_has(&event->resting[i], point->at.id)};
     }

@@ -26,6 +26,7 @@
 #include "dynamics/step/acted.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/islands.h"
+#include "dynamics/step/laws.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/step/touch.h"
 
@@ -278,6 +279,10 @@ static void event_project(const S2EventRun *event, bool holds) {
   }
 }
 
+static S2LawFrame law_frame(const S2EventRun *event) {
+  return (S2LawFrame){event->q_start, event->v_start, event->free_start, event->done};
+}
+
 // What the flow left is projected, the contacts' impulses are kept, and what arrived at limits
 // stops; the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has
 // it.
@@ -288,11 +293,16 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(flowed + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
   }
-  // Positions are projected; rows that have turned on the way give their velocities anew.
-  bool turned = false;
+  // Positions are projected; rows that have turned on the way, or other forces than those that they
+  // were solved with, give their velocities anew.
+  bool turned = false, changed = false;
   event_project(event, solved != NULL && !event->limited);
   if (solved != NULL) {
-    if (!s2_event_turn(event, solved, &turned)) {
+    S2LawFrame frame = law_frame(event);
+    if (event->lawful && !event->straight && !s2_laws_arrive(step, island, &frame, &changed)) {
+      return false;
+    }
+    if (!s2_event_turn(event, solved, changed, &turned)) {
       return false;
     }
     keep_contacts(event, turned ? NULL : solved);
@@ -550,11 +560,10 @@ static bool next_piece(S2EventRun *event, int splits) {
   s2_event_set_piece(event, event->left);
   s2_event_place_ground(event);
   s2_note_interval(step, event->island, splits);
-  if (event->ahead || event->halved) {
-    return finish_speculatively(event);
-  }
+  bool ahead = event->ahead || event->halved;
   // 1. What touches and approaches strikes.
-  if (event_strikes(event, step->v0)) {
+  bool strikes = !ahead && event_strikes(event, step->v0);
+  if (strikes) {
     if (splits == 0) {
       s2_event_note_met_at_start(event);
     }
@@ -562,6 +571,16 @@ static bool next_piece(S2EventRun *event, int splits) {
       return false;
     }
     s2_event_set_piece(event, event->left);
+  }
+  if (event->lawful && (strikes || splits > 0)) { // the state is not that of the start of the step
+    S2LawFrame frame = law_frame(event);
+    if (!s2_laws_set_out(step, event->island, &frame)) {
+      return false;
+    }
+    s2_event_set_piece(event, event->left);
+  }
+  if (ahead) {
+    return finish_speculatively(event);
   }
   if (splits == event->most) {
     return finish_speculatively(event);
@@ -613,6 +632,7 @@ static bool run_island(S2EventRun *event) {
   event->slop = S2_TOUCH_SLOP * event->island->length;
   event->tiny = s2_island_rest_speed(step, event->island);
   event->limited = has_limits(step, event->island);
+  event->lawful = s2_island_lawful(step, event->island);
   event->plain = needs_euler(step, event->island);
   event->ahead = s2_island_looks_ahead(step, event->island);
   event->halved = event->ahead && step->halves[event->island->node[0]];
@@ -720,7 +740,8 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   step->share = 1;
   for (int i = 0; i < step->island_count; i++) {
     event.island = &step->islands[i];
-    ahead[i] = s2_island_looks_ahead(step, event.island);
+    // A program is asked by one thread.
+    ahead[i] = s2_island_looks_ahead(step, event.island) && !s2_island_lawful(step, event.island);
     if (ahead[i] && world->kept.def.threads > 1) {
       s2_event_place_ground(&event);
       ahead[i] = ground_stands(step, event.island);

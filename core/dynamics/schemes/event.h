@@ -17,6 +17,7 @@ typedef struct S2EventRun {
   double done, left;  // s of the step
   double tiny;        // m/s: what is slower is left over by a solve
   bool limited;       // it has joints with limits
+  bool lawful;        // force laws act on bodies of it
   bool plain;         // it always flows by implicit Euler in place of the trapezoid
   bool straight;      // this piece does
   bool ahead;         // all of its step is speculative
@@ -64,9 +65,9 @@ void s2_event_note_arrival(const S2EventRun *event, int first);
 // the impact moves with the data all the same. Notes an interval of no length.
 void s2_event_note_met_at_start(const S2EventRun *event);
 
-// energy.c: v2 as the rows of the flow say at its end, where they have turned; `solved` are the
-// island's touches as the flow had them. False: aborted.
-bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool *turned);
+// energy.c: v2 as the rows of the flow say at its end, where they have turned or forces have
+// changed; `solved` are the island's touches as the flow had them. False: aborted.
+bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed, bool *turned);
 // Has the flow brought more, by contacts on the mean of the velocities before and after, than what
 // hangs together has left? `solved` as above; the touches are those of q1, v2 is v1.
 bool s2_event_falls_short(const S2EventRun *event, const S2Touch *solved);

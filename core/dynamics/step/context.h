@@ -60,8 +60,12 @@ typedef struct S2Step {
   double *q0, *v0;       // 3 a slot: state at its start; what stands still has no velocity
   double *v_start;       // 3 a slot: v0 at the start of the whole step
   double *force;         // 3 a slot, complete
-  double *mass;          // 3 a slot: diagonal of W (damping included); 0 for what is not solved for
-  double *free_v;        // 3 a slot: W^-1 (M v0 + h f), the velocities without any contact or joint
+  double *held, *law; // 3 a slot: the parts of `force` that are held over the step, and that laws
+                      // gave at the start of the piece; without laws NULL
+  int32_t *lawful;    // slots of the bodies with force laws, in the order they are asked in
+  int laws;           // of them
+  double *mass;       // 3 a slot: diagonal of W (damping included); 0 for what is not solved for
+  double *free_v;     // 3 a slot: W^-1 (M v0 + h f), the velocities without any contact or joint
   double *slack; // a slot: m a body may move further than free_v says, learnt from the last pass
   double *v1;    // 3 a slot: velocities of the first solve, that carry the positions
   double *v2;    // 3 a slot: velocities at the end (v1, unless there was an impact)

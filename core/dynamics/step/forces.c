@@ -1,12 +1,12 @@
 // Phase 1: what acts on the bodies, and how they would move if nothing touched them.
 #include "dynamics/step/forces.h"
+#include "dynamics/step/laws.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-bool s2_step_forces(const S2Step *step) {
-  S2World *world = step->world;
-  const S2Callbacks *call = &world->callbacks;
+bool s2_step_forces(S2Step *step) {
+  const S2World *world = step->world;
   S2Vec2 gravity = world->kept.def.gravity;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -20,18 +20,9 @@ bool s2_step_forces(const S2Step *step) {
     // ... gravity, ...
     force[1] += body->mass * body->gravity_scale * gravity.x;
     force[2] += body->mass * body->gravity_scale * gravity.y;
-    // ... and laws of the program, which may run out of memory of their own without our guard.
-    if (body->has_law && body->enabled && call->force != NULL) {
-      bool masked = s2_memory_mask(true);
-      bool going =
-          call->force(call->user, world, s2_body_id(world, slot), step->t, step->dt, force);
-      s2_memory_mask(masked);
-      if (!going) {
-        return false;
-      }
-    }
   }
-  return true;
+  // ... and laws of the program.
+  return s2_laws_begin(step);
 }
 
 // W = M (1 + h alpha damping): at alpha = 1 damping never overshoots.

@@ -5,7 +5,7 @@
 #include "dynamics/step/context.h"
 
 // Gravity, applied forces and force laws, into `force`. False: aborted.
-bool s2_step_forces(const S2Step *step);
+bool s2_step_forces(S2Step *step);
 // mass and free_v of all bodies over h, from v0 and force; asks for prescribed motions. False:
 // aborted.
 bool s2_step_free_motion(S2Step *step, double h);

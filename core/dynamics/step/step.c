@@ -27,6 +27,7 @@
 #include "dynamics/step/commit.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/islands.h"
+#include "dynamics/step/laws.h"
 #include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
@@ -66,10 +67,38 @@ typedef struct Impacts {
   bool *touching;
 } Impacts;
 
+// Nonlinear, again and again until the forces of laws at its end are those that it was made with.
+static bool step_nonlinear(S2Step *step, const S2Island *island, bool *done) {
+  enum { PASSES = 12 };
+  const double AGREED = 1e-14; // part of the forces
+  size_t bytes = sizeof(double) * 3 * (size_t)step->world->bodies.count;
+  bool good = s2_step_midpoint(step, island, done);
+  double moved = 1;
+  for (int pass = 0; good && *done && pass < PASSES && moved > AGREED; pass++) {
+    int noted = s2_notes_mark(step);
+    double *v1 = S2_TAKE(step->arena, double, 3 * step->world->bodies.count);
+    double *v2 = S2_TAKE(step->arena, double, 3 * step->world->bodies.count);
+    memcpy(v1, step->v1, bytes);
+    memcpy(v2, step->v2, bytes);
+    good = s2_laws_mean(step, island, &moved);
+    if (good && moved > 0) {
+      bool again = false;
+      good = s2_step_midpoint(step, island, &again);
+      if (!again) { // the last one stands
+        s2_notes_rewind(step, noted);
+        memcpy(step->v1, v1, bytes);
+        memcpy(step->v2, v2, bytes);
+        moved = 0;
+      }
+    }
+  }
+  return good;
+}
+
 static bool impacts_work(S2Step *step, S2Island *island, void *user) {
   const Impacts *impacts = user;
   bool done = island->kept;
-  if (!done && step->world->kept.def.nonlinear && !s2_step_midpoint(step, island, &done)) {
+  if (!done && step->world->kept.def.nonlinear && !step_nonlinear(step, island, &done)) {
     return false;
   }
   island->accounted = !done;
@@ -81,7 +110,13 @@ static bool step_impacts(S2Step *step, S2Choice *choices) {
   s2_note_plain(step, S2_ACT_V2_IS_V1, NULL);
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   Impacts impacts = {choices, S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count)};
-  return s2_islands_run(step, impacts_work, &impacts, NULL);
+  // A program is asked by one thread.
+  bool asks = step->laws > 0 && step->world->kept.def.nonlinear;
+  bool *chosen = asks ? S2_TAKE(step->arena, bool, step->island_count) : NULL;
+  for (int i = 0; i < step->island_count && asks; i++) {
+    chosen[i] = !s2_island_lawful(step, &step->islands[i]);
+  }
+  return s2_islands_run(step, impacts_work, &impacts, chosen);
 }
 
 // An island: s2_found_pressed, of those that may have an impact.
@@ -148,7 +183,8 @@ static bool step_speculative(S2Step *step) {
     return false;
   }
   forget_impacts(step, pressed);
-  return true;
+  bool changed;
+  return s2_laws_arrive(step, NULL, NULL, &changed);
 }
 
 // ---- Bisect -----------------------------------------------------------------------------------
@@ -180,20 +216,24 @@ static bool step_attempt(S2Step *step, S2Bisect *bisect) {
 
 // Substeps as long as end without new overlaps.
 static bool step_bisect(S2Step *step) {
-  // Once: the laws see the world, which stands still until the whole step is done.
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
   }
   S2Bisect bisect = s2_bisect_begin(step);
   while (bisect.left > 0 && !step->cut_short) {
+    if (bisect.left < step->dt && !s2_laws_set_out(step, NULL, NULL)) {
+      return false;
+    }
     s2_bisect_set_out(step, &bisect);
+    bool changed;
     do {
       s2_bisect_forget(step, &bisect);
       if (!s2_step_free_motion(step, bisect.h) || !step_attempt(step, &bisect)) {
         return false;
       }
     } while (s2_bisect_halves(step, &bisect));
-    if (!s2_step_project(step) || !s2_step_stop_at_limits(step)) {
+    if (!s2_step_project(step) || !s2_step_stop_at_limits(step) ||
+        !s2_laws_arrive(step, NULL, NULL, &changed)) {
       return false;
     }
     s2_log_keep(step);
@@ -239,7 +279,8 @@ static bool step_event(S2Step *step) {
   } while (s2_event_outran(step, &search) && step->passes < S2_REACH_PASSES && !step->hurries);
   step->world->stats.splits += (uint64_t)search.splits;
   s2_event_settle(step);
-  return true;
+  bool changed;
+  return s2_laws_arrive(step, NULL, NULL, &changed);
 }
 
 // ---- Substeps ---------------------------------------------------------------------------------

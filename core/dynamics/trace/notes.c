@@ -25,7 +25,7 @@ static double *note_numbers(S2Notes *notes, const double *from, int count) {
   return note_copy(notes, from, sizeof(double) * (size_t)count);
 }
 
-static S2Note *note_add(const S2Step *step, S2Act act) {
+S2Note *s2_note_add(const S2Step *step, S2Act act) {
   S2Notes *notes = step->world->notes;
   S2Note *note = s2_note_take(notes, sizeof(S2Note));
   *note = (S2Note){.act = act, .h = step->h, .t = step->t, .holds = step->holds};
@@ -50,7 +50,7 @@ void s2_note_substep(const S2Step *step) {
   }
   notes->latest.count = 0;
   notes->substep = notes->at.count;
-  S2Note *note = note_add(step, S2_ACT_SUBSTEP);
+  S2Note *note = s2_note_add(step, S2_ACT_SUBSTEP);
   note->t = world->kept.time;
   // Of joints, what the substep before it changed.
   size_t joints = (size_t)notes->joint_slots;
@@ -110,7 +110,7 @@ static S2Drive *note_drives(const S2World *world) {
 void s2_note_free(const S2Step *step) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_add(step, S2_ACT_FREE);
+    S2Note *note = s2_note_add(step, S2_ACT_FREE);
     note->free.q0 = note_numbers(notes, step->q0, 3 * notes->slots);
     note->free.v0 = note_numbers(notes, step->v0, 3 * notes->slots);
     note->free.force = note_numbers(notes, step->force, 3 * notes->slots);
@@ -133,7 +133,7 @@ static bool note_solved_since_free(const S2Notes *notes) {
 void s2_note_plain(const S2Step *step, S2Act act, const double *before) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_add(step, act);
+    S2Note *note = s2_note_add(step, act);
     bool read = act != S2_ACT_RESET || note_solved_since_free(notes);
     note->plain.before =
         before != NULL && read ? note_numbers(notes, before, 3 * notes->slots) : NULL;
@@ -142,7 +142,7 @@ void s2_note_plain(const S2Step *step, S2Act act, const double *before) {
 
 void s2_note_integrate(const S2Step *step) {
   if (step->world->notes != NULL) {
-    note_add(step, S2_ACT_INTEGRATE)->carried.ahead = note_ahead(step);
+    s2_note_add(step, S2_ACT_INTEGRATE)->carried.ahead = note_ahead(step);
   }
 }
 
@@ -151,7 +151,7 @@ void s2_note_end(const S2Step *step, S2Act act) {
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_add(step, act);
+  S2Note *note = s2_note_add(step, act);
   size_t bytes = sizeof(double) * 3 * (size_t)notes->slots;
   note->end.q1 = note_copy(notes, step->q1, bytes);
   note->end.v2 = note_copy(notes, step->v2, bytes);
@@ -209,10 +209,10 @@ static const S2Note *note_last_like(const S2Notes *notes, const S2Island *island
   return NULL;
 }
 
-static S2Note *note_add_island(const S2Step *step, const S2Island *island, S2Act act) {
+S2Note *s2_note_add_island(const S2Step *step, const S2Island *island, S2Act act) {
   S2Notes *notes = step->world->notes;
   const S2Note *like = note_last_like(notes, island, S2_ACTS);
-  S2Note *note = note_add(step, act);
+  S2Note *note = s2_note_add(step, act);
   S2NoteIsland *of = note->of = s2_note_take(notes, sizeof(S2NoteIsland));
   *of = (S2NoteIsland){.island = *island};
   of->island.node = note_copy_like(notes, island->node, sizeof(int32_t) * (size_t)island->nodes,
@@ -227,7 +227,7 @@ static S2Note *note_add_island(const S2Step *step, const S2Island *island, S2Act
 
 void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const double *before) {
   if (step->world->notes != NULL) {
-    S2Note *note = note_add_island(step, island, act);
+    S2Note *note = s2_note_add_island(step, island, act);
     note->plain.before = before == NULL ? NULL : note_of_nodes(step->world->notes, island, before);
   }
 }
@@ -383,7 +383,7 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_add_island(step, island, S2_ACT_SOLVE);
+  S2Note *note = s2_note_add_island(step, island, S2_ACT_SOLVE);
   note_keep_touches(step, island, choices, step->touches, note);
   note_keep_joints(step, island, s2_solve_traits(kind).displacements, note);
   note->solve.kind = kind;
@@ -403,7 +403,7 @@ void s2_note_linearise(const S2Step *step, int32_t touch) {
   // As an island of one touch without nodes.
   int32_t index[1] = {touch};
   S2Island one = {.touches = 1, .touch = index};
-  S2Note *note = note_add_island(step, &one, S2_ACT_LINEARISE);
+  S2Note *note = s2_note_add_island(step, &one, S2_ACT_LINEARISE);
   note_keep_touches(step, &one, NULL, step->touches, note);
   note->carried.ahead = note_ahead(step);
   step->world->notes->linearised = true;
@@ -413,7 +413,7 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
                       const double *linear) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_add_island(step, island, S2_ACT_MIDPOINT);
+    S2Note *note = s2_note_add_island(step, island, S2_ACT_MIDPOINT);
     note_keep_joints(step, island, false, note);
     for (int i = 0; i < island->joints; i++) { // its chords
       if (step->world->joints.at[island->joint[i]].type == S2_CONSTRAINT) {
@@ -429,7 +429,7 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
 
 void s2_note_short(const S2Step *step, const S2Island *island, double fraction) {
   if (step->world->notes != NULL) {
-    note_add_island(step, island, S2_ACT_SHORT)->scaled.fraction = fraction;
+    s2_note_add_island(step, island, S2_ACT_SHORT)->scaled.fraction = fraction;
   }
 }
 
@@ -442,7 +442,7 @@ void s2_note_project(const S2Step *step, const S2Island *island, S2ProjectRows f
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_add_island(step, island, S2_ACT_PROJECT);
+  S2Note *note = s2_note_add_island(step, island, S2_ACT_PROJECT);
   note_keep_touches(step, island, choices, step->touches, note);
   // Rows as the solve had them come from touches as they were then.
   if (from == S2_PROJECT_SOLVED) {
@@ -468,7 +468,7 @@ void s2_note_shake(const S2Step *step, const S2Island *island, const double *sta
                    const double *dq, int rows, const double *lambda, bool of_motion) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_add_island(step, island, S2_ACT_SHAKE);
+    S2Note *note = s2_note_add_island(step, island, S2_ACT_SHAKE);
     note_keep_joints(step, island, true, note);
     note->solve.kind = S2_SOLVE_PROJECTION;
     note->solve.fraction = 1;
@@ -486,7 +486,7 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double fractio
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_add_island(step, island, S2_ACT_FEEDBACK);
+  S2Note *note = s2_note_add_island(step, island, S2_ACT_FEEDBACK);
   note->solve.fraction = fraction;
   note->solve.rows = shaken->count;
   // Velocities are mostly those of the last solve, displacements those of the last projection.
@@ -513,7 +513,7 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double fractio
 
 void s2_note_spin(const S2Step *step, const S2Island *island, bool from_v2) {
   if (step->world->notes != NULL) {
-    note_add_island(step, island, S2_ACT_SPIN)->spin.from_v2 = from_v2;
+    s2_note_add_island(step, island, S2_ACT_SPIN)->spin.from_v2 = from_v2;
   }
 }
 
@@ -521,7 +521,7 @@ void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, dou
                       const double *before) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_add_island(step, island, act);
+    S2Note *note = s2_note_add_island(step, island, act);
     note->spin.value = spin;
     note->spin.before = note_numbers(notes, before, 3 * island->nodes);
   }
@@ -530,7 +530,7 @@ void s2_note_set_spin(const S2Step *step, const S2Island *island, S2Act act, dou
 void s2_note_cap(const S2Step *step, const S2Island *island, double excess, const double *before) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_add_island(step, island, S2_ACT_CAP);
+    S2Note *note = s2_note_add_island(step, island, S2_ACT_CAP);
     note->energy.loss = excess;
     note->energy.before = note_numbers(notes, before, 3 * island->nodes);
   }
@@ -539,7 +539,7 @@ void s2_note_cap(const S2Step *step, const S2Island *island, double excess, cons
 void s2_note_go_back(const S2Step *step, const S2Island *island, int since, const double *q) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_add_island(step, island, S2_ACT_GO_BACK);
+    S2Note *note = s2_note_add_island(step, island, S2_ACT_GO_BACK);
     note->go_back.since = since;
     note->go_back.q1 = note_numbers(notes, q, 3 * island->nodes);
   }
@@ -550,7 +550,7 @@ void s2_note_go_back(const S2Step *step, const S2Island *island, int since, cons
 void s2_note_impact(const S2Step *step, const S2Island *island, const S2Choice *choices, S2Act act,
                     const double *before) {
   if (step->world->notes != NULL) {
-    S2Note *note = note_add_island(step, island, act);
+    S2Note *note = s2_note_add_island(step, island, act);
     note_keep_touches(step, island, choices, step->touches, note);
     note->plain.before = before == NULL ? NULL : note_of_nodes(step->world->notes, island, before);
   }
@@ -563,7 +563,7 @@ void s2_note_keep(const S2Step *step, const S2Island *island, double fraction,
     return;
   }
   size_t count = S2_TOUCH_IMPULSES * (size_t)island->touches, joints = (size_t)island->joints;
-  S2Note *note = note_add_island(step, island, S2_ACT_KEEP);
+  S2Note *note = s2_note_add_island(step, island, S2_ACT_KEEP);
   note_keep_touches(step, island, NULL, step->touches, note);
   note->keep.fraction = fraction;
   note->keep.before = note_of_nodes(notes, island, step->v2);
@@ -588,7 +588,7 @@ void s2_note_keep(const S2Step *step, const S2Island *island, double fraction,
 void s2_note_blend(const S2Step *step, const S2Island *island, const S2Choice *choices, double e,
                    const double *reflected) {
   if (step->world->notes != NULL) {
-    S2Note *note = note_add_island(step, island, S2_ACT_BLEND);
+    S2Note *note = s2_note_add_island(step, island, S2_ACT_BLEND);
     note_keep_touches(step, island, choices, step->touches, note);
     note->blend.e = e;
     note->blend.reflected = note_numbers(step->world->notes, reflected, 3 * island->nodes);
@@ -602,7 +602,7 @@ void s2_note_slow(const S2Step *step, const S2Island *island, double energy, boo
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_add_island(step, island, S2_ACT_SLOW);
+  S2Note *note = s2_note_add_island(step, island, S2_ACT_SLOW);
   S2NoteIsland *of = note->of;
   note_keep_touches(step, island, NULL, step->touches_solved, note);
   note->energy.loss = energy;
@@ -638,7 +638,7 @@ void s2_note_interval(const S2Step *step, const S2Island *island, int earlier) {
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_add_island(step, island, S2_ACT_INTERVAL);
+  S2Note *note = s2_note_add_island(step, island, S2_ACT_INTERVAL);
   note->interval.earlier = earlier;
   note->of->ground =
       s2_note_take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
@@ -661,17 +661,18 @@ void s2_note_interval(const S2Step *step, const S2Island *island, int earlier) {
 void s2_note_interval_end(const S2Step *step, const S2Island *island) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_add_island(step, island, S2_ACT_INTERVAL_END);
+    S2Note *note = s2_note_add_island(step, island, S2_ACT_INTERVAL_END);
     note->end.q1 = note_of_nodes(notes, island, step->q1);
     note->end.v2 = note_of_nodes(notes, island, step->v2);
     note->end.v1 = note_of_nodes(notes, island, step->v1);
+    note->end.force = step->laws > 0 ? note_of_nodes(notes, island, step->force) : NULL;
   }
 }
 
 void s2_note_set_out(const S2Step *step, const S2Island *island, bool unseen) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_add_island(step, island, S2_ACT_SET_OUT);
+    S2Note *note = s2_note_add_island(step, island, S2_ACT_SET_OUT);
     note->set_out.q0 = note_of_nodes(notes, island, step->q0);
     note->set_out.v0 = note_of_nodes(notes, island, step->v0);
     note->set_out.unseen = unseen;
@@ -682,7 +683,7 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
                     bool alone) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = note_add_island(step, island, S2_ACT_ARRIVE);
+    S2Note *note = s2_note_add_island(step, island, S2_ACT_ARRIVE);
     note->arrive.share = step->share;
     note->arrive.v1 = note_of_nodes(notes, island, step->v1);
     note->arrive.meets = met != S2_NONE;
@@ -718,7 +719,7 @@ void s2_note_repay(const S2Step *step, const S2Island *island, const S2Repaid *r
   if (notes == NULL) {
     return;
   }
-  S2Note *note = note_add_island(step, island, S2_ACT_REPAY);
+  S2Note *note = s2_note_add_island(step, island, S2_ACT_REPAY);
   S2NoteIsland *of = note->of;
   note->energy.loss = repaid->energy;
   note->energy.edge = repaid->edge;

@@ -25,6 +25,9 @@ typedef enum S2Act {
   S2_ACT_Q0_IS_Q1,  // (plain: q1, which is q0 from here) projected before the step
   S2_ACT_NEXT,      // (end) q0 = q1, v0 = v2: the next fraction of a substep that bisect makes
   S2_ACT_COMMIT,    // (end) ends
+  S2_ACT_LAWS,      // (laws) force laws are asked at q0, v0, of all bodies or those of an island
+  S2_ACT_LAWS_END,  // (laws) v2, of an island v1 and force too, agree with the laws at q1 (laws.h)
+  S2_ACT_LAWS_MEAN, // (laws) force of an island is the mean of laws at q0, v0 and q0 + h v1, v2
   S2_ACT_DRIFT,     // nothing; v1 = v2 = free_v and q1 = q0 + h (v0 + v1)/2 (event stepping)
   // Of an island's nodes. Solves:
   S2_ACT_SOLVE,    // (solve) v1 or v2
@@ -75,6 +78,33 @@ typedef struct S2ShakenRow { // as in S2JointPart
   double push[3];
 } S2ShakenRow;
 
+// Force laws (step/laws.h). Where a body is that a law has seen: among those of the act (at q0, v0,
+// or at q1 and v2), or on its flight from the start of the step.
+typedef enum S2LawOf { S2_LAW_OWN, S2_LAW_FLIES } S2LawOf;
+
+typedef struct S2LawTerm {
+  S2ForceTerm term;
+  S2LawOf of;
+  double rate; // of that part of the state by the time it was seen at; 0 of S2_LAW_OWN
+} S2LawTerm;
+
+typedef struct S2LawAnswer { // of a body
+  int32_t slot;
+  int terms;
+  const S2LawTerm *term;
+  double by_time[3], by_dt[3];
+  uint32_t origin[3];
+  bool held;        // LAWS_END: its velocity stays
+  double change[3]; // LAWS_END: of the law since the start
+} S2LawAnswer;
+
+typedef struct S2LawsAct {
+  int count;
+  S2LawAnswer *answers;
+  double since; // s, from the start of the substep to where they were asked
+  double part;  // LAWS_END: of the way from q0 to q1, and of h
+} S2LawsAct;
+
 // The island of an act, noted with the touches that have rows: island.touches of them, in its
 // order, island.touch[i] = i.
 typedef struct S2NoteIsland {
@@ -124,6 +154,7 @@ typedef struct S2Note {
     } carried;
     struct {
       double *q1, *v2;
+      double *force; // INTERVAL_END, where there are laws; else NULL
       double *v1; // COMMIT of nonlinear steps: behind it S2_JOINT_ROWS a joint slot, the impulses
                   // they ended with
     } end;
@@ -142,6 +173,12 @@ typedef struct S2Note {
       bool restarted;      // v0 was v2
       double *before, *v0; // v1; v0 as it took it
     } midpoint;
+    struct {
+      S2LawsAct *act;
+      double *force, *v2; // 3 an answer: before; LAWS_MEAN: the force after
+      // LAWS_MEAN: 3 a node each, and S2_JOINT_ROWS a joint, as the nonlinear step left them
+      double *nodes_v1, *nodes_v2, *impulse;
+    } laws;
     struct {
       double fraction;
     } scaled;
@@ -230,6 +267,9 @@ void s2_notes_clear(S2Notes *notes); // gives all memory back
 // Memory of the list `blocks`; `size`: of a block that is begun for it.
 void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes);
 void *s2_note_take(S2Notes *notes, size_t bytes); // of the step's notes
+// A note of an act on all bodies, or on an island.
+S2Note *s2_note_add(const S2Step *step, S2Act act);
+S2Note *s2_note_add_island(const S2Step *step, const S2Island *island, S2Act act);
 
 // Does nothing when the world keeps no notes.
 void s2_note_answer(S2World *world, const S2Answer *answer);
@@ -268,6 +308,9 @@ void s2_note_free(const S2Step *step);
 // RESET, RESET_V2, V2_IS_V1, V1_IS_V2, Q0_IS_Q1, DRIFT. `before`: 3 a slot; NULL: nothing
 void s2_note_plain(const S2Step *step, S2Act act, const double *before);
 void s2_note_integrate(const S2Step *step);
+// LAWS, LAWS_END, before they change anything, LAWS_MEAN; `island`: NULL: of all bodies.
+// (notes_laws.c)
+void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S2LawsAct *laws);
 void s2_note_end(const S2Step *step, S2Act act); // NEXT, COMMIT
 
 // RESTART, RECALL, REWIND, HIT, BALANCE, STRUCK, FLY. `before`: 3 a slot; NULL: nothing

@@ -117,6 +117,7 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->couples);
   s2_array_free(world->actuators);
   s2_array_free(world->pushed);
+  s2_array_free(world->slopes);
   s2_array_free(world->commands);
   s2_array_free(world->observations);
   s2_array_free(world->acting);

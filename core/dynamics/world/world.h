@@ -449,12 +449,13 @@ struct S2World {
   S2_ARRAY(S2Drive) drives;         // a joint slot, within a step
   uint32_t next_serial;             // only ever grows, so an old handle never names a newer thing
   bool stepping;
-  S2_ARRAY(double) pushed; // f before actuators pushed, in a step
-  bool listed;             // among the worlds that are stepped side by side
-  bool actuated;           // steps apply actuators
-  bool missed;             // a solve of the step under way missed its tolerance
-  bool cut;                // its budget ended one
-  bool boxes_stale;        // positions changed since the broad phase saw them
+  S2_ARRAY(S2ForceTerm) slopes; // of the force law that is asked (s2_force_slope)
+  S2_ARRAY(double) pushed;      // f before actuators pushed, in a step
+  bool listed;                  // among the worlds that are stepped side by side
+  bool actuated;                // steps apply actuators
+  bool missed;                  // a solve of the step under way missed its tolerance
+  bool cut;                     // its budget ended one
+  bool boxes_stale;             // positions changed since the broad phase saw them
   S2Callbacks callbacks;
   S2Arena arena; // of one step
   S2WorldStats stats;

@@ -122,6 +122,7 @@ return function(sim, host)
     end
     local goals = read_goals(what, def.goal)
     local clone = def.model and host.world(def.model) or world:clone()
+    if not def.model then host.lend_laws(clone, world) end
     local parts = host.cost_for(join(cost, goals), clone)
     -- those of goals are the last terms
     local wanted, terms = {}, {}
@@ -615,6 +616,7 @@ return function(sim, host)
       fail("bad argument #2 to 'tvlqr' (what sim.control.trajectory gives expected, got %s)", describe(plan))
     end
     local clone, list = world:clone(), {}
+    host.lend_laws(clone, world)
     for i, of in ipairs(plan.coordinates) do list[i] = host.counterpart(clone, of.joint or of.body) end
     local periods, steps = plan.u.shape[1], math.floor(plan.period / world.dt + 0.5)
     local model = host.model(clone, { coordinates = list, outputs = {}, knots = periods, steps = steps, extra_count = 0 })

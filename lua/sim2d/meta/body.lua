@@ -107,7 +107,8 @@ function Body:apply_torque(torque) end
 ---@param where? { at: sim2d.XY }
 function Body:apply_impulse(impulse, where) end
 
----Called in every step; returns torque, fx, fy.
+---A continuous force, as a pure function of the state and the time: returns torque, fx, fy. Asked at
+---both ends of each step, and in between where bodies meet.
 ---@param fn fun(body: sim2d.Body, t: number, dt: number): number, number, number
 ---@return sim2d.Handle
 function Body:force_law(fn) end

@@ -168,14 +168,12 @@ static void damped_oscillator_converges(void **state) {
 
 // ---- The three ways to a spring ---------------------------------------------------------------
 
-static bool spring_law(void *user, S2World *world, S2BodyId body, double t, double dt,
-                       double force[3]) {
-  (void)t, (void)dt;
+static bool spring_law(void *user, S2World *world, S2ForceCall *call) {
   const double *k_d = user;
   double q[3], v[3];
-  must(s2_body_q(world, body, q));
-  must(s2_body_v(world, body, v));
-  force[1] -= k_d[0] * q[1] + k_d[1] * v[1];
+  must(s2_body_q(world, call->body, q));
+  must(s2_body_v(world, call->body, v));
+  call->force[1] -= k_d[0] * q[1] + k_d[1] * v[1];
   return true;
 }
 

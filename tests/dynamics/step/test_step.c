@@ -246,17 +246,15 @@ static void impacts_on_jointed_bodies_gain_no_energy(void **state) {
 
 // ---- Bisect -----------------------------------------------------------------------------------
 
-static bool count_force(void *user, S2World *world, S2BodyId body, double t, double dt,
-                        double force[3]) {
-  (void)body;
-  (void)force;
-  near(t, s2_world_time(world), 0);
-  near(dt, s2_world_settings(world)->dt, 0);
+static bool count_force(void *user, S2World *world, S2ForceCall *call) {
+  assert_true(call->t >= s2_world_time(world));
+  assert_true(call->t < s2_world_time(world) + call->dt);
+  near(call->dt, s2_world_settings(world)->dt, 0);
   *(int *)user += 1;
   return true;
 }
 
-static void force_laws_are_called_once_a_step(void **state) {
+static void force_laws_are_called_in_each_fraction(void **state) {
   (void)state;
   int calls = 0;
   S2World *world = world_new(-10, 0.05);
@@ -269,7 +267,7 @@ static void force_laws_are_called_once_a_step(void **state) {
   s2_world_set_callbacks(world, &(S2Callbacks){.user = &calls, .force = count_force});
   steps(world, 20);
   assert_true(s2_world_stats(world)->bisections > 0);
-  assert_int_equal(calls, 20);
+  assert_true(calls > 20);
   s2_world_destroy(world);
 }
 
@@ -308,7 +306,7 @@ int main(void) {
       cmocka_unit_test(a_joint_of_a_disabled_body_carries_nothing),
       cmocka_unit_test(a_corner_does_not_dive_across_a_valley),
       cmocka_unit_test(impacts_on_jointed_bodies_gain_no_energy),
-      cmocka_unit_test(force_laws_are_called_once_a_step),
+      cmocka_unit_test(force_laws_are_called_in_each_fraction),
       cmocka_unit_test(halving_takes_no_more_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

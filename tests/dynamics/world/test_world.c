@@ -161,11 +161,9 @@ typedef struct Probe {
   S2Code inside[4]; // what the world answers from inside a step
 } Probe;
 
-static bool probe_force(void *user, S2World *world, S2BodyId body, double t, double dt,
-                        double force[3]) {
+static bool probe_force(void *user, S2World *world, S2ForceCall *call) {
   Probe *probe = user;
-  (void)t;
-  (void)dt;
+  S2BodyId body = call->body;
   probe->forces += 1;
   probe->inside[0] = s2_world_step(world).code;
   probe->inside[1] = s2_body_set(world, body, S2_BODY_X, 7).code;
@@ -173,7 +171,7 @@ static bool probe_force(void *user, S2World *world, S2BodyId body, double t, dou
   S2BodyId made;
   S2BodyDef def = s2_body_def();
   probe->inside[3] = s2_body_create(world, &def, &made).code;
-  force[1] += 3;
+  call->force[1] += 3;
   return !probe->abort_force;
 }
 

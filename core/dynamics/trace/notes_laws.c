@@ -1,0 +1,49 @@
+// What force laws answered in a step, and what acts on their bodies before.
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+static void *laws_copy(S2Notes *notes, const void *from, size_t bytes) {
+  void *to = s2_note_take(notes, bytes);
+  memcpy(to, from, bytes);
+  return to;
+}
+
+static void laws_note_nodes(const S2Step *step, const S2Island *island, S2Note *note) {
+  S2Notes *notes = step->world->notes;
+  size_t nodes = 3 * (size_t)island->nodes, joints = (size_t)island->joints;
+  note->laws.nodes_v1 = s2_note_take(notes, sizeof(double) * nodes);
+  note->laws.nodes_v2 = s2_note_take(notes, sizeof(double) * nodes);
+  note->laws.impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * joints);
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(note->laws.nodes_v1 + 3 * i, step->v1 + 3 * island->node[i], 3 * sizeof(double));
+    memcpy(note->laws.nodes_v2 + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  for (int i = 0; i < island->joints; i++) {
+    memcpy(note->laws.impulse + S2_JOINT_ROWS * i,
+           step->joint_impulse + S2_JOINT_ROWS * island->joint[i], sizeof(double) * S2_JOINT_ROWS);
+  }
+}
+
+void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S2LawsAct *laws) {
+  S2Notes *notes = step->world->notes;
+  if (notes == NULL) {
+    return;
+  }
+  S2Note *note = island == NULL ? s2_note_add(step, act) : s2_note_add_island(step, island, act);
+  size_t count = (size_t)laws->count;
+  S2LawsAct *kept = laws_copy(notes, laws, sizeof *laws);
+  kept->answers = laws_copy(notes, laws->answers, sizeof *laws->answers * count);
+  note->laws.act = kept;
+  note->laws.force = s2_note_take(notes, sizeof(double) * 3 * count);
+  note->laws.v2 = s2_note_take(notes, sizeof(double) * 3 * count);
+  for (int i = 0; i < laws->count; i++) {
+    S2LawAnswer *answer = &kept->answers[i];
+    answer->term = laws_copy(notes, answer->term, sizeof *answer->term * (size_t)answer->terms);
+    memcpy(note->laws.force + 3 * i, step->force + 3 * answer->slot, 3 * sizeof(double));
+    memcpy(note->laws.v2 + 3 * i, step->v2 + 3 * answer->slot, 3 * sizeof(double));
+  }
+  if (act == S2_ACT_LAWS_MEAN) {
+    laws_note_nodes(step, island, note);
+  }
+}
