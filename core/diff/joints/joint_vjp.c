@@ -402,6 +402,45 @@ static void joint_drive_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
+// Row r of the problem; S2_NONE: a servo without gains has none, and its gains act from 0 on.
+static void joint_servo_vjp(S2JointUndo *undo, int r) {
+  const S2Joint *joint = undo->joint;
+  S2JointGradient *g = undo->gradient, own = {0};
+  S2WorldGradient *world = undo->bar->gradient;
+  S2JointUndo spring = *undo;
+  S2RowBar bar = {0};
+  S2Servo servo;
+  s2_servo_row(&undo->at, undo->step->h, undo->step->v0, undo->kind == S2_SOLVE_MOTION, &servo);
+  double v[6], p[6], alpha = world->alpha, beta = world->beta;
+  s2_joint_velocities(undo, v);
+  S2SoftSum sum = {.count = 1, .soft = {true}};
+  sum.speed[0] = joint_times(&servo.row, v) + servo.row.rate;
+  if (r != S2_NONE) {
+    joint_sides_vjp(undo, &servo.soft.row, 1, r, &bar);
+    bar.rate = undo->rows->bias[r];
+    sum.impulse[0] = undo->rows->lambda[r];
+    sum.force[0] = undo->step->h * servo.soft.compliance * undo->rows->bias[r];
+  } else {
+    s2_joint_momenta_bar(undo, p);
+    sum.force[0] = -undo->step->h * joint_times(&servo.row, p);
+  }
+  // To its gains as those of a spring; implicit Euler's alpha and beta are not the world's.
+  spring.joint = &servo.spring;
+  spring.gradient = &own;
+  spring.blend = servo.blend;
+  s2_joint_soften_vjp(&spring, &servo.row, &sum, &bar);
+  world->alpha = alpha;
+  world->beta = beta;
+  g->servo_kp += own.stiffness;
+  g->servo_kd += own.damping.linear;
+  g->servo_goal -= bar.value;
+  if (r != S2_NONE && isfinite(joint->servo_max)) {
+    joint_bound_vjp(undo, r, joint->servo_max, &g->servo_max);
+  }
+  joint_speed_vjp(undo, &servo.row, &servo.hessian, &bar);
+  s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
+}
+
 // A lock that yields: its row aims at the goal's speed and back to the goal.
 static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
@@ -484,10 +523,16 @@ static void joint_bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, C
     int index = assembly->part[cursor->row].row;
     if (index == S2_JOINT_LO) {
       joint_equal_limits_vjp(undo, cursor->row);
+    } else if (index == S2_JOINT_SERVO) {
+      joint_servo_vjp(undo, cursor->row);
     } else if (index != S2_NONE) {
       joint_drive_vjp(undo, cursor->row, index);
     } // else a row of geometric stiffness
     cursor->row += 1;
+  }
+  bool idle = undo->joint->servo_kp == 0 && undo->joint->servo_kd == 0;
+  if (idle && s2_servo_acts(undo->joint, undo->step->h) && s2_solve_traits(undo->kind).takes_time) {
+    joint_servo_vjp(undo, S2_NONE);
   }
   int last = assembly->parts + assembly->parts_given;
   while (cursor->given < last && assembly->part[cursor->given].joint == undo->slot) {
@@ -546,6 +591,8 @@ static void joint_one_sided_vjp(S2JointUndo *undo, int r, int index) {
     joint_bounded_vjp(undo, r);
   } else if (undo->joint->type == S2_CONSTRAINT && s2_joint_soft_stop(undo->joint)) {
     joint_soft_stop_vjp(undo, r);
+  } else if (index == S2_JOINT_SERVO && undo->joint->has_servo) {
+    joint_servo_vjp(undo, r);
   } else if (undo->joint->type == S2_GROUND_FRICTION) {
     joint_ground_friction_vjp(undo, r, index);
   } else if (undo->joint->type == S2_LOCK) {

@@ -433,6 +433,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
       .stabilization = NAN,
       .limit_lo = -INFINITY,
       .limit_hi = INFINITY,
+      .servo_max = INFINITY,
   };
   // A gear has the bodies of its joints, which its own create() finds.
   if (def->type != S2_GEAR) {
@@ -490,6 +491,7 @@ void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double ma
       .coupled = S2_NONE,
       .stabilization = NAN,
       .motor_max = INFINITY,
+      .servo_max = INFINITY,
       .break_force = INFINITY,
       .max_force = max_force,
       .max_torque = max_torque,

@@ -304,6 +304,22 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count);
 // "compliance: ..." unless finite, symmetric and positive semidefinite of this many rows.
 S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows);
 
+// ---- servo.c: a goal that is held ---------------------------------------------------------------
+
+typedef struct S2Servo {
+  S2Joint spring;         // its gains as those of a spring along the coordinate
+  S2Blend blend;          // implicit Euler, whatever alpha and beta are
+  S2JointRow row;         // its value is the distance from the goal
+  S2JointHessian hessian; // of the row
+  S2SoftRow soft;
+} S2Servo;
+
+// Does its servo act in a step of length h?
+bool s2_servo_acts(const S2Joint *joint, double h);
+// The row of a servo in a solve of time h; v0: velocities at the start of the step, 3 a slot;
+// bends: is it the first solve of the step, whose row sees how it bends?
+void s2_servo_row(const S2JointAt *at, double h, const double *v0, bool bends, S2Servo *servo);
+
 // ---- geometric.c: stiffness from forces that turn ----------------------------------------------
 
 enum { S2_GEOMETRIC_ROWS = 6 };

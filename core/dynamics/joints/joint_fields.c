@@ -317,6 +317,7 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
     break;
   default: // a number by itself: joint_check() has refused what is only read
     joint->has_motor |= field == S2_JOINT_MOTOR_SPEED || field == S2_JOINT_MOTOR_MAX;
+    joint->has_servo |= field >= S2_JOINT_SERVO_GOAL && field <= S2_JOINT_SERVO_MAX;
     *joint_number(joint, field) = value;
     break;
   }
