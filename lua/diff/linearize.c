@@ -8,9 +8,9 @@
 #include <string.h>
 
 static const char *const names[] = {"inputs", "coordinates", NULL};
-static const char *const input_names[] = {"body",      "joint", "force", "torque", "motor_speed",
-                                          "motor_max", "rest",  "goal",  "frame",  "at",
-                                          NULL};
+static const char *const input_names[] = {"body",        "joint",     "force", "torque",
+                                          "motor_speed", "motor_max", "rest",  "goal",
+                                          "frame",       "at",        NULL};
 enum { AMOUNTS = 2, AMOUNTS_END = 8 }; // those of input_names that say what acts
 
 // ---- Inputs -----------------------------------------------------------------------------------
@@ -56,11 +56,11 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
     }
   }
   if (found == NULL) {
-    s2_keys_fail(
-        keys, joint ? "joint" : "body",
-        joint ? "one of force, torque, motor_speed, motor_max, rest, goal expected beside it: how much "
-                "of it the input 1 is"
-              : "force or torque expected beside it: how much of it the input 1 is");
+    s2_keys_fail(keys, joint ? "joint" : "body",
+                 joint ? "one of force, torque, motor_speed, motor_max, rest, goal expected beside "
+                         "it: how much "
+                         "of it the input 1 is"
+                       : "force or torque expected beside it: how much of it the input 1 is");
   }
   return found;
 }

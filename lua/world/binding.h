@@ -267,6 +267,9 @@ void s2_lua_open_coordinates(lua_State *L); // coordinates.c
 // joint.angle = ..., joint.translation = ...; the value is argument 3.
 int s2_lua_set_coordinate(lua_State *L, const S2LuaJoint *joint, S2JointType type,
                           S2JointField field);
+// joint.speed = ...; the value is argument 3.
+int s2_lua_set_speed(lua_State *L, const S2LuaJoint *joint);
+int s2_lua_speed_by_hand(lua_State *L); // (function of lua/sim2d/joint_speed.lua)
 bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value);
 void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights);
 

@@ -338,4 +338,5 @@ const luaL_Reg s2_lua_control_functions[] = {{"actuator", control_actuator},
                                              {"observation", control_make_observation},
                                              {"recording_gradient", control_recording},
                                              {"actuate_by_hand", control_by_hand},
+                                             {"speed_by_hand", s2_lua_speed_by_hand},
                                              {NULL, NULL}};

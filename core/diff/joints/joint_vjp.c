@@ -15,8 +15,11 @@ static double joint_j_of(const S2JointRow *row, int i) {
 
 static double joint_times(const S2JointRow *row, const double x[6]) {
   double sum = 0;
-  for (int i = 0; i < 6; i++) {
-    sum += joint_j_of(row, i) * x[i];
+  for (int c = 0; c < 3; c++) {
+    sum += row->ja[c] * x[c];
+  }
+  for (int c = 0; c < 3; c++) {
+    sum += row->jb[c] * x[3 + c];
   }
   return sum;
 }
@@ -416,10 +419,10 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
   S2SoftSum sum = {.count = 1, .soft = {true}};
   sum.speed[0] = joint_times(&servo.row, v) + servo.row.rate;
   if (r != S2_NONE) {
-    joint_sides_vjp(undo, &servo.soft.row, 1, r, &bar);
+    joint_sides_vjp(undo, &servo.soft[0].row, 1, r, &bar);
     bar.rate = undo->rows->bias[r];
     sum.impulse[0] = undo->rows->lambda[r];
-    sum.force[0] = undo->step->h * servo.soft.compliance * undo->rows->bias[r];
+    sum.force[0] = undo->step->h * servo.soft[0].compliance * undo->rows->bias[r];
   } else {
     s2_joint_momenta_bar(undo, p);
     sum.force[0] = -undo->step->h * joint_times(&servo.row, p);

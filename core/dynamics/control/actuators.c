@@ -115,7 +115,8 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
                     def->name);
   }
   if (isfinite(def->most) && def->kind < S2_ACTUATOR_SPEED) {
-    return s2_error(S2_INVALID, "actuator '%s': most: of a force or torque lo and hi are its bounds",
+    return s2_error(S2_INVALID,
+                    "actuator '%s': most: of a force or torque lo and hi are its bounds",
                     def->name);
   }
   if (def->kind == S2_ACTUATOR_SPEED && isfinite(def->most)) {
@@ -148,7 +149,7 @@ S2Status s2_actuator_info(const S2World *world, int index, S2ActuatorDef *def) {
     return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
   }
   const S2Actuator *a = &world->actuators.at[index];
-  *def = (S2ActuatorDef){a->name, a->kind, a->joint, a->body, a->direction, a->fixed,   a->at,
+  *def = (S2ActuatorDef){a->name, a->kind, a->joint, a->body, a->direction, a->fixed, a->at,
                          a->lo,   a->hi,   a->delay, a->kp,   a->kd,        a->most,  a->implicit};
   return s2_ok();
 }
@@ -404,12 +405,13 @@ static void actuator_check_damping(S2World *world, int index) {
     return;
   }
   actuator->warned = true;
-  s2_world_warn(world,
-                "actuator '%s': its explicit damping turns the speed round in each step, as kd dt = "
-                "%.3g is above 2 I = %.3g: leave out implicit = false, or take kd below %.3g or dt "
-                "below %.3g s",
-                actuator->name, actuator->kd * dt, 2 / inverse, 2 / (dt * inverse),
-                2 / (actuator->kd * inverse));
+  s2_world_warn(
+      world,
+      "actuator '%s': its explicit damping turns the speed round in each step, as kd dt = "
+      "%.3g is above 2 I = %.3g: leave out implicit = false, or take kd below %.3g or dt "
+      "below %.3g s",
+      actuator->name, actuator->kd * dt, 2 / inverse, 2 / (dt * inverse),
+      2 / (actuator->kd * inverse));
 }
 
 static S2Status actuator_apply(S2World *world, int index) {

@@ -11,8 +11,8 @@ typedef enum S2ActuatorKind {
   S2_ACTUATOR_FORCE,   // N: of a body along `direction`; of a joint along what it measures
   S2_ACTUATOR_TORQUE,  // N m
   S2_ACTUATOR_SPEED,   // of a joint's motor, rad/s or m/s
-  S2_ACTUATOR_POSITION // a goal, rad or m, held by the effort kp (goal - position) - kd speed, beside
-                       // the joint's own spring and damping
+  S2_ACTUATOR_POSITION // a goal, rad or m, held by the effort kp (goal - position) - kd speed,
+                       // beside the joint's own spring and damping
 } S2ActuatorKind;
 
 typedef struct S2ActuatorDef {
@@ -26,8 +26,8 @@ typedef struct S2ActuatorDef {
   double lo, hi;    // commands are clipped to them; may be infinite
   double delay;     // s, rounded up to whole steps
   double kp, kd;    // N/m and N s/m, or N m/rad and N m s/rad
-  double most;      // N m or N, >= 0: largest effort of a position; the motor_max of a speed's motor,
-                    // where it is finite
+  double most; // N m or N, >= 0: largest effort of a position; the motor_max of a speed's motor,
+               // where it is finite
   // Of a position: the effort is that of the end of the step, by the servo of its joint, and stable
   // at any gains. Else it is that of the start, which needs kd dt < 2 I.
   bool implicit;
@@ -36,7 +36,7 @@ typedef struct S2ActuatorDef {
 extern const char *const s2_actuator_kind_names[]; // ends with NULL
 
 S2ActuatorDef s2_actuator_def(void); // no bounds, no delay, kp 100, kd 10,
-                                      // implicit
+                                     // implicit
 S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index);
 int s2_world_actuator_count(const S2World *world);
 const char *s2_actuator_name(const S2World *world, int index);

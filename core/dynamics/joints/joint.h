@@ -307,11 +307,11 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
 // ---- servo.c: a goal that is held ---------------------------------------------------------------
 
 typedef struct S2Servo {
-  S2Joint spring;         // its gains as those of a spring along the coordinate
-  S2Blend blend;          // implicit Euler, whatever alpha and beta are
-  S2JointRow row;         // its value is the distance from the goal
-  S2JointHessian hessian; // of the row
-  S2SoftRow soft;
+  S2Joint spring;                     // its gains as those of a spring along the coordinate
+  S2Blend blend;                      // implicit Euler, whatever alpha and beta are
+  S2JointRow row;                     // its value is the distance from the goal
+  S2JointHessian hessian;             // of the row
+  S2SoftRow soft[S2_JOINT_EQUATIONS]; // the first: the row of the problem
 } S2Servo;
 
 // Does its servo act in a step of length h?

@@ -483,14 +483,14 @@ static void add_servo(const Builder *builder, List *equal, List *boxes) {
   }
   S2Servo servo;
   s2_servo_row(&builder->at, h, builder->step->v0, builder->kind == S2_SOLVE_MOTION, &servo);
-  if (!isfinite(servo.soft.compliance)) { // without gains
+  if (!isfinite(servo.soft[0].compliance)) { // without gains
     return;
   }
   List *list = isfinite(most) ? boxes : equal;
-  S2Row *row = row_append(builder, list, &servo.soft.row, 1, S2_JOINT_SERVO, servo.soft.bias);
+  S2Row *row = row_append(builder, list, &servo.soft[0].row, 1, S2_JOINT_SERVO, servo.soft[0].bias);
   row->lo = -most;
   row->hi = most;
-  row->compliance = servo.soft.compliance;
+  row->compliance = servo.soft[0].compliance;
   row_drives(builder, row);
 }
 

@@ -168,6 +168,10 @@ function Body:destroy() end
 ---@field limits number[]? {lo, hi}
 ---@field motor_speed number?
 ---@field motor_max number? N m or N
+---@field servo_goal number? rad or m, of an actuator of kind "position"
+---@field servo_kp number? N m/rad or N/m
+---@field servo_kd number? N m s/rad or N s/m
+---@field servo_max number? N m or N
 ---@field friction number? N m or N
 ---@field compliance number?
 ---@field damping number?

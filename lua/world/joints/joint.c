@@ -611,6 +611,9 @@ static int joint_newindex(lua_State *L) {
   if (field == S2_JOINT_ANGLE || field == S2_JOINT_TRANSLATION) {
     return s2_lua_set_coordinate(L, joint, info.type, (S2JointField)field);
   }
+  if (field == S2_JOINT_SPEED) {
+    return s2_lua_set_speed(L, joint);
+  }
   // What is no number of the engine, or cannot be set there.
   if (field >= S2_JOINT_FIELD_COUNT || !s2_joint_type_sets(info.type, (S2JointField)field)) {
     return s2_lua_fail(L, "Joint.%s is read-only", lua_tostring(L, 2));
