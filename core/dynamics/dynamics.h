@@ -328,7 +328,11 @@ bool s2_joint_type_has(S2JointType type, S2JointField field);
 bool s2_joint_type_sets(S2JointType type, S2JointField field);
 S2Status s2_joint_get(const S2World *world, S2JointId joint, S2JointField field, double *value);
 S2Status s2_joint_set(S2World *world, S2JointId joint, S2JointField field, double value);
+// The joint goes to limits that exclude its coordinate within a step; s2_joint_create refuses them.
 S2Status s2_joint_set_limits(S2World *world, S2JointId joint, double lo, double hi);
+// Is its coordinate within its limits, but for what numbers of a few decimals leave (S2_MISFIT of
+// the bodies' size)?
+bool s2_joint_is_within(const S2World *world, S2JointId joint);
 typedef struct S2JointCoordinate {
   S2JointId joint; // a hinge or slider
   double value;    // rad or m

@@ -118,6 +118,9 @@ bool s2_joint_is_rigid(const S2Joint *joint);
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
 // "limits: ..." unless a joint of this type can have them.
 S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
+// Is the coordinate within its limits, or beyond them by no more than numbers of a few decimals
+// leave? *value: the coordinate, where it has one.
+bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *value);
 // What `rest` and `reference` of a hinge or slider say; its spring is at rest as it is made.
 S2Status s2_joint_read_rest(const S2JointDef *def, S2Joint *joint);
 // That the number `name` is for one of the two ways in which a joint can give way.

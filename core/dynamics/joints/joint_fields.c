@@ -338,6 +338,13 @@ S2Status s2_joint_set_limits(S2World *world, S2JointId id, double lo, double hi)
   return s2_ok();
 }
 
+bool s2_joint_is_within(const S2World *world, S2JointId id) {
+  int32_t slot;
+  double unused;
+  return s2_joint_slot(world, id, &slot).code == S2_OK &&
+         s2_joint_within_limits(world, &world->joints.at[slot], &unused);
+}
+
 S2Status s2_joint_set_target(S2World *world, S2JointId id, S2Vec2 target) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
