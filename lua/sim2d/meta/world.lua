@@ -79,10 +79,10 @@ function World:compound(def) end
 
 ---Keys of joints between two bodies, one of which may be the world.
 ---@class sim2d.PairDef: sim2d.JointDef
----@field [1] sim2d.Body? nil: the world
----@field [2] sim2d.Body?
----@field a? sim2d.Body
----@field b? sim2d.Body
+---@field [1] sim2d.Body|"world"|false
+---@field [2] (sim2d.Body|"world"|false)? left out: the world
+---@field a? sim2d.Body|"world"|false
+---@field b? sim2d.Body|"world"|false
 
 ---Compliances or dampings: one number, one for lengths and one for angles, or a matrix.
 ---@alias sim2d.Weights number|{ linear?: number, angular?: number }|number[][]

@@ -37,9 +37,9 @@ test("either body may be the world, by place or by name", function()
   local b = world:circle { radius = 1, position = { 3, 0 }, name = "b" }
   local hinge = world:hinge { a, b, anchor = { 1.5, 0 } }
   ok(hinge.a == a and hinge.b == b)
-  local second = world:hinge { nil, b, anchor = { 3, 0 } }
+  local second = world:hinge { "world", b, anchor = { 3, 0 } }
   ok(second.a == nil and second.b == b)
-  local third = world:hinge { b = a, anchor = { 3, 0 } }
+  local third = world:hinge { a = false, b = a, anchor = { 3, 0 } }
   ok(third.b == a)
   eq(#world.joints, 3)
   ok(world.joints[1] == hinge)
@@ -129,7 +129,7 @@ end)
 test("unknown and read-only fields of a joint", function()
   local _, _, hinge = pendulum()
   raises("Joint has no field 'angel'; did you mean 'angle'%?", function() return hinge.angel end)
-  raises("Joint.speed is read%-only", function() hinge.speed = 1 end)
+  raises("Joint.torque is read%-only", function() hinge.torque = 1 end)
   local disc = hinge.a.world:circle { radius = 0.1 }
   local weld = hinge.a.world:weld { disc, anchor = { 0, 0 } }
   raises("Joint.angle is read%-only: only angles of hinges and translations of sliders",

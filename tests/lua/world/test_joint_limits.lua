@@ -67,3 +67,31 @@ test("limits set later warn where they make the joint jump", function()
   world:step()
   near(hinge.angle, 0.7, 1e-12)
 end)
+
+test("a body may be the world by its name or false, and a hole before the other one raises", function()
+  for _, kind in ipairs { "hinge", "weld", "slider", "wheel", "distance", "spring", "rope" } do
+    local world = sim.world {}
+    local body = world:box { size = { 1, 1 }, position = { 1, 0 } }
+    local function keys(a, b)
+      local def = { anchor = { 1, 0 }, axis = { 1, 0 }, anchor_b = { 0, 0 }, stiffness = 1, max_length = 2 }
+      local takes = { hinge = { anchor = 1 }, weld = { anchor = 1 }, slider = { anchor = 1, axis = 1 },
+        wheel = { anchor = 1, axis = 1, stiffness = 1 }, distance = { anchor_b = 1 }, spring = { anchor_b = 1, stiffness = 1 },
+        rope = { anchor_b = 1, max_length = 1 } }
+      for key in pairs(def) do if not takes[kind][key] then def[key] = nil end end
+      if a == "world" or a == false then
+        def.anchor_a, def.anchor_b = def.anchor_b, nil
+      end
+      def[1], def[2] = a, b
+      return def
+    end
+    for _, ground in ipairs { "world", false } do
+      local joint = world[kind](world, keys(body, ground))
+      ok(joint.a == body and joint.b == nil)
+      joint = world[kind](world, keys(ground, body))
+      ok(joint.a == nil and joint.b == body)
+    end
+    raises("key 'a': a body, \"world\" or false expected before 'b', got nil", world[kind], world, keys(nil, body))
+    raises("key 'b': Body, \"world\" or false expected, got 'ground'", world[kind], world, keys(body, "ground"))
+    raises("key 'b': Body, \"world\" or false expected, got true", world[kind], world, keys(body, true))
+  end
+end)
