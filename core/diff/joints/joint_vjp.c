@@ -62,11 +62,11 @@ static void joint_reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double 
   s2_joint_arm_vjp(undo, s2_scale(impulse, s2_vec2(row->ja[1], row->ja[2])));
 }
 
-// Row r of the problem along `sign` times a function: to the function, and what moves the ground.
-static void joint_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
-                            S2RowBar *bar) {
+// Row r of the problem along `sign` times a function, without its part of the reaction: to the
+// function, and what moves the ground.
+static void joint_unfelt_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
+                                   S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
-  joint_reaction_vjp(undo, row, rows->reaction == NULL ? 0 : sign * rows->pushed[r], bar);
   for (int i = 0; i < 6; i++) {
     double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
     if (s2_joint_node(undo, i) != S2_GROUND) {
@@ -77,6 +77,13 @@ static void joint_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sig
           sign * rows->bias[r] * joint_j_of(row, i);
     }
   }
+}
+
+static void joint_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
+                            S2RowBar *bar) {
+  const S2RowsAdjoint *rows = undo->rows;
+  joint_reaction_vjp(undo, row, rows->reaction == NULL ? 0 : sign * rows->pushed[r], bar);
+  joint_unfelt_sides_vjp(undo, row, sign, r, bar);
 }
 
 // ---- Equations --------------------------------------------------------------------------------
@@ -419,7 +426,7 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
   S2SoftSum sum = {.count = 1, .soft = {true}};
   sum.speed[0] = joint_times(&servo.row, v) + servo.row.rate;
   if (r != S2_NONE) {
-    joint_sides_vjp(undo, &servo.soft[0].row, 1, r, &bar);
+    joint_unfelt_sides_vjp(undo, &servo.soft[0].row, 1, r, &bar);
     bar.rate = undo->rows->bias[r];
     sum.impulse[0] = undo->rows->lambda[r];
     sum.force[0] = undo->step->h * servo.soft[0].compliance * undo->rows->bias[r];

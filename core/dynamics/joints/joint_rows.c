@@ -488,6 +488,8 @@ static void add_servo(const Builder *builder, List *equal, List *boxes) {
   }
   List *list = isfinite(most) ? boxes : equal;
   S2Row *row = row_append(builder, list, &servo.soft[0].row, 1, S2_JOINT_SERVO, servo.soft[0].bias);
+  // An actuator's effort is none of the joint's reaction.
+  memset(list->part[list->count - 1].push, 0, sizeof list->part->push);
   row->lo = -most;
   row->hi = most;
   row->compliance = servo.soft[0].compliance;

@@ -155,6 +155,31 @@ test("gains of 0 have the derivative of those a little above", function()
   near(g.kd, (reach { kp = 0, kd = 1e-6 } - reach { kp = 0, kd = 0 }) / 1e-6, 1e-6)
 end)
 
+test("a joint's reaction is without its servo, with derivatives", function()
+  -- aimed beyond a limit: the limit takes the servo's whole effort
+  for _, implicit in ipairs { true, false } do
+    local world, kp = sim.world { dt = 0.002, gravity = { 0, 0 } }, log(10, 1000)
+    local rod = world:box { size = { 1, 0.1 }, mass = 1, inertia = 0.1, mask = 0 }
+    local hinge = world:hinge { rod, anchor = { 0, 0 }, limits = { -1, 0.5 } }
+    world:actuator { "go", joint = hinge, kind = "position", kp = kp, kd = 0.1, implicit = implicit }
+    world:act { 3 }
+    world:run { duration = 2 }
+    near(hinge.angle, 0.5, 1e-9)
+    near(hinge.torque, -kp * 2.5, 1e-6 * kp)
+  end
+  local function reaction(p)
+    local world = sim.world { dt = 0.01, gravity = { 0, -9.81 } }
+    local rod = world:box { size = { 1, 0.1 }, mass = 1, inertia = 0.1, position = { 0.5, 0 }, mask = 0 }
+    local hinge = world:hinge { rod, anchor = { 0, 0 } }
+    world:actuator { "go", joint = hinge, kind = "position", kp = p.kp, kd = 0.2, max_torque = p.most }
+    world:act { p.goal }
+    world:run { steps = 10 }
+    return hinge.force.x + 2 * hinge.force.y + hinge.torque
+  end
+  agrees(reaction, { kp = 30, goal = 0.4 }, 1e-5)
+  agrees(reaction, { kp = 30, goal = 0.4, most = 3 }, 1e-5)
+end)
+
 test("a position is an input of linearize, for lqr and plans", function()
   for _ = 1, 20 do
     local p = random_oscillator()
