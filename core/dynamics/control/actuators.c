@@ -355,43 +355,61 @@ S2JointField s2_actuator_coordinate(const S2World *world, const S2Actuator *actu
                                     : S2_JOINT_LENGTH;
 }
 
-// Speed of the joint's coordinate by a unit impulse along it, with the joint's two bodies free but
-// for the joint's own rigid rows: the inverse of its inertia. What else holds them makes it less.
-static double actuator_mobility(const S2World *world, const S2Joint *joint) {
-  S2JointRow row[S2_JOINT_EQUATIONS + 1];
-  S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
-  int count = s2_joint_rigid_rows(&at, row);
-  s2_joint_kind(joint->type)->drive(&at, &row[count], NULL);
+// A row times M^(-1/2), and the square of its length: the speed that a unit impulse along it gives.
+static double row_by_mass(const S2World *world, const S2Joint *joint, const S2JointRow *row,
+                          double along[6]) {
   const int32_t slot[2] = {joint->a, joint->b};
-  double along[S2_JOINT_EQUATIONS + 1][6], left = 0; // rows times M^(-1/2), made orthogonal
-  for (int r = 0; r <= count; r++) {
-    double whole = 0;
-    left = 0;
+  double square = 0;
+  for (int c = 0; c < 6; c++) {
+    const S2Body *body = slot[c / 3] == S2_NONE ? NULL : &world->bodies.at[slot[c / 3]];
+    bool moves = body != NULL && body->type == S2_DYNAMIC;
+    double j = c < 3 ? row->ja[c] : row->jb[c - 3];
+    along[c] = moves ? j / sqrt(c % 3 == 0 ? body->inertia : body->mass) : 0;
+    square += along[c] * along[c];
+  }
+  return square;
+}
+
+// Takes from a row what of it lies along the `count` before it, of unit length; returns the square
+// of what is left.
+static double row_beside(double along[][6], int count) {
+  double *row = along[count], left = 0;
+  for (int k = 0; k < count; k++) {
+    double part = 0;
     for (int c = 0; c < 6; c++) {
-      const S2Body *body = slot[c / 3] == S2_NONE ? NULL : &world->bodies.at[slot[c / 3]];
-      bool moves = body != NULL && body->type == S2_DYNAMIC;
-      double j = c < 3 ? row[r].ja[c] : row[r].jb[c - 3];
-      along[r][c] = moves ? j / sqrt(c % 3 == 0 ? body->inertia : body->mass) : 0;
-      whole += along[r][c] * along[r][c];
-    }
-    for (int k = 0; k < r; k++) {
-      double part = 0;
-      for (int c = 0; c < 6; c++) {
-        part += along[r][c] * along[k][c];
-      }
-      for (int c = 0; c < 6; c++) {
-        along[r][c] -= part * along[k][c];
-      }
+      part += row[c] * along[k][c];
     }
     for (int c = 0; c < 6; c++) {
-      left += along[r][c] * along[r][c];
-    }
-    double size = left > REDUNDANT * whole ? sqrt(left) : 0;
-    for (int c = 0; c < 6 && r < count; c++) {
-      along[r][c] = size > 0 ? along[r][c] / size : 0;
+      row[c] -= part * along[k][c];
     }
   }
+  for (int c = 0; c < 6; c++) {
+    left += row[c] * row[c];
+  }
   return left;
+}
+
+// Speed of the joint's coordinate by a unit impulse along it, with the joint's two bodies free but
+// for the joint's own rigid rows: the inverse of its inertia. What else holds them makes it less.
+// 0: not above `most` even without those rows.
+static double actuator_mobility(const S2World *world, const S2Joint *joint, double most) {
+  double along[S2_JOINT_EQUATIONS + 1][6];
+  S2JointRow drive, rows[S2_JOINT_EQUATIONS];
+  S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  s2_joint_kind(joint->type)->drive(&at, &drive, NULL);
+  if (!(row_by_mass(world, joint, &drive, along[0]) > most)) {
+    return 0;
+  }
+  int count = s2_joint_rigid_rows(&at, rows);
+  for (int r = 0; r < count; r++) {
+    double whole = row_by_mass(world, joint, &rows[r], along[r]), left = row_beside(along, r);
+    double size = left > REDUNDANT * whole ? 1 / sqrt(left) : 0;
+    for (int c = 0; c < 6; c++) {
+      along[r][c] *= size;
+    }
+  }
+  (void)row_by_mass(world, joint, &drive, along[count]);
+  return row_beside(along, count);
 }
 
 // By the effort of the start of a step, kd dt / I of the speed goes: beyond 2 the speed grows from
@@ -400,8 +418,9 @@ static void actuator_check_damping(S2World *world, int index) {
   S2Actuator *actuator = &world->actuators.at[index];
   const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
   double dt = world->kept.def.dt;
-  double inverse = actuator->warned || actuator->kd == 0 ? 0 : actuator_mobility(world, joint);
-  if (!(actuator->kd * dt * inverse > 2)) {
+  double most = 2 / (actuator->kd * dt); // 1/I
+  double inverse = actuator->warned ? 0 : actuator_mobility(world, joint, most);
+  if (!(inverse > most)) {
     return;
   }
   actuator->warned = true;
