@@ -9,7 +9,8 @@ local function pick(list) return list[R:integer(1, #list)] end
 -- One coordinate without gravity: a rod about its centre, a cart on a rail, a mass on a spring.
 local TYPES = { "hinge", "slider", "spring" }
 local function oscillator(p)
-  local world = sim.world { dt = p.dt, gravity = { 0, 0 }, stepping = p.stepping, alpha = p.alpha, beta = p.alpha }
+  local world = sim.world { dt = p.dt, gravity = { 0, 0 }, stepping = p.stepping, alpha = p.alpha, beta = p.alpha,
+    nonlinear = p.nonlinear, elasticity = p.elasticity }
   local body = world:box { size = { 1, 0.1 }, mass = p.type == "hinge" and 1 or p.inertia, inertia = p.inertia,
     position = { 3, 0 }, mask = 0 }
   local joint
@@ -54,6 +55,27 @@ test("a servo adds to the joint's own spring and damping, by implicit Euler, at 
       end
       x, u = x + h * next, next
       near(at(), x, 1e-7 * math.max(1, math.abs(x)), ("case %d, %s"):format(case, p.type))
+    end
+  end
+end)
+
+test("a servo is implicit Euler in worlds of other ways, too", function()
+  for case = 1, 40 do
+    local p = random_oscillator()
+    p.c, p.k, p.type = 0, case % 2 == 0 and 0 or 1e-9, pick { "hinge", "slider" }
+    p.most = case % 4 == 0 and log(1e-2, 1e3) or nil
+    if case % 3 == 0 then p.nonlinear, p.stepping = true, "speculative" else
+      p.alpha, p.elasticity, p.stepping = 0.5, pick { "compliance", "stiffness" }, "speculative"
+    end
+    local world, _, _, at = oscillator(p)
+    local x, u, h, beta = 0, 0, p.dt, p.alpha or 1
+    for _ = 1, 20 do
+      world:step()
+      local next = (p.inertia * u + h * p.kp * (p.goal - x)) / (p.inertia + h * p.kd + h * h * p.kp)
+      local force = p.kp * (p.goal - x - h * next) - p.kd * next
+      if p.most and math.abs(force) > p.most then next = u + h * (force > 0 and p.most or -p.most) / p.inertia end
+      x, u = x + h * ((1 - beta) * u + beta * next), next
+      near(at(), x, 1e-6 * math.max(1, math.abs(x)), ("case %d, %s"):format(case, p.type))
     end
   end
 end)
