@@ -5,6 +5,7 @@ return function(_, host)
   host.speed_by_hand(function(joint, speed, bodies, of_a)
     local own = speed - joint.speed
     if not of_a then own = -own end
+    -- about a point, or along a direction
     local kind = joint.type
     local turns, at = kind == "hinge" or kind == "wheel", nil
     if turns then

@@ -348,7 +348,8 @@ void s2_lua_open_contact(lua_State *L);
 // Slips that raise nothing (hints.c): warnings with the script's line, once a world.
 void s2_lua_hint_degrees(lua_State *L, S2LuaWorld *lw, const char *key, double angle);
 void s2_lua_hint_limits(lua_State *L, S2LuaWorld *lw, S2JointType type, double lo, double hi);
-void s2_lua_hint_jump(lua_State *L, const S2LuaJoint *joint); // limits that exclude where it is
+// limits, or the length of a rope, that exclude where the joint is
+void s2_lua_hint_jump(lua_State *L, S2LuaWorld *lw, S2JointId joint, bool rope);
 void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def);
 void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw); // at the end of a run
 void s2_lua_warn(S2LuaWorld *lw, const char *message);

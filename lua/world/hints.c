@@ -39,11 +39,14 @@ void s2_lua_hint_limits(lua_State *L, S2LuaWorld *lw, S2JointType type, double l
   }
 }
 
-void s2_lua_hint_jump(lua_State *L, const S2LuaJoint *joint) {
-  if (!s2_joint_is_within(joint->lw->world, joint->id)) {
-    hint_warn(L, joint->lw,
-              "Joint.limits: they exclude where the joint is, so it jumps there in the next step; "
-              "set its coordinate first, or limits that include it");
+void s2_lua_hint_jump(lua_State *L, S2LuaWorld *lw, S2JointId joint, bool rope) {
+  if (!s2_joint_is_within(lw->world, joint)) {
+    hint_warn(
+        L, lw,
+        rope ? "key 'max_length': less than what is between the rope's anchors now, so it jumps "
+               "in the next step; move its bodies, or make it longer"
+             : "Joint.limits: they exclude where the joint is, so it jumps there in the next "
+               "step; set its coordinate first, or limits that include it");
   }
 }
 

@@ -192,6 +192,7 @@ static S2Status speed_close_loops(Speed *s) {
   if (speed_largest_open(s, rows) <= CARRIED * most) {
     return s2_ok();
   }
+  // Hinges and sliders that nobody gave may move, where there are not too many.
   size_t nodes = (size_t)s->forest.nodes, all = (size_t)rows;
   int32_t *free = s2_memory_take(sizeof *free * (nodes + 1));
   for (int i = 0; i < s->forest.nodes; i++) {

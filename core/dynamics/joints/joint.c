@@ -436,14 +436,8 @@ bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *
 // Bodies would jump to the limits in the first step.
 static S2Status joint_check_begins(const S2World *world, const S2Joint *joint) {
   double value;
-  if (s2_joint_within_limits(world, joint, &value)) {
-    return s2_ok();
-  }
-  if (joint->type == S2_ROPE) {
-    return s2_error(S2_INVALID,
-                    "max_length: at least the %g m between its anchors now expected, got %g: move "
-                    "the bodies or anchors, or make it longer",
-                    value, joint->limit_hi);
+  if (joint->type == S2_ROPE || s2_joint_within_limits(world, joint, &value)) {
+    return s2_ok(); // a rope that is too short pulls its bodies in
   }
   bool length = (s2_joint_kind(joint->type)->parts & S2_HAS_LENGTH) != 0;
   return s2_error(S2_INVALID,

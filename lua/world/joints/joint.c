@@ -599,7 +599,7 @@ static int joint_newindex(lua_State *L) {
     set_or_raise(L, s2_joint_set_limits(joint->lw->world, joint->id, limits[0], limits[1]));
     s2_lua_wrote(L, joint->lw, begin, limits, count, places);
     s2_lua_hint_limits(L, joint->lw, info.type, limits[0], limits[1]);
-    s2_lua_hint_jump(L, joint);
+    s2_lua_hint_jump(L, joint->lw, joint->id, false);
     return 0;
   case FIELD_VELOCITY:
   case FIELD_ANGULAR_VELOCITY:

@@ -11,10 +11,10 @@ static bool is_world(lua_State *L, int index) {
          (lua_type(L, index) == LUA_TSTRING && strcmp(lua_tostring(L, index), "world") == 0);
 }
 
-// The body at position `place` of the list or under `key`; "world", false and nil are the world.
-// *given: it is not nil.
+// The body at position `place` of the list or under `key`; nil and, of a pair, "world" and false
+// are the world. *given: it is not nil.
 static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key,
-                          bool *given) {
+                          bool pair, bool *given) {
   // By place or by key, but not both.
   lua_State *L = keys->L;
   bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
@@ -29,15 +29,12 @@ static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, c
   // What it is, whose it is, whether it lives: each with its own message.
   S2BodyId id = {0, 0};
   *given = !lua_isnil(L, -1);
-  if (*given && !is_world(L, -1)) {
+  if (*given && !(pair && is_world(L, -1))) {
     const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
     if (body == NULL) {
       char text[S2_LUA_TEXT];
-      bool turns_world = lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TBOOLEAN;
-      s2_keys_fail(keys, key,
-                   turns_world ? "Body, \"world\" or false expected, got %s"
-                               : "Body expected, got %s",
-                   s2_lua_describe(L, -1, text));
+      s2_keys_fail(keys, key, "Body expected, got %s%s", s2_lua_describe(L, -1, text),
+                   pair ? "; the world is \"world\" or false" : "");
     } else if (body->lw != lw) {
       s2_keys_fail(keys, key, "the body belongs to another world");
     } else if (!s2_body_alive(lw->world, body->id)) {
@@ -262,8 +259,8 @@ static void joint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointD
   // The second body may be left out: it is the world. The first is not, where the second is given:
   // a nil there is a name that stands for nothing.
   bool one = s2_lua_joint_takes(def->type, "body"), given_a, given_b = false;
-  def->a = read_body(keys, lw, 1, one ? "body" : "a", &given_a);
-  def->b = one ? def->b : read_body(keys, lw, 2, "b", &given_b);
+  def->a = read_body(keys, lw, 1, one ? "body" : "a", !one, &given_a);
+  def->b = one ? def->b : read_body(keys, lw, 2, "b", true, &given_b);
   if (!given_a && given_b) {
     s2_keys_fail(keys, "a", "a body, \"world\" or false expected before 'b', got nil");
   }
@@ -377,6 +374,9 @@ static int world_joint(lua_State *L) {
   s2_lua_bind_joint(L, 1, joint, id);
   if (def.has_limits) {
     s2_lua_hint_limits(L, lw, type, def.limit_lo, def.limit_hi);
+  }
+  if (type == S2_ROPE) {
+    s2_lua_hint_jump(L, lw, id, true);
   }
   s2_lua_made(L, lw, recipe.begin, true, (int32_t)id.index - 1, joint_build_again, &recipe);
   return 1;
