@@ -328,7 +328,11 @@ bool s2_joint_type_has(S2JointType type, S2JointField field);
 bool s2_joint_type_sets(S2JointType type, S2JointField field);
 S2Status s2_joint_get(const S2World *world, S2JointId joint, S2JointField field, double *value);
 S2Status s2_joint_set(S2World *world, S2JointId joint, S2JointField field, double value);
+// The joint goes to limits that exclude its coordinate within a step; s2_joint_create refuses them.
 S2Status s2_joint_set_limits(S2World *world, S2JointId joint, double lo, double hi);
+// Is its coordinate within its limits, but for what numbers of a few decimals leave (S2_MISFIT of
+// the bodies' size)?
+bool s2_joint_is_within(const S2World *world, S2JointId joint);
 typedef struct S2JointCoordinate {
   S2JointId joint; // a hinge or slider
   double value;    // rad or m
@@ -339,6 +343,14 @@ typedef struct S2JointCoordinate {
 // are made to fit by the next step. S2_INVALID, with nothing moved: a joint of another
 // type, a value beyond its limits, a loop that cannot be closed.
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count);
+// Gives the bodies beyond a joint (hinge, slider, wheel, spring, rope), that is the lighter side of
+// it, or the one that the ground does not hold, the rigid motion with which its coordinate changes
+// at this rate: rad/s or m/s. Speeds of other coordinates stay, but for those of loops, which stay
+// closed. S2_INVALID, with nothing changed: a joint of another type, a loop that does not let it.
+S2Status s2_joint_set_speed(S2World *world, S2JointId joint, double speed);
+// Which bodies that are (room for all of the world), and whether they are on the side of a.
+// S2_UNAVAILABLE: loops move others, too.
+S2Status s2_joint_branch(S2World *world, S2JointId joint, S2BodyId *bodies, int *count, bool *of_a);
 S2Status s2_joint_set_target(S2World *world, S2JointId joint, S2Vec2 target); // mouse
 S2Status s2_joint_set_velocity(S2World *world, S2JointId joint,               // lock
                                const double velocity[3]);                     // angle, x, y

@@ -8,9 +8,10 @@
 #include <string.h>
 
 static const char *const names[] = {"inputs", "coordinates", NULL};
-static const char *const input_names[] = {"body",      "joint", "force", "torque", "motor_speed",
-                                          "motor_max", "rest",  "frame", "at",     NULL};
-enum { AMOUNTS = 2, AMOUNTS_END = 7 }; // those of input_names that say what acts
+static const char *const input_names[] = {"body",        "joint",     "force", "torque",
+                                          "motor_speed", "motor_max", "rest",  "goal",
+                                          "frame",       "at",        NULL};
+enum { AMOUNTS = 2, AMOUNTS_END = 8 }; // those of input_names that say what acts
 
 // ---- Inputs -----------------------------------------------------------------------------------
 
@@ -55,11 +56,11 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
     }
   }
   if (found == NULL) {
-    s2_keys_fail(
-        keys, joint ? "joint" : "body",
-        joint ? "one of force, torque, motor_speed, motor_max, rest expected beside it: how much "
-                "of it the input 1 is"
-              : "force or torque expected beside it: how much of it the input 1 is");
+    s2_keys_fail(keys, joint ? "joint" : "body",
+                 joint ? "one of force, torque, motor_speed, motor_max, rest, goal expected beside "
+                         "it: how much "
+                         "of it the input 1 is"
+                       : "force or torque expected beside it: how much of it the input 1 is");
   }
   return found;
 }
@@ -104,6 +105,7 @@ static void linearize_read_input(const S2Keys *keys, S2LuaWorld *lw, S2Input *in
                   : strcmp(what, "torque") == 0      ? S2_INPUT_JOINT_TORQUE
                   : strcmp(what, "motor_speed") == 0 ? S2_INPUT_MOTOR_SPEED
                   : strcmp(what, "rest") == 0        ? S2_INPUT_REST
+                  : strcmp(what, "goal") == 0        ? S2_INPUT_GOAL
                                                      : S2_INPUT_MOTOR_MAX;
     s2_keys_number(keys, what, S2_ANY_NUMBER, &input->amount[0]);
   } else {

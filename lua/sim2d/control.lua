@@ -102,15 +102,16 @@ return function(sim, host)
 
   local SHOWN = { name = true, kind = true, joint = true, body = true, range = true, delay = true,
     value = true, input = true }
+  local GAINS = { kp = true, kd = true, max_force = true, max_torque = true, implicit = true } -- of positions
   -- As world:linearize takes it.
   local function as_input(actuator)
     local joint, body = actuator.joint, actuator.body
     if actuator.implicit and actuator.delay == 0 then
-      return { joint = joint, rest = 1 }
+      return { joint = joint, goal = 1 }
     elseif actuator.kind == "position" or actuator.delay > 0 then
       fail("actuator '%s': %s is no input of a linear step; give the %s", actuator.name,
-        actuator.kind == "position" and "a position" or "one with a delay",
-        actuator.kind == "position" and "force or torque that it makes" or "same without")
+        actuator.delay == 0 and "an explicit position" or "one with a delay",
+        actuator.delay == 0 and "force or torque that it makes, or leave out implicit = false" or "same without")
     elseif actuator.kind == "speed" then
       return { joint = joint, motor_speed = 1 }
     elseif actuator.turns then
@@ -122,8 +123,13 @@ return function(sim, host)
   local insides = setmetatable({}, { __mode = "k" }) -- Actuator -> what it is made of
   local Actuator = { __name = "Actuator", __metatable = "Actuator" }
   Actuator.__index = function(self, key)
-    if not SHOWN[key] then fail("Actuator has no field '%s'", tostring(key)) end
     local inside = insides[self]
+    if GAINS[key] and inside.kind == "position" then
+      if inside.limit == key then return live(inside.most) end
+      if key == "implicit" then return inside.implicit == true end
+      if inside[key] ~= nil then return live(inside[key]) end
+    end
+    if not SHOWN[key] then fail("Actuator has no field '%s'", tostring(key)) end
     if key == "input" then return as_input(inside) end
     if key ~= "value" then return inside[key] end
     -- the last command, as the tape knows it if it does
@@ -134,7 +140,18 @@ return function(sim, host)
     end
     return value
   end
-  Actuator.__newindex = function(_, key) fail("Actuator.%s is read-only", tostring(key)) end
+  local tune -- below
+  Actuator.__newindex = function(self, key, value)
+    local inside = insides[self]
+    local gain = inside.kind == "position" and (key == "kp" or key == "kd") or inside.limit == key and inside.kind == "position"
+    if not gain then fail("Actuator.%s is read-only", tostring(key)) end
+    local plain = is_tracked(value) and value:value() or value
+    if type(plain) ~= "number" or not (plain >= 0) or (plain == math.huge and key ~= inside.limit) then
+      fail("Actuator.%s: a number not below 0 expected, got %s", key, describe(value))
+    end
+    inside[key == inside.limit and "most" or key] = value
+    tune(inside)
+  end
   Actuator.__tostring = function(self) return ("Actuator '%s'"):format(insides[self].name) end
 
   local function clip(actuator, value)
@@ -202,10 +219,12 @@ return function(sim, host)
     if actuator.kind == "speed" then
       object.motor_speed = value
     elseif actuator.implicit then
-      object.rest = value
+      object.servo_goal = value
     elseif actuator.kind == "position" then
       local at = actuator.turns and object.angle or object.translation or object.length
-      effort(actuator, live(actuator.kp) * (value - at) - live(actuator.kd) * object.speed)
+      local most = live(actuator.most)
+      local given = live(actuator.kp) * (value - at) - live(actuator.kd) * object.speed
+      effort(actuator, given > most and most or given < -most and -most or given)
     else
       effort(actuator, value)
     end
@@ -273,6 +292,30 @@ return function(sim, host)
     return "body", { x, y }
   end
 
+  -- The largest effort of a position, or of the motor of a speed: which key says it, and how much.
+  local function check_most(def, turns)
+    local held = def.kind == "position" or def.kind == "speed"
+    local kind = def.joint and def.joint.type
+    turns = turns or kind == "hinge" or kind == "wheel"
+    local limit, other = turns and "max_torque" or "max_force", turns and "max_force" or "max_torque"
+    for _, key in ipairs { limit, other } do
+      check_key(held or def[key] == nil, "actuator", key,
+        "nothing but of a position or speed (a force or torque has its range)", def[key])
+    end
+    check_key(def[other] == nil, "actuator", other, ("'%s' of a %s"):format(limit, tostring(kind)), def[other])
+    local most = def[limit]
+    local plain = is_tracked(most) and most:value() or most
+    check_key(most == nil or (type(plain) == "number" and plain >= 0), "actuator", limit, "a number not below 0", most)
+    return held and (def.kind == "position" or most ~= nil) and limit or nil, most or math.huge
+  end
+
+  local function object_has_servo(system, joint)
+    for _, other in ipairs(system.actuators) do
+      if other.implicit and other.joint == joint then return true end
+    end
+    return false
+  end
+
   local function add_actuator(system, actuator)
     local shown = setmetatable({}, Actuator)
     insides[shown], actuator.shown = actuator, shown
@@ -284,16 +327,32 @@ return function(sim, host)
   -- Tells the engine.
   local function declare(world, actuator)
     local d, at, plain = actuator.direction or { 1, 0 }, actuator.at or { 0, 0 }, sim.stop_gradient
-    for _, value in ipairs { actuator.range[1], actuator.range[2], actuator.kp, actuator.kd, d[1], d[2], at[1], at[2] } do
+    for _, value in ipairs { actuator.range[1], actuator.range[2], d[1], d[2], at[1], at[2] } do
       if is_tracked(value) then host.control_in_lua(world) end
     end
     actuator.index = host.actuator(world, actuator.name, actuator.kind, actuator.joint or actuator.body,
       plain(d[1]), plain(d[2]), plain(actuator.range[1]), plain(actuator.range[2]), actuator.delay,
-      plain(actuator.kp), plain(actuator.kd), actuator.implicit, actuator.frame == "body", plain(at[1]), plain(at[2]))
+      plain(actuator.kp), plain(actuator.kd), actuator.implicit, actuator.frame == "body", plain(at[1]), plain(at[2]),
+      plain(actuator.most))
+    if actuator.kind == "position" then tune(actuator) end
+    if actuator.kind == "speed" and actuator.limit then actuator.joint.motor_max = actuator.most end
+  end
+
+  -- Gains to the engine: what is tracked of them is a number of the joint, or of an effort in Lua.
+  function tune(actuator)
+    local world, kp, kd, most = actuator.world, live(actuator.kp), live(actuator.kd), live(actuator.most)
+    local plain = sim.stop_gradient
+    host.actuator_tune(world, actuator.index, plain(kp), plain(kd), plain(most))
+    if actuator.implicit then
+      local joint = actuator.joint
+      joint.servo_kp, joint.servo_kd, joint.servo_max = kp, kd, most
+    elseif is_tracked(kp) or is_tracked(kd) or is_tracked(most) then
+      host.control_in_lua(world)
+    end
   end
 
   local KEYS = { [1] = true, name = true, joint = true, body = true, kind = true, range = true, delay = true,
-    kp = true, kd = true, direction = true, implicit = true, frame = true, at = true }
+    kp = true, kd = true, max_force = true, max_torque = true, direction = true, implicit = true, frame = true, at = true }
 
   function methods.actuator(world, def)
     local system = system_of(world)
@@ -329,14 +388,14 @@ return function(sim, host)
       fail "bad argument #1 to 'actuator' (keys 'kp' and 'kd' are for kind 'position')"
     end
     local implicit = def.implicit
-    if implicit then
-      check_key(def.kind == "position" and def.joint and (def.joint.type == "hinge" or def.joint.type == "slider"), "actuator",
-        "implicit", "nothing but of the position of a hinge or slider", implicit)
-      check_key(def.joint.stiffness == 0, "actuator", "implicit", "a joint without a spring of its own", def.joint)
-      def.joint.stiffness, def.joint.damping = def.kp or KP, def.kd or KD
-    end
-    local actuator = { name = name, kind = def.kind, implicit = implicit or nil, joint = def.joint, body = def.body,
-      range = check_range(def.range), delay = def.delay or 0, kp = def.kp or KP, kd = def.kd or KD,
+    check_key(implicit == nil or def.kind == "position", "actuator", "implicit", "nothing but of a position", implicit)
+    check_key(implicit == nil or type(implicit) == "boolean", "actuator", "implicit", "true or false", implicit)
+    implicit = def.kind == "position" and implicit ~= false or nil
+    check_key(not implicit or not object_has_servo(system, def.joint), "actuator", "implicit",
+      "false of this or of the other one, as this joint has an implicit position,", true)
+    local limit, most = check_most(def, turns)
+    local actuator = { name = name, kind = def.kind, implicit = implicit, joint = def.joint, body = def.body,
+      range = check_range(def.range), delay = def.delay or 0, kp = def.kp or KP, kd = def.kd or KD, limit = limit, most = most,
       turns = turns, direction = check_direction(def), world = world }
     actuator.frame, actuator.at = check_frame(def)
     declare(world, actuator)

@@ -267,6 +267,9 @@ void s2_lua_open_coordinates(lua_State *L); // coordinates.c
 // joint.angle = ..., joint.translation = ...; the value is argument 3.
 int s2_lua_set_coordinate(lua_State *L, const S2LuaJoint *joint, S2JointType type,
                           S2JointField field);
+// joint.speed = ...; the value is argument 3.
+int s2_lua_set_speed(lua_State *L, const S2LuaJoint *joint);
+int s2_lua_speed_by_hand(lua_State *L); // (function of lua/sim2d/joint_speed.lua)
 bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value);
 void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights);
 
@@ -345,6 +348,8 @@ void s2_lua_open_contact(lua_State *L);
 // Slips that raise nothing (hints.c): warnings with the script's line, once a world.
 void s2_lua_hint_degrees(lua_State *L, S2LuaWorld *lw, const char *key, double angle);
 void s2_lua_hint_limits(lua_State *L, S2LuaWorld *lw, S2JointType type, double lo, double hi);
+// limits, or the length of a rope, that exclude where the joint is
+void s2_lua_hint_jump(lua_State *L, S2LuaWorld *lw, S2JointId joint, bool rope);
 void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def);
 void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw); // at the end of a run
 void s2_lua_warn(S2LuaWorld *lw, const char *message);

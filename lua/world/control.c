@@ -9,8 +9,8 @@
 
 enum { MOST_ACTUATORS = 64 }; // that a fast command takes
 
-// (world, name, kind, object, dx, dy, lo, hi, delay, kp, kd, implicit, fixed, x, y): its place,
-// from 1
+// (world, name, kind, object, dx, dy, lo, hi, delay, kp, kd, implicit, fixed, x, y, most): its
+// place, from 1
 static int control_actuator(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   const S2LuaBody *body = s2_lua_test(L, 4, s2_type_body);
@@ -34,10 +34,21 @@ static int control_actuator(lua_State *L) {
   def.implicit = lua_toboolean(L, 12) != 0;
   def.fixed = lua_toboolean(L, 13) != 0;
   def.at = s2_vec2(luaL_checknumber(L, 14), luaL_checknumber(L, 15));
+  def.most = luaL_checknumber(L, 16);
   int index;
   s2_lua_try(L, s2_actuator_create(lw->world, &def, &index));
   lua_pushinteger(L, index + 1);
   return 1;
+}
+
+static int control_index(lua_State *L, const S2LuaWorld *lw);
+
+// (world, index, kp, kd, most)
+static int control_tune(lua_State *L) {
+  const S2LuaWorld *lw = s2_lua_world(L, 1);
+  s2_lua_try(L, s2_actuator_tune(lw->world, control_index(L, lw), luaL_checknumber(L, 3),
+                                 luaL_checknumber(L, 4), luaL_checknumber(L, 5)));
+  return 0;
 }
 
 static int control_index(lua_State *L, const S2LuaWorld *lw) {
@@ -314,6 +325,7 @@ void s2_lua_actuate_by_hand(lua_State *L, S2LuaWorld *lw, double t) {
 }
 
 const luaL_Reg s2_lua_control_functions[] = {{"actuator", control_actuator},
+                                             {"actuator_tune", control_tune},
                                              {"actuator_count", control_count},
                                              {"observation_count", control_observed},
                                              {"actuator_value", control_value},
@@ -326,4 +338,5 @@ const luaL_Reg s2_lua_control_functions[] = {{"actuator", control_actuator},
                                              {"observation", control_make_observation},
                                              {"recording_gradient", control_recording},
                                              {"actuate_by_hand", control_by_hand},
+                                             {"speed_by_hand", s2_lua_speed_by_hand},
                                              {NULL, NULL}};

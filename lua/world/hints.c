@@ -39,6 +39,17 @@ void s2_lua_hint_limits(lua_State *L, S2LuaWorld *lw, S2JointType type, double l
   }
 }
 
+void s2_lua_hint_jump(lua_State *L, S2LuaWorld *lw, S2JointId joint, bool rope) {
+  if (!s2_joint_is_within(lw->world, joint)) {
+    hint_warn(
+        L, lw,
+        rope ? "key 'max_length': less than what is between the rope's anchors now, so it jumps "
+               "in the next step; move its bodies, or make it longer"
+             : "Joint.limits: they exclude where the joint is, so it jumps there in the next "
+               "step; set its coordinate first, or limits that include it");
+  }
+}
+
 void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def) {
   if (def->type == S2_STATIC && !isnan(def->mass)) {
     hint_warn(L, lw,

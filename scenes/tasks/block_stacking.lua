@@ -19,8 +19,8 @@ local function build(p)
   local hand = world:box { name = "hand", color = "#6b7686", size = { 2 * REACH + 0.04, 0.02 }, mass = 0.5, gravity_scale = 0, position = { 0, 0.39 }, mask = 0 }
   local rail = world:slider { carriage, name = "x", axis = { 1, 0 }, anchor = { 0, 0.46 } }
   local lift = world:slider { hand, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, 0.39 }, limits = { -0.3, 0.1 } }
-  world:actuator { "x", joint = rail, kind = "position", implicit = true, kp = 600, kd = 60, range = { -0.4, 0.4 } }
-  world:actuator { "y", joint = lift, kind = "position", implicit = true, kp = 600, kd = 60, range = { -0.3, 0.1 } }
+  world:actuator { "x", joint = rail, kind = "position", kp = 600, kd = 60, range = { -0.4, 0.4 } }
+  world:actuator { "y", joint = lift, kind = "position", kp = 600, kd = 60, range = { -0.3, 0.1 } }
   for k, side in ipairs { "left", "right" } do
     local sign = 3 - 2 * k -- the way in
     local finger = world:box { name = side, color = "#3b6fd4", size = { FINGER, 0.08 }, mass = 0.1, gravity_scale = 0, position = { -sign * REACH, 0.34 }, friction = p.friction }

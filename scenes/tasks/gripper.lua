@@ -23,7 +23,7 @@ local function build(p, random)
   local joints = { { "shoulder", upper, nil, 0, { -1, 4.2 } }, { "elbow", fore, upper, LINK, { -2.7, 2.7 } }, { "wrist", hand, fore, 2 * LINK, { -6.8, 1 } } }
   for _, j in ipairs(joints) do
     local joint = world:hinge { j[2], j[3], name = j[1], anchor = { j[4], UP } }
-    world:actuator { j[1], joint = joint, kind = "position", implicit = true, kp = 300, kd = 25, range = j[5] }
+    world:actuator { j[1], joint = joint, kind = "position", kp = 300, kd = 25, range = j[5] }
   end
   for k, name in ipairs { "left", "right" } do
     local sign = 3 - 2 * k -- the way in, across the hand

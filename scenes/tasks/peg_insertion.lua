@@ -26,7 +26,7 @@ local function build(p, random)
   local wrist = world:hinge { peg, arm, name = "wrist", anchor = { 0, LONG / 2 } }
   world:actuator { "x", joint = x, kind = "force", range = { -FORCE, FORCE } }
   world:actuator { "y", joint = y, kind = "force", range = { -FORCE, FORCE } }
-  world:actuator { "wrist", joint = wrist, kind = "position", implicit = true, kp = 20, kd = 0.3, range = { -TURN, TURN } }
+  world:actuator { "wrist", joint = wrist, kind = "position", kp = 20, kd = 0.3, range = { -TURN, TURN } }
   world:observe { "tip", read = function(w)
     local tip = w.bodies.peg:world_point { 0, -LONG / 2 }
     return { tip.x, tip.y, w.bodies.peg.angle }

@@ -40,8 +40,8 @@ local function build()
   local disc = world:circle { name = "disc", color = "#3b6fd4", radius = 15, mass = HEAVY, friction = 0, mask = 2 }
   local x = world:slider { carriage, name = "x", axis = { 1, 0 }, anchor = { 0, 0 } }
   local y = world:slider { disc, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, 0 } }
-  world:actuator { "x", joint = x, kind = "position", kp = KP * 2 * HEAVY, kd = KV * 2 * HEAVY, range = { 0, SIDE } }
-  world:actuator { "y", joint = y, kind = "position", kp = KP * HEAVY, kd = KV * HEAVY, range = { 0, SIDE } }
+  world:actuator { "x", joint = x, kind = "position", implicit = false, kp = KP * 2 * HEAVY, kd = KV * 2 * HEAVY, range = { 0, SIDE } }
+  world:actuator { "y", joint = y, kind = "position", implicit = false, kp = KP * HEAVY, kd = KV * HEAVY, range = { 0, SIDE } }
   world:observe { "disc", of = disc, field = { "x", "y" } }
   world:observe { "tee", read = function(w)
     local tee = w.bodies.tee

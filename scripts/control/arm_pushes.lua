@@ -16,7 +16,7 @@ local function scene(p)
     local link = world:box { size = { 0.3, 0.04 }, mass = 1, position = { x + dx / 2, y + dy / 2 }, angle = turn, category = 2,
       mask = k == 3 and 1 or 0, friction = 0.2 }
     local joint = world:hinge { link, below, anchor = { x, y } }
-    world:actuator { "joint " .. k, joint = joint, kind = "position", implicit = true, kp = 400, kd = 40 }
+    world:actuator { "joint " .. k, joint = joint, kind = "position", kp = 400, kd = 40 }
     below, x, y = link, x + dx, y + dy
   end
   local disc = world:circle { radius = 0.05, mass = p.mass, position = { x + 0.1, y - 0.12 }, friction = 0.2 }

@@ -25,7 +25,7 @@ for side = 1, 2 do
   local joints = { { "hip", thigh, trunk, 0.9, 300, 20, { -0.6, 0.9 } }, { "knee", shin, thigh, 0.48, 300, 20, { -1.2, 0 } },
     { "ankle", feet[side], shin, 0.06, 100, 8, { -0.5, 0.5 } } }
   for _, j in ipairs(joints) do
-    world:actuator { j[1] .. " " .. side, joint = world:hinge { j[2], j[3], anchor = { 0, j[4] } }, kind = "position", implicit = true,
+    world:actuator { j[1] .. " " .. side, joint = world:hinge { j[2], j[3], anchor = { 0, j[4] } }, kind = "position",
       kp = j[5], kd = j[6], range = j[7] }
   end
 end

@@ -15,8 +15,11 @@ static double joint_j_of(const S2JointRow *row, int i) {
 
 static double joint_times(const S2JointRow *row, const double x[6]) {
   double sum = 0;
-  for (int i = 0; i < 6; i++) {
-    sum += joint_j_of(row, i) * x[i];
+  for (int c = 0; c < 3; c++) {
+    sum += row->ja[c] * x[c];
+  }
+  for (int c = 0; c < 3; c++) {
+    sum += row->jb[c] * x[3 + c];
   }
   return sum;
 }
@@ -59,11 +62,11 @@ static void joint_reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double 
   s2_joint_arm_vjp(undo, s2_scale(impulse, s2_vec2(row->ja[1], row->ja[2])));
 }
 
-// Row r of the problem along `sign` times a function: to the function, and what moves the ground.
-static void joint_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
-                            S2RowBar *bar) {
+// Row r of the problem along `sign` times a function, without its part of the reaction: to the
+// function, and what moves the ground.
+static void joint_unfelt_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
+                                   S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
-  joint_reaction_vjp(undo, row, rows->reaction == NULL ? 0 : sign * rows->pushed[r], bar);
   for (int i = 0; i < 6; i++) {
     double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
     if (s2_joint_node(undo, i) != S2_GROUND) {
@@ -74,6 +77,13 @@ static void joint_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sig
           sign * rows->bias[r] * joint_j_of(row, i);
     }
   }
+}
+
+static void joint_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
+                            S2RowBar *bar) {
+  const S2RowsAdjoint *rows = undo->rows;
+  joint_reaction_vjp(undo, row, rows->reaction == NULL ? 0 : sign * rows->pushed[r], bar);
+  joint_unfelt_sides_vjp(undo, row, sign, r, bar);
 }
 
 // ---- Equations --------------------------------------------------------------------------------
@@ -402,6 +412,45 @@ static void joint_drive_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
+// Row r of the problem; S2_NONE: a servo without gains has none, and its gains act from 0 on.
+static void joint_servo_vjp(S2JointUndo *undo, int r) {
+  const S2Joint *joint = undo->joint;
+  S2JointGradient *g = undo->gradient, own = {0};
+  S2WorldGradient *world = undo->bar->gradient;
+  S2JointUndo spring = *undo;
+  S2RowBar bar = {0};
+  S2Servo servo;
+  s2_servo_row(&undo->at, undo->step->h, undo->step->v0, undo->kind == S2_SOLVE_MOTION, &servo);
+  double v[6], p[6], alpha = world->alpha, beta = world->beta;
+  s2_joint_velocities(undo, v);
+  S2SoftSum sum = {.count = 1, .soft = {true}};
+  sum.speed[0] = joint_times(&servo.row, v) + servo.row.rate;
+  if (r != S2_NONE) {
+    joint_unfelt_sides_vjp(undo, &servo.soft[0].row, 1, r, &bar);
+    bar.rate = undo->rows->bias[r];
+    sum.impulse[0] = undo->rows->lambda[r];
+    sum.force[0] = undo->step->h * servo.soft[0].compliance * undo->rows->bias[r];
+  } else {
+    s2_joint_momenta_bar(undo, p);
+    sum.force[0] = -undo->step->h * joint_times(&servo.row, p);
+  }
+  // To its gains as those of a spring; implicit Euler's alpha and beta are not the world's.
+  spring.joint = &servo.spring;
+  spring.gradient = &own;
+  spring.blend = servo.blend;
+  s2_joint_soften_vjp(&spring, &servo.row, &sum, &bar);
+  world->alpha = alpha;
+  world->beta = beta;
+  g->servo_kp += own.stiffness;
+  g->servo_kd += own.damping.linear;
+  g->servo_goal -= bar.value;
+  if (r != S2_NONE && isfinite(joint->servo_max)) {
+    joint_bound_vjp(undo, r, joint->servo_max, &g->servo_max);
+  }
+  joint_speed_vjp(undo, &servo.row, &servo.hessian, &bar);
+  s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
+}
+
 // A lock that yields: its row aims at the goal's speed and back to the goal.
 static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
@@ -484,10 +533,16 @@ static void joint_bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, C
     int index = assembly->part[cursor->row].row;
     if (index == S2_JOINT_LO) {
       joint_equal_limits_vjp(undo, cursor->row);
+    } else if (index == S2_JOINT_SERVO) {
+      joint_servo_vjp(undo, cursor->row);
     } else if (index != S2_NONE) {
       joint_drive_vjp(undo, cursor->row, index);
     } // else a row of geometric stiffness
     cursor->row += 1;
+  }
+  bool idle = undo->joint->servo_kp == 0 && undo->joint->servo_kd == 0;
+  if (idle && s2_servo_acts(undo->joint, undo->step->h) && s2_solve_traits(undo->kind).takes_time) {
+    joint_servo_vjp(undo, S2_NONE);
   }
   int last = assembly->parts + assembly->parts_given;
   while (cursor->given < last && assembly->part[cursor->given].joint == undo->slot) {
@@ -546,6 +601,8 @@ static void joint_one_sided_vjp(S2JointUndo *undo, int r, int index) {
     joint_bounded_vjp(undo, r);
   } else if (undo->joint->type == S2_CONSTRAINT && s2_joint_soft_stop(undo->joint)) {
     joint_soft_stop_vjp(undo, r);
+  } else if (index == S2_JOINT_SERVO && undo->joint->has_servo) {
+    joint_servo_vjp(undo, r);
   } else if (undo->joint->type == S2_GROUND_FRICTION) {
     joint_ground_friction_vjp(undo, r, index);
   } else if (undo->joint->type == S2_LOCK) {

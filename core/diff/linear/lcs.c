@@ -382,6 +382,15 @@ static S2Status lcs_open(S2LcsWork *work, const S2Step *step) {
                       i + 1);
     }
   }
+  for (int i = 0; i < work->world->joint_order.count; i++) {
+    const S2Joint *joint = &work->world->joints.at[work->world->joint_order.at[i]];
+    if (joint->has_servo && isfinite(joint->servo_max)) {
+      return s2_error(S2_INVALID,
+                      "lcs: %s '%s': the largest force of a position actuator has no rows there: "
+                      "leave it out",
+                      s2_joint_type_name(joint->type), joint->name);
+    }
+  }
   lcs_set_inputs(work);
   work->lift = s2_lcs_numbers(work, 2 * work->n, work->m);
   S2_TRY(s2_reduction_lift(work->world, &work->reduction, work->arena, work->lift));

@@ -30,6 +30,14 @@ static S2Status linearize_joint_column(const S2World *world, const S2Input *inpu
                              : s2_error(S2_INVALID, "inputs[%d]: the %s has no spring: give it one",
                                         number, name);
   }
+  if (input->kind == S2_INPUT_GOAL) {
+    column->slot[0] = slot;
+    return joint->has_servo ? s2_ok()
+                            : s2_error(S2_INVALID,
+                                       "inputs[%d]: the %s has no servo: give it an actuator of "
+                                       "kind 'position'",
+                                       number, name);
+  }
   if (input->kind == S2_INPUT_MOTOR_SPEED || input->kind == S2_INPUT_MOTOR_MAX) {
     column->slot[0] = slot;
     return joint->has_motor
@@ -98,6 +106,9 @@ static double linearize_along(const S2World *world, const Column *column,
   if (column->kind == S2_INPUT_REST) {
     return g->joint[column->slot[0]].length * column->f[0][0];
   }
+  if (column->kind == S2_INPUT_GOAL) {
+    return g->joint[column->slot[0]].servo_goal * column->f[0][0];
+  }
   if (column->kind == S2_INPUT_MOTOR_MAX) {
     return g->joint[column->slot[0]].motor_max * column->f[0][0];
   }
@@ -116,13 +127,13 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
   S2_TRY(s2_actuator_info(world, index, &def));
   if ((def.kind == S2_ACTUATOR_POSITION && !def.implicit) || def.delay > 0) {
     return s2_error(S2_INVALID, "actuator '%s': %s is no input of a linear step", def.name,
-                    def.delay > 0 ? "one with a delay" : "a position");
+                    def.delay > 0 ? "one with a delay" : "an explicit position");
   }
   // What a command of 1 is: of a joint, or a push on a body.
   *input = (S2Input){.body = def.body, .joint = def.joint, .amount = {1, 0, 0}};
   bool joint = def.joint.index != 0;
-  if (def.implicit) {
-    input->kind = S2_INPUT_REST;
+  if (def.kind == S2_ACTUATOR_POSITION) {
+    input->kind = S2_INPUT_GOAL;
   } else if (def.kind == S2_ACTUATOR_SPEED) {
     input->kind = S2_INPUT_MOTOR_SPEED;
   } else if (def.kind == S2_ACTUATOR_TORQUE) {

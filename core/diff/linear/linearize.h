@@ -14,6 +14,7 @@ typedef enum S2InputKind {
   S2_INPUT_MOTOR_SPEED,  // of a joint with a motor
   S2_INPUT_MOTOR_MAX,
   S2_INPUT_REST, // of a joint's spring
+  S2_INPUT_GOAL, // of a joint's servo, as actuators of kind "position" have it
 } S2InputKind;
 
 typedef struct S2Input {

@@ -250,6 +250,9 @@ static Effort position_effort(S2WorldTape *tape, S2World *world, const S2Actuato
   double held = actuator->kp * (goal->value - at);
   S2Var sum = s2_tape_scalar2(of, held, goal->var, actuator->kp, at_var, -actuator->kp);
   double value = held - actuator->kd * speed;
+  if (fabs(value) > actuator->most) {
+    return (Effort){copysign(actuator->most, value), 0};
+  }
   return (Effort){value, s2_tape_scalar2(of, value, sum, 1, speed_var, -actuator->kd)};
 }
 
@@ -266,7 +269,7 @@ static void control_actuate(S2WorldTape *tape, S2World *world, int index, int co
     }
   }
   if (actuator->kind == S2_ACTUATOR_SPEED || actuator->implicit) {
-    int number = actuator->implicit ? S2_OF_LENGTH : S2_OF_MOTOR_SPEED;
+    int number = actuator->implicit ? S2_OF_SERVO_GOAL : S2_OF_MOTOR_SPEED;
     S2Place place = s2_place(S2_PLACE_JOINT, (int32_t)actuator->joint.index - 1, number);
     S2Term term = {.to = 0, .from = effort.var, .factor = 1};
     s2_world_tape_write(tape, world, 1, &place, effort.var != 0 ? 1 : 0, &term);

@@ -20,9 +20,10 @@ typedef struct Pair { // bytes from the start of both
 #define PAIRS_1(field) OF(Joint, field, 0)
 #define PAIRS_2(field) PAIRS_1(field), OF(Joint, field, 1)
 #define PAIRS_3(field) PAIRS_2(field), OF(Joint, field, 2)
-#define PAIRS_7(field)                                                                             \
-  PAIRS_3(field), OF(Joint, field, 3), OF(Joint, field, 4), OF(Joint, field, 5), OF(Joint, field, 6)
-#define PAIRS_9(field) PAIRS_7(field), OF(Joint, field, 7), OF(Joint, field, 8)
+#define PAIRS_8(field)                                                                             \
+  PAIRS_3(field), OF(Joint, field, 3), OF(Joint, field, 4), OF(Joint, field, 5),                   \
+      OF(Joint, field, 6), OF(Joint, field, 7)
+#define PAIRS_9(field) PAIRS_8(field), OF(Joint, field, 8)
 
 static const Pair body_pairs[] = {
 #define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) OF(Body, member, 0),

@@ -12,10 +12,18 @@ static const double ROUNDING = 1e-6;
 // N/m, N s/m (or about an angle): gains that are not given.
 static const double STIFF = 100, DAMPED = 10;
 
+// Part of a row (squared, by mass) that must be left beside the rows before it for it to count.
+static const double REDUNDANT = 1e-12;
+
 // ---- Making -----------------------------------------------------------------------------------
 
 S2ActuatorDef s2_actuator_def(void) {
-  return (S2ActuatorDef){.lo = -INFINITY, .hi = INFINITY, .kp = STIFF, .kd = DAMPED};
+  return (S2ActuatorDef){.lo = -INFINITY,
+                         .hi = INFINITY,
+                         .kp = STIFF,
+                         .kd = DAMPED,
+                         .most = INFINITY,
+                         .implicit = true};
 }
 
 static double actuator_clip(const S2Actuator *actuator, double u) {
@@ -43,6 +51,13 @@ static S2Status actuator_on_joint(const S2World *world, const S2ActuatorDef *def
   return s2_ok();
 }
 
+// Its gains to the servo of its joint.
+static S2Status servo_tune(S2World *world, const S2Actuator *actuator) {
+  S2_TRY(s2_joint_set(world, actuator->joint, S2_JOINT_SERVO_KP, actuator->kp));
+  S2_TRY(s2_joint_set(world, actuator->joint, S2_JOINT_SERVO_KD, actuator->kd));
+  return s2_joint_set(world, actuator->joint, S2_JOINT_SERVO_MAX, actuator->most);
+}
+
 S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index) {
   S2_TRY(s2_world_idle(world));
   S2Actuator actuator;
@@ -55,7 +70,8 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
   actuator.delay = def->delay;
   actuator.kp = def->kp;
   actuator.kd = def->kd;
-  actuator.implicit = def->implicit;
+  actuator.most = def->most;
+  actuator.implicit = def->implicit && def->kind == S2_ACTUATOR_POSITION;
   actuator.fixed = def->fixed;
   actuator.at = def->at;
   if (def->name == NULL || def->name[0] == 0 || strlen(def->name) >= S2_NAME_SIZE) {
@@ -65,6 +81,10 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
   if (!(def->lo <= def->hi) || !(def->delay >= 0) || !isfinite(def->delay) || !isfinite(def->kp) ||
       !isfinite(def->kd) || !isfinite(def->at.x) || !isfinite(def->at.y)) {
     return s2_error(S2_INVALID, "actuator '%s': lo <= hi and finite numbers expected", def->name);
+  }
+  if (!(def->most >= 0) || !(def->kp >= 0) || !(def->kd >= 0)) {
+    return s2_error(S2_INVALID, "actuator '%s': most, kp, kd: numbers not below 0 expected",
+                    def->name);
   }
   // On one thing, which it can move.
   actuator.on_joint = def->joint.index != 0;
@@ -94,16 +114,22 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
     return s2_error(S2_INVALID, "actuator '%s': at: of a force that is fixed to its body",
                     def->name);
   }
-  if (def->implicit) {
-    bool held = def->kind == S2_ACTUATOR_POSITION && actuator.on_joint;
-    S2JointType type = held ? world->joints.at[def->joint.index - 1].type : S2_WELD;
-    if (type != S2_HINGE && type != S2_SLIDER) {
+  if (isfinite(def->most) && def->kind < S2_ACTUATOR_SPEED) {
+    return s2_error(S2_INVALID,
+                    "actuator '%s': most: of a force or torque lo and hi are its bounds",
+                    def->name);
+  }
+  if (def->kind == S2_ACTUATOR_SPEED && isfinite(def->most)) {
+    S2_TRY(s2_joint_set(world, def->joint, S2_JOINT_MOTOR_MAX, def->most));
+  }
+  if (actuator.implicit) {
+    if (world->joints.at[def->joint.index - 1].has_servo) {
       return s2_error(S2_INVALID,
-                      "actuator '%s': implicit: of the position of a hinge or slider only",
+                      "actuator '%s': the joint has an implicit position already: say implicit = "
+                      "false of one of them",
                       def->name);
     }
-    S2_TRY(s2_joint_set(world, def->joint, S2_JOINT_STIFFNESS, def->kp));
-    S2_TRY(s2_joint_set(world, def->joint, S2_JOINT_DAMPING, def->kd));
+    S2_TRY(servo_tune(world, &actuator));
   }
   *index = world->actuators.count;
   *s2_array_append(world->actuators) = actuator;
@@ -123,9 +149,28 @@ S2Status s2_actuator_info(const S2World *world, int index, S2ActuatorDef *def) {
     return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
   }
   const S2Actuator *a = &world->actuators.at[index];
-  *def = (S2ActuatorDef){a->name, a->kind, a->joint, a->body, a->direction, a->fixed,   a->at,
-                         a->lo,   a->hi,   a->delay, a->kp,   a->kd,        a->implicit};
+  *def = (S2ActuatorDef){a->name, a->kind, a->joint, a->body, a->direction, a->fixed, a->at,
+                         a->lo,   a->hi,   a->delay, a->kp,   a->kd,        a->most,  a->implicit};
   return s2_ok();
+}
+
+S2Status s2_actuator_tune(S2World *world, int index, double kp, double kd, double most) {
+  S2_TRY(s2_world_idle(world));
+  if (index < 0 || index >= world->actuators.count) {
+    return s2_error(S2_INVALID, "actuator %d: there are %d", index + 1, world->actuators.count);
+  }
+  S2Actuator *actuator = &world->actuators.at[index];
+  bool good = kp >= 0 && kd >= 0 && most >= 0 && isfinite(kp) && isfinite(kd);
+  if (!good || actuator->kind != S2_ACTUATOR_POSITION) {
+    return s2_error(S2_INVALID, "actuator '%s': %s", actuator->name,
+                    good ? "only one of kind 'position' has gains"
+                         : "kp, kd, most: numbers not below 0 expected");
+  }
+  actuator->warned &= actuator->kd == kd;
+  actuator->kp = kp;
+  actuator->kd = kd;
+  actuator->most = most;
+  return actuator->implicit ? servo_tune(world, actuator) : s2_ok();
 }
 
 void s2_actuator_range(const S2World *world, int index, double *lo, double *hi) {
@@ -310,6 +355,84 @@ S2JointField s2_actuator_coordinate(const S2World *world, const S2Actuator *actu
                                     : S2_JOINT_LENGTH;
 }
 
+// A row times M^(-1/2), and the square of its length: the speed that a unit impulse along it gives.
+static double row_by_mass(const S2World *world, const S2Joint *joint, const S2JointRow *row,
+                          double along[6]) {
+  const int32_t slot[2] = {joint->a, joint->b};
+  double square = 0;
+  for (int c = 0; c < 6; c++) {
+    const S2Body *body = slot[c / 3] == S2_NONE ? NULL : &world->bodies.at[slot[c / 3]];
+    bool moves = body != NULL && body->type == S2_DYNAMIC;
+    double j = c < 3 ? row->ja[c] : row->jb[c - 3];
+    along[c] = moves ? j / sqrt(c % 3 == 0 ? body->inertia : body->mass) : 0;
+    square += along[c] * along[c];
+  }
+  return square;
+}
+
+// Takes from a row what of it lies along the `count` before it, of unit length; returns the square
+// of what is left.
+static double row_beside(double along[][6], int count) {
+  double *row = along[count], left = 0;
+  for (int k = 0; k < count; k++) {
+    double part = 0;
+    for (int c = 0; c < 6; c++) {
+      part += row[c] * along[k][c];
+    }
+    for (int c = 0; c < 6; c++) {
+      row[c] -= part * along[k][c];
+    }
+  }
+  for (int c = 0; c < 6; c++) {
+    left += row[c] * row[c];
+  }
+  return left;
+}
+
+// Speed of the joint's coordinate by a unit impulse along it, with the joint's two bodies free but
+// for the joint's own rigid rows: the inverse of its inertia. What else holds them makes it less.
+// 0: not above `most` even without those rows.
+static double actuator_mobility(const S2World *world, const S2Joint *joint, double most) {
+  double along[S2_JOINT_EQUATIONS + 1][6];
+  S2JointRow drive, rows[S2_JOINT_EQUATIONS];
+  S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  s2_joint_kind(joint->type)->drive(&at, &drive, NULL);
+  if (!(row_by_mass(world, joint, &drive, along[0]) > most)) {
+    return 0;
+  }
+  int count = s2_joint_rigid_rows(&at, rows);
+  for (int r = 0; r < count; r++) {
+    double whole = row_by_mass(world, joint, &rows[r], along[r]), left = row_beside(along, r);
+    double size = left > REDUNDANT * whole ? 1 / sqrt(left) : 0;
+    for (int c = 0; c < 6; c++) {
+      along[r][c] *= size;
+    }
+  }
+  (void)row_by_mass(world, joint, &drive, along[count]);
+  return row_beside(along, count);
+}
+
+// By the effort of the start of a step, kd dt / I of the speed goes: beyond 2 the speed grows from
+// step to step, with changing sign.
+static void actuator_check_damping(S2World *world, int index) {
+  S2Actuator *actuator = &world->actuators.at[index];
+  const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
+  double dt = world->kept.def.dt;
+  double most = 2 / (actuator->kd * dt); // 1/I
+  double inverse = actuator->warned ? 0 : actuator_mobility(world, joint, most);
+  if (!(inverse > most)) {
+    return;
+  }
+  actuator->warned = true;
+  s2_world_warn(
+      world,
+      "actuator '%s': its explicit damping turns the speed round in each step, as kd dt = "
+      "%.3g is above 2 I = %.3g: leave out implicit = false, or take kd below %.3g or dt "
+      "below %.3g s",
+      actuator->name, actuator->kd * dt, 2 / inverse, 2 / (dt * inverse),
+      2 / (actuator->kd * inverse));
+}
+
 static S2Status actuator_apply(S2World *world, int index) {
   const S2Actuator *actuator = &world->actuators.at[index];
   if (actuator->on_joint ? !s2_joint_alive(world, actuator->joint)
@@ -320,8 +443,8 @@ static S2Status actuator_apply(S2World *world, int index) {
   if (actuator->kind == S2_ACTUATOR_SPEED) {
     return s2_joint_set(world, actuator->joint, S2_JOINT_MOTOR_SPEED, value);
   }
-  if (actuator->implicit) { // the goal of the joint's spring
-    world->joints.at[actuator->joint.index - 1].length = value;
+  if (actuator->implicit) {
+    world->joints.at[actuator->joint.index - 1].servo_goal = value;
     return s2_ok();
   }
   if (actuator->kind == S2_ACTUATOR_POSITION) {
@@ -329,6 +452,8 @@ static S2Status actuator_apply(S2World *world, int index) {
     S2_TRY(s2_joint_get(world, actuator->joint, s2_actuator_coordinate(world, actuator), &at));
     S2_TRY(s2_joint_get(world, actuator->joint, S2_JOINT_SPEED, &speed));
     value = actuator->kp * (value - at) - actuator->kd * speed;
+    value = fmin(fmax(value, -actuator->most), actuator->most);
+    actuator_check_damping(world, index);
   }
   return actuator_effort(world, actuator, value);
 }

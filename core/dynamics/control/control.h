@@ -11,7 +11,8 @@ typedef enum S2ActuatorKind {
   S2_ACTUATOR_FORCE,   // N: of a body along `direction`; of a joint along what it measures
   S2_ACTUATOR_TORQUE,  // N m
   S2_ACTUATOR_SPEED,   // of a joint's motor, rad/s or m/s
-  S2_ACTUATOR_POSITION // a goal, rad or m, held by the effort kp (goal - position) - kd speed
+  S2_ACTUATOR_POSITION // a goal, rad or m, held by the effort kp (goal - position) - kd speed,
+                       // beside the joint's own spring and damping
 } S2ActuatorKind;
 
 typedef struct S2ActuatorDef {
@@ -25,13 +26,17 @@ typedef struct S2ActuatorDef {
   double lo, hi;    // commands are clipped to them; may be infinite
   double delay;     // s, rounded up to whole steps
   double kp, kd;    // N/m and N s/m, or N m/rad and N m s/rad
-  bool implicit; // of a position: held by the joint's own spring, whose force is that of the end of
-                 // the step; kp and kd are its stiffness and damping from now on. Hinge, slider
+  double most; // N m or N, >= 0: largest effort of a position; the motor_max of a speed's motor,
+               // where it is finite
+  // Of a position: the effort is that of the end of the step, by the servo of its joint, and stable
+  // at any gains. Else it is that of the start, which needs kd dt < 2 I.
+  bool implicit;
 } S2ActuatorDef;
 
 extern const char *const s2_actuator_kind_names[]; // ends with NULL
 
-S2ActuatorDef s2_actuator_def(void); // no bounds, no delay, kp 100, kd 10
+S2ActuatorDef s2_actuator_def(void); // no bounds, no delay, kp 100, kd 10,
+                                     // implicit
 S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index);
 int s2_world_actuator_count(const S2World *world);
 const char *s2_actuator_name(const S2World *world, int index);
@@ -44,6 +49,8 @@ S2Status s2_actuator_command(S2World *world, int index, double u, bool *clipped)
 // What was declared; direction is a unit vector then. The name belongs to the world.
 S2Status s2_actuator_info(const S2World *world, int index, S2ActuatorDef *def);
 void s2_actuator_range(const S2World *world, int index, double *lo, double *hi);
+// New gains (>= 0) and largest effort of a position. S2_INVALID: of another kind, or out of range.
+S2Status s2_actuator_tune(S2World *world, int index, double kp, double kd, double most);
 double s2_actuator_value(const S2World *world, int index); // the last command, clipped
 // The command that counts now, and when it was given; -INFINITY: none was.
 double s2_actuator_held(S2World *world, int index, double *time);

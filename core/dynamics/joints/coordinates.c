@@ -1,18 +1,15 @@
 // Coordinates of joints set by the program: bodies are put where they have these values.
 //
-// Joints make a graph of the bodies, with what stands still as one node, the ground. In a spanning
-// forest of it, given joints first, each body has a place against the one before it: that of now,
-// or, across a given joint, the one with the coordinate asked for. Roots stay: the ground, else the
-// body with no more than half of the mass on any side of it, so that the lighter side moves.
+// In a spanning forest (forest.h), given joints first, each body has a place against the one before
+// it: that of now, or, across a given joint, the one with the coordinate asked for. Roots stay.
 // Joints that are in no tree close loops: coordinates of the trees that nobody gave are moved by
 // Newton's method until they do.
-#include "dynamics/joints/joint.h"
+#include "dynamics/joints/forest.h"
 #include "linalg/dense.h"
 
 #include <string.h>
 
 enum {
-  GROUND = 0,          // node; body slot i is node i + 1
   LOOP_STEPS = 50,     // of Newton's method; quadratic where loops can be closed: 5 to 10 are seen
   LOOP_PARTS = 1000,   // on the way to what is given
   LOOP_UNKNOWNS = 512, // coordinates that may move: the system is dense
@@ -25,22 +22,12 @@ static const double DIFFERENCE = 1e-7, REGULAR = 1e-12;
 static const double LARGEST_STEP = 0.5; // rad or m, of one of Newton's steps
 static const double LOOP_PART = 0.1;    // rad or m: of what is given, on the way of a loop
 
-typedef struct Tree { // of a node
-  int32_t parent;     // node, S2_NONE: a root
-  int32_t joint;      // slot, between it and its parent
-} Tree;
-
 typedef struct Coordinates {
   S2World *world;
   const S2JointCoordinate *set;
-  int set_count, nodes, joints;
+  int set_count, joints;
+  S2Forest forest; // given joints first
   int32_t *set_at; // a joint slot: which of `set`, S2_NONE
-  int32_t *group;  // a node: union-find
-  int32_t *order;  // nodes, parents before their children
-  int32_t *first;  // a node: its first edge in a list, S2_NONE ends it
-  int32_t *next;   // an edge of the forest: 2 slot at the joint's a, 2 slot + 1 at its b
-  Tree *tree;      // a node
-  bool *in_tree;   // a joint slot
   double *value;   // a joint slot: the coordinate that it is to have
   double *from;    // one of `set`: the coordinate that it has
   double *q, *v;   // 3 a slot, as they were
@@ -48,124 +35,11 @@ typedef struct Coordinates {
   int free_count;
 } Coordinates;
 
-static int32_t coordinate_node(const S2World *world, int32_t slot) {
-  return slot == S2_NONE || !s2_body_moves(&world->bodies.at[slot]) ? GROUND : slot + 1;
-}
-
-static bool has_coordinate(const S2Joint *joint) {
-  return joint->type == S2_HINGE || joint->type == S2_SLIDER;
-}
-
-// Does one body carry the other along?
-static bool joint_carries(const S2Joint *joint, bool by_length) {
-  bool length = joint->type == S2_DISTANCE || joint->type == S2_ROPE;
-  bool holds = has_coordinate(joint) || joint->type == S2_WELD || joint->type == S2_WHEEL;
-  return joint->serial != 0 && joint->enabled && (by_length ? length : holds);
-}
-
 static double coordinate_value(const S2World *world, const S2Joint *joint) {
   S2JointRow row;
   S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
   s2_joint_kind(joint->type)->coordinate(&at, &row, NULL);
   return row.value;
-}
-
-// ---- The forest -------------------------------------------------------------------------------
-
-static int32_t group_of(int32_t *group, int32_t node) {
-  while (group[node] != node) {
-    group[node] = group[group[node]];
-    node = group[node];
-  }
-  return node;
-}
-
-static void push_edge(Coordinates *c, int32_t node, int32_t edge) {
-  c->next[edge] = c->first[node];
-  c->first[node] = edge;
-}
-
-static void join_groups(Coordinates *c, int32_t slot) {
-  const S2Joint *joint = &c->world->joints.at[slot];
-  int32_t a = group_of(c->group, coordinate_node(c->world, joint->a));
-  int32_t b = group_of(c->group, coordinate_node(c->world, joint->b));
-  // The ground stays the name of its group.
-  c->in_tree[slot] = a != b;
-  c->group[a > b ? a : b] = a > b ? b : a;
-  if (a != b) {
-    push_edge(c, coordinate_node(c->world, joint->a), 2 * slot);
-    push_edge(c, coordinate_node(c->world, joint->b), 2 * slot + 1);
-  }
-}
-
-static void grow_forest(Coordinates *c) {
-  // Given joints, then what carries bodies, then what only keeps lengths.
-  for (int i = 0; i < c->set_count; i++) {
-    join_groups(c, (int32_t)c->set[i].joint.index - 1);
-  }
-  for (int by_length = 0; by_length < 2; by_length++) {
-    for (int32_t slot = 0; slot < c->joints; slot++) {
-      bool given = c->set_at[slot] != S2_NONE;
-      if (!given && joint_carries(&c->world->joints.at[slot], by_length != 0)) {
-        join_groups(c, slot);
-      }
-    }
-  }
-}
-
-// Nodes of a tree from its root on, parents first; returns how many.
-static int walk_tree(Coordinates *c, int32_t root, int32_t *order) {
-  int count = 1;
-  order[0] = root;
-  c->tree[root] = (Tree){S2_NONE, S2_NONE};
-  for (int i = 0; i < count; i++) {
-    for (int32_t edge = c->first[order[i]]; edge != S2_NONE; edge = c->next[edge]) {
-      int32_t slot = edge / 2;
-      if (slot != c->tree[order[i]].joint) {
-        const S2Joint *joint = &c->world->joints.at[slot];
-        int32_t child = coordinate_node(c->world, edge % 2 == 0 ? joint->b : joint->a);
-        c->tree[child] = (Tree){order[i], slot};
-        order[count++] = child;
-      }
-    }
-  }
-  return count;
-}
-
-static double node_mass(const S2World *world, int32_t node) {
-  return node == GROUND ? INFINITY : world->bodies.at[node - 1].mass;
-}
-
-// The body with no more than half of the tree's mass on any side; `mass` has room for all nodes.
-static int32_t heart_of_tree(Coordinates *c, const int32_t *order, int count, double *mass) {
-  double whole = 0;
-  for (int i = 0; i < count; i++) {
-    mass[order[i]] = node_mass(c->world, order[i]);
-    whole += mass[order[i]];
-  }
-  // From the leaves: the first whose branch has half of the mass has less than half behind it.
-  for (int i = count - 1; i > 0; i--) {
-    if (2 * mass[order[i]] >= whole) {
-      return order[i];
-    }
-    mass[c->tree[order[i]].parent] += mass[order[i]];
-  }
-  return order[0];
-}
-
-static void plant_forest(Coordinates *c, double *mass) {
-  int done = walk_tree(c, GROUND, c->order);
-  for (int32_t node = 1; node < c->nodes; node++) {
-    // One tree for each group that the ground is not in, from the node that names it.
-    bool moves =
-        c->world->bodies.at[node - 1].serial != 0 && coordinate_node(c->world, node - 1) == node;
-    if (moves && group_of(c->group, node) == node) {
-      int count = walk_tree(c, node, c->order + done);
-      int32_t heart = heart_of_tree(c, c->order + done, count, mass);
-      done += walk_tree(c, heart, c->order + done);
-    }
-  }
-  c->nodes = done;
 }
 
 // ---- Placing ----------------------------------------------------------------------------------
@@ -213,15 +87,15 @@ static void place_along(const Coordinates *c, int32_t parent, int32_t of, double
 
 static void place_bodies(const Coordinates *c) {
   S2World *world = c->world;
-  for (int i = 0; i < c->nodes; i++) {
-    const Tree *tree = &c->tree[c->order[i]];
-    int32_t slot = c->order[i] - 1;
+  for (int i = 0; i < c->forest.nodes; i++) {
+    const S2Tree *tree = &c->forest.tree[c->forest.order[i]];
+    int32_t slot = c->forest.order[i] - 1;
     if (tree->parent == S2_NONE) {
       continue;
     }
     // Across a coordinate that stays the place is kept, too, to the bit.
     const S2Joint *joint = &world->joints.at[tree->joint];
-    bool moves = has_coordinate(joint) && !isnan(c->value[tree->joint]);
+    bool moves = s2_forest_has_coordinate(joint) && !isnan(c->value[tree->joint]);
     int32_t parent = joint->a == slot ? joint->b : joint->a;
     if (moves) {
       place_across(world, joint, c->value[tree->joint], joint->a == slot, world->q.at + 3 * slot);
@@ -236,9 +110,9 @@ static void place_bodies(const Coordinates *c) {
 static void turn_velocities(const Coordinates *c) {
   S2World *world = c->world;
   static const double still[3] = {0, 0, 0};
-  for (int i = 0; i < c->nodes; i++) {
-    const Tree *tree = &c->tree[c->order[i]];
-    int32_t slot = c->order[i] - 1;
+  for (int i = 0; i < c->forest.nodes; i++) {
+    const S2Tree *tree = &c->forest.tree[c->forest.order[i]];
+    int32_t slot = c->forest.order[i] - 1;
     if (tree->parent == S2_NONE) {
       continue;
     }
@@ -277,14 +151,14 @@ static int loop_errors(const Coordinates *c, double *error, double *worst, int32
     // What the program's functions say is asked in steps only.
     bool asks = joint->type == S2_CONSTRAINT || joint->driven;
     if (joint->serial == 0 || asks || !s2_joint_active(c->world, joint) ||
-        (c->in_tree[slot] && joint_carries(joint, false))) {
+        (c->forest.in_tree[slot] && s2_forest_carries(joint, false))) {
       continue;
     }
     S2JointAt at = {c->world, joint, c->world->q.at, 0, NULL, NULL};
     S2JointRow rows[S2_JOINT_EQUATIONS + 1];
     int of = s2_joint_rigid_rows(&at, rows);
     // A given joint that closes a loop has its coordinate as an equation.
-    if (!c->in_tree[slot] && c->set_at[slot] != S2_NONE) {
+    if (!c->forest.in_tree[slot] && c->set_at[slot] != S2_NONE) {
       s2_joint_kind(joint->type)->coordinate(&at, &rows[of], NULL);
       rows[of++].value -= c->value[slot];
     }
@@ -404,10 +278,10 @@ static S2Status close_loops(Coordinates *c, double length) {
     return s2_ok();
   }
   // Coordinates that nobody gave may move, from where they are, where there are not too many.
-  for (int i = 0; i < c->nodes; i++) {
-    int32_t slot = c->tree[c->order[i]].joint;
+  for (int i = 0; i < c->forest.nodes; i++) {
+    int32_t slot = c->forest.tree[c->forest.order[i]].joint;
     if (slot != S2_NONE && c->set_at[slot] == S2_NONE &&
-        has_coordinate(&c->world->joints.at[slot])) {
+        s2_forest_has_coordinate(&c->world->joints.at[slot])) {
       c->free[n++] = slot;
     }
   }
@@ -439,7 +313,7 @@ static S2Status coordinates_check(const S2World *world, const S2JointCoordinate 
     const S2Joint *joint = &world->joints.at[slot];
     s2_joint_label(world, slot, label);
     // A joint that has a coordinate and keeps it.
-    if (!has_coordinate(joint)) {
+    if (!s2_forest_has_coordinate(joint)) {
       return s2_error(S2_INVALID, "%s: a hinge or slider expected", label);
     }
     if (!joint->enabled) {
@@ -466,8 +340,8 @@ static S2Status coordinates_check(const S2World *world, const S2JointCoordinate 
 // What moved is told to the rest of the world, as of any body that is put elsewhere.
 static void coordinates_commit(const Coordinates *c) {
   S2World *world = c->world;
-  for (int i = 0; i < c->nodes; i++) {
-    int32_t slot = c->order[i] - 1;
+  for (int i = 0; i < c->forest.nodes; i++) {
+    int32_t slot = c->forest.order[i] - 1;
     if (slot < 0) {
       continue;
     }
@@ -487,26 +361,19 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
     return s2_ok();
   }
   // One block for all, numbers first so that they are aligned.
-  int bodies = world->bodies.count, joints = world->joints.count, nodes = bodies + 1;
-  size_t numbers = 6 * (size_t)bodies + (size_t)joints + (size_t)nodes + (size_t)count;
-  size_t size = sizeof(double) * numbers + sizeof(Tree) * (size_t)nodes +
-                sizeof(int32_t) * (3 * (size_t)nodes + 4 * (size_t)joints) + (size_t)joints;
-  double *memory = s2_memory_take_zeroed(size);
-  Coordinates c = {
-      .world = world, .set = set, .set_count = count, .nodes = nodes, .joints = joints};
+  int bodies = world->bodies.count, joints = world->joints.count;
+  size_t numbers = 6 * (size_t)bodies + (size_t)joints + (size_t)count;
+  size_t room = s2_forest_size(world), indices = 2 * (size_t)joints + (size_t)count;
+  double *memory =
+      s2_memory_take_zeroed(sizeof(double) * numbers + room + sizeof(int32_t) * indices);
+  Coordinates c = {.world = world, .set = set, .set_count = count, .joints = joints};
   c.q = memory;
   c.v = c.q + 3 * bodies;
   c.value = c.v + 3 * bodies;
-  double *mass = c.value + joints;
-  c.from = mass + nodes;
-  c.tree = (Tree *)(void *)(c.from + count);
-  c.order = (int32_t *)(void *)(c.tree + nodes);
-  c.group = c.order + nodes;
-  c.first = c.group + nodes;
-  c.next = c.first + nodes;
-  c.set_at = c.next + 2 * joints;
+  c.from = c.value + joints;
+  c.set_at = (int32_t *)(void *)((unsigned char *)(c.from + count) + room);
   c.free = c.set_at + joints;
-  c.in_tree = (bool *)(void *)(c.free + joints);
+  int32_t *given = c.free + joints;
   // As it is now; a NAN stands for a coordinate that stays.
   memcpy(c.q, world->q.at, sizeof(double) * 3 * (size_t)bodies);
   memcpy(c.v, world->v.at, sizeof(double) * 3 * (size_t)bodies);
@@ -514,22 +381,18 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
   for (int i = 0; i < bodies; i++) {
     length = fmax(length, world->bodies.at[i].reach);
   }
-  for (int i = 0; i < nodes; i++) {
-    c.group[i] = i;
-    c.first[i] = S2_NONE;
-  }
   for (int i = 0; i < joints; i++) {
     c.set_at[i] = S2_NONE;
     c.value[i] = NAN;
   }
   for (int i = 0; i < count; i++) {
-    c.set_at[set[i].joint.index - 1] = i;
-    c.value[set[i].joint.index - 1] = set[i].value;
-    c.from[i] = coordinate_value(world, &world->joints.at[set[i].joint.index - 1]);
+    given[i] = (int32_t)set[i].joint.index - 1;
+    c.set_at[given[i]] = i;
+    c.value[given[i]] = set[i].value;
+    c.from[i] = coordinate_value(world, &world->joints.at[given[i]]);
   }
   // Trees, places along them, and what closes loops.
-  grow_forest(&c);
-  plant_forest(&c, mass);
+  s2_forest_grow(&c.forest, world, c.from + count, given, count);
   place_bodies(&c);
   S2Status status = close_loops(&c, length);
   if (status.code == S2_OK) {

@@ -413,6 +413,41 @@ static S2JointId joint_add(S2World *world, const S2Joint *joint) {
   return (S2JointId){(uint32_t)slot + 1, world->joints.at[slot].serial};
 }
 
+bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *value) {
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  if (kind->coordinate == NULL || joint->type == S2_CONSTRAINT) {
+    return true;
+  }
+  S2JointRow row;
+  S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  kind->coordinate(&at, &row, NULL);
+  *value = row.value;
+  // What numbers of a few decimals leave open is projected as any error is.
+  double size = 1;
+  if (!s2_joint_row_angular(&row)) {
+    size = fabs(row.value);
+    size = fmax(size, joint->a == S2_NONE ? 0 : world->bodies.at[joint->a].reach);
+    size = fmax(size, joint->b == S2_NONE ? 0 : world->bodies.at[joint->b].reach);
+  }
+  double slop = S2_MISFIT * size;
+  return row.value >= joint->limit_lo - slop && row.value <= joint->limit_hi + slop;
+}
+
+// Bodies would jump to the limits in the first step.
+static S2Status joint_check_begins(const S2World *world, const S2Joint *joint) {
+  double value;
+  if (joint->type == S2_ROPE || s2_joint_within_limits(world, joint, &value)) {
+    return s2_ok(); // a rope that is too short pulls its bodies in
+  }
+  bool length = (s2_joint_kind(joint->type)->parts & S2_HAS_LENGTH) != 0;
+  return s2_error(S2_INVALID,
+                  "limits: {%g, %g} exclude where the joint begins, %g: %s, or limits that include "
+                  "it",
+                  joint->limit_lo, joint->limit_hi, value,
+                  length || joint->type == S2_WHEEL ? "move the bodies or anchors"
+                                                    : "say what it is there by reference");
+}
+
 S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   *id = (S2JointId){0, 0};
   S2_TRY(s2_world_idle(world));
@@ -433,6 +468,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
       .stabilization = NAN,
       .limit_lo = -INFINITY,
       .limit_hi = INFINITY,
+      .servo_max = INFINITY,
   };
   // A gear has the bodies of its joints, which its own create() finds.
   if (def->type != S2_GEAR) {
@@ -464,6 +500,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   bool turns = s2_joint_kind(def->type)->coordinate == s2_measure_angle;
   joint.angle0 = (joint.a == S2_NONE ? 0 : world->q.at[3 * joint.a]) -
                  (joint.b == S2_NONE ? 0 : world->q.at[3 * joint.b]) - (turns ? def->reference : 0);
+  S2_TRY(joint_check_begins(world, &joint));
   // A constraint is asked once, so that errors of its functions show where it is made.
   if (def->type == S2_CONSTRAINT) {
     S2_TRY(s2_constraint_first(world, &joint));
@@ -490,6 +527,7 @@ void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double ma
       .coupled = S2_NONE,
       .stabilization = NAN,
       .motor_max = INFINITY,
+      .servo_max = INFINITY,
       .break_force = INFINITY,
       .max_force = max_force,
       .max_torque = max_torque,

@@ -118,6 +118,9 @@ bool s2_joint_is_rigid(const S2Joint *joint);
 int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
 // "limits: ..." unless a joint of this type can have them.
 S2Status s2_joint_check_limits(S2JointType type, double lo, double hi);
+// Is the coordinate within its limits, or beyond them by no more than numbers of a few decimals
+// leave? *value: the coordinate, where it has one.
+bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *value);
 // What `rest` and `reference` of a hinge or slider say; its spring is at rest as it is made.
 S2Status s2_joint_read_rest(const S2JointDef *def, S2Joint *joint);
 // That the number `name` is for one of the two ways in which a joint can give way.
@@ -303,6 +306,22 @@ S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damp
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count);
 // "compliance: ..." unless finite, symmetric and positive semidefinite of this many rows.
 S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows);
+
+// ---- servo.c: a goal that is held ---------------------------------------------------------------
+
+typedef struct S2Servo {
+  S2Joint spring;                     // its gains as those of a spring along the coordinate
+  S2Blend blend;                      // implicit Euler, whatever alpha and beta are
+  S2JointRow row;                     // its value is the distance from the goal
+  S2JointHessian hessian;             // of the row
+  S2SoftRow soft[S2_JOINT_EQUATIONS]; // the first: the row of the problem
+} S2Servo;
+
+// Does its servo act in a step of length h?
+bool s2_servo_acts(const S2Joint *joint, double h);
+// The row of a servo in a solve of time h; v0: velocities at the start of the step, 3 a slot;
+// bends: is it the first solve of the step, whose row sees how it bends?
+void s2_servo_row(const S2JointAt *at, double h, const double *v0, bool bends, S2Servo *servo);
 
 // ---- geometric.c: stiffness from forces that turn ----------------------------------------------
 

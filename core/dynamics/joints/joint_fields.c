@@ -317,6 +317,7 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
     break;
   default: // a number by itself: joint_check() has refused what is only read
     joint->has_motor |= field == S2_JOINT_MOTOR_SPEED || field == S2_JOINT_MOTOR_MAX;
+    joint->has_servo |= field >= S2_JOINT_SERVO_GOAL && field <= S2_JOINT_SERVO_MAX;
     *joint_number(joint, field) = value;
     break;
   }
@@ -335,6 +336,13 @@ S2Status s2_joint_set_limits(S2World *world, S2JointId id, double lo, double hi)
   world->joints.at[slot].limit_lo = lo;
   world->joints.at[slot].limit_hi = hi;
   return s2_ok();
+}
+
+bool s2_joint_is_within(const S2World *world, S2JointId id) {
+  int32_t slot;
+  double unused;
+  return s2_joint_slot(world, id, &slot).code == S2_OK &&
+         s2_joint_within_limits(world, &world->joints.at[slot], &unused);
 }
 
 S2Status s2_joint_set_target(S2World *world, S2JointId id, S2Vec2 target) {

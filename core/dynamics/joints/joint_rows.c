@@ -1,7 +1,8 @@
 // The rows that an island's joints have in a problem. In the order of core/mcp/mcp.h:
 //
-//   bilateral    equations, rigid or giving way; limits that coincide; motors of any force
-//   boxed        motors and dry friction: |lambda| <= max h
+//   bilateral    equations, rigid or giving way; limits that coincide; motors and servos of any
+//                force
+//   boxed        motors, dry friction and servos with a largest force: |lambda| <= max h
 //   unilateral   limits, which look ahead as contacts do: u + (distance to the limit)/h >= 0
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
@@ -474,6 +475,27 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
   }
 }
 
+static void add_servo(const Builder *builder, List *equal, List *boxes) {
+  const S2Joint *joint = builder->joint;
+  double h = builder->step->h, most = joint->servo_max * h;
+  if (!s2_solve_traits(builder->kind).takes_time || !s2_servo_acts(joint, h)) {
+    return;
+  }
+  S2Servo servo;
+  s2_servo_row(&builder->at, h, builder->step->v0, builder->kind == S2_SOLVE_MOTION, &servo);
+  if (!isfinite(servo.soft[0].compliance)) { // without gains
+    return;
+  }
+  List *list = isfinite(most) ? boxes : equal;
+  S2Row *row = row_append(builder, list, &servo.soft[0].row, 1, S2_JOINT_SERVO, servo.soft[0].bias);
+  // An actuator's effort is none of the joint's reaction.
+  memset(list->part[list->count - 1].push, 0, sizeof list->part->push);
+  row->lo = -most;
+  row->hi = most;
+  row->compliance = servo.soft[0].compliance;
+  row_drives(builder, row);
+}
+
 // A constraint whose force has bounds: as motors, it does nothing in no time.
 static void add_bounded(const Builder *builder, List *boxes) {
   const S2Joint *joint = builder->joint;
@@ -587,6 +609,7 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
         add_geometric(&builder, &all);
         add_equal_limits(&builder, &all);
         add_drive(&builder, &all, &boxes);
+        add_servo(&builder, &all, &boxes);
         add_bounded_locks(&builder, &boxes);
         add_bounded(&builder, &boxes);
         add_ground_friction(&builder, &boxes);

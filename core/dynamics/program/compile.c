@@ -25,8 +25,8 @@ static bool fits_body(const S2Body *body) {
 static bool fits_joint(const S2Joint *joint) {
   return (joint->type == S2_HINGE || joint->type == S2_SLIDER) && s2_joint_is_rigid(joint) &&
          joint->limit_lo == -INFINITY && joint->limit_hi == INFINITY && !joint->has_motor &&
-         !(joint->friction > 0) && joint->break_force == INFINITY && !joint->bounded &&
-         !joint->velocity_only && joint->more[0] == S2_NONE;
+         !joint->has_servo && !(joint->friction > 0) && joint->break_force == INFINITY &&
+         !joint->bounded && !joint->velocity_only && joint->more[0] == S2_NONE;
 }
 
 // Can the broad phase never name them?

@@ -180,7 +180,7 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
   *from_v2 = false;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    if (is_elastic(joint) || joint->has_motor) {
+    if (is_elastic(joint) || joint->has_motor || joint->has_servo) {
       return INFINITY;
     }
   }

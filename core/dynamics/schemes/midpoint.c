@@ -396,7 +396,7 @@ static bool is_known(const S2Joint *joint, const double *impulse) {
   bool own = joint->type == S2_CONSTRAINT &&
              (s2_constraint_one_sided(joint) || !s2_joint_projected(joint));
   bool other = joint->velocity_only || own || joint->type == S2_GROUND_FRICTION ||
-               s2_lock_yields(joint) || given || wide || curved;
+               s2_lock_yields(joint) || given || wide || curved || joint->has_servo;
   bool stopped =
       joint->limit_lo < joint->limit_hi && (impulse[S2_JOINT_LO] != 0 || impulse[S2_JOINT_HI] != 0);
   return !matrix && !other && !stopped;

@@ -185,13 +185,14 @@ typedef struct S2Piece { // one convex shape of a body
   S2Vec2 previous, next_vertex;
 } S2Piece;
 
-// Rows a joint may have in a problem: its equations, both limits, motor, friction.
+// Rows a joint may have in a problem: its equations, both limits, motor, friction, servo.
 enum {
   S2_JOINT_EQUATIONS = 3,
   S2_JOINT_LO = S2_JOINT_EQUATIONS,
   S2_JOINT_HI,
   S2_JOINT_MOTOR,
   S2_JOINT_DRY,
+  S2_JOINT_SERVO,
   S2_JOINT_ROWS
 };
 
@@ -225,6 +226,7 @@ typedef struct S2Joint {
   int32_t more[2];          // gear of hinges: its third and fourth body, S2_NONE
   bool has_law;             // spring
   bool has_spring;          // stiffness and damping act on the equation S2JointKind.sprung
+  bool has_servo;           // a goal is held along what the motor acts on
   int rows;                 // constraint
   bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate, bounded;
   int32_t coupled; // constraint: slot of what it is the friction of, S2_NONE; its serial, as it may
@@ -331,12 +333,13 @@ typedef struct S2Actuator { // dynamics/control
   char name[S2_NAME_SIZE];
   S2ActuatorKind kind;
   bool on_joint, turns, implicit;
+  bool warned; // that its damping is too much for an explicit one
   S2JointId joint;
   S2BodyId body;
   bool fixed;       // direction and `at` are of the body's frame
   S2Vec2 direction; // unit
   S2Vec2 at;
-  double lo, hi, delay, kp, kd;
+  double lo, hi, delay, kp, kd, most;
 } S2Actuator;
 
 typedef struct S2Command { // of an actuator, by time

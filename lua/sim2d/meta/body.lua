@@ -165,10 +165,14 @@ function Body:destroy() end
 ---@field angle number of a against b, zero at creation; of a hinge: may be set, which moves bodies
 ---@field translation number? m, along the axis; of a slider: may be set, which moves bodies
 ---@field length number? m, between the anchors; of a distance: settable
----@field speed number rad/s or m/s, of what the motor acts on
+---@field speed number rad/s or m/s, of what the motor acts on; of hinges, sliders, wheels, springs and ropes: may be set
 ---@field limits number[]? {lo, hi}
 ---@field motor_speed number?
 ---@field motor_max number? N m or N
+---@field servo_goal number? rad or m, of an actuator of kind "position"
+---@field servo_kp number? N m/rad or N/m
+---@field servo_kd number? N m s/rad or N s/m
+---@field servo_max number? N m or N
 ---@field friction number? N m or N
 ---@field compliance number?
 ---@field damping number?

@@ -80,10 +80,10 @@ function World:compound(def) end
 
 ---Keys of joints between two bodies, one of which may be the world.
 ---@class sim2d.PairDef: sim2d.JointDef
----@field [1] sim2d.Body? nil: the world
----@field [2] sim2d.Body?
----@field a? sim2d.Body
----@field b? sim2d.Body
+---@field [1] sim2d.Body|"world"|false
+---@field [2] (sim2d.Body|"world"|false)? left out: the world
+---@field a? sim2d.Body|"world"|false
+---@field b? sim2d.Body|"world"|false
 
 ---Compliances or dampings: one number, one for lengths and one for angles, or a matrix.
 ---@alias sim2d.Weights number|{ linear?: number, angular?: number }|number[][]
@@ -476,6 +476,8 @@ function World:problem() end
 ---@field torque? number N m
 ---@field motor_speed? number rad/s or m/s
 ---@field motor_max? number N m or N
+---@field rest? number rad or m, of a joint's spring
+---@field goal? number rad or m, of a joint's servo
 
 ---@class sim2d.LinearizeOptions
 ---@field inputs? (sim2d.Input|sim2d.Actuator)[]
@@ -703,6 +705,11 @@ function World:close() end
 ---@field delay number s
 ---@field value number the last command, clipped
 ---@field input sim2d.Input what a command of 1 does, as `linearize` takes it
+---@field kp number? of a position: may be set
+---@field kd number?
+---@field max_torque number? N m, of what turns
+---@field max_force number? N, of what slides
+---@field implicit boolean?
 
 ---@class sim2d.ActuatorDef
 ---@field [1]? string name
@@ -717,7 +724,9 @@ function World:close() end
 ---@field delay? number s, in whole steps; default 0
 ---@field kp? number N/m or N m/rad, of a position; default 100
 ---@field kd? number N s/m or N m s/rad, of a position; default 10
----@field implicit? boolean of a position: held by the joint's own spring, stable at any gains
+---@field max_torque? number N m, largest effort of a position or speed of what turns; default: none
+---@field max_force? number N, the same of what slides
+---@field implicit? boolean of a position, default true: the effort of the end of the step, stable at any gains
 
 ---@param def sim2d.ActuatorDef
 ---@return sim2d.Actuator

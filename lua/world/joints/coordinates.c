@@ -26,6 +26,54 @@ int s2_lua_set_coordinate(lua_State *L, const S2LuaJoint *joint, S2JointType typ
   return 0;
 }
 
+static const char BY_HAND[] = "sim2d.speed_by_hand"; // in the registry
+
+int s2_lua_speed_by_hand(lua_State *L) {
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, BY_HAND);
+  return 0;
+}
+
+// On a tape the same by fields of bodies. Stack: joint, name, value.
+static void speed_by_hand(lua_State *L, const S2LuaJoint *joint) {
+  S2LuaWorld *lw = joint->lw;
+  int count = s2_world_bodies(lw->world, NULL, 0);
+  S2BodyId *bodies = lua_newuserdatauv(L, sizeof *bodies * (size_t)(count + 1), 0);
+  bool of_a;
+  s2_lua_try(L, s2_joint_branch(lw->world, joint->id, bodies, &count, &of_a));
+  lua_getfield(L, LUA_REGISTRYINDEX, BY_HAND);
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, 3);
+  lua_createtable(L, count, 0);
+  lua_getiuservalue(L, 1, 1);
+  for (int i = 0; i < count; i++) {
+    s2_lua_push_body(L, -1, bodies[i]);
+    lua_rawseti(L, -3, i + 1);
+  }
+  lua_pop(L, 1);
+  lua_pushboolean(L, of_a);
+  lua_call(L, 4, 0);
+}
+
+int s2_lua_set_speed(lua_State *L, const S2LuaJoint *joint) {
+  double speed;
+  S2Complaint complaint;
+  if (s2_lua_recording(joint->lw) &&
+      (s2_lua_on_tape(joint->lw) != NULL || lua_type(L, 3) != LUA_TNUMBER)) {
+    speed_by_hand(L, joint);
+    return 0;
+  }
+  if (!s2_value_number(L, 3, S2_ANY_NUMBER, &speed, &complaint)) {
+    return s2_lua_fail(L, "Joint.speed: %s", complaint.text);
+  }
+  S2Status status = s2_joint_set_speed(joint->lw->world, joint->id, speed);
+  if (status.code == S2_INVALID) {
+    return s2_lua_fail(L, "Joint.%s", status.message);
+  }
+  s2_lua_try(L, status);
+  return 0;
+}
+
 // The joint that the key at -2 stands for: itself, or by name.
 static const S2LuaJoint *coordinates_joint(lua_State *L, S2LuaWorld *lw) {
   char text[S2_LUA_TEXT];

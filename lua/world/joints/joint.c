@@ -599,6 +599,7 @@ static int joint_newindex(lua_State *L) {
     set_or_raise(L, s2_joint_set_limits(joint->lw->world, joint->id, limits[0], limits[1]));
     s2_lua_wrote(L, joint->lw, begin, limits, count, places);
     s2_lua_hint_limits(L, joint->lw, info.type, limits[0], limits[1]);
+    s2_lua_hint_jump(L, joint->lw, joint->id, false);
     return 0;
   case FIELD_VELOCITY:
   case FIELD_ANGULAR_VELOCITY:
@@ -610,6 +611,9 @@ static int joint_newindex(lua_State *L) {
   // Coordinates move bodies.
   if (field == S2_JOINT_ANGLE || field == S2_JOINT_TRANSLATION) {
     return s2_lua_set_coordinate(L, joint, info.type, (S2JointField)field);
+  }
+  if (field == S2_JOINT_SPEED) {
+    return s2_lua_set_speed(L, joint);
   }
   // What is no number of the engine, or cannot be set there.
   if (field >= S2_JOINT_FIELD_COUNT || !s2_joint_type_sets(info.type, (S2JointField)field)) {

@@ -5,8 +5,16 @@
 #include <math.h>
 #include <string.h>
 
-// The body at position `place` of the list or under `key`; nil is the world.
-static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key) {
+// Is it "world" or false, which a body may be in its place?
+static bool is_world(lua_State *L, int index) {
+  return (lua_type(L, index) == LUA_TBOOLEAN && !lua_toboolean(L, index)) ||
+         (lua_type(L, index) == LUA_TSTRING && strcmp(lua_tostring(L, index), "world") == 0);
+}
+
+// The body at position `place` of the list or under `key`; nil and, of a pair, "world" and false
+// are the world. *given: it is not nil.
+static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key,
+                          bool pair, bool *given) {
   // By place or by key, but not both.
   lua_State *L = keys->L;
   bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
@@ -20,11 +28,13 @@ static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, c
   }
   // What it is, whose it is, whether it lives: each with its own message.
   S2BodyId id = {0, 0};
-  if (!lua_isnil(L, -1)) {
+  *given = !lua_isnil(L, -1);
+  if (*given && !(pair && is_world(L, -1))) {
     const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
     if (body == NULL) {
       char text[S2_LUA_TEXT];
-      s2_keys_fail(keys, key, "Body expected, got %s", s2_lua_describe(L, -1, text));
+      s2_keys_fail(keys, key, "Body expected, got %s%s", s2_lua_describe(L, -1, text),
+                   pair ? "; the world is \"world\" or false" : "");
     } else if (body->lw != lw) {
       s2_keys_fail(keys, key, "the body belongs to another world");
     } else if (!s2_body_alive(lw->world, body->id)) {
@@ -246,10 +256,14 @@ static void joint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointD
     def->joint_b = read_joint(keys, lw, 2, "joint_b");
     return;
   }
-  // The second body may be left out: it is the world.
-  bool one = s2_lua_joint_takes(def->type, "body");
-  def->a = read_body(keys, lw, 1, one ? "body" : "a");
-  def->b = one ? def->b : read_body(keys, lw, 2, "b");
+  // The second body may be left out: it is the world. The first is not, where the second is given:
+  // a nil there is a name that stands for nothing.
+  bool one = s2_lua_joint_takes(def->type, "body"), given_a, given_b = false;
+  def->a = read_body(keys, lw, 1, one ? "body" : "a", !one, &given_a);
+  def->b = one ? def->b : read_body(keys, lw, 2, "b", true, &given_b);
+  if (!given_a && given_b) {
+    s2_keys_fail(keys, "a", "a body, \"world\" or false expected before 'b', got nil");
+  }
   if (def->a.index == 0 && def->b.index == 0) {
     s2_lua_bad_argument(keys->L, keys->argument, "key '%s' is missing", one ? "body" : "a");
   }
@@ -360,6 +374,9 @@ static int world_joint(lua_State *L) {
   s2_lua_bind_joint(L, 1, joint, id);
   if (def.has_limits) {
     s2_lua_hint_limits(L, lw, type, def.limit_lo, def.limit_hi);
+  }
+  if (type == S2_ROPE) {
+    s2_lua_hint_jump(L, lw, id, true);
   }
   s2_lua_made(L, lw, recipe.begin, true, (int32_t)id.index - 1, joint_build_again, &recipe);
   return 1;

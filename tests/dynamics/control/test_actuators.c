@@ -1,6 +1,7 @@
 // Actuators and observations that are part of a world.
 #include "worlds.h"
 
+#include "base/rng.h"
 #include "dynamics/control/control.h"
 
 static int add_actuator(S2World *world, S2ActuatorDef def) {
@@ -32,6 +33,7 @@ static void test_each_kind_does_what_it_says(void **state) {
   hold.kind = S2_ACTUATOR_POSITION;
   hold.kp = 40;
   hold.kd = 9;
+  hold.implicit = false;
   add_actuator(world, push);
   add_actuator(world, turn);
   add_actuator(world, along);
@@ -55,6 +57,57 @@ static void test_each_kind_does_what_it_says(void **state) {
   must(s2_body_force(world, free_body, force)); // of the step alone
   near(force[2], 0, 0);
   s2_world_destroy(world);
+}
+
+// Implicit Euler of the servo beside the joint's own spring and damping, as far as its bound
+// allows.
+static void test_a_position_is_held_implicitly(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(37);
+  for (int k = 0; k < 200; k++) {
+    double h = pow(10, -3 + 1.5 * s2_rng_uniform(&rng)),
+           mass = pow(10, -3 + 5 * s2_rng_uniform(&rng));
+    S2World *world = world_new(0, h);
+    S2BodyDef def = at(0, 0);
+    def.mass = mass;
+    S2JointDef slider = joint_def(S2_SLIDER, add_box(world, def, 1, 1), no_body);
+    slider.anchor_a = s2_vec2(0, 0);
+    slider.axis = s2_vec2(1, 0);
+    slider.stiffness = k % 3 == 0 ? 0 : 50 * s2_rng_uniform(&rng);
+    slider.damping.linear = slider.damping.angular = k % 2 == 0 ? 0 : s2_rng_uniform(&rng);
+    S2JointId rail;
+    must(s2_joint_create(world, &slider, &rail));
+    S2ActuatorDef hold = s2_actuator_def();
+    hold.joint = rail;
+    hold.kind = S2_ACTUATOR_POSITION;
+    hold.kp = pow(10, 4 * s2_rng_uniform(&rng));
+    hold.kd = pow(10, 3 * s2_rng_uniform(&rng));
+    hold.most = k % 4 == 0 ? pow(10, 2 * s2_rng_uniform(&rng)) : INFINITY;
+    int index = add_actuator(world, hold);
+    double goal = s2_rng_uniform(&rng), x = 0, u = 0;
+    must(s2_world_act(world, &goal, 1, NULL));
+    for (int i = 0; i < 50; i++) {
+      double kp = hold.kp, kd = hold.kd, own_k = slider.stiffness, own_d = slider.damping.linear;
+      double next = (mass * u + h * (kp * (goal - x) - own_k * x)) /
+                    (mass + h * (own_d + kd + h * (own_k + kp)));
+      double force = kp * (goal - x - h * next) - kd * next;
+      if (fabs(force) > hold.most) {
+        force = copysign(hold.most, force);
+        next = (mass * u + h * (force - own_k * x)) / (mass + h * (own_d + h * own_k));
+      }
+      x += h * next;
+      u = next;
+      steps(world, 1);
+      double at_x;
+      must(s2_joint_get(world, rail, S2_JOINT_TRANSLATION, &at_x));
+      near(at_x, x, 1e-7);
+      if (i == 25) { // new gains count from the next step on
+        hold.kp /= 2;
+        must(s2_actuator_tune(world, index, hold.kp, hold.kd, hold.most));
+      }
+    }
+    s2_world_destroy(world);
+  }
 }
 
 static void test_delays_are_whole_steps_and_come_back_with_images(void **state) {
@@ -174,6 +227,7 @@ static void test_commands_and_definitions_that_cannot_be(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_each_kind_does_what_it_says),
+      cmocka_unit_test(test_a_position_is_held_implicitly),
       cmocka_unit_test(test_delays_are_whole_steps_and_come_back_with_images),
       cmocka_unit_test(test_a_step_that_fails_leaves_no_force),
       cmocka_unit_test(test_observations_are_read_with_noise_of_seed_and_time),

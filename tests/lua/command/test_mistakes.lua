@@ -83,6 +83,8 @@ local warnings = {
   { "world:hinge { floor, box, anchor = { 0, 2 }, limits = { -90, 0 } }", "'limits'", "write math.rad(-90)" },
   { "hinge.limits = { 0, 60 }", "'limits'", "write math.rad(60)" },
   { 'world:box { type = "static", size = { 1, 1 }, mass = 5 }', "'mass'", 'write type = "dynamic"' },
+  { "hinge.limits = { 0.5, 1 }", "Joint.limits: they exclude where the joint is", "set its coordinate first" },
+  { "world:rope { box, anchor_b = { 0, 9 }, max_length = 1 }", "'max_length'", "make it longer" },
   { "box.x = 30\nhinge:destroy()\nworld:run { duration = 2 }", "every body falls", "make the ground wider", 8 },
   { "print(sim.grad(function(p) return 3 end, { x = 1 }).x)", "a plain number", "use the parameters as they are" },
 }

@@ -218,8 +218,8 @@ test("bad costs and plans name the key", function()
   local other = sim.world {}
   other:actuator { "push", body = other:box { size = { 1, 1 } }, kind = "torque" }
   raises("the world has no such joint as it was declared for", control.trajectory, other, { cost = good, horizon = 1 })
-  world:actuator { "goal", joint = hinge, kind = "position" }
-  raises("actuator 'goal': a position is no input of a linear step", plan, {})
+  world:actuator { "goal", joint = hinge, kind = "position", implicit = false }
+  raises("actuator 'goal': an explicit position is no input of a linear step", plan, {})
 end)
 
 -- A finger a hand's breadth from a box on a floor.

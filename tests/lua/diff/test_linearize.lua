@@ -212,7 +212,7 @@ test("misuse says what to do", function()
   wrong({ 3 }, "key 'inputs': %[1%]: an actuator or {body = or joint =, ...} expected, got 3")
   wrong({ {} }, "key 'inputs%[1%].body': either a body or a joint expected")
   wrong({ { body = cart } }, "force or torque expected beside it")
-  wrong({ { joint = joints[1] } }, "one of force, torque, motor_speed, motor_max, rest expected")
+  wrong({ { joint = joints[1] } }, "one of force, torque, motor_speed, motor_max, rest, goal expected")
   wrong({ { body = cart, force = { 1, 0 }, torque = 1 } }, "an input is one thing")
   wrong({ { body = other_cart, torque = 1 } }, "got one of another world")
   wrong({ { body = "kart", torque = 1 } }, "kart")
@@ -224,8 +224,8 @@ test("misuse says what to do", function()
   wrong({ { body = cart, force = { 1, 0 }, at = { 1, 0 } } }, "of a force with frame = \"body\"")
   wrong({ { body = cart, torque = 1, frame = "body" } }, "inputs%[1%].frame': of a body's force only")
   wrong({ { joint = joints[1], force = 1, at = { 1, 0 } } }, "inputs%[1%].at': of a body's force only")
-  wrong({ world:actuator { name = "to", joint = joints[2], kind = "position" } },
-    "a position is no input of a linear step")
+  wrong({ world:actuator { name = "to", joint = joints[2], kind = "position", implicit = false } },
+    "an explicit position is no input of a linear step")
   raises("key 'coordinates': one of 'maximal', 'reduced' expected, got 'joint'",
     function() world:linearize { coordinates = "joint" } end)
   raises("key 'coordinates': %[1%]: a joint or body of this world expected, got 1",

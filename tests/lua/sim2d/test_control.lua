@@ -55,7 +55,7 @@ test("speeds are the motor's, positions are held by gains", function()
   eq(hinge.motor_speed, 3)
   local cart = world:box { position = { 9, 0 }, size = { 1, 1 }, mass = 1 }
   local slider = world:slider { cart, anchor = { 9, 0 }, axis = { 0, 1 } }
-  world:actuator { name = "place", joint = slider, kind = "position", kp = 40, kd = 9 }
+  world:actuator { name = "place", joint = slider, kind = "position", implicit = false, kp = 40, kd = 9 }
   world:act { place = 0.5 }
   world:step()
   near(slider.speed, 40 * 0.5 * 0.001, 1e-12)
@@ -358,7 +358,7 @@ test("implicit positions hold their goal at any gains, with derivatives", functi
     local world = sim.world { dt = 1 / 60 }
     local arm = world:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 } }
     local hinge = world:hinge { arm, anchor = { 0, 0 } }
-    world:actuator { "go", joint = hinge, kind = "position", kp = gains[1], kd = gains[2], implicit = true }
+    world:actuator { "go", joint = hinge, kind = "position", kp = gains[1], kd = gains[2] }
     world:act { 1 }
     world:run { duration = 3 }
     -- where the spring carries the arm
@@ -367,7 +367,7 @@ test("implicit positions hold their goal at any gains, with derivatives", functi
   local world = sim.world { dt = 1 / 60, gravity = { 0, 0 } }
   local cart = world:box { size = { 1, 1 }, mass = 2 }
   local rail = world:slider { cart, anchor = { 0, 0 }, axis = { 1, 0 } }
-  local go = world:actuator { "go", joint = rail, kind = "position", kp = 50, kd = 5, implicit = true }
+  local go = world:actuator { "go", joint = rail, kind = "position", kp = 50, kd = 5 }
   local start = world:snapshot()
   local function reach(u)
     world:restore(start)
@@ -383,10 +383,10 @@ test("implicit positions hold their goal at any gains, with derivatives", functi
   world:step()
   near(B[1][1], rail.translation, 1e-12)
   near(B[2][1], rail.speed, 1e-12)
-  raises("key 'implicit': nothing but of the position", world.actuator, world,
+  raises("key 'implicit': nothing but of a position", world.actuator, world,
     { "force", body = cart, kind = "torque", implicit = true })
-  raises("key 'implicit': a joint without a spring of its own", world.actuator, world,
-    { "again", joint = rail, kind = "position", implicit = true })
+  raises("key 'implicit': false of this or of the other one", world.actuator, world,
+    { "again", joint = rail, kind = "position" })
 end)
 
 test("a table of observations is filled once more", function()

@@ -1,0 +1,29 @@
+// Servo: a joint's coordinate, held at a goal by a spring and a damper of its own beside those of
+// the joint, with a largest force. Its row is that of a spring by implicit Euler,
+//
+//     u + C' lambda + b = 0,   C' = (h (h kp + kd))^-1,   b = h C' kp (value - goal),   |lambda| <=
+//     h max,
+//
+// so it is stable at any gains, inertia and h: lambda = -h (kp (value+ - goal) + kd u+) with both
+// at the end of the step, as far as the bound allows.
+#include "dynamics/joints/joint.h"
+
+bool s2_servo_acts(const S2Joint *joint, double h) {
+  return joint->has_servo && joint->servo_max * h > 0;
+}
+
+void s2_servo_row(const S2JointAt *at, double h, const double *v0, bool bends, S2Servo *servo) {
+  const S2Joint *joint = at->joint;
+  *servo = (S2Servo){
+      .spring = {.type = S2_SPRING,
+                 .has_spring = true,
+                 .stiffness = joint->servo_kp,
+                 .damping = {.linear = joint->servo_kd, .angular = joint->servo_kd}},
+      .blend = {.h = h, .alpha = 1, .beta = 1, .bent = bends ? 1 : 0},
+  };
+  s2_joint_kind(joint->type)->drive(at, &servo->row, &servo->hessian);
+  servo->row.value -= joint->servo_goal;
+  s2_joint_speeds(joint, v0, &servo->row, 1);
+  s2_joint_bends(joint, v0, &servo->hessian, &servo->row, 1);
+  s2_joint_soften(&servo->spring, &servo->row, 1, servo->blend, servo->soft);
+}
