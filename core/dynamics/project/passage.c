@@ -14,9 +14,6 @@
 #define S2_PASSAGE_FINE  0.1
 // Looks at one pair in a step. What moves on through hundreds of its own widths ends there.
 #define S2_PASSAGE_LOOKS 256
-// Part of the smaller body below which its motion in a step needs no look: of more slender bodies
-// (10000 : 1) nothing is promised.
-#define S2_PASSAGE_SLOW 1e-4
 
 // m: half of the least distance between two parallel lines that enclose the shape.
 static double half_width(const S2Shape *shape) {
@@ -31,6 +28,21 @@ static double half_width(const S2Shape *shape) {
     least = length > 0 ? fmin(least, far / length) : least;
   }
   return least / 2 + shape->radius;
+}
+
+double s2_touch_smaller(const S2World *world, const S2Touch *touch) {
+  double a = world->bodies.at[touch->body_a].reach, b = world->bodies.at[touch->body_b].reach;
+  return fmin(a > 0 ? a : INFINITY, b > 0 ? b : INFINITY);
+}
+
+double s2_touch_depth(const S2World *world, const S2Touch *touch) {
+  S2Shape a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  return S2_PASSAGE_DEPTH * (half_width(&a) + half_width(&b));
+}
+
+double s2_touch_depth_fine(const S2World *world, const S2Touch *touch, double depth) {
+  return fmax(S2_PASSAGE_FINE * depth, S2_TOUCH_SLOP * s2_touch_smaller(world, touch));
 }
 
 // The pose a part `t` (s) along the way, as seen from where body `to` is then.
@@ -50,19 +62,19 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
   double speed =
       hypot(va[1] - vb[1], va[2] - vb[2]) + fabs(va[0]) * reach_a + fabs(vb[0]) * reach_b;
   // What is slow against its size cannot pass through within the step.
-  double smaller = fmin(reach_a > 0 ? reach_a : INFINITY, reach_b > 0 ? reach_b : INFINITY);
+  double smaller = s2_touch_smaller(world, touch);
   if (!(speed * h > S2_PASSAGE_SLOW * smaller)) {
     return INFINITY;
   }
   // How deep in each other the shapes are when they would leave on the wrong side.
   S2Shape of_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape of_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
-  double depth = S2_PASSAGE_DEPTH * (half_width(&of_a) + half_width(&of_b));
+  double depth = s2_touch_depth(world, touch);
   if (!(speed * h > depth)) { // what is not deep now will not be, and what is gets out
     return INFINITY;
   }
   // Conservative advancement: in room/speed the distance shrinks by room at most.
-  double fine = fmax(S2_PASSAGE_FINE * depth, S2_TOUCH_SLOP * smaller), t = 0;
+  double fine = s2_touch_depth_fine(world, touch, depth), t = 0;
   for (int look = 0; look < S2_PASSAGE_LOOKS; look++) {
     double room =
         depth + s2_closest(&of_a, pose_at(step, a, a, t), &of_b, pose_at(step, b, a, t)).distance;

@@ -4,6 +4,17 @@
 
 #include "dynamics/step/context.h"
 
+// Part of the smaller body below which its motion in a step needs no look: of more slender bodies
+// (10000 : 1) nothing is promised.
+#define S2_PASSAGE_SLOW 1e-4
+
+// m: reach of the smaller body of a touch.
+double s2_touch_smaller(const S2World *world, const S2Touch *touch);
+// m: how deep the shapes of a touch may get into each other, and come out on the right side.
+double s2_touch_depth(const S2World *world, const S2Touch *touch);
+// m: how exactly a depth needs to be known.
+double s2_touch_depth_fine(const S2World *world, const S2Touch *touch, double depth);
+
 // s from the start of the step, on the ways that `carry` says, after which the shapes of a touch
 // are so deep in each other that they would soon come out on the wrong side; INFINITY: never.
 double s2_step_passage(const S2Step *step, const S2Touch *touch);

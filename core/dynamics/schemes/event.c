@@ -421,9 +421,9 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
 
 // What touches, leaves, and is back on the same way, though forces alone would bring it later than
 // the step ends, is driven back by others that touch, and turns: it rests.
-static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, double tau) {
+static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, S2FlowEnd ends) {
   S2Resting *resting = &event->resting[first];
-  if (!(tau < event->left) || resting->count == 2) {
+  if (!ends.meets || !(ends.at < event->left) || resting->count == 2) {
     return false;
   }
   const S2TouchPoint *point = s2_flow_nearest(&before[first], resting);
@@ -484,54 +484,79 @@ typedef struct Way {
   S2Touch *solved; // the island's touches as the flow had them
   int first;       // the touch that meets
   double h;        // s that it takes: until they meet, or all that is left
-  bool meets;
+  bool meets;      // it ends where they meet
+  bool cut;        // it ends where it is free no longer than that, for all that is known
+  bool lost;       // no way was found that is free
 } Way;
 
-// By rows where there are any; what is noted begins at `noted`. False: aborted.
-static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
-  S2Step *step = event->step;
-  way->h = event->left;
-  way->first = 0;
-  way->meets = false;
-  // As if nothing met: that way tells when something does.
-  if (!s2_event_flow(event, event->left, rows)) {
+// The flow that takes way->h, and what ends it for a pair. False: aborted.
+static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, int *first) {
+  if (!s2_event_flow(event, way->h, rows)) {
     return false;
   }
   take_touches(event, way->solved);
   event_collide_at_end(event);
-  double tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
+  *ends = s2_event_find_meeting(event, way->solved, S2_NONE, first);
+  return true;
+}
+
+// The flow ends where its first pair does. As its length bends it, others may be the first then.
+static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2FlowEnd ends) {
+  int first = way->first;
+  for (int more = 0; ends.at < way->h * (1 - S2_EVENT_ROUNDING); more++) {
+    way->lost = more == S2_EVENT_SHORTENED;
+    if (way->lost) {
+      return true;
+    }
+    way->first = first;
+    double tau = fmax(ends.at, S2_EVENT_ROUNDING * event->left);
+    bool meets = ends.meets;
+    if (ends.meets) {
+      S2Meeting meeting = {way->solved, first, rows, noted};
+      if (!s2_event_flow_to_meeting(event, &meeting, &tau, &meets)) {
+        return false;
+      }
+    } else {
+      s2_event_put_touches(event, way->solved);
+      s2_notes_rewind(event->step, noted);
+      if (!s2_event_flow(event, tau, rows)) {
+        return false;
+      }
+    }
+    way->h = tau;
+    way->meets = meets && tau < event->left;
+    way->cut = !meets && tau < event->left;
+    take_touches(event, way->solved);
+    event_collide_at_end(event);
+    ends = s2_event_find_meeting(event, way->solved, way->meets ? way->first : S2_NONE, &first);
+  }
+  return true;
+}
+
+// By rows where there are any; what is noted begins at `noted`. False: aborted.
+static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
+  *way = (Way){.solved = way->solved, .h = event->left};
+  // As if nothing met: that way tells when something does.
+  S2FlowEnd ends;
+  if (!flow_way(event, rows, way, &ends, &way->first)) {
+    return false;
+  }
   // What leaves and is driven back on the same way rests: the way again with its rows.
   for (int more = 0; more < S2_EVENT_RETURNS &&
                      (event->straight ? turns_round(event, way->solved)
-                                      : comes_back(event, way->solved, way->first, tau));
+                                      : comes_back(event, way->solved, way->first, ends));
        more++) {
     rows = true;
     s2_event_put_touches(event, way->solved);
-    s2_notes_rewind(step, noted);
-    if (!s2_event_flow(event, way->h, rows)) {
+    s2_notes_rewind(event->step, noted);
+    if (!flow_way(event, rows, way, &ends, &way->first)) {
       return false;
     }
-    take_touches(event, way->solved);
-    event_collide_at_end(event);
-    tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
   }
-  // The flow to the meeting, whose time changes with the length of the flow.
-  for (int more = 0;
-       more < S2_EVENT_RETURNS && !way->meets && tau < way->h * (1 - S2_EVENT_ROUNDING); more++) {
-    tau = fmax(tau, S2_EVENT_ROUNDING * way->h);
-    S2Meeting meeting = {way->solved, way->first, rows, noted};
-    if (!s2_event_flow_to_meeting(event, &meeting, &tau)) {
-      return false;
-    }
-    way->meets = tau < way->h;
-    take_touches(event, way->solved);
-    event_collide_at_end(event);
-    if (!way->meets) { // after all, as the length of a flow bends it; but others may
-      tau = s2_event_find_meeting(event, way->solved, way->first, &way->first);
-    }
+  if (!shorten_way(event, rows, noted, way, ends)) {
+    return false;
   }
-  way->h = way->meets ? tau : way->h;
-  s2_event_copy_nodes(event, step->v1, step->v2);
+  s2_event_copy_nodes(event, event->step->v1, event->step->v2);
   return true;
 }
 
@@ -582,14 +607,19 @@ static bool next_piece(S2EventRun *event, int splits) {
     }
   }
   // What was missed on the way: rows that look ahead find it.
-  if (!way.meets && runs_into(event)) {
+  if (way.lost || (!way.meets && !way.cut && runs_into(event))) {
     s2_event_put_touches(event, way.solved);
     s2_notes_rewind(step, noted);
     return finish_speculatively(event);
   }
   // 4. The piece ends where they meet, or with the step.
-  event->splits += way.meets;
+  event->splits += way.meets || way.cut;
   s2_event_note_arrival(event, way.meets ? way.first : S2_NONE);
+  if (way.cut) { // when that is, moves with the inputs
+    s2_note_short(step, event->island, 1);
+    event->most += event->cuts < S2_EVENT_CUTS;
+    event->cuts += 1;
+  }
   return end_piece(event, way.h, way.solved);
 }
 
@@ -616,6 +646,7 @@ static bool run_island(S2EventRun *event) {
   event->halved = event->ahead && step->halves[event->island->node[0]];
   event->ahead = event->ahead && !event->halved;
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
+  event->cuts = 0;
   event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
   bool going = true;
   // Piece after piece; the first one begins with the touches of the search.

@@ -116,6 +116,13 @@ void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, dou
   carry_impulses(touch, old, old_count);
 }
 
+S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const double *q) {
+  S2Shape a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  return s2_closest(&a, relative_pose(q, touch->body_a, touch->body_a), &b,
+                    relative_pose(q, touch->body_b, touch->body_a));
+}
+
 // ---- Search -----------------------------------------------------------------------------------
 
 // m: how far rotation alone can bring a point of the body, at most to the other side.

@@ -25,6 +25,8 @@ bool s2_touch_solid(const S2Touch *touch);                // may carry impulses 
 
 // Geometry of one touch at the poses q, keeping the impulses of points that stay.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
+// The nearest points of its two shapes at the poses q, relative to body a.
+S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const double *q);
 // Asks pre-solve, once in a step, when there are points; false: aborted.
 bool s2_touch_ask(const S2Step *step, S2Touch *touch);
 // Friction, restitution, surface speed and softness of the pair.
