@@ -4,6 +4,7 @@
 // any step length. And it needs an end: at the smallest length the overlap is accepted with a
 // warning, and position projection removes it.
 #include "dynamics/joints/rows.h"
+#include "dynamics/project/project.h"
 #include "dynamics/project/warn.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/acted.h"
@@ -93,6 +94,7 @@ bool s2_bisect_solve(S2Step *step) {
         !s2_step_later_impacts(step, island, choices, touching)) {
       return false;
     }
+    island->bounced = bounces;
     island->accounted = true;
   }
   s2_note_plain(step, S2_ACT_V1_IS_V2, step->v1);
@@ -142,11 +144,23 @@ void s2_bisect_forget(S2Step *step, const S2Bisect *bisect) {
   s2_notes_rewind(step, bisect->noted);
 }
 
+// Rebounds lift bodies all along the way, and more than the speed they leave can pay for where
+// several points of a body bounce one after the other: shorter ways lift less.
+static bool lifts_too_much(const S2Step *step) {
+  bool any = false;
+  for (int i = 0; i < step->island_count && !any; i++) {
+    const S2Island *island = &step->islands[i];
+    any = island->bounced && !s2_island_can_pay(step, island, S2_BISECT_PAYS);
+  }
+  return any;
+}
+
 bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect) {
   S2World *world = step->world;
   double overlap = s2_step_penetration(step), most = bisect->before + bisect->tolerance;
   // What has no solution (a body crushed by moving ones) has none at half the length either.
-  if (!(overlap <= most || bisect->h <= bisect->smallest || step->unsolved > bisect->unsolved)) {
+  bool may = bisect->h > bisect->smallest && step->unsolved <= bisect->unsolved;
+  if (may && (!(overlap <= most) || lifts_too_much(step))) {
     bisect->h /= 2;
     world->stats.bisections += 1;
     return true;

@@ -25,6 +25,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   // tell it (no angles, no limits); else NAN.
   double joint_error;
   bool kept;      // it stays as the last step left it (rest/rest.h)
+  bool bounced;   // bisect: rebounds are part of its motion, and may be paid for, too
   bool accounted; // what projection lifts in it is paid for (repay.c)
 } S2Island;
 

@@ -124,6 +124,9 @@
 // end, and the smallest part of dt tried.
 #define S2_BISECT_TOLERANCE 1e-6
 #define S2_BISECT_SMALLEST  (1.0 / 1024)
+// bisect: part of the kinetic energy that may pay for what a rebound lifts; what asks for more is
+// tried with half the length.
+#define S2_BISECT_PAYS 0.1
 // bisect: a rest of the step below this part of it is what rounding left: 1e-16, never 1e-4.
 #define S2_BISECT_ROUNDING 1e-12
 
