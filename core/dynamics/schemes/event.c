@@ -314,17 +314,28 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   return true;
 }
 
-static void stop_short(const S2EventRun *event) {
+// s: what is fast and thin would pass through something behind this; infinite: nothing would.
+static double event_passage(const S2EventRun *event) {
   double first = INFINITY;
   for (int i = 0; i < event->island->touches; i++) {
     first =
         fmin(first, s2_step_passage(event->step, &event->step->touches[event->island->touch[i]]));
   }
-  (void)s2_island_stop_short(event->step, event->island, fmin(1, first / event->step->h));
+  return first;
+}
+
+// The rest of the island's step is made in pieces that look ahead.
+static void look_ahead_in_pieces(S2EventRun *event) {
+  event->halved = true;
+  event->ahead = false;
+  for (int i = 0; i < event->island->nodes; i++) {
+    event->step->halves[event->island->node[i]] = true;
+  }
 }
 
 // Looks ahead over what is left, or over half of that where a pile is not solved for soon: that is
-// another problem, and another one behind it. *h: how far.
+// another problem, and another one behind it. Where something would pass through on that way, it
+// looks ahead no further than that. *h: how far.
 static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -340,17 +351,16 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
     if (!s2_island_look_ahead(step, island, event->choices, tries ? &solved : NULL)) {
       return false;
     }
-    if (solved) {
+    double passage = solved ? event_passage(event) : INFINITY;
+    bool cuts = passage < *h && event->cuts < S2_EVENT_CUTS;
+    if (solved && !cuts) {
       return true;
     }
-    *h /= 2;
-    event->halvings -= 1;
-    event->halved = true;
-    event->ahead = false;
-    step->world->stats.halved += 1;
-    for (int i = 0; i < island->nodes; i++) {
-      step->halves[island->node[i]] = true;
-    }
+    *h = solved ? fmax(passage, S2_EVENT_SHORTEST * event->left) : *h / 2;
+    event->cuts += cuts;
+    event->halvings -= !solved;
+    step->world->stats.halved += !solved;
+    look_ahead_in_pieces(event);
     s2_notes_rewind(step, noted);
   }
 }
@@ -365,13 +375,16 @@ static bool finish_speculatively(S2EventRun *event) {
     return false;
   }
   s2_note_arrive(step, island, S2_NONE, 0, true);
+  if (event->cuts > 0) { // when that is, moves with the inputs
+    s2_note_short(step, island, 1);
+  }
   s2_event_copy_nodes(event, step->v1, step->v2);
   S2Found *pressed = s2_found_pressed(step, island);
   if (!s2_island_impact(step, island, event->choices, event->touching)) {
     return false;
   }
   keep_contacts(event, NULL);
-  stop_short(event);
+  (void)s2_island_stop_short(step, island, fmin(1, event_passage(event) / step->h));
   if (event->ahead) { // q0 is where the whole step began
     for (int i = 0; i < island->touches; i++) {
       s2_touch_settle(step, &step->touches[island->touch[i]]);
@@ -586,7 +599,7 @@ static bool next_piece(S2EventRun *event, int splits) {
     }
     s2_event_set_piece(event, event->left);
   }
-  if (splits == event->most) {
+  if (splits >= event->most) {
     return finish_speculatively(event);
   }
   // 2. What touches and does not leave rests; 3. the bodies flow, until others meet.

@@ -162,6 +162,8 @@
 // free, or something would have got deep into another. They are not counted as splits. A bar that
 // turns by a radian in a step is followed in pieces of a tenth of that.
 #define S2_EVENT_CUTS 64
+// Part of what is left of a step below which no piece of it is cut.
+#define S2_EVENT_SHORTEST 1e-3
 // Part of what counts as touching by which bodies may overlap without having met: what rests does
 // so.
 #define S2_EVENT_PRESSED 0.1
