@@ -74,6 +74,7 @@ static double first_root(double g, double u, double a) {
 typedef struct Rim {
   int count;
   const S2Vec2 *vertex; // of its core, seen from the body's centre
+  double radius;        // m, about the core
   S2Rot turned;
   double v[3], bend[3];
 } Rim;
@@ -83,6 +84,7 @@ static Rim rim_at(const S2Flow *flow, int32_t shape, int32_t body, double s) {
   S2Shape geometry = s2_piece_shape(world, &world->pieces.at[shape]);
   Rim rim = {.count = geometry.count,
              .vertex = geometry.vertices,
+             .radius = geometry.radius,
              .turned = s2_rot(flow->step->q1[3 * body])};
   for (int c = 0; c < 3; c++) {
     rim.bend[c] = flow->bend[3 * body + c];
@@ -159,6 +161,12 @@ static double nearest_along(const Rim *rim, S2Vec2 normal, double side) {
     near = fmin(near, side * s2_dot(normal, s2_rotate(rim->turned, rim->vertex[i])));
   }
   return near;
+}
+
+// m: how far the pair is apart along an axis.
+static double apart_along(const Pair *pair, S2Vec2 normal) {
+  return s2_dot(normal, pair->apart) + nearest_along(&pair->a, normal, 1) +
+         nearest_along(&pair->b, normal, -1) - pair->a.radius - pair->b.radius;
 }
 
 // How long the pair stays apart along an axis that turns so, on which it is `gap` apart.
@@ -294,6 +302,14 @@ static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
   return (S2FlowEnd){s, false};
 }
 
+// Of a pair whose points tell nothing between the time `from` and the end of the flow.
+static S2FlowEnd by_end_or_deep(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
+                                const S2Touch *end, double from, double gap) {
+  S2FlowEnd deep = flow_deepens(flow, touch);
+  double s = meet_by_end(flow, touch, resting, end, from, gap);
+  return s <= deep.at ? flow_meets_at(s) : deep;
+}
+
 // Do the shapes approach each other at the point, at the time of the pair?
 static bool approaches(const Pair *pair, const S2TouchPoint *point) {
   const Rim *a = &pair->a, *b = &pair->b;
@@ -316,18 +332,16 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
     }
     Pair pair = pair_at(flow, touch, s);
     const S2TouchPoint *point = s2_flow_nearest(&there, resting);
-    double gap;
-    S2Vec2 normal;
-    if (point != NULL) {
-      gap = point->at.gap;
-      normal = point->at.normal;
-    } else { // the points at a corner of a chain are its neighbour's: so is the meeting
+    double gap = point == NULL ? INFINITY : point->at.gap;
+    S2Vec2 normal = point == NULL ? s2_vec2(0, 0) : point->at.normal;
+    // At a corner of a chain the nearest points may be its neighbour's: so is the meeting.
+    if (point == NULL || apart_along(&pair, normal) < gap - flow->slop) {
       S2Closest closest = closest_at(flow, touch, s);
+      if (!(closest.distance > met)) {
+        return by_end_or_deep(flow, touch, resting, end, s, INFINITY);
+      }
       gap = closest.distance;
       normal = closest.normal;
-      if (!(gap > met)) {
-        return flow_meets_at(meet_by_end(flow, touch, resting, end, s, INFINITY));
-      }
     }
     bool closed = !(gap > met);
     if (closed && approaches(&pair, point)) {
@@ -351,9 +365,8 @@ S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting
   const S2TouchPoint *point = s2_flow_nearest(touch, resting);
   double gap = point == NULL ? INFINITY : point->at.gap;
   if (resting->count > 0) { // nothing can be said of all vertices, as some rest
-    S2FlowEnd deep = flow_deepens(flow, touch);
-    double s = gap > flow->slop ? meet_by_end(flow, touch, resting, end, 0, gap) : INFINITY;
-    return s <= deep.at ? flow_meets_at(s) : deep;
+    return gap > flow->slop ? by_end_or_deep(flow, touch, resting, end, 0, gap)
+                            : flow_deepens(flow, touch);
   }
   if (gap < -flow->slop) { // it leaves an overlap
     return flow_deepens(flow, touch);
