@@ -89,6 +89,21 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
   return t;
 }
 
+bool s2_touch_driven(const S2World *world, const S2Touch *touch) {
+  return world->bodies.at[touch->body_a].type == S2_KINEMATIC ||
+         world->bodies.at[touch->body_b].type == S2_KINEMATIC;
+}
+
+void s2_step_warn_of_passage(const S2Step *step, const S2Touch *touch, double t) {
+  char a[S2_NAME_SIZE + 8], b[S2_NAME_SIZE + 8];
+  s2_body_label(step->world, touch->body_a, a);
+  s2_body_label(step->world, touch->body_b, b);
+  s2_world_warn(step->world,
+                "step %llu (t = %.6g s): %s and %s may pass through each other: they move too far "
+                "in a step of %.3g s for their size; use a shorter dt, or substeps",
+                (unsigned long long)step->world->kept.steps + 1, step->t + t, a, b, step->dt);
+}
+
 bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction) {
   if (fraction >= 1) {
     return false;
@@ -116,6 +131,9 @@ void s2_step_stop_short(S2Step *step) {
     double t = s2_step_passage(step, touch);
     if (!(t < step->h)) {
       continue;
+    }
+    if (s2_touch_driven(step->world, touch)) {
+      s2_step_warn_of_passage(step, touch, t);
     }
     if (fraction == NULL) {
       fraction = S2_TAKE(step->arena, double, slots);

@@ -314,14 +314,28 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   return true;
 }
 
-// s: what is fast and thin would pass through something behind this; infinite: nothing would.
-static double event_passage(const S2EventRun *event) {
+// s: what is fast and thin would pass through something behind this; infinite: nothing would. `of`:
+// the touch.
+static double event_passage(const S2EventRun *event, const S2Touch **of) {
   double first = INFINITY;
   for (int i = 0; i < event->island->touches; i++) {
-    first =
-        fmin(first, s2_step_passage(event->step, &event->step->touches[event->island->touch[i]]));
+    const S2Touch *touch = &event->step->touches[event->island->touch[i]];
+    double t = s2_step_passage(event->step, touch);
+    *of = t < first ? touch : *of;
+    first = fmin(first, t);
   }
   return first;
+}
+
+// No more pieces are left: the bodies stop where they would pass through something, if it lets them.
+static void stop_short(const S2EventRun *event) {
+  S2Step *step = event->step;
+  const S2Touch *of = NULL;
+  double first = event_passage(event, &of);
+  if (first < step->h && s2_touch_driven(step->world, of)) {
+    s2_step_warn_of_passage(step, of, first);
+  }
+  (void)s2_island_stop_short(step, event->island, fmin(1, first / step->h));
 }
 
 // The rest of the island's step is made in pieces that look ahead.
@@ -351,7 +365,8 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
     if (!s2_island_look_ahead(step, island, event->choices, tries ? &solved : NULL)) {
       return false;
     }
-    double passage = solved ? event_passage(event) : INFINITY;
+    const S2Touch *of = NULL;
+    double passage = solved ? event_passage(event, &of) : INFINITY;
     bool cuts = passage < *h && event->cuts < S2_EVENT_CUTS;
     if (solved && !cuts) {
       return true;
@@ -384,7 +399,7 @@ static bool finish_speculatively(S2EventRun *event) {
     return false;
   }
   keep_contacts(event, NULL);
-  (void)s2_island_stop_short(step, island, fmin(1, event_passage(event) / step->h));
+  stop_short(event);
   if (event->ahead) { // q0 is where the whole step began
     for (int i = 0; i < island->touches; i++) {
       s2_touch_settle(step, &step->touches[island->touch[i]]);

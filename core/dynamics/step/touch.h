@@ -13,8 +13,9 @@ static inline bool s2_touch_before(const S2Touch *touch, const S2Touch *other) {
                                           : touch->shape_b < other->shape_b;
 }
 bool s2_step_touches(S2Step *step); // broad and narrow phase; false: aborted
-// Shapes without any point in reach that overlap at q1 all the same get points there; *found: are
-// there any? False: aborted.
+// Shapes without any point in reach that overlap at q1 all the same get points there, and those
+// that something passes through which moves as given, where that begins; *found: are there any?
+// False: aborted.
 bool s2_step_unforeseen(const S2Step *step, bool *found);
 void s2_step_settle(S2Step *step);                        // contact geometry at q1
 void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same of one that is no sensor
