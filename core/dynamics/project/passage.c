@@ -53,7 +53,17 @@ static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
                  q[2] - origin[2] + t * (v[2] - speed[2]));
 }
 
-double s2_step_passage(const S2Step *step, const S2Touch *touch) {
+// Of a pair that is deep in each other as the step begins, apart along n: is it on the other side
+// of that at the end of the way?
+static bool changes_sides(const S2Step *step, const S2Touch *touch, S2Vec2 n) {
+  S2Pose from = pose_at(step, touch->body_a, touch->body_b, 0);
+  S2Pose to = pose_at(step, touch->body_a, touch->body_b, step->h);
+  return s2_dot(n, from.position) > 0 && s2_dot(n, to.position) < 0;
+}
+
+// As s2_step_passage; *deep: it is too late for that, and the pair comes out on the wrong side.
+static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
+  *deep = false;
   const S2World *world = step->world;
   int32_t a = touch->body_a, b = touch->body_b;
   const double *va = step->carry + 3 * a, *vb = step->carry + 3 * b, h = step->h;
@@ -76,10 +86,14 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
   // Conservative advancement: in room/speed the distance shrinks by room at most.
   double fine = s2_touch_depth_fine(world, touch, depth), t = 0;
   for (int look = 0; look < S2_PASSAGE_LOOKS; look++) {
-    double room =
-        depth + s2_closest(&of_a, pose_at(step, a, a, t), &of_b, pose_at(step, b, a, t)).distance;
+    S2Closest closest = s2_closest(&of_a, pose_at(step, a, a, t), &of_b, pose_at(step, b, a, t));
+    double room = depth + closest.distance;
+    if (room <= fine && look == 0) { // deep already as the step begins: rows are as they are
+      *deep = changes_sides(step, touch, closest.normal);
+      return INFINITY;
+    }
     if (room <= fine) {
-      return look == 0 ? INFINITY : t; // deep already as the step begins: rows are as they are
+      return t;
     }
     t += room / speed;
     if (t >= h) {
@@ -87,6 +101,11 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
     }
   }
   return t;
+}
+
+double s2_step_passage(const S2Step *step, const S2Touch *touch) {
+  bool deep;
+  return passage_of(step, touch, &deep);
 }
 
 bool s2_touch_driven(const S2World *world, const S2Touch *touch) {
@@ -128,12 +147,13 @@ void s2_step_stop_short(S2Step *step) {
     if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
       continue;
     }
-    double t = s2_step_passage(step, touch);
+    bool deep;
+    double t = passage_of(step, touch, &deep);
+    if (deep || (t < step->h && s2_touch_driven(step->world, touch))) {
+      s2_step_warn_of_passage(step, touch, fmin(t, step->h));
+    }
     if (!(t < step->h)) {
       continue;
-    }
-    if (s2_touch_driven(step->world, touch)) {
-      s2_step_warn_of_passage(step, touch, t);
     }
     if (fraction == NULL) {
       fraction = S2_TAKE(step->arena, double, slots);
