@@ -63,8 +63,7 @@ void s2_undo_q0_is_q1(S2Undo *undo, const S2Note *note) {
 // ---- Positions ----------------------------------------------------------------------------------
 
 // q = q0 + until carry, until being a part of h
-static void motion_carried_vjp(S2Undo *undo, const S2Note *note, double until, int at,
-                               double bar) {
+static void motion_carried_vjp(S2Undo *undo, const S2Note *note, double until, int at, double bar) {
   undo->bar.q0[at] += bar;
   undo->bar.h += s2_undo_carry(undo, note, at) * bar * (until / note->h);
   s2_undo_carried(undo, note, at, until * bar);

@@ -21,9 +21,8 @@ static double bisect_return(const S2Step *step, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double u = s2_touch_velocity(touch, k, n, step->v0);
   double free_u = s2_touch_velocity(touch, k, n, step->free_v);
-  return u < 0
-             ? s2_rebound(touch->restitution, u, free_u, touch->points[k].at.gap, step->h).after
-             : 0;
+  return u < 0 ? s2_rebound(touch->restitution, u, free_u, touch->points[k].at.gap, step->h).after
+               : 0;
 }
 
 static bool bisect_near(const S2Step *step, const S2Touch *touch, int k) {
@@ -37,7 +36,9 @@ static S2Choice bisect_target(const S2Step *step, const S2Touch *touch, int k, b
   return (S2Choice){
       .use = use,
       .bias = -fmax(back, lift),
-      .target = lift > back ? S2_TARGET_GAP : back > 0 ? S2_TARGET_RETURN : S2_TARGET_FIXED,
+      .target = lift > back ? S2_TARGET_GAP
+                : back > 0  ? S2_TARGET_RETURN
+                            : S2_TARGET_FIXED,
   };
 }
 

@@ -327,7 +327,8 @@ static double event_passage(const S2EventRun *event, const S2Touch **of) {
   return first;
 }
 
-// No more pieces are left: the bodies stop where they would pass through something, if it lets them.
+// No more pieces are left: the bodies stop where they would pass through something, if it lets
+// them.
 static void stop_short(const S2EventRun *event) {
   S2Step *step = event->step;
   const S2Touch *of = NULL;

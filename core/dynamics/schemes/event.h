@@ -54,7 +54,8 @@ void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
 
 // meeting.c: when the flow just made ends for the first of its pairs, from the touches as they were
 // `before` to those at its end; *first is that touch of the island. What meets at the end of a flow
-// that was made shorter for that (`met`, S2_NONE: nothing, and what just touches there) is left out.
+// that was made shorter for that (`met`, S2_NONE: nothing, and what just touches there) is left
+// out.
 S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int met,
                                 int *first);
 // The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left

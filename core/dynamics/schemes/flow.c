@@ -268,8 +268,7 @@ static bool stays_shallow(const S2Flow *flow, const S2Touch *touch, double depth
   const double *ba = flow->bend + 3 * a, *bb = flow->bend + 3 * b;
   double h = flow->until, turned = h * ((fabs(va[0]) + h * fabs(ba[0])) * bodies[a].reach +
                                         (fabs(vb[0]) + h * fabs(bb[0])) * bodies[b].reach);
-  double gone =
-      h * (hypot(va[1] - vb[1], va[2] - vb[2]) + h * hypot(ba[1] - bb[1], ba[2] - bb[2]));
+  double gone = h * (hypot(va[1] - vb[1], va[2] - vb[2]) + h * hypot(ba[1] - bb[1], ba[2] - bb[2]));
   return !(gone + turned > depth);
 }
 
