@@ -62,11 +62,11 @@ void s2_undo_q0_is_q1(S2Undo *undo, const S2Note *note) {
 
 // ---- Positions ----------------------------------------------------------------------------------
 
-// q = q0 + h carry
-static void motion_carried_vjp(S2Undo *undo, const S2Note *note, int at, double bar) {
+// q = q0 + until carry, until being a part of h
+static void motion_carried_vjp(S2Undo *undo, const S2Note *note, double until, int at, double bar) {
   undo->bar.q0[at] += bar;
-  undo->bar.h += s2_undo_carry(undo, note, at) * bar;
-  s2_undo_carried(undo, note, at, note->h * bar);
+  undo->bar.h += s2_undo_carry(undo, note, at) * bar * (until / note->h);
+  s2_undo_carried(undo, note, at, until * bar);
 }
 
 void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
@@ -79,7 +79,7 @@ void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
       double bar = to->q1[at];
       to->q1[at] = 0;
       if (goes && !ahead) {
-        motion_carried_vjp(undo, note, at, bar);
+        motion_carried_vjp(undo, note, note->h, at, bar);
         continue;
       }
       to->q0[at] += bar;
@@ -92,10 +92,13 @@ void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
   memset(undo->displaced, 0, sizeof(double) * motion_count(undo));
 }
 
-// Points at q = q0 + h carry, whose gaps were carried back by h times their speeds.
+// Points at q = q0 + until carry, whose gaps were carried back by that times their speeds.
 void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   const S2Touch *touch = &undo->open.touches[0];
   const int32_t slot[2] = {touch->body_a, touch->body_b};
+  double until = note->carried.until;
+  // Where something would pass through: when that is, moves with the inputs.
+  undo->gradient->flags |= until < note->h ? S2_GRADIENT_PARTIAL : 0;
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   size_t count = motion_count(undo);
   double *q = S2_TAKE_ZEROED(undo->arena, double, count);
@@ -106,16 +109,16 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   for (int side = 0; side < 2; side++) {
     for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
       carry[at] = s2_undo_carry(undo, note, at);
-      q[at] = undo->step.q0[at] + note->h * carry[at];
+      q[at] = undo->step.q0[at] + until * carry[at];
     }
   }
-  // gap = gap(q) - h n'(carry of a - carry of b), and the point itself is that of q.
+  // gap = gap(q) - until n'(carry of a - carry of b), and the point itself is that of q.
   for (int k = 0; k < touch->count; k++) {
     S2PointBar *bar = &undo->late_bar[2 * note->of->touch_index[0] + k];
     S2Vec2 n = touch->points[k].at.normal;
     double gap_bar = bar->gap;
-    undo->bar.h -= gap_bar * s2_touch_velocity(touch, k, n, carry);
-    s2_touch_velocity_vjp(touch, k, n, carry, -note->h * gap_bar, carry_bar, bar, &bar->normal);
+    undo->bar.h -= gap_bar * s2_touch_velocity(touch, k, n, carry) * (until / note->h);
+    s2_touch_velocity_vjp(touch, k, n, carry, -until * gap_bar, carry_bar, bar, &bar->normal);
     s2_touch_point_vjp(undo->world, touch, k, q, bar, q_bar, undo->gradient);
     *bar = (S2PointBar){0};
   }
@@ -123,7 +126,7 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
     for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
       // And back to what carried them.
       s2_undo_carried(undo, note, at, carry_bar[at]);
-      motion_carried_vjp(undo, note, at, q_bar[at]);
+      motion_carried_vjp(undo, note, until, at, q_bar[at]);
     }
   }
   s2_arena_rewind(undo->arena, mark);

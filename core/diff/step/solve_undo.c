@@ -272,6 +272,29 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   return -speed;
 }
 
+// b = -after of S2Rebound, with after = sqrt(added^2 + there2) - added.
+static void solve_return_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, double bar,
+                             S2PointBar *point, S2TouchBar *pair) {
+  S2Undo *undo = solve->undo;
+  const S2ManifoldPoint *at = &touch->points[k].at;
+  double e = touch->restitution, h = undo->step.h, gap = fmax(at->gap, 0);
+  double u = s2_touch_velocity(touch, k, at->normal, undo->step.v0);
+  double free_u = s2_touch_velocity(touch, k, at->normal, undo->step.free_v);
+  S2Rebound back = s2_rebound(e, u, free_u, gap, h);
+  double root = sqrt(back.added * back.added + back.there2);
+  double there2_bar = -bar / (2 * root), loss = e * e - 1;
+  double added_bar = -bar * (back.added / root - 1) + there2_bar * 2 * loss * gap / h;
+  pair->restitution += there2_bar * 2 * e * (u * u + 2 * back.added * gap / h);
+  point->gap += at->gap > 0 ? there2_bar * 2 * loss * back.added / h : 0;
+  undo->bar.h -= there2_bar * 2 * loss * back.added * gap / (h * h);
+  added_bar = back.added > 0 ? added_bar : 0;
+  double u_bar = there2_bar * 2 * e * e * u + added_bar;
+  s2_touch_velocity_vjp(touch, k, at->normal, undo->step.v0, u_bar, undo->bar.v0, point,
+                        &point->normal);
+  s2_touch_velocity_vjp(touch, k, at->normal, undo->step.free_v, -added_bar, undo->bar.free_v,
+                        point, &point->normal);
+}
+
 // What a chosen bias was made of.
 static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2PointBar *point,
                              S2TouchBar *pair) {
@@ -303,6 +326,9 @@ static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar,
                                 solve->note->solve.kind == S2_SOLVE_MOTION ? undo->step.v0
                                                                            : undo->step.v2);
     solve_speed_vjp(solve, touch, k, bar * touch->restitution, point);
+    break;
+  case S2_TARGET_RETURN:
+    solve_return_vjp(solve, touch, k, bar, point, pair);
     break;
   case S2_TARGET_MIRROR:
     solve_speed_vjp(solve, touch, k, bar, point);

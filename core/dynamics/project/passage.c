@@ -14,9 +14,6 @@
 #define S2_PASSAGE_FINE  0.1
 // Looks at one pair in a step. What moves on through hundreds of its own widths ends there.
 #define S2_PASSAGE_LOOKS 256
-// Part of the smaller body below which its motion in a step needs no look: of more slender bodies
-// (10000 : 1) nothing is promised.
-#define S2_PASSAGE_SLOW 1e-4
 
 // m: half of the least distance between two parallel lines that enclose the shape.
 static double half_width(const S2Shape *shape) {
@@ -33,6 +30,21 @@ static double half_width(const S2Shape *shape) {
   return least / 2 + shape->radius;
 }
 
+double s2_touch_smaller(const S2World *world, const S2Touch *touch) {
+  double a = world->bodies.at[touch->body_a].reach, b = world->bodies.at[touch->body_b].reach;
+  return fmin(a > 0 ? a : INFINITY, b > 0 ? b : INFINITY);
+}
+
+double s2_touch_depth(const S2World *world, const S2Touch *touch) {
+  S2Shape a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  return S2_PASSAGE_DEPTH * (half_width(&a) + half_width(&b));
+}
+
+double s2_touch_depth_fine(const S2World *world, const S2Touch *touch, double depth) {
+  return fmax(S2_PASSAGE_FINE * depth, S2_TOUCH_SLOP * s2_touch_smaller(world, touch));
+}
+
 // The pose a part `t` (s) along the way, as seen from where body `to` is then.
 static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
   const double *q = step->q0 + 3 * slot, *v = step->carry + 3 * slot;
@@ -41,7 +53,17 @@ static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
                  q[2] - origin[2] + t * (v[2] - speed[2]));
 }
 
-double s2_step_passage(const S2Step *step, const S2Touch *touch) {
+// Of a pair that is deep in each other as the step begins, apart along n: is it on the other side
+// of that at the end of the way?
+static bool changes_sides(const S2Step *step, const S2Touch *touch, S2Vec2 n) {
+  S2Pose from = pose_at(step, touch->body_a, touch->body_b, 0);
+  S2Pose to = pose_at(step, touch->body_a, touch->body_b, step->h);
+  return s2_dot(n, from.position) > 0 && s2_dot(n, to.position) < 0;
+}
+
+// As s2_step_passage; *deep: it is too late for that, and the pair comes out on the wrong side.
+static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
+  *deep = false;
   const S2World *world = step->world;
   int32_t a = touch->body_a, b = touch->body_b;
   const double *va = step->carry + 3 * a, *vb = step->carry + 3 * b, h = step->h;
@@ -50,24 +72,28 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
   double speed =
       hypot(va[1] - vb[1], va[2] - vb[2]) + fabs(va[0]) * reach_a + fabs(vb[0]) * reach_b;
   // What is slow against its size cannot pass through within the step.
-  double smaller = fmin(reach_a > 0 ? reach_a : INFINITY, reach_b > 0 ? reach_b : INFINITY);
+  double smaller = s2_touch_smaller(world, touch);
   if (!(speed * h > S2_PASSAGE_SLOW * smaller)) {
     return INFINITY;
   }
   // How deep in each other the shapes are when they would leave on the wrong side.
   S2Shape of_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape of_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
-  double depth = S2_PASSAGE_DEPTH * (half_width(&of_a) + half_width(&of_b));
+  double depth = s2_touch_depth(world, touch);
   if (!(speed * h > depth)) { // what is not deep now will not be, and what is gets out
     return INFINITY;
   }
   // Conservative advancement: in room/speed the distance shrinks by room at most.
-  double fine = fmax(S2_PASSAGE_FINE * depth, S2_TOUCH_SLOP * smaller), t = 0;
+  double fine = s2_touch_depth_fine(world, touch, depth), t = 0;
   for (int look = 0; look < S2_PASSAGE_LOOKS; look++) {
-    double room =
-        depth + s2_closest(&of_a, pose_at(step, a, a, t), &of_b, pose_at(step, b, a, t)).distance;
+    S2Closest closest = s2_closest(&of_a, pose_at(step, a, a, t), &of_b, pose_at(step, b, a, t));
+    double room = depth + closest.distance;
+    if (room <= fine && look == 0) { // deep already as the step begins: rows are as they are
+      *deep = changes_sides(step, touch, closest.normal);
+      return INFINITY;
+    }
     if (room <= fine) {
-      return look == 0 ? INFINITY : t; // deep already as the step begins: rows are as they are
+      return t;
     }
     t += room / speed;
     if (t >= h) {
@@ -75,6 +101,26 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
     }
   }
   return t;
+}
+
+double s2_step_passage(const S2Step *step, const S2Touch *touch) {
+  bool deep;
+  return passage_of(step, touch, &deep);
+}
+
+bool s2_touch_driven(const S2World *world, const S2Touch *touch) {
+  return world->bodies.at[touch->body_a].type == S2_KINEMATIC ||
+         world->bodies.at[touch->body_b].type == S2_KINEMATIC;
+}
+
+void s2_step_warn_of_passage(const S2Step *step, const S2Touch *touch, double t) {
+  char a[S2_NAME_SIZE + 8], b[S2_NAME_SIZE + 8];
+  s2_body_label(step->world, touch->body_a, a);
+  s2_body_label(step->world, touch->body_b, b);
+  s2_world_warn(step->world,
+                "step %llu (t = %.6g s): %s and %s may pass through each other: they move too far "
+                "in a step of %.3g s for their size; use a shorter dt, or substeps",
+                (unsigned long long)step->world->kept.steps + 1, step->t + t, a, b, step->dt);
 }
 
 bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction) {
@@ -101,7 +147,11 @@ void s2_step_stop_short(S2Step *step) {
     if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
       continue;
     }
-    double t = s2_step_passage(step, touch);
+    bool deep;
+    double t = passage_of(step, touch, &deep);
+    if (deep || (t < step->h && s2_touch_driven(step->world, touch))) {
+      s2_step_warn_of_passage(step, touch, fmin(t, step->h));
+    }
     if (!(t < step->h)) {
       continue;
     }

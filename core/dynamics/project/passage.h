@@ -4,9 +4,24 @@
 
 #include "dynamics/step/context.h"
 
+// Part of the smaller body below which its motion in a step needs no look: of more slender bodies
+// (10000 : 1) nothing is promised.
+#define S2_PASSAGE_SLOW 1e-4
+
+// m: reach of the smaller body of a touch.
+double s2_touch_smaller(const S2World *world, const S2Touch *touch);
+// m: how deep the shapes of a touch may get into each other, and come out on the right side.
+double s2_touch_depth(const S2World *world, const S2Touch *touch);
+// m: how exactly a depth needs to be known.
+double s2_touch_depth_fine(const S2World *world, const S2Touch *touch, double depth);
+
 // s from the start of the step, on the ways that `carry` says, after which the shapes of a touch
 // are so deep in each other that they would soon come out on the wrong side; INFINITY: never.
 double s2_step_passage(const S2Step *step, const S2Touch *touch);
+// Does one of the bodies move as given, whatever it meets?
+bool s2_touch_driven(const S2World *world, const S2Touch *touch);
+// Names a pair of which one passes through the other after `t` (s) of the piece at hand.
+void s2_step_warn_of_passage(const S2Step *step, const S2Touch *touch, double t);
 void s2_step_stop_short(S2Step *step); // what would pass through ends its way there
 // Its bodies go this fraction of their way; false: all of it.
 bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction);

@@ -487,6 +487,9 @@ static void project_island(S2Step *step, S2Island *island) {
   island->enough = projection_enough(step, island);
   if (worst <= fmax(S2_PROJECTION_TRIGGER * island->length, 2 * island->enough)) {
     note_joints(step, island, &errors, worst);
+    if (island->bounced) {
+      s2_island_repay(step, island, false);
+    }
     s2_arena_rewind(step->arena, start_mark);
     return;
   }
@@ -560,6 +563,14 @@ bool s2_islands_project(S2Step *step) {
   return s2_islands_run(step, project_work, NULL, NULL);
 }
 
+static void pay_for_bounces(S2Step *step) {
+  for (int i = 0; i < step->island_count; i++) {
+    if (step->islands[i].bounced) {
+      s2_island_repay(step, &step->islands[i], false);
+    }
+  }
+}
+
 bool s2_step_project(S2Step *step) {
   bool going = true;
   switch (step->world->kept.def.stabilization) {
@@ -569,10 +580,12 @@ bool s2_step_project(S2Step *step) {
   case S2_POST:
   case S2_POST_ASSEMBLY:
     project_once(step, step->world->kept.def.stabilization == S2_POST);
+    pay_for_bounces(step);
     break;
   case S2_PRE:       // done
   case S2_BAUMGARTE: // in the velocities
   case S2_NO_STABILIZATION:
+    pay_for_bounces(step);
     break;
   }
   return going;

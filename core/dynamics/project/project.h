@@ -39,5 +39,8 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
 // Takes from v2 the energy that the step and its projection (to q1) have brought. `fed`: the
 // projection has put into v2 what joints displaced. (repay.c)
 void s2_island_repay(S2Step *step, const S2Island *island, bool fed);
+// Is what the step has brought, before any projection, no more than this part of the kinetic energy
+// that it may be taken from?
+bool s2_island_can_pay(const S2Step *step, const S2Island *island, double part);
 
 #endif

@@ -48,36 +48,57 @@ static double of_contacts(const S2Step *step, const S2Island *island) {
   return gain;
 }
 
-void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
-  S2ArenaMark mark = s2_arena_mark(step->arena);
-  int32_t *ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island));
-  int grounds = s2_island_holders(step, island, true, ground);
-  double *now = S2_TAKE(step->arena, double, 3 * island->nodes);
-  double *ride = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes);
-  // Velocities against what holds the island.
+// What holds an island, and its velocities v2 against that.
+typedef struct Account {
+  int32_t *ground; // slots
+  int grounds;
+  double *now, *ride; // 3 a node: v2 against what the node rides on; the velocity of that
+  double excess;      // J, what the step has brought (both formulas above)
+  double kinetic;     // J, what it may be taken from
+} Account;
+
+static Account account_of(const S2Step *step, const S2Island *island, bool fed) {
+  Account account = {.ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island)),
+                     .now = S2_TAKE(step->arena, double, 3 * island->nodes),
+                     .ride = S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes)};
+  account.grounds = s2_island_holders(step, island, true, account.ground);
+  bool held = account.grounds > 0;
   for (int i = 0; i < island->nodes; i++) {
-    if (grounds > 0) {
-      s2_event_ride(step, ground, grounds, island->node[i], ride + 3 * i);
+    if (held) {
+      s2_event_ride(step, account.ground, account.grounds, island->node[i], account.ride + 3 * i);
     }
     for (int c = 0; c < 3; c++) {
-      now[3 * i + c] = step->v2[3 * island->node[i] + c] - ride[3 * i + c];
+      account.now[3 * i + c] = step->v2[3 * island->node[i] + c] - account.ride[3 * i + c];
     }
   }
-  // What was brought: by bodies lifted, less what contacts have done (both formulas above).
-  double excess = of_bodies(step, island, ride, fed) + of_contacts(step, island);
-  double kinetic = grounds > 0 ? s2_island_kinetic(step, island, now)
-                               : s2_island_kinetic_within(step, island, now);
+  account.excess = of_bodies(step, island, account.ride, fed) + of_contacts(step, island);
+  account.kinetic = held ? s2_island_kinetic(step, island, account.now)
+                         : s2_island_kinetic_within(step, island, account.now);
+  return account;
+}
+
+bool s2_island_can_pay(const S2Step *step, const S2Island *island, double part) {
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  Account account = account_of(step, island, false);
+  s2_arena_rewind(step->arena, mark);
+  return account.excess <= part * account.kinetic;
+}
+
+void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  Account account = account_of(step, island, fed);
+  double *now = account.now, excess = account.excess, kinetic = account.kinetic;
   if (!(excess > S2_SPIN_ROUNDING * kinetic)) {
     s2_arena_rewind(step->arena, mark);
     return;
   }
-  s2_note_slow(step, island, excess, fed, ground, grounds);
+  s2_note_slow(step, island, excess, fed, account.ground, account.grounds);
   // Less speed of all of it, so that the energy is what it was.
   double most = fmax(0, kinetic - excess);
-  if (grounds > 0) { // turns of what pivots are as much its motion as that of its centre
+  if (account.grounds > 0) { // turns of what pivots are as much its motion as that of its centre
     double fraction = kinetic > 0 ? sqrt(most / kinetic) : 0;
     for (int i = 0; i < 3 * island->nodes; i++) {
-      now[i] = ride[i] + fraction * now[i];
+      now[i] = account.ride[i] + fraction * now[i];
     }
   } else {
     s2_island_cap(step, island, most, now); // its momentum is its own

@@ -5,6 +5,7 @@
 // warning, and position projection removes it.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
+#include "dynamics/project/project.h"
 #include "dynamics/project/warn.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/acted.h"
@@ -16,38 +17,55 @@
 
 #include <string.h>
 
+// m/s: how fast a point that is near leaves by restitution; 0 where it does not.
+static double bisect_return(const S2Step *step, const S2Touch *touch, int k) {
+  S2Vec2 n = touch->points[k].at.normal;
+  double u = s2_touch_velocity(touch, k, n, step->v0);
+  double free_u = s2_touch_velocity(touch, k, n, step->free_v);
+  return u < 0 ? s2_rebound(touch->restitution, u, free_u, touch->points[k].at.gap, step->h).after
+               : 0;
+}
+
+static bool bisect_near(const S2Step *step, const S2Touch *touch, int k) {
+  return touch->points[k].at.gap <= step->world->kept.def.contact_margin && !s2_touch_soft(touch);
+}
+
+// A target by restitution, or the speed that lifts an overlap, whichever asks for more.
+static S2Choice bisect_target(const S2Step *step, const S2Touch *touch, int k, bool use) {
+  double back = bisect_return(step, touch, k);
+  double lift = -s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
+  return (S2Choice){
+      .use = use,
+      .bias = -fmax(back, lift),
+      .target = lift > back ? S2_TARGET_GAP
+                : back > 0  ? S2_TARGET_RETURN
+                            : S2_TARGET_FIXED,
+  };
+}
+
 // Springs look ahead: what is compressed without a push would be energy from nothing. Restitution
 // targets from the velocities before; when one counts, separating contacts are left out
 // (they would gain energy), the later impacts see to them. Does one count?
 static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *choices,
                           bool *touching) {
   double tiny = s2_island_rest_speed(step, island);
-  double margin = step->world->kept.def.contact_margin;
   bool bounces = false;
   // Whether anything bounces decides which rows there are: it is looked at first.
-  for (int pass = 0; pass < 2; pass++) {
-    for (int i = 0; i < island->touches; i++) {
-      int32_t index = island->touch[i];
-      const S2Touch *touch = &step->touches[index];
-      for (int k = 0; k < touch->count; k++) {
-        double u = s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v0);
-        bool near = touch->points[k].at.gap <= margin && !s2_touch_soft(touch);
-        if (pass == 0) {
-          bounces |= near && touch->restitution * u < -tiny;
-        } else {
-          touching[2 * index + k] = near;
-          // A target by restitution, or the speed that lifts an overlap, whichever asks for more.
-          double bounce = touch->restitution * fmin(0, u);
-          double lift = s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
-          choices[2 * index + k] = (S2Choice){
-              .use = s2_touch_soft(touch) || (near && !(bounces && u > tiny)),
-              .bias = fmin(bounce, lift),
-              .target = lift < bounce ? S2_TARGET_GAP
-                        : u < 0       ? S2_TARGET_APPROACH
-                                      : S2_TARGET_FIXED,
-          };
-        }
-      }
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      bounces |= bisect_near(step, touch, k) && bisect_return(step, touch, k) > tiny;
+    }
+  }
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      double u = s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v0);
+      bool near = bisect_near(step, touch, k);
+      bool use = s2_touch_soft(touch) || (near && !(bounces && u > tiny));
+      touching[2 * index + k] = near;
+      choices[2 * index + k] = bisect_target(step, touch, k, use);
     }
   }
   return bounces;
@@ -78,6 +96,7 @@ bool s2_bisect_solve(S2Step *step) {
         !s2_step_later_impacts(step, island, choices, touching)) {
       return false;
     }
+    island->bounced = bounces;
     island->accounted = true;
   }
   s2_note_plain(step, S2_ACT_V1_IS_V2, step->v1);
@@ -127,11 +146,23 @@ void s2_bisect_forget(S2Step *step, const S2Bisect *bisect) {
   s2_notes_rewind(step, bisect->noted);
 }
 
+// Rebounds lift bodies all along the way, and more than the speed they leave can pay for where
+// several points of a body bounce one after the other: shorter ways lift less.
+static bool lifts_too_much(const S2Step *step) {
+  bool any = false;
+  for (int i = 0; i < step->island_count && !any; i++) {
+    const S2Island *island = &step->islands[i];
+    any = island->bounced && !s2_island_can_pay(step, island, S2_BISECT_PAYS);
+  }
+  return any;
+}
+
 bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect) {
   S2World *world = step->world;
   double overlap = s2_step_penetration(step), most = bisect->before + bisect->tolerance;
   // What has no solution (a body crushed by moving ones) has none at half the length either.
-  if (!(overlap <= most || bisect->h <= bisect->smallest || step->unsolved > bisect->unsolved)) {
+  bool may = bisect->h > bisect->smallest && step->unsolved <= bisect->unsolved;
+  if (may && (!(overlap <= most) || lifts_too_much(step))) {
     bisect->h /= 2;
     world->stats.bisections += 1;
     return true;

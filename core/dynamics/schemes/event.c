@@ -326,17 +326,43 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   return true;
 }
 
-static void stop_short(const S2EventRun *event) {
+// s: what is fast and thin would pass through something behind this; infinite: nothing would. `of`:
+// the touch.
+static double event_passage(const S2EventRun *event, const S2Touch **of) {
   double first = INFINITY;
   for (int i = 0; i < event->island->touches; i++) {
-    first =
-        fmin(first, s2_step_passage(event->step, &event->step->touches[event->island->touch[i]]));
+    const S2Touch *touch = &event->step->touches[event->island->touch[i]];
+    double t = s2_step_passage(event->step, touch);
+    *of = t < first ? touch : *of;
+    first = fmin(first, t);
   }
-  (void)s2_island_stop_short(event->step, event->island, fmin(1, first / event->step->h));
+  return first;
+}
+
+// No more pieces are left: the bodies stop where they would pass through something, if it lets
+// them.
+static void stop_short(const S2EventRun *event) {
+  S2Step *step = event->step;
+  const S2Touch *of = NULL;
+  double first = event_passage(event, &of);
+  if (first < step->h && s2_touch_driven(step->world, of)) {
+    s2_step_warn_of_passage(step, of, first);
+  }
+  (void)s2_island_stop_short(step, event->island, fmin(1, first / step->h));
+}
+
+// The rest of the island's step is made in pieces that look ahead.
+static void look_ahead_in_pieces(S2EventRun *event) {
+  event->halved = true;
+  event->ahead = false;
+  for (int i = 0; i < event->island->nodes; i++) {
+    event->step->halves[event->island->node[i]] = true;
+  }
 }
 
 // Looks ahead over what is left, or over half of that where a pile is not solved for soon: that is
-// another problem, and another one behind it. *h: how far.
+// another problem, and another one behind it. Where something would pass through on that way, it
+// looks ahead no further than that. *h: how far.
 static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -352,17 +378,17 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
     if (!s2_island_look_ahead(step, island, event->choices, tries ? &solved : NULL)) {
       return false;
     }
-    if (solved) {
+    const S2Touch *of = NULL;
+    double passage = solved ? event_passage(event, &of) : INFINITY;
+    bool cuts = passage < *h && event->cuts < S2_EVENT_CUTS;
+    if (solved && !cuts) {
       return true;
     }
-    *h /= 2;
-    event->halvings -= 1;
-    event->halved = true;
-    event->ahead = false;
-    step->world->stats.halved += 1;
-    for (int i = 0; i < island->nodes; i++) {
-      step->halves[island->node[i]] = true;
-    }
+    *h = solved ? fmax(passage, S2_EVENT_SHORTEST * event->left) : *h / 2;
+    event->cuts += cuts;
+    event->halvings -= !solved;
+    step->world->stats.halved += !solved;
+    look_ahead_in_pieces(event);
     s2_notes_rewind(step, noted);
   }
 }
@@ -377,6 +403,9 @@ static bool finish_speculatively(S2EventRun *event) {
     return false;
   }
   s2_note_arrive(step, island, S2_NONE, 0, true);
+  if (event->cuts > 0) { // when that is, moves with the inputs
+    s2_note_short(step, island, 1);
+  }
   s2_event_copy_nodes(event, step->v1, step->v2);
   S2Found *pressed = s2_found_pressed(step, island);
   if (!s2_island_impact(step, island, event->choices, event->touching)) {
@@ -433,9 +462,9 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
 
 // What touches, leaves, and is back on the same way, though forces alone would bring it later than
 // the step ends, is driven back by others that touch, and turns: it rests.
-static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, double tau) {
+static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, S2FlowEnd ends) {
   S2Resting *resting = &event->resting[first];
-  if (!(tau < event->left) || resting->count == 2) {
+  if (!ends.meets || !(ends.at < event->left) || resting->count == 2) {
     return false;
   }
   const S2TouchPoint *point = s2_flow_nearest(&before[first], resting);
@@ -496,54 +525,79 @@ typedef struct Way {
   S2Touch *solved; // the island's touches as the flow had them
   int first;       // the touch that meets
   double h;        // s that it takes: until they meet, or all that is left
-  bool meets;
+  bool meets;      // it ends where they meet
+  bool cut;        // it ends where it is free no longer than that, for all that is known
+  bool lost;       // no way was found that is free
 } Way;
 
-// By rows where there are any; what is noted begins at `noted`. False: aborted.
-static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
-  S2Step *step = event->step;
-  way->h = event->left;
-  way->first = 0;
-  way->meets = false;
-  // As if nothing met: that way tells when something does.
-  if (!s2_event_flow(event, event->left, rows)) {
+// The flow that takes way->h, and what ends it for a pair. False: aborted.
+static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, int *first) {
+  if (!s2_event_flow(event, way->h, rows)) {
     return false;
   }
   take_touches(event, way->solved);
   event_collide_at_end(event);
-  double tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
+  *ends = s2_event_find_meeting(event, way->solved, S2_NONE, first);
+  return true;
+}
+
+// The flow ends where its first pair does. As its length bends it, others may be the first then.
+static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2FlowEnd ends) {
+  int first = way->first;
+  for (int more = 0; ends.at < way->h * (1 - S2_EVENT_ROUNDING); more++) {
+    way->lost = more == S2_EVENT_SHORTENED;
+    if (way->lost) {
+      return true;
+    }
+    way->first = first;
+    double tau = fmax(ends.at, S2_EVENT_ROUNDING * event->left);
+    bool meets = ends.meets;
+    if (ends.meets) {
+      S2Meeting meeting = {way->solved, first, rows, noted};
+      if (!s2_event_flow_to_meeting(event, &meeting, &tau, &meets)) {
+        return false;
+      }
+    } else {
+      s2_event_put_touches(event, way->solved);
+      s2_notes_rewind(event->step, noted);
+      if (!s2_event_flow(event, tau, rows)) {
+        return false;
+      }
+    }
+    way->h = tau;
+    way->meets = meets && tau < event->left;
+    way->cut = !meets && tau < event->left;
+    take_touches(event, way->solved);
+    event_collide_at_end(event);
+    ends = s2_event_find_meeting(event, way->solved, way->meets ? way->first : S2_NONE, &first);
+  }
+  return true;
+}
+
+// By rows where there are any; what is noted begins at `noted`. False: aborted.
+static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
+  *way = (Way){.solved = way->solved, .h = event->left};
+  // As if nothing met: that way tells when something does.
+  S2FlowEnd ends;
+  if (!flow_way(event, rows, way, &ends, &way->first)) {
+    return false;
+  }
   // What leaves and is driven back on the same way rests: the way again with its rows.
   for (int more = 0; more < S2_EVENT_RETURNS &&
                      (event->straight ? turns_round(event, way->solved)
-                                      : comes_back(event, way->solved, way->first, tau));
+                                      : comes_back(event, way->solved, way->first, ends));
        more++) {
     rows = true;
     s2_event_put_touches(event, way->solved);
-    s2_notes_rewind(step, noted);
-    if (!s2_event_flow(event, way->h, rows)) {
+    s2_notes_rewind(event->step, noted);
+    if (!flow_way(event, rows, way, &ends, &way->first)) {
       return false;
     }
-    take_touches(event, way->solved);
-    event_collide_at_end(event);
-    tau = s2_event_find_meeting(event, way->solved, S2_NONE, &way->first);
   }
-  // The flow to the meeting, whose time changes with the length of the flow.
-  for (int more = 0;
-       more < S2_EVENT_RETURNS && !way->meets && tau < way->h * (1 - S2_EVENT_ROUNDING); more++) {
-    tau = fmax(tau, S2_EVENT_ROUNDING * way->h);
-    S2Meeting meeting = {way->solved, way->first, rows, noted};
-    if (!s2_event_flow_to_meeting(event, &meeting, &tau)) {
-      return false;
-    }
-    way->meets = tau < way->h;
-    take_touches(event, way->solved);
-    event_collide_at_end(event);
-    if (!way->meets) { // after all, as the length of a flow bends it; but others may
-      tau = s2_event_find_meeting(event, way->solved, way->first, &way->first);
-    }
+  if (!shorten_way(event, rows, noted, way, ends)) {
+    return false;
   }
-  way->h = way->meets ? tau : way->h;
-  s2_event_copy_nodes(event, step->v1, step->v2);
+  s2_event_copy_nodes(event, event->step->v1, event->step->v2);
   return true;
 }
 
@@ -579,10 +633,7 @@ static bool next_piece(S2EventRun *event, int splits) {
     }
     s2_event_set_piece(event, event->left);
   }
-  if (ahead) {
-    return finish_speculatively(event);
-  }
-  if (splits == event->most) {
+  if (ahead || splits >= event->most) {
     return finish_speculatively(event);
   }
   // 2. What touches and does not leave rests; 3. the bodies flow, until others meet.
@@ -603,14 +654,19 @@ static bool next_piece(S2EventRun *event, int splits) {
     }
   }
   // What was missed on the way: rows that look ahead find it.
-  if (!way.meets && runs_into(event)) {
+  if (way.lost || (!way.meets && !way.cut && runs_into(event))) {
     s2_event_put_touches(event, way.solved);
     s2_notes_rewind(step, noted);
     return finish_speculatively(event);
   }
   // 4. The piece ends where they meet, or with the step.
-  event->splits += way.meets;
+  event->splits += way.meets || way.cut;
   s2_event_note_arrival(event, way.meets ? way.first : S2_NONE);
+  if (way.cut) { // when that is, moves with the inputs
+    s2_note_short(step, event->island, 1);
+    event->most += event->cuts < S2_EVENT_CUTS;
+    event->cuts += 1;
+  }
   return end_piece(event, way.h, way.solved);
 }
 
@@ -638,6 +694,7 @@ static bool run_island(S2EventRun *event) {
   event->halved = event->ahead && step->halves[event->island->node[0]];
   event->ahead = event->ahead && !event->halved;
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
+  event->cuts = 0;
   event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
   bool going = true;
   // Piece after piece; the first one begins with the touches of the search.

@@ -30,6 +30,7 @@ typedef struct S2EventRun {
   double *v, *bend; // 3 a slot, of the flow at hand
   int splits;       // so far, in this attempt
   int most;         // pieces of the island's step before the rest is a speculative one
+  int cuts;         // pieces so far that have ended where nothing met
 } S2EventRun;
 
 typedef struct S2Meeting {
@@ -52,13 +53,17 @@ void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to
 // The touches of the island as they were.
 void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
 
-// meeting.c: when others meet on the way from the touches as they were `before` to those at the
-// end; *first is that touch of the island. Infinite: nothing does. Touch `but` is not looked at
-// (S2_NONE: all are).
-double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int but, int *first);
+// meeting.c: when the flow just made ends for the first of its pairs, from the touches as they were
+// `before` to those at its end; *first is that touch of the island. What meets at the end of a flow
+// that was made shorter for that (`met`, S2_NONE: nothing, and what just touches there) is left
+// out.
+S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int met,
+                                int *first);
 // The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left
-// of the step: after all nothing does. False: aborted.
-bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau);
+// of the step: after all nothing does. Where no time is exact, *meets is false, and the flow is one
+// that is known to be free. False: aborted.
+bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau,
+                              bool *meets);
 // For the derivative of when it is: the point of touch `first` that meets at q1 (S2_NONE: none).
 void s2_event_note_arrival(const S2EventRun *event, int first);
 // The same where they met at the very end of the step before, which saw nothing meet: the time of

@@ -1,21 +1,27 @@
 // The first time when two shapes meet.
 //
-// Conservative advancement: along the normal of the nearest points at hand, every vertex of both
-// cores goes at least as far as its motion to second order says, less what the turn may take from
-// that (phi^2/2 times its distance from the centre). Before the first of these bounds vanishes the
-// shapes cannot have met; there all begins anew. The bounds are exact to second order, so that this
-// converges as Newton's method does, from before the root, and without turning is exact at once.
+// Conservative advancement: the shapes are apart along the normal of their nearest points. Every
+// vertex of both cores has a bound on how far it goes along that axis. The bound is its motion to
+// second order, less phi^2/2 of the turn times the distance that turns. Before the first of these
+// bounds vanishes the shapes cannot have met; the search begins anew there. The axis stands still,
+// or turns with one of the bodies: an edge that turns sees along its own normal how near a vertex
+// is, while along a fixed axis its far end would arrive first. Each axis gives a bound that holds,
+// so the longest counts. The search converges as Newton's method does, from before the root;
+// without turning it is exact at once.
+//
+// No part of the way is skipped without such a bound. Where the advances end before the way does,
+// the answer is the last time that is known to be free, never that nothing meets.
 #include "dynamics/schemes/flow.h"
+#include "dynamics/project/passage.h"
 #include "dynamics/step/touch.h"
 
 #include <string.h>
 
-// Advances of one search; what grazes a round body may need many.
-#define ADVANCES 40
+// Advances of one search. Meetings at an angle take fewer than ten. What grazes a round body goes
+// by the square root of its gap.
+#define ADVANCES 200
 // Halvings and secants until the bracket of a root is as small as its rounding.
 #define NARROWINGS 80
-// Part of the slop by which bodies may overlap without having met: what rests does so.
-#define PRESSED 0.1
 
 void s2_flow_place(const S2Flow *flow, int32_t slot, double s) {
   for (int c = 3 * slot; c < 3 * slot + 3; c++) {
@@ -23,10 +29,20 @@ void s2_flow_place(const S2Flow *flow, int32_t slot, double s) {
   }
 }
 
-static void collide_at(const S2Flow *flow, S2Touch *touch, double s) {
+static void place_pair(const S2Flow *flow, const S2Touch *touch, double s) {
   s2_flow_place(flow, touch->body_a, s);
   s2_flow_place(flow, touch->body_b, s);
+}
+
+static void collide_at(const S2Flow *flow, S2Touch *touch, double s) {
+  place_pair(flow, touch, s);
   s2_touch_collide(flow->step->world, touch, flow->step->q1, INFINITY);
+}
+
+// The same without what chains know of their neighbours.
+static S2Closest closest_at(const S2Flow *flow, const S2Touch *touch, double s) {
+  place_pair(flow, touch, s);
+  return s2_touch_closest(flow->step->world, touch, flow->step->q1);
 }
 
 const S2TouchPoint *s2_flow_nearest(const S2Touch *touch, const S2Resting *resting) {
@@ -41,22 +57,26 @@ const S2TouchPoint *s2_flow_nearest(const S2Touch *touch, const S2Resting *resti
   return point;
 }
 
-// The smallest t > 0 with g + u t + a t^2 = 0, g >= 0.
+// ---- Bounds -----------------------------------------------------------------------------------
+
+// The smallest t > 0 with g + u t + a t^2 = 0, g >= 0; too small rather than too large where
+// squares underflow.
 static double first_root(double g, double u, double a) {
   double inside = u * u - 4 * a * g;
   if (inside < 0 || (u >= 0 && a >= 0)) {
     return INFINITY;
   }
-  double q = -(u + copysign(sqrt(inside), u)) / 2;
-  return u < 0 ? g / q : q / a;
+  // The form without a difference of near numbers. -0 is no approach.
+  return u < 0 ? 2 * g / (sqrt(inside) - u) : fmax((u + sqrt(inside)) / (-2 * a), sqrt(g / -a));
 }
 
-typedef struct Rim { // the vertices of a core as they are at a time, seen from the body's centre
+// One of the pair as it is at a time, until the end of the flow.
+typedef struct Rim {
   int count;
-  const S2Vec2 *vertex;
+  const S2Vec2 *vertex; // of its core, seen from the body's centre
+  double radius;        // m, about the core
   S2Rot turned;
   double v[3], bend[3];
-  double fastest; // rad/s, until the end of the flow
 } Rim;
 
 static Rim rim_at(const S2Flow *flow, int32_t shape, int32_t body, double s) {
@@ -64,54 +84,129 @@ static Rim rim_at(const S2Flow *flow, int32_t shape, int32_t body, double s) {
   S2Shape geometry = s2_piece_shape(world, &world->pieces.at[shape]);
   Rim rim = {.count = geometry.count,
              .vertex = geometry.vertices,
+             .radius = geometry.radius,
              .turned = s2_rot(flow->step->q1[3 * body])};
   for (int c = 0; c < 3; c++) {
     rim.bend[c] = flow->bend[3 * body + c];
     rim.v[c] = flow->v[3 * body + c] + 2 * s * rim.bend[c];
   }
-  rim.fastest = fmax(fabs(rim.v[0]), fabs(rim.v[0] + 2 * (flow->until - s) * rim.bend[0]));
   return rim;
 }
 
-typedef struct Bound { // of how far a vertex goes along the normal: at + u t + a t^2
+// How an axis or an arm turns: phi = t w + t^2 bend.
+typedef struct Turn {
+  double w, bend;
+} Turn;
+
+static Turn turn_against(Turn turn, Turn axis) {
+  return (Turn){turn.w - axis.w, turn.bend - axis.bend};
+}
+
+// rad/s: |phi|/t is never more within [0, rest].
+static double turn_fastest(Turn turn, double rest) {
+  return fmax(fabs(turn.w), fabs(turn.w + rest * turn.bend));
+}
+
+typedef struct Bound { // of how far something goes along the axis: at + u t + a t^2, at the least
   double at, u, a;
 } Bound;
 
-static Bound flow_bound(const Rim *rim, int i, S2Vec2 normal, double side) {
+// Of a vertex about its body's centre; `turn`: against the axis.
+static Bound vertex_bound(const Rim *rim, int i, S2Vec2 normal, Turn turn, double rest,
+                          double side) {
   S2Vec2 arm = s2_rotate(rim->turned, rim->vertex[i]);
-  double along = s2_dot(normal, arm), around = s2_cross(arm, normal);
+  double around = s2_cross(arm, normal), fastest = turn_fastest(turn, rest);
   return (Bound){
-      .at = side * along,
-      .u = side * (s2_dot(normal, s2_vec2(rim->v[1], rim->v[2])) + rim->v[0] * around),
-      .a = side * (s2_dot(normal, s2_vec2(rim->bend[1], rim->bend[2])) + rim->bend[0] * around) -
-           rim->fastest * rim->fastest * s2_length(arm) / 2,
+      .at = side * s2_dot(normal, arm),
+      .u = side * turn.w * around,
+      .a = side * turn.bend * around - fastest * fastest * s2_length(arm) / 2,
   };
 }
 
-// How long nothing of the pair can meet, from the time s of the flow on at which `touch` and
-// step->q1 are.
-static double free_time(const S2Flow *flow, const S2Touch *touch, const S2TouchPoint *point,
-                        double s) {
-  Rim a = rim_at(flow, touch->shape_a, touch->body_a, s);
-  Rim b = rim_at(flow, touch->shape_b, touch->body_b, s);
-  double first = INFINITY, near_a = INFINITY, near_b = INFINITY;
-  S2Vec2 n = point->at.normal;
-  for (int i = 0; i < a.count; i++) {
-    near_a = fmin(near_a, flow_bound(&a, i, n, 1).at);
+// Of a's centre against b's, which is `apart` from it, along an axis that turns.
+static Bound centre_bound(const Rim *a, const Rim *b, S2Vec2 apart, S2Vec2 normal, Turn axis,
+                          double rest) {
+  S2Vec2 v = s2_vec2(a->v[1] - b->v[1], a->v[2] - b->v[2]);
+  S2Vec2 bend = s2_vec2(a->bend[1] - b->bend[1], a->bend[2] - b->bend[2]);
+  double fastest = turn_fastest(axis, rest), across = s2_cross(normal, apart);
+  double speed = fmax(s2_length(v), s2_length(s2_add_scaled(v, rest, bend)));
+  double farthest = s2_length(apart) + rest * speed;
+  return (Bound){
+      .u = s2_dot(normal, v) + axis.w * across,
+      .a = s2_dot(normal, bend) + axis.bend * across - fastest * speed -
+           fastest * fastest * farthest / 2,
+  };
+}
+
+// A pair at the time s of the flow; step->q1 is where its bodies are.
+typedef struct Pair {
+  Rim a, b;
+  S2Vec2 apart; // m: from b's centre to a's
+  double rest;  // s, until the flow ends
+} Pair;
+
+static Pair pair_at(const S2Flow *flow, const S2Touch *touch, double s) {
+  const double *qa = flow->step->q1 + 3 * touch->body_a, *qb = flow->step->q1 + 3 * touch->body_b;
+  return (Pair){
+      .a = rim_at(flow, touch->shape_a, touch->body_a, s),
+      .b = rim_at(flow, touch->shape_b, touch->body_b, s),
+      .apart = s2_vec2(qa[1] - qb[1], qa[2] - qb[2]),
+      .rest = flow->until - s,
+  };
+}
+
+static double nearest_along(const Rim *rim, S2Vec2 normal, double side) {
+  double near = INFINITY;
+  for (int i = 0; i < rim->count; i++) {
+    near = fmin(near, side * s2_dot(normal, s2_rotate(rim->turned, rim->vertex[i])));
   }
-  for (int j = 0; j < b.count; j++) {
-    near_b = fmin(near_b, flow_bound(&b, j, n, -1).at);
-  }
-  for (int i = 0; i < a.count; i++) {
-    Bound of_a = flow_bound(&a, i, n, 1);
-    for (int j = 0; j < b.count; j++) {
-      Bound of_b = flow_bound(&b, j, n, -1);
-      double gap = point->at.gap + (of_a.at - near_a) + (of_b.at - near_b);
-      first = fmin(first, first_root(fmax(gap, 0), of_a.u + of_b.u, of_a.a + of_b.a));
+  return near;
+}
+
+// m: how far the pair is apart along an axis.
+static double apart_along(const Pair *pair, S2Vec2 normal) {
+  return s2_dot(normal, pair->apart) + nearest_along(&pair->a, normal, 1) +
+         nearest_along(&pair->b, normal, -1) - pair->a.radius - pair->b.radius;
+}
+
+// How long the pair stays apart along an axis that turns so, on which it is `gap` apart.
+static double time_along(const Pair *pair, S2Vec2 n, double gap, Turn axis) {
+  const Rim *a = &pair->a, *b = &pair->b;
+  double rest = pair->rest, first = INFINITY;
+  double near_a = nearest_along(a, n, 1), near_b = nearest_along(b, n, -1);
+  Bound centre = centre_bound(a, b, pair->apart, n, axis, rest);
+  Turn turn_a = turn_against((Turn){a->v[0], a->bend[0]}, axis);
+  Turn turn_b = turn_against((Turn){b->v[0], b->bend[0]}, axis);
+  for (int i = 0; i < a->count; i++) {
+    Bound of_a = vertex_bound(a, i, n, turn_a, rest, 1);
+    for (int j = 0; j < b->count; j++) {
+      Bound of_b = vertex_bound(b, j, n, turn_b, rest, -1);
+      double apart = gap + (of_a.at - near_a) + (of_b.at - near_b);
+      first = fmin(first, first_root(fmax(apart, 0), centre.u + of_a.u + of_b.u,
+                                     centre.a + of_a.a + of_b.a));
     }
   }
   return first;
 }
+
+static bool rim_turns(const Rim *rim) {
+  return rim->v[0] != 0 || rim->bend[0] != 0;
+}
+
+// How long the pair stays apart, which is `gap` apart along the normal: what the best axis says.
+static double free_time(const Pair *pair, S2Vec2 normal, double gap) {
+  double time = time_along(pair, normal, gap, (Turn){0, 0});
+  const Rim *of[2] = {&pair->a, &pair->b};
+  for (int i = 0; i < 2 && time < pair->rest; i++) {
+    if (rim_turns(of[i])) {
+      Turn axis = {of[i]->v[0], of[i]->bend[0]};
+      time = fmax(time, time_along(pair, normal, gap, axis));
+    }
+  }
+  return time;
+}
+
+// ---- By the end -------------------------------------------------------------------------------
 
 static double gap_of(const S2Touch *touch, const S2Resting *resting) {
   const S2TouchPoint *point = s2_flow_nearest(touch, resting);
@@ -151,54 +246,131 @@ static double meet_by_end(const S2Flow *flow, const S2Touch *touch, const S2Rest
                           const S2Touch *end, double from, double gap) {
   double gap_end =
       end != NULL ? gap_of(end, resting) : s2_flow_gap(flow, touch, resting, flow->until);
-  if (gap_end >= -PRESSED * flow->slop) {
+  if (gap_end >= -S2_EVENT_PRESSED * flow->slop) {
     return INFINITY;
   }
   return gap <= 0 ? from : flow_narrow(flow, touch, resting, from, flow->until, gap, gap_end);
 }
 
-double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
-                    const S2Touch *end) {
-  const S2TouchPoint *point = s2_flow_nearest(touch, resting);
-  if (point == NULL && touch->count == 0) {
-    return meet_by_end(flow, touch, resting, end, 0, INFINITY);
+// ---- Search -----------------------------------------------------------------------------------
+
+static const S2FlowEnd NOTHING = {INFINITY, false};
+
+static S2FlowEnd flow_meets_at(double s) {
+  return (S2FlowEnd){s, isfinite(s)};
+}
+
+// Does the pair move so little on all of the flow that it cannot get so deep?
+static bool stays_shallow(const S2Flow *flow, const S2Touch *touch, double depth) {
+  const S2Body *bodies = flow->step->world->bodies.at;
+  int32_t a = touch->body_a, b = touch->body_b;
+  const double *va = flow->v + 3 * a, *vb = flow->v + 3 * b;
+  const double *ba = flow->bend + 3 * a, *bb = flow->bend + 3 * b;
+  double h = flow->until, turned = h * ((fabs(va[0]) + h * fabs(ba[0])) * bodies[a].reach +
+                                        (fabs(vb[0]) + h * fabs(bb[0])) * bodies[b].reach);
+  double gone = h * (hypot(va[1] - vb[1], va[2] - vb[2]) + h * hypot(ba[1] - bb[1], ba[2] - bb[2]));
+  return !(gone + turned > depth);
+}
+
+// When the shapes of a pair that rows hold, or that is in an overlap already, would be so deep in
+// each other that they could come out on the wrong side: rows are planes as the flow begins, and
+// know nothing of what turns on the way. What is deep from the beginning gets out.
+static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
+  const S2World *world = flow->step->world;
+  if (stays_shallow(flow, touch, S2_PASSAGE_SLOW * s2_touch_smaller(world, touch))) {
+    return NOTHING;
   }
-  // What can be said without a search.
-  double gap = point == NULL ? INFINITY : point->at.gap, s = 0;
-  if (resting->count > 0) { // nothing can be said of all vertices, as some rest
-    return gap > flow->slop ? meet_by_end(flow, touch, resting, end, 0, gap) : INFINITY;
+  double depth = s2_touch_depth(world, touch), fine = s2_touch_depth_fine(world, touch, depth);
+  if (stays_shallow(flow, touch, depth)) {
+    return NOTHING;
   }
-  if (gap < -flow->slop) { // it leaves an overlap
-    return INFINITY;
-  }
-  // What touches at the start first leaves.
-  S2Touch there = *touch;
-  s2_flow_place(flow, touch->body_a, 0);
-  s2_flow_place(flow, touch->body_b, 0);
-  if (gap <= flow->slop) {
-    s = S2_EVENT_LEAVING * flow->until;
-    collide_at(flow, &there, s);
-    point = s2_flow_nearest(&there, resting);
-  }
-  // Conservative advancement: as long as the gap cannot close, the shapes move freely.
-  for (int i = 0; i < ADVANCES && point != NULL; i++) {
-    gap = point->at.gap;
-    double more = free_time(flow, &there, point, s);
+  double s = 0;
+  for (int i = 0; i < ADVANCES; i++) {
+    S2Closest closest = closest_at(flow, touch, s);
+    double room = depth + closest.distance;
+    if (!(room > fine)) {
+      return i == 0 ? NOTHING : (S2FlowEnd){s, false};
+    }
+    Pair pair = pair_at(flow, touch, s);
+    double more = free_time(&pair, closest.normal, room);
     if (s + more >= flow->until) {
-      return INFINITY;
+      return NOTHING;
     }
     s += more;
-    // Closed: that is a meeting only if they approach there.
-    if (gap <= S2_EVENT_MET * flow->slop) {
-      Rim a = rim_at(flow, touch->shape_a, touch->body_a, s);
-      Rim b = rim_at(flow, touch->shape_b, touch->body_b, s);
-      S2Vec2 n = point->at.normal, arm_a = point->at.point, arm_b = point->arm_b;
-      double u = s2_dot(n, s2_vec2(a.v[1] - b.v[1], a.v[2] - b.v[2])) +
-                 s2_cross(arm_a, n) * a.v[0] - s2_cross(arm_b, n) * b.v[0];
-      return u < 0 ? s : meet_by_end(flow, touch, resting, end, s, gap);
-    }
-    collide_at(flow, &there, s);
-    point = s2_flow_nearest(&there, resting);
   }
-  return meet_by_end(flow, touch, resting, end, s, gap);
+  return (S2FlowEnd){s, false};
+}
+
+// Of a pair whose points tell nothing between the time `from` and the end of the flow.
+static S2FlowEnd by_end_or_deep(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
+                                const S2Touch *end, double from, double gap) {
+  S2FlowEnd deep = flow_deepens(flow, touch);
+  double s = meet_by_end(flow, touch, resting, end, from, gap);
+  return s <= deep.at ? flow_meets_at(s) : deep;
+}
+
+// Do the shapes approach each other at the point, at the time of the pair?
+static bool approaches(const Pair *pair, const S2TouchPoint *point) {
+  const Rim *a = &pair->a, *b = &pair->b;
+  S2Vec2 n = point->at.normal;
+  double u = s2_dot(n, s2_vec2(a->v[1] - b->v[1], a->v[2] - b->v[2])) +
+             s2_cross(point->at.point, n) * a->v[0] - s2_cross(point->arm_b, n) * b->v[0];
+  return u < 0;
+}
+
+// Of a pair of which nothing rests and nothing overlaps, from the time s on.
+static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
+                              const S2Touch *end, double s) {
+  double met = S2_EVENT_MET * flow->slop;
+  S2Touch there = *touch;
+  for (int i = 0; i < ADVANCES; i++) {
+    if (s > 0) {
+      collide_at(flow, &there, s);
+    } else {
+      place_pair(flow, touch, 0);
+    }
+    Pair pair = pair_at(flow, touch, s);
+    const S2TouchPoint *point = s2_flow_nearest(&there, resting);
+    double gap = point == NULL ? INFINITY : point->at.gap;
+    S2Vec2 normal = point == NULL ? s2_vec2(0, 0) : point->at.normal;
+    // At a corner of a chain the nearest points may be its neighbour's: so is the meeting.
+    if (point == NULL || apart_along(&pair, normal) < gap - flow->slop) {
+      S2Closest closest = closest_at(flow, touch, s);
+      if (!(closest.distance > met)) {
+        return by_end_or_deep(flow, touch, resting, end, s, INFINITY);
+      }
+      gap = closest.distance;
+      normal = closest.normal;
+    }
+    bool closed = !(gap > met);
+    if (closed && approaches(&pair, point)) {
+      return flow_meets_at(s);
+    }
+    // What is closed and opens has the slop to go on in.
+    double more = free_time(&pair, normal, closed ? gap + flow->slop : gap);
+    if (s + more >= flow->until) {
+      return NOTHING;
+    }
+    if (s + more == s) { // nearer than rounding tells
+      return flow_meets_at(s);
+    }
+    s += more;
+  }
+  return (S2FlowEnd){s, false};
+}
+
+S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
+                       const S2Touch *end) {
+  const S2TouchPoint *point = s2_flow_nearest(touch, resting);
+  double gap = point == NULL ? INFINITY : point->at.gap;
+  if (resting->count > 0) { // nothing can be said of all vertices, as some rest
+    return gap > flow->slop ? by_end_or_deep(flow, touch, resting, end, 0, gap)
+                            : flow_deepens(flow, touch);
+  }
+  if (gap < -flow->slop) { // it leaves an overlap
+    return flow_deepens(flow, touch);
+  }
+  // What touches at the start first leaves.
+  double s = gap <= flow->slop ? S2_EVENT_LEAVING * flow->until : 0;
+  return flow_advance(flow, touch, resting, end, s);
 }

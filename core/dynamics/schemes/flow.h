@@ -27,12 +27,18 @@ typedef struct S2Flow {
 // Where a body is at the time s of the flow, into step->q1.
 void s2_flow_place(const S2Flow *flow, int32_t slot, double s);
 
-// The first time in (from, until] when other points of the touch than the resting ones meet;
-// infinite: none. The touch is as at the time 0. Uses step->q1 of its two bodies. Bodies cannot
-// pass through each other unseen while nothing of the pair rests.
-// `end` is the touch at the end of the flow, NULL where it is not known.
-double s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
-                    const S2Touch *end);
+// When a flow ends for a pair.
+typedef struct S2FlowEnd {
+  double at;  // s; infinite: not before the flow does
+  bool meets; // they meet then. Else no more is known than that they have not met before, or they
+              // are so deep in each other that they could come out on the wrong side
+} S2FlowEnd;
+
+// The first time in (0, until] when other points of the touch than the resting ones meet. The touch
+// is as at the time 0. Uses step->q1 of its two bodies. Bodies do not pass through each other
+// unseen. `end` is the touch at the end of the flow, NULL where it is not known.
+S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
+                       const S2Touch *end);
 
 // The gap of the nearest point that does not rest, at a time; infinite: there is none. As above.
 double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting, double s);

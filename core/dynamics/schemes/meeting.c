@@ -24,49 +24,78 @@ static void go_to_end(const S2EventRun *event) {
   s2_event_place_ground(event);
 }
 
-double s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int but, int *first) {
+// Does the nearest point that does not rest just touch?
+static bool just_touches(const S2EventRun *event, const S2Touch *touch, const S2Resting *resting) {
+  const S2TouchPoint *point = s2_flow_nearest(touch, resting);
+  return point != NULL && fabs(point->at.gap) <= S2_EVENT_PRESSED * event->slop;
+}
+
+S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int met,
+                                int *first) {
   const S2Step *step = event->step;
   S2Flow way = as_function(event, step->h);
-  double earliest = INFINITY;
+  bool shorter = step->h < event->left;
+  S2FlowEnd earliest = {INFINITY, false};
   for (int i = 0; i < event->island->touches; i++) {
-    if (i != but && !s2_touch_soft(&before[i])) {
-      const S2Touch *end = &step->touches[event->island->touch[i]];
-      double s = s2_flow_meet(&way, &before[i], &event->resting[i], end);
-      *first = s < earliest ? i : *first;
-      earliest = fmin(s, earliest);
+    const S2Touch *end = &step->touches[event->island->touch[i]];
+    if (i == met || s2_touch_soft(&before[i]) ||
+        (shorter && just_touches(event, end, &event->resting[i]))) {
+      continue;
+    }
+    S2FlowEnd pair = s2_flow_meet(&way, &before[i], &event->resting[i], end);
+    if (pair.at < earliest.at) {
+      earliest = pair;
+      *first = i;
     }
   }
   go_to_end(event);
   return earliest;
 }
 
-// The flow that takes `tau`, and the gap at its end. False: aborted.
-static bool flow_for(const S2EventRun *event, const S2Meeting *meeting, double tau, double *gap) {
+// A flow of some length, as the pair that is to meet at its end has it.
+typedef struct Trial {
+  double gap;      // m, at its end
+  S2FlowEnd early; // the pair meets on the way already
+  S2FlowEnd whole; // the same, were it to go on for all that is left
+} Trial;
+
+// The flow that takes `tau`. False: aborted.
+static bool flow_for(const S2EventRun *event, const S2Meeting *meeting, double tau, Trial *trial) {
   const S2Touch *before = &meeting->before[meeting->first];
+  const S2Resting *resting = &event->resting[meeting->first];
   s2_event_put_touches(event, meeting->before);
   s2_notes_rewind(event->step, meeting->noted);
   if (!s2_event_flow(event, tau, meeting->rows)) {
     return false;
   }
   S2Flow way = as_function(event, event->left);
-  *gap = s2_flow_gap(&way, before, &event->resting[meeting->first], tau);
+  trial->gap = s2_flow_gap(&way, before, resting, tau);
+  trial->whole = s2_flow_meet(&way, before, resting, NULL);
+  trial->early = trial->whole;
+  if (!(trial->whole.at < tau * (1 - S2_EVENT_EARLY))) {
+    trial->early = (S2FlowEnd){INFINITY, false};
+  }
+  go_to_end(event);
   return true;
 }
 
-typedef struct Bracket { // lengths of flows that end open, and overlapping
+// Lengths of flows that have not met at their end, and that have.
+typedef struct Bracket {
   double lo, hi, gap_lo, gap_hi;
   double out, gap_out; // the end that was left last; gap 0: none
 } Bracket;
 
-static void meeting_tighten(Bracket *at, double s, double gap) {
-  if (gap > 0 && s > at->lo) {
+// What has met on the way may be open again at its end, beyond what it met: its gap tells nothing.
+static void meeting_tighten(Bracket *at, double s, const Trial *trial) {
+  bool meets = trial->gap < 0 || isfinite(trial->early.at);
+  if (!meets && s > at->lo) {
     at->out = at->lo, at->gap_out = at->gap_lo;
-    at->lo = s, at->gap_lo = gap;
-  } else if (gap < 0 && s < at->hi) {
+    at->lo = s, at->gap_lo = trial->gap;
+  } else if (meets && s < at->hi) {
     bool first = !isfinite(at->hi);
     at->out = first ? at->out : at->hi;
     at->gap_out = first ? at->gap_out : at->gap_hi;
-    at->hi = s, at->gap_hi = gap;
+    at->hi = s, at->gap_hi = trial->gap;
   }
 }
 
@@ -85,62 +114,68 @@ static double meeting_interpolate(const Bracket *at) {
   return s > 0 && s < width ? at->lo + s : at->lo + at->gap_lo / -chord;
 }
 
-// Where the straight way of a flow leads nowhere, as its length bends it (a spring turns back what
-// was thrown). *tau is what is left of the step where they do not meet after all.
-static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Bracket at,
-                           double *tau) {
-  double met = S2_EVENT_MET * event->slop, gap;
-  // An end that overlaps, if there is one: all that is left of the step.
-  if (!isfinite(at.hi)) {
-    *tau = event->left;
-    if (!flow_for(event, meeting, *tau, &gap)) {
-      return false;
-    }
-    meeting_tighten(&at, *tau, gap);
-  }
-  double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
-  bool meets = isfinite(at.hi);
-  if (meets && at.hi <= least) { // nothing to search in: the length last thought of has to do
-    if (!flow_for(event, meeting, *tau, &gap)) {
-      return false;
-    }
-    meets = false;
-  }
-  // Three parabolas, then a halving, which bounds the number of passes.
-  for (int pass = 0; pass < S2_EVENT_NARROWINGS && meets && at.hi > least; pass++) {
-    bool smooth = isfinite(at.gap_lo) && at.gap_lo > met; // infinite: out of reach
-    *tau = smooth && pass % 4 < 3 ? meeting_interpolate(&at) : at.lo + (at.hi - at.lo) / 2;
-    if (!flow_for(event, meeting, *tau, &gap)) {
-      return false;
-    }
-    if (fabs(gap) <= met) {
-      break;
-    }
-    meeting_tighten(&at, *tau, gap);
-  }
-  go_to_end(event);
-  return true;
+static bool trial_meets(const S2EventRun *event, const Trial *trial) {
+  return fabs(trial->gap) <= S2_EVENT_MET * event->slop && !isfinite(trial->early.at);
 }
 
-bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau) {
+// Where the straight way of a flow leads nowhere, as its length bends it (a spring turns back what
+// was thrown): between a length that is free and one that meets on its way. Without a time at which
+// they just touch the flow ends with the longest length that is known to be free.
+static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Bracket at,
+                           double *tau, bool *meets) {
+  double met = S2_EVENT_MET * event->slop;
+  Trial trial;
+  *meets = true;
+  // A length that meets, if there is one: all that is left of the step.
+  if (!isfinite(at.hi)) {
+    *tau = event->left;
+    if (!flow_for(event, meeting, *tau, &trial)) {
+      return false;
+    }
+    meeting_tighten(&at, *tau, &trial);
+    if (!isfinite(at.hi)) { // after all they do not
+      return true;
+    }
+  }
+  double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
+  // Three parabolas, then a halving, which bounds the number of passes.
+  for (int pass = 0; pass < S2_EVENT_NARROWINGS && at.hi > least; pass++) {
+    // Infinite: out of reach.
+    bool smooth = isfinite(at.gap_lo) && at.gap_lo > met && at.gap_hi < 0;
+    *tau = smooth && pass % 4 < 3 ? meeting_interpolate(&at) : at.lo + (at.hi - at.lo) / 2;
+    if (!flow_for(event, meeting, *tau, &trial)) {
+      return false;
+    }
+    if (trial_meets(event, &trial)) {
+      return true;
+    }
+    meeting_tighten(&at, *tau, &trial);
+  }
+  *meets = false;
+  *tau = at.lo > 0 ? at.lo : at.hi;
+  return flow_for(event, meeting, *tau, &trial);
+}
+
+bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau,
+                              bool *meets) {
   const S2Touch *before = &meeting->before[meeting->first];
   const S2Resting *resting = &event->resting[meeting->first];
   const S2TouchPoint *nearest = s2_flow_nearest(before, resting);
-  double last = 0, last_s = 0, gap, met = S2_EVENT_MET * event->slop; // last: for a secant
+  double last = 0, last_s = 0; // for a secant
   Bracket at = {.hi = INFINITY, .gap_lo = nearest == NULL ? 0 : nearest->at.gap};
+  *meets = true;
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
     // The flow of that length, and when its own way says that they meet.
-    if (!flow_for(event, meeting, *tau, &gap)) {
+    Trial trial;
+    if (!flow_for(event, meeting, *tau, &trial)) {
       return false;
     }
-    meeting_tighten(&at, *tau, gap);
-    S2Flow way = as_function(event, event->left);
-    double s = fabs(gap) <= met ? *tau : s2_flow_meet(&way, before, resting, NULL);
-    go_to_end(event);
-    if (fabs(gap) <= met) {
+    if (trial_meets(event, &trial)) {
       return true;
     }
-    if (!isfinite(s) || !(s > 0) || s == *tau) {
+    meeting_tighten(&at, *tau, &trial);
+    double s = trial.whole.at;
+    if (!trial.whole.meets || !(s > 0) || s == *tau) {
       break;
     }
     // Secant on s(tau) - tau, where s is the time that the flow of length tau predicts.
@@ -150,7 +185,7 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
     last_s = s;
     *tau = next > 0 && next <= event->left ? next : s;
   }
-  return search_meeting(event, meeting, at, tau);
+  return search_meeting(event, meeting, at, tau, meets);
 }
 
 // Do other points that did not rest arrive with point k of the touch? Which is the first changes

@@ -25,6 +25,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   // tell it (no angles, no limits); else NAN.
   double joint_error;
   bool kept;      // it stays as the last step left it (rest/rest.h)
+  bool bounced;   // bisect: rebounds are part of its motion, and may be paid for, too
   bool accounted; // what projection lifts in it is paid for (repay.c)
 } S2Island;
 
@@ -34,6 +35,7 @@ typedef enum S2Target {
   S2_TARGET_GAP,      // what the gap asks for
   S2_TARGET_ARRIVAL,  // restitution times the speed it arrives with
   S2_TARGET_APPROACH, // restitution times its speed before the solve
+  S2_TARGET_RETURN,   // the speed after the rebound that S2Rebound has
   S2_TARGET_MIRROR,   // its speed before the solve
   S2_TARGET_NORMAL,   // S2_SOLVE_FRICTION: the normal impulse of the reflection before it
   S2_TARGET_LEAVING,  // the speed it leaves with, and what it would still have gained
@@ -47,6 +49,27 @@ typedef struct S2Choice {
                // friction, N s
   S2Target target;
 } S2Choice;
+
+// A rebound at a height above the surface, of a step that adds forces to the approach. The body
+// falls through the gap, is thrown back with e times the speed it has there, and is back at the
+// same height with the speed `there`. The step gives it the speed `after` for all of its way, which
+// the forces have to be paid from: after^2/2 + added after = there^2/2.
+typedef struct S2Rebound {
+  double added;  // m/s, by which forces speed up the approach within the step
+  double there2; // m^2/s^2, square of the speed there; not positive: it does not come back
+  double after;  // m/s
+} S2Rebound;
+
+// Of an approach at u < 0, which without contacts would be free_u at the end of the step.
+static inline S2Rebound s2_rebound(double e, double u, double free_u, double gap, double h) {
+  S2Rebound back = {.added = fmax(u - free_u, 0)};
+  double fall2 = 2 * back.added / h * fmax(gap, 0);
+  back.there2 = e * e * (u * u + fall2) - fall2;
+  if (back.there2 > 0) { // the form without a difference of near numbers
+    back.after = back.there2 / (back.added + sqrt(back.added * back.added + back.there2));
+  }
+  return back;
+}
 
 enum { S2_TOUCH_IMPULSES = 4 }; // normal and tangent ones of two points
 

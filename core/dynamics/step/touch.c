@@ -116,6 +116,13 @@ void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, dou
   carry_impulses(touch, old, old_count);
 }
 
+S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const double *q) {
+  S2Shape a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  return s2_closest(&a, relative_pose(q, touch->body_a, touch->body_a), &b,
+                    relative_pose(q, touch->body_b, touch->body_a));
+}
+
 // ---- Search -----------------------------------------------------------------------------------
 
 // m: how far rotation alone can bring a point of the body, at most to the other side.
@@ -413,15 +420,30 @@ bool s2_step_touches(S2Step *step) {
 
 // ---- After the motion -------------------------------------------------------------------------
 
-// Points of a pair that had none in reach but overlaps at q1, linearised there.
-static void linearise_at_end(const S2Step *step, S2Touch *touch) {
+// Puts both bodies where they are after `until` of their way.
+static void put_on_way(const S2Step *step, const S2Touch *touch, double until) {
+  const int32_t slot[2] = {touch->body_a, touch->body_b};
+  for (int i = 0; i < 6; i++) {
+    int at = 3 * slot[i / 3] + i % 3;
+    step->q1[at] = step->q0[at] + until * step->carry[at];
+  }
+}
+
+// Points of a pair that overlaps after `until` (s) of its way, linearised there.
+static void linearise_on_way(const S2Step *step, S2Touch *touch, double until) {
   const S2Body *bodies = step->world->bodies.at;
   double deepest = 0, size = fmin(bodies[touch->body_a].reach, bodies[touch->body_b].reach);
+  if (until < step->h) {
+    put_on_way(step, touch, until);
+  }
   s2_touch_collide(step->world, touch, step->q1, 0);
+  if (until < step->h) {
+    put_on_way(step, touch, step->h);
+  }
   for (int k = 0; k < touch->count; k++) {
     S2TouchPoint *point = &touch->points[k];
     deepest = fmax(deepest, -point->at.gap);
-    point->at.gap -= step->h * s2_touch_velocity(touch, k, point->at.normal, step->carry);
+    point->at.gap -= until * s2_touch_velocity(touch, k, point->at.normal, step->carry);
   }
   if (!(deepest > S2_MISS_TOLERANCE * size)) {
     touch->count = 0;
@@ -432,18 +454,26 @@ bool s2_step_unforeseen(const S2Step *step, bool *found) {
   *found = false;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
-    if (s2_touch_kept(step, i) || touch->count > 0 || !touch->allowed || !touch->enabled ||
-        touch->sensor ||
-        s2_step_passage(step, touch) <= step->h) { // there it would be told the wrong side
+    bool driven = s2_touch_driven(step->world, touch);
+    if (s2_touch_kept(step, i) || (touch->count > 0 && !driven) || !touch->allowed ||
+        !touch->enabled || touch->sensor) {
       continue;
     }
-    linearise_at_end(step, touch);
+    // At the end it would be told the wrong side. What moves as given cannot stop short: what it
+    // would pass through is told where that begins.
+    double passage = s2_step_passage(step, touch);
+    bool passes = passage <= step->h;
+    if (passes ? !driven : touch->count > 0) {
+      continue;
+    }
+    double until = fmin(passage, step->h);
+    linearise_on_way(step, touch, until);
     if (!s2_touch_ask(step, touch)) {
       return false;
     }
     *found |= s2_touch_solid(touch);
     if (s2_touch_solid(touch)) {
-      s2_note_linearise(step, i);
+      s2_note_linearise(step, i, until);
     }
   }
   return true;

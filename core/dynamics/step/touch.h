@@ -13,8 +13,9 @@ static inline bool s2_touch_before(const S2Touch *touch, const S2Touch *other) {
                                           : touch->shape_b < other->shape_b;
 }
 bool s2_step_touches(S2Step *step); // broad and narrow phase; false: aborted
-// Shapes without any point in reach that overlap at q1 all the same get points there; *found: are
-// there any? False: aborted.
+// Shapes without any point in reach that overlap at q1 all the same get points there, and those
+// that something passes through which moves as given, where that begins; *found: are there any?
+// False: aborted.
 bool s2_step_unforeseen(const S2Step *step, bool *found);
 void s2_step_settle(S2Step *step);                        // contact geometry at q1
 void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same of one that is no sensor
@@ -25,6 +26,8 @@ bool s2_touch_solid(const S2Touch *touch);                // may carry impulses 
 
 // Geometry of one touch at the poses q, keeping the impulses of points that stay.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
+// The nearest points of its two shapes at the poses q, relative to body a.
+S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const double *q);
 // Asks pre-solve, once in a step, when there are points; false: aborted.
 bool s2_touch_ask(const S2Step *step, S2Touch *touch);
 // Friction, restitution, surface speed and softness of the pair.

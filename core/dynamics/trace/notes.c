@@ -396,7 +396,7 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
   note->solve.x = note_numbers(notes, solution->v, 3 * assembly->problem.nodes);
 }
 
-void s2_note_linearise(const S2Step *step, int32_t touch) {
+void s2_note_linearise(const S2Step *step, int32_t touch, double until) {
   if (step->world->notes == NULL) {
     return;
   }
@@ -406,6 +406,7 @@ void s2_note_linearise(const S2Step *step, int32_t touch) {
   S2Note *note = s2_note_add_island(step, &one, S2_ACT_LINEARISE);
   note_keep_touches(step, &one, NULL, step->touches, note);
   note->carried.ahead = note_ahead(step);
+  note->carried.until = until;
   step->world->notes->linearised = true;
 }
 

@@ -18,7 +18,7 @@ typedef enum S2Act {
   S2_ACT_FREE,      // (free) mass and free_v for h, from v0 and force
   S2_ACT_RESET,     // (plain) v1 = free_v
   S2_ACT_RESET_V2,  // (plain) v2 = free_v (bisect)
-  S2_ACT_LINEARISE, // (carried) touches are those of q0 + h carry, carried back to q0; of one touch
+  S2_ACT_LINEARISE, // (carried) touches are those of q0 + until carry, carried back to q0; of one
   S2_ACT_V2_IS_V1,  // nothing
   S2_ACT_V1_IS_V2,  // (plain) bisect
   S2_ACT_INTEGRATE, // (carried) carry and q1; touches are those of q1 from here
@@ -150,7 +150,8 @@ typedef struct S2Note {
       S2Drive *drives; // a joint slot, where locks move as the program says; else NULL
     } free;
     struct {
-      bool *ahead; // where beta < 1: S2Step.ahead; else NULL
+      bool *ahead;  // where beta < 1: S2Step.ahead; else NULL
+      double until; // s, of the way: S2_ACT_LINEARISE
     } carried;
     struct {
       double *q1, *v2;
@@ -319,7 +320,8 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const
 void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices,
                    S2SolveKind kind, const S2Assembly *assembly, const double *v,
                    const S2Solution *solution);
-void s2_note_linearise(const S2Step *step, int32_t touch);
+// At `until` (s) on its way.
+void s2_note_linearise(const S2Step *step, int32_t touch, double until);
 // `restarted`: v0 (3 a node) is from v2.
 void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
                       const double *linear);

@@ -124,6 +124,9 @@
 // end, and the smallest part of dt tried.
 #define S2_BISECT_TOLERANCE 1e-6
 #define S2_BISECT_SMALLEST  (1.0 / 1024)
+// bisect: part of the kinetic energy that may pay for what a rebound lifts; what asks for more is
+// tried with half the length.
+#define S2_BISECT_PAYS 0.1
 // bisect: a rest of the step below this part of it is what rounding left: 1e-16, never 1e-4.
 #define S2_BISECT_ROUNDING 1e-12
 
@@ -153,6 +156,19 @@
 #define S2_EVENT_MISSED 10
 // Solves of a flow with more points that rest, as they would be back at once.
 #define S2_EVENT_RETURNS 4
+// Flows that are made shorter, each for the first pair that meets on the one before.
+#define S2_EVENT_SHORTENED 8
+// Pieces of an island's step that end where nothing meets, as no more of the way was known to be
+// free, or something would have got deep into another. They are not counted as splits. A bar that
+// turns by a radian in a step is followed in pieces of a tenth of that.
+#define S2_EVENT_CUTS 64
+// Part of what is left of a step below which no piece of it is cut.
+#define S2_EVENT_SHORTEST 1e-3
+// Part of what counts as touching by which bodies may overlap without having met: what rests does
+// so.
+#define S2_EVENT_PRESSED 0.1
+// Part of the length of a flow by which a meeting on the way is told from one at its end.
+#define S2_EVENT_EARLY 1e-6
 // Part of a flow by which its end is told from a meeting.
 #define S2_EVENT_ROUNDING 1e-13
 

@@ -303,3 +303,32 @@ for _ = 1, tonumber(arg[1]) do sim.value_and_grad(height "speculative", 0.5) end
   ok(last:find("further calls are silent", 1, true), last)
   os.execute("rm -r '" .. folder .. "'")
 end)
+
+-- A rebound of a bisecting step begins above the surface, so its speed depends on height, forces and
+-- the length of the sub-step.
+test("the gradient of bisecting rebounds is that of differences", function()
+  sim.random.seed(2)
+  local r = sim.random.split()
+  for k = 1, 20 do
+    local start, dt, boxed = { y = r:uniform(0.3, 1), e = 0.7, v = 0.3 }, r:choice { 1 / 60, 1 / 120 }, r:uniform() < 0.5
+    local function last(p)
+      local w = sim.world { stepping = "bisect", dt = dt, combine_restitution = "max" }
+      w:on("solver_warning", function() end)
+      w:box { type = "static", position = { 0, -0.5 }, size = { 40, 1 }, restitution = p.e, friction = 0.2 }
+      local b = boxed and w:box { size = { 0.3, 0.2 }, position = { 0, p.y + 0.2 }, angle = 0.3, friction = 0 }
+        or w:circle { radius = 0.1, position = { 0, p.y }, friction = 0.3 }
+      b.velocity = { p.v, 0 }
+      for _ = 1, math.floor(0.9 / dt) do w:step() end
+      return b.y + 0.3 * b.vy + b.angle + b.x
+    end
+    local _, gradient = sim.value_and_grad(last, start)
+    for key, at in pairs(start) do
+      local there = { y = start.y, e = start.e, v = start.v }
+      there[key] = at + 1e-7
+      local more = last(there)
+      there[key] = at - 1e-7
+      local slope = (more - last(there)) / 2e-7
+      near(gradient[key], slope, 1e-6 * (1 + math.abs(slope)), ("%d %s"):format(k, key))
+    end
+  end
+end)

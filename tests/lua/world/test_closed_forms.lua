@@ -219,7 +219,10 @@ test("fixed steps have the derivative of what they compute, which is biased", fu
   for _, stepping in ipairs { "speculative", "bisect" } do
     local f = bounce(stepping, 1440)
     local v, h = gradient(f, p)
-    close(v, value, 1e-2, stepping)
+    -- bisect turns the ball round, twice, up to contact_margin (0.01 m) above the ground, 2 margin/speed
+    -- and one step early: 0.015 s at 3.5 and 2.8 m/s, which is 7e-3 m at the last speed, 0.5 m/s. Implicit
+    -- Euler falls gravity dt t/2 = 8e-3 m too far.
+    close(v, value, stepping == "bisect" and 1.5e-2 or 1e-2, stepping)
     for name, want in pairs(g) do
       close(h[name], difference(f, p, name), 1e-7, name .. " by differences")
       ok(math.abs(h[name] - want) > 0.15, ("%s, %s: %.6g, motion %.6g"):format(stepping, name, h[name], want))
