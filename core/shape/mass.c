@@ -71,8 +71,10 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
     add_strip(&sum, p, q, normal, shape->radius);
     add_sector(&sum, q, normal, next, turn, shape->radius);
   }
-  if (!(sum.area > 0)) {
-    return (S2MassProperties){.centre = reference};
+  if (!(sum.area > 0)) { // a bare segment: a uniform line
+    double length = n == 2 ? s2_length(s2_sub(shape->vertices[1], shape->vertices[0])) : 0;
+    return (S2MassProperties){
+        .length = length, .centre = reference, .inertia = length * length * length / 12};
   }
   // Steiner: from the reference to the centroid.
   S2Vec2 centre = s2_scale(1 / sum.area, sum.first);

@@ -22,9 +22,11 @@ typedef struct S2Shape {
 } S2Shape;
 
 typedef struct S2MassProperties {
-  double area;    // m^2 (of a bare segment: 0)
+  double area;    // m^2; 0 for a bare segment
+  double length;  // m, of a bare segment; 0 for a shape with an area
   S2Vec2 centre;  // centroid, m
-  double inertia; // second polar moment of area about the centroid, m^4
+  double inertia; // second polar moment about the centroid: of area, m^4; of a bare segment's
+                  // length, m^3
 } S2MassProperties;
 
 // Smallest size accepted, m: below it contact arithmetic loses its digits. And the largest.

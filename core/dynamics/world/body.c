@@ -74,10 +74,12 @@ static void vertices_give(S2World *world, int32_t first, int count) {
 
 // ---- Making -----------------------------------------------------------------------------------
 
+// Mass, or without any area its stand-in: density times length.
 typedef struct MassSum {
-  double mass, inertia; // about the centre
+  double weight;  // kg; of bare segments alone: kg/m
+  double inertia; // of the weight, about the centre
   S2Vec2 centre;
-  double area;
+  bool solid; // some shape has an area
 } MassSum;
 
 static S2Shape def_shape(const S2ShapeDef *def) {
@@ -92,39 +94,44 @@ static S2Shape def_shape(const S2ShapeDef *def) {
   };
 }
 
-// Mass, centre and inertia of all pieces, each at its own density or the body's.
+// Shapes count by area. A bare segment has none: beside solid shapes it weighs nothing. A body of
+// bare segments alone is a wire, whose segments count by length: the limit of equally thin
+// capsules, however the outline is cut.
+static double piece_extent(const S2MassProperties *part, bool solid) {
+  return solid ? part->area : part->length;
+}
+
+static double piece_density(const S2BodyDef *def, int i) {
+  return isnan(def->shapes[i].density) ? def->density : def->shapes[i].density;
+}
+
+// Weight, centre and inertia of all pieces, each at its own density or the body's.
 static MassSum sum_mass(const S2BodyDef *def) {
   MassSum sum = {0};
-  // First the mass and where its centre is.
-  for (int i = 0; i < def->shape_count; i++) {
-    const S2ShapeDef *piece = &def->shapes[i];
-    S2Shape shape = def_shape(piece);
-    S2MassProperties part = s2_shape_mass(&shape);
-    double density = isnan(piece->density) ? def->density : piece->density;
-    sum.area += part.area;
-    sum.mass += density * part.area;
-    sum.centre = s2_add_scaled(sum.centre, density * part.area, part.centre);
+  for (int i = 0; i < def->shape_count && !sum.solid; i++) {
+    S2Shape shape = def_shape(&def->shapes[i]);
+    sum.solid = s2_shape_mass(&shape).area > 0;
   }
-  if (sum.mass > 0) {
-    sum.centre = s2_scale(1 / sum.mass, sum.centre);
-  } else { // bare segments: the middle of their vertices
-    int n = 0;
-    sum.centre = s2_vec2(0, 0);
-    for (int i = 0; i < def->shape_count; i++) {
-      for (int k = 0; k < def->shapes[i].count; k++, n++) {
-        sum.centre = s2_add(sum.centre, def->shapes[i].vertices[k]);
-      }
+  // First the weight and where its centre is.
+  for (int i = 0; i < def->shape_count; i++) {
+    S2Shape shape = def_shape(&def->shapes[i]);
+    S2MassProperties part = s2_shape_mass(&shape);
+    double weight = piece_density(def, i) * piece_extent(&part, sum.solid);
+    sum.weight += weight;
+    sum.centre = s2_add_scaled(sum.centre, weight, part.centre);
+  }
+  if (sum.weight > 0) {
+    sum.centre = s2_scale(1 / sum.weight, sum.centre);
+  }
+  // Then the inertia about that centre: Steiner's theorem for each shape that weighs something.
+  for (int i = 0; i < def->shape_count; i++) {
+    S2Shape shape = def_shape(&def->shapes[i]);
+    S2MassProperties part = s2_shape_mass(&shape);
+    double extent = piece_extent(&part, sum.solid);
+    if (extent > 0) {
+      double away2 = s2_length2(s2_sub(part.centre, sum.centre));
+      sum.inertia += piece_density(def, i) * (part.inertia + extent * away2);
     }
-    sum.centre = n > 0 ? s2_scale(1.0 / n, sum.centre) : s2_vec2(0, 0);
-  }
-  // Then the inertia about that centre: Steiner's theorem for each shape.
-  for (int i = 0; i < def->shape_count; i++) {
-    const S2ShapeDef *piece = &def->shapes[i];
-    S2Shape shape = def_shape(piece);
-    S2MassProperties part = s2_shape_mass(&shape);
-    double density = isnan(piece->density) ? def->density : piece->density;
-    sum.inertia +=
-        density * (part.inertia + part.area * s2_length2(s2_sub(part.centre, sum.centre)));
   }
   return sum;
 }
@@ -232,10 +239,10 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   // All checks come before the world changes.
   S2_TRY(check_body_def(def));
   MassSum sum = sum_mass(def);
-  double mass = isnan(def->mass) ? sum.mass : def->mass;
-  // A given mass scales what the shapes say; a body without area needs both.
+  double mass = !isnan(def->mass) ? def->mass : sum.solid ? sum.weight : 0;
+  // A given mass scales what the shapes say; a wire needs its mass.
   double inertia = !isnan(def->inertia) ? def->inertia
-                   : sum.mass > 0       ? sum.inertia * (mass / sum.mass)
+                   : sum.weight > 0     ? sum.inertia * (mass / sum.weight)
                                         : 0;
   bool yields = isfinite(def->max_force) || isfinite(def->max_torque);
   if (yields && def->type != S2_KINEMATIC) {
@@ -246,8 +253,9 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   }
   // What forces move must resist them.
   if ((def->type == S2_DYNAMIC || yields) && (!(mass > 0) || !(inertia > 0))) {
-    return s2_error(S2_INVALID, "a %s needs an area, or mass and inertia",
-                    yields ? "kinematic body that yields" : "dynamic body");
+    return s2_error(S2_INVALID, "a %s needs %s",
+                    yields ? "kinematic body that yields" : "dynamic body",
+                    sum.weight > 0 ? "an area, or a mass" : "an area, or mass and inertia");
   }
   if (!isfinite(mass) || !isfinite(inertia)) {
     return s2_error(S2_INVALID, "mass: finite number expected, got %g (inertia %g)", mass, inertia);
