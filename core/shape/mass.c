@@ -66,7 +66,8 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
     S2Vec2 r = s2_sub(shape->vertices[(i + 2) % n], reference);
     S2Vec2 normal = edge_normal(p, q);
     S2Vec2 next = edge_normal(q, r);
-    double turn = atan2(fmax(s2_cross(normal, next), 0), s2_dot(normal, next));
+    double sine = s2_cross(normal, next);
+    double turn = atan2(sine > 0 ? sine : 0, s2_dot(normal, next)); // not of -0: fmax may give it
     add_triangle(&sum, p, q);
     add_strip(&sum, p, q, normal, shape->radius);
     add_sector(&sum, q, normal, next, turn, shape->radius);
