@@ -10,6 +10,15 @@
 
 #include <stdint.h>
 
+// Of a piece of a body, edge i and vertex i as parts of the body's outline. Numbers alone, so that
+// they can be kept among vertices.
+typedef struct S2Side {
+  double from, to; // m along the edge from vertex i: what is beyond belongs to other pieces or lies
+                   // against them; from > to: all of it
+  S2Vec2 in, out;  // unit: in which directions the body's outline comes to the vertex and leaves it
+  double owns_in, owns_out; // 1: this piece has the edge in that direction, 0: another one
+} S2Side;
+
 // Geometry only, borrowed: the vertices belong to someone else and must outlive the view.
 typedef struct S2Shape {
   const S2Vec2 *vertices; // m
@@ -19,6 +28,9 @@ typedef struct S2Shape {
   // segment to the next meets no corner that is not there.
   bool has_previous, has_next;
   S2Vec2 previous, next;
+  // Pieces of bodies only: a side a vertex, so that a body gliding over an inner cut meets nothing.
+  // NULL: the piece lies beside no other.
+  const S2Side *sides;
 } S2Shape;
 
 typedef struct S2MassProperties {
@@ -57,6 +69,10 @@ typedef struct S2Pieces {
   int *sizes;        // vertices per piece
   S2Vec2 **vertices; // per piece
 } S2Pieces;
+// Writes to sides[i] what of piece i is on the outline of the body that they are pieces of, NULL
+// for one that lies beside no other. Sharp polygons only; memory from `arena`.
+void s2_sides(const S2Shape *pieces, int count, S2Arena *arena, S2Side **sides);
+
 S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces *pieces);
 
 #endif

@@ -197,8 +197,12 @@ static int32_t body_slot_take(S2World *world) {
   return slot;
 }
 
+static int piece_room(int count, bool joined) {
+  return joined ? count * (1 + S2_SIDE_VERTICES) : count;
+}
+
 static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, S2Vec2 centre,
-                           int32_t *link) {
+                           const S2Side *sides, int32_t *link) {
   // A free piece of the list, or a new one.
   int32_t p = world->kept.free_piece;
   if (p != S2_NONE) {
@@ -211,7 +215,8 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
   memset(piece, 0, sizeof *piece);
   piece->body = slot;
   piece->next = S2_NONE;
-  piece->first_vertex = vertices_take(world, def->count);
+  piece->joined = sides != NULL;
+  piece->first_vertex = vertices_take(world, piece_room(def->count, piece->joined));
   piece->count = def->count;
   piece->radius = def->radius;
   piece->friction = def->friction;
@@ -224,6 +229,10 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
   for (int k = 0; k < def->count; k++) {
     world->vertices.at[piece->first_vertex + k] = s2_sub(def->vertices[k], centre);
   }
+  if (sides != NULL) {
+    memcpy(world->vertices.at + piece->first_vertex + def->count, sides,
+           sizeof *sides * (size_t)def->count);
+  }
   // Behind the body's last piece: its order is that of the definition.
   if (*link == S2_NONE) {
     world->bodies.at[slot].first_shape = p;
@@ -231,6 +240,26 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
     world->pieces.at[*link].next = p;
   }
   *link = p;
+}
+
+// Shapes in order. Returns how far from the centre the farthest of them reaches, m.
+static double body_add_pieces(S2World *world, int32_t slot, const S2BodyDef *def, S2Vec2 centre) {
+  S2ArenaMark mark = s2_arena_mark(&world->arena);
+  S2Shape *shapes = S2_TAKE(&world->arena, S2Shape, def->shape_count);
+  S2Side **sides = S2_TAKE(&world->arena, S2Side *, def->shape_count);
+  for (int i = 0; i < def->shape_count; i++) {
+    shapes[i] = def_shape(&def->shapes[i]);
+  }
+  s2_sides(shapes, def->shape_count, &world->arena, sides);
+  int32_t link = S2_NONE;
+  double reach = 0;
+  for (int i = 0; i < def->shape_count; i++) {
+    body_add_piece(world, slot, &def->shapes[i], centre, sides[i], &link);
+    S2Shape shape = s2_piece_shape(world, &world->pieces.at[link]);
+    reach = fmax(reach, s2_shape_reach(&shape));
+  }
+  s2_arena_rewind(&world->arena, mark);
+  return reach;
 }
 
 S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
@@ -283,15 +312,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   memcpy(world->q.at + 3 * slot, q, sizeof q);
   memcpy(world->v.at + 3 * slot, v, sizeof v);
   memset(world->f.at + 3 * slot, 0, 3 * sizeof(double));
-  // Shapes in order; the body reaches as far as the farthest of them.
-  int32_t link = S2_NONE;
-  double reach = 0;
-  for (int i = 0; i < def->shape_count; i++) {
-    body_add_piece(world, slot, &def->shapes[i], sum.centre, &link);
-    S2Shape shape = s2_piece_shape(world, &world->pieces.at[link]);
-    reach = fmax(reach, s2_shape_reach(&shape));
-  }
-  world->bodies.at[slot].reach = reach;
+  world->bodies.at[slot].reach = body_add_pieces(world, slot, def, sum.centre);
   // Serials ascend, so the newest is the last of the order.
   s2_line_insert(world->order, world->order.count);
   world->order.at[world->order.count - 1] = slot;
@@ -324,7 +345,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
   for (int32_t p = body->first_shape; p != S2_NONE;) {
     S2Piece *piece = &world->pieces.at[p];
     int32_t next = piece->next;
-    vertices_give(world, piece->first_vertex, piece->count);
+    vertices_give(world, piece->first_vertex, piece_room(piece->count, piece->joined));
     memset(piece, 0, sizeof *piece);
     piece->body = S2_NONE;
     piece->next = world->kept.free_piece;
