@@ -20,7 +20,7 @@ static const double TIE = 1e-10;
 // Rounding of a coordinate, as a part of the magnitudes it is made from.
 static const double ROUNDING = 16 * DBL_EPSILON;
 
-// A shape behind an edge by more than this part of its own size is in the other one.
+// A shape that overlaps another by more than this part of the smaller one's size is in it.
 static const double SUNK = 1e-2;
 
 // Two vertices nearer than this part of their coordinates have no direction from one to the other.
@@ -336,17 +336,18 @@ static void add_all(S2Manifold *manifold, const Pair *pair, const Candidates *fo
   }
 }
 
-// Is all of a shape deeper behind an edge than a part of its own size? Where it begins so, joints
-// do not matter: it has to come out.
-static bool is_sunk(const S2Placed *placed, int edge, const S2Placed *other) {
-  Edge e = manifold_edge_of(placed, edge);
-  double highest = -INFINITY, size = 0;
-  for (int k = 0; k < other->shape->count; k++) {
-    S2Vec2 v = s2_placed_vertex(other, k);
-    highest = fmax(highest, s2_dot(e.normal, s2_sub(v, e.start)));
-    size = fmax(size, s2_length(s2_sub(v, s2_placed_vertex(other, 0))));
+// m: the cores of two shapes that overlap by more are in one another, not at their surfaces.
+static double sunk_depth(const Pair *pair) {
+  double size = INFINITY;
+  for (int i = 0; i < 2; i++) {
+    const S2Shape *shape = i == 0 ? pair->a.shape : pair->b.shape;
+    double extent = 0;
+    for (int k = 1; k < shape->count; k++) {
+      extent = fmax(extent, s2_length(s2_sub(shape->vertices[k], shape->vertices[0])));
+    }
+    size = fmin(size, extent);
   }
-  return highest < -SUNK * size;
+  return SUNK * size;
 }
 
 // The closest features belong to a neighbour of a joined shape, but this shape may still carry a
@@ -356,18 +357,22 @@ static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a
                         const Candidates *closest, double separation, double reach) {
   const S2Placed *joined = joined_is_a ? &pair->a : &pair->b;
   const S2Placed *other = joined_is_a ? &pair->b : &pair->a;
-  S2Axis axis = s2_outline_separation(joined, other);
   manifold->count = 0;
-  if (axis.edge < 0) {
-    return;
-  }
-  if (separation <= 0 && joined->shape->sides != NULL && is_sunk(joined, axis.edge, other)) {
-    add_all(manifold, pair, closest, reach);
-    return;
-  }
   double floor = separation > 0 ? separation : -INFINITY;
-  Candidates found = manifold_clip(pair, joined_is_a, &axis, floor);
-  add_owned(manifold, pair, &found, reach);
+  if (separation <= 0 && joined->shape->sides != NULL) {
+    // What lies behind another side of the piece is no contact. What is deep inside has to come
+    // out, and joints do not matter then.
+    floor = -sunk_depth(pair);
+    if (separation < floor) {
+      add_all(manifold, pair, closest, reach);
+      return;
+    }
+  }
+  S2Axis axis = s2_outline_separation(joined, other);
+  if (axis.edge >= 0) {
+    Candidates found = manifold_clip(pair, joined_is_a, &axis, floor);
+    add_owned(manifold, pair, &found, reach);
+  }
 }
 
 void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b, double reach,
