@@ -1,3 +1,4 @@
+#include "collide/chain.h"
 #include "collide/collide.h"
 #include "collide/placed.h"
 
@@ -41,9 +42,18 @@ static void cast_disc(S2RayHit *hit, const Ray *ray, S2Vec2 centre, double radiu
   take_earlier(hit, nearest - half, s2_scale(1 / radius, outward));
 }
 
-// Crosses, from outside, the edge p -> q moved outwards by `radius`.
-static void cast_edge(S2RayHit *hit, const Ray *ray, S2Vec2 p, S2Vec2 q, S2Vec2 normal,
-                      double radius) {
+// Is the place at `to` from the start of an edge on the outline of the body?
+static bool on_outline(const S2Shape *shape, int i, S2Vec2 to) {
+  S2Vec2 edge = s2_sub(shape->vertices[s2_edge_end(shape, i)], shape->vertices[i]);
+  double length = s2_length(edge);
+  return shape->sides == NULL || s2_side_has(shape, i, s2_dot(to, edge) / length, length, 0);
+}
+
+// Crosses, from outside, edge i moved outwards by the radius.
+static void cast_edge(S2RayHit *hit, const Ray *ray, const S2Shape *shape, int i) {
+  S2Vec2 p = shape->vertices[i], q = shape->vertices[s2_edge_end(shape, i)];
+  S2Vec2 normal = s2_edge_normal(shape, i);
+  double radius = shape->radius;
   double approach = -s2_dot(ray->along, normal);
   if (approach <= 0) {
     return; // leaving, or along the edge
@@ -55,7 +65,7 @@ static void cast_edge(S2RayHit *hit, const Ray *ray, S2Vec2 p, S2Vec2 q, S2Vec2 
   S2Vec2 edge = s2_sub(q, p);
   double along = s2_dot(at, edge);
   double slack = END_SLACK * s2_length2(edge);
-  if (along >= -slack && along <= s2_length2(edge) + slack) {
+  if (along >= -slack && along <= s2_length2(edge) + slack && on_outline(shape, i, at)) {
     take_earlier(hit, fraction, normal);
   }
 }
@@ -104,8 +114,8 @@ static void begin_on_polygon(S2RayHit *hit, const S2Shape *shape, const Ray *ray
     S2Vec2 n = s2_edge_normal(shape, i);
     double height = s2_dot(n, s2_sub(ray->from, shape->vertices[i]));
     double approach = -s2_dot(n, ray->along);
-    if (height < -depth) {
-      continue;
+    if (height < -depth || !on_outline(shape, i, s2_sub(ray->from, shape->vertices[i]))) {
+      continue; // below it, or at an inner cut
     }
     if (approach <= ALONG_SINE * length) {
       return;
@@ -198,8 +208,7 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
       cast_disc(&hit, &ray, p, shape->radius);
     }
     if (shape->count > 1) {
-      S2Vec2 q = shape->vertices[s2_edge_end(shape, i)];
-      cast_edge(&hit, &ray, p, q, s2_edge_normal(shape, i), shape->radius);
+      cast_edge(&hit, &ray, shape, i);
     }
   }
   // Back to the world.
