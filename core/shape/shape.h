@@ -62,17 +62,19 @@ bool s2_shape_contains(const S2Shape *shape, S2Pose pose, S2Vec2 point);
 int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull);
 
 // Splits a simple polygon (either orientation) into convex counter-clockwise pieces, taken from
-// `arena`. Errors: fewer than 3 vertices, repeated or collinear vertices only, edges that cross;
-// the message names the vertices (1-based). A convex polygon gives one piece.
+// `arena`, each of which passes s2_shape_check. Vertices nearer than S2_SHAPE_MIN_SIZE are one, and
+// parts thinner than that are left out. Errors: fewer than 3 vertices, repeated or collinear
+// vertices only, edges that cross or touch (decided exactly); the message names the vertices
+// (1-based). A convex polygon gives one piece.
 typedef struct S2Pieces {
   int count;
   int *sizes;        // vertices per piece
   S2Vec2 **vertices; // per piece
 } S2Pieces;
+S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces *pieces);
+
 // Writes to sides[i] what of piece i is on the outline of the body that they are pieces of, NULL
 // for one that lies beside no other. Sharp polygons only; memory from `arena`.
 void s2_sides(const S2Shape *pieces, int count, S2Arena *arena, S2Side **sides);
-
-S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces *pieces);
 
 #endif

@@ -775,6 +775,63 @@ static void test_decompose_large(void **state) {
   s2_arena_free(&arena);
 }
 
+// ---- Sides ------------------------------------------------------------------------------------
+
+static void box_at(S2Vec2 corners[4], double x, double y, double width, double height) {
+  corners[0] = s2_vec2(x, y);
+  corners[1] = s2_vec2(x + width, y);
+  corners[2] = s2_vec2(x + width, y + height);
+  corners[3] = s2_vec2(x, y + height);
+}
+
+// Edge 0 is the bottom of a box, 1 its right side, 2 its top, 3 its left side.
+static bool edge_is_inner(const S2Side *sides, int edge) {
+  return sides[edge].from > sides[edge].to;
+}
+
+static void test_sides(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2Vec2 left[4], right[4], far[4];
+  S2Side *sides[3];
+  for (int trial = 0; trial < 200; trial++) {
+    S2Rng rng = s2_rng_seeded((uint64_t)trial);
+    double width = random_in(&rng, 0.1, 2), height = random_in(&rng, 0.1, 2);
+    double gap = trial % 2 == 0 ? 0 : random_in(&rng, -4e-8, 4e-8) * fmin(width, height);
+    box_at(left, -width, 0, width, height);
+    box_at(right, gap, 0, 2 * width,
+           height + (trial % 4 < 2 ? 0 : 1)); // the same height, or a step
+    box_at(far, 10, 10, 1, 1);
+    S2Shape shapes[] = {shape_of(left, 4, 0), shape_of(right, 4, 0), shape_of(far, 4, 0)};
+    s2_arena_reset(&arena);
+    s2_sides(shapes, 3, &arena, sides);
+    assert_null(sides[2]); // beside no other
+    assert_true(edge_is_inner(sides[0], 1));
+    assert_false(edge_is_inner(sides[0], 0) || edge_is_inner(sides[0], 2) ||
+                 edge_is_inner(sides[0], 3));
+    assert_true(edge_is_inner(sides[1], 3) == (trial % 4 < 2));
+    // Both bottoms are one line: it comes to the corner and leaves it along x.
+    const S2Side *corner = &sides[0][1];
+    assert_near(corner->in.x, 1, 1e-12);
+    assert_near(corner->out.x, 1, 1e-12);
+    assert_true(corner->owns_in == 1 && corner->owns_out == 0);
+    assert_true(sides[1][0].owns_in == 0 && sides[1][0].owns_out == 1);
+    assert_true(sides[0][0].owns_in == 1 && sides[0][0].owns_out == 1);
+    if (trial % 4 >= 2) { // of the step's face what is above the left box is open
+      assert_near(sides[1][3].to, 1, 1e-6);
+      assert_true(sides[1][3].from == -INFINITY);
+    }
+  }
+  // A gap that can be seen is a gap.
+  box_at(left, -1, 0, 1, 1);
+  box_at(right, 1e-4, 0, 1, 1);
+  S2Shape apart[] = {shape_of(left, 4, 0), shape_of(right, 4, 0)};
+  s2_sides(apart, 2, &arena, sides);
+  assert_true(sides[0] == NULL && sides[1] == NULL);
+  s2_arena_free(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_check),
@@ -788,6 +845,7 @@ int main(void) {
       cmocka_unit_test(test_ears),
       cmocka_unit_test(test_decompose_rounded),
       cmocka_unit_test(test_decompose_large),
+      cmocka_unit_test(test_sides),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
