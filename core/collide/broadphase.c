@@ -454,6 +454,14 @@ static void sort_ascending(int32_t *list, int32_t count) {
   }
 }
 
+S2Box s2_broadphase_bounds(const S2Broadphase *b) {
+  S2Box bounds = b->node_count > 0 ? b->nodes[0].box : EMPTY;
+  for (int32_t i = 0; i < b->loose_count; i++) {
+    bounds = broadphase_join(bounds, b->boxes[b->loose[i]]);
+  }
+  return bounds;
+}
+
 void s2_broadphase_query(const S2Broadphase *b, S2Box box, S2Arena *arena, S2ProxyVisit *visit,
                          void *user) {
   box = broadphase_bounded(box);

@@ -18,8 +18,12 @@ static const double TILT_MAX = 0.01;
 // scenes are symmetric more often than not and rounding would decide.
 static const double DIVISION = 0.86;
 
-bool s2_is_chained(const S2Shape *shape) {
+static bool is_chained(const S2Shape *shape) {
   return shape->count == 2 && (shape->has_previous || shape->has_next);
+}
+
+bool s2_is_joined(const S2Shape *shape) {
+  return shape->sides != NULL || is_chained(shape);
 }
 
 static S2Vec2 chain_unit(S2Vec2 from, S2Vec2 to) {
@@ -27,32 +31,53 @@ static S2Vec2 chain_unit(S2Vec2 from, S2Vec2 to) {
   return s2_scale(1 / s2_length(along), along);
 }
 
-bool s2_chain_owns(const S2Shape *segment, int vertex, S2Vec2 direction, bool against_edge) {
+// The outline at a vertex: as it comes and leaves, and which of the two is the shape's own.
+static S2Side chain_side(const S2Shape *segment, int vertex) {
+  const S2Vec2 *v = segment->vertices;
   bool joint = vertex == 0 ? segment->has_previous : segment->has_next;
   if (!joint) {
+    return (S2Side){.owns_in = 1, .owns_out = 1};
+  }
+  return (S2Side){
+      .in = vertex == 0 ? chain_unit(segment->previous, v[0]) : chain_unit(v[0], v[1]),
+      .out = vertex == 0 ? chain_unit(v[0], v[1]) : chain_unit(v[1], segment->next),
+      .owns_in = vertex == 1,
+      .owns_out = vertex == 0,
+  };
+}
+
+bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool against_edge) {
+  S2Side side = shape->sides != NULL ? shape->sides[vertex] : chain_side(shape, vertex);
+  if (side.owns_in > 0 && side.owns_out > 0) {
     return true;
   }
-  const S2Vec2 *v = segment->vertices;
-  // The two segments at the joint, in the direction of the chain.
-  S2Vec2 in = vertex == 0 ? chain_unit(segment->previous, v[0]) : chain_unit(v[0], v[1]);
-  S2Vec2 out = vertex == 0 ? chain_unit(v[0], v[1]) : chain_unit(v[1], segment->next);
-  // Beyond the end of the first segment and before the start of the second.
-  double beyond = s2_dot(direction, in);
-  double before = -s2_dot(direction, out);
+  // Beyond the end of the first edge and before the start of the second.
+  double beyond = s2_dot(direction, side.in);
+  double before = -s2_dot(direction, side.out);
   double slack = ANGLE_ROUNDING;
+  bool to_the_right = s2_dot(direction, s2_right(s2_add(side.in, side.out))) > 0;
   // An edge that lies across a convex joint may tilt a little; across a straight one it is a ghost.
   if (against_edge) {
-    bool to_the_right = s2_dot(direction, s2_right(s2_add(in, out))) > 0;
-    double bend = to_the_right ? s2_cross(in, out) : -s2_cross(in, out);
+    double bend = to_the_right ? s2_cross(side.in, side.out) : -s2_cross(side.in, side.out);
     if (bend <= STRAIGHT) {
       return false;
     }
     slack += fmin(TILT_FRACTION * bend, TILT_MAX);
   }
-  // Between the two normals, and on this side of where that cone is divided.
-  if (beyond < -slack || before < -slack) {
+  // Between the two normals, on the outside, and on this side of where that cone is divided.
+  if (beyond < -slack || before < -slack || (shape->sides != NULL && !to_the_right)) {
     return false;
   }
   double past = beyond - DIVISION * before;
-  return vertex == 1 ? past <= ANGLE_ROUNDING : past >= -ANGLE_ROUNDING;
+  return (side.owns_in > 0 && past <= ANGLE_ROUNDING) ||
+         (side.owns_out > 0 && past >= -ANGLE_ROUNDING);
+}
+
+bool s2_side_has(const S2Shape *shape, int edge, double at, double length, double tolerance) {
+  if (shape->sides != NULL) {
+    return at >= shape->sides[edge].from - tolerance && at <= shape->sides[edge].to + tolerance;
+  }
+  bool joint_at_start = edge == 0 ? shape->has_previous : shape->has_next;
+  bool joint_at_end = edge == 0 ? shape->has_next : shape->has_previous;
+  return (at >= -tolerance || !joint_at_start) && (at <= length + tolerance || !joint_at_end);
 }

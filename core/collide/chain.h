@@ -1,4 +1,5 @@
-// Which contacts at the end of a chain's segment are real. Private to collide/.
+// Which contacts at the joints of a chain's segments, or of a body's pieces, are real. Private to
+// collide/.
 #ifndef S2_CHAIN_H
 #define S2_CHAIN_H
 
@@ -6,14 +7,25 @@
 
 #include <stdbool.h>
 
-bool s2_is_chained(const S2Shape *shape);
+// A segment of a chain, or a piece that lies beside others of its body.
+bool s2_is_joined(const S2Shape *shape);
 
-// Whether a contact at end `vertex` (0 or 1) of `segment` is this segment's to report. `direction`
-// is the unit normal of the contact, from the segment to the other shape, in the frame of the
-// segment. `against_edge`: the other shape touches with an edge, not with a vertex.
+// Whether a contact at vertex `vertex` of a joined shape is this shape's to report. `direction` is
+// the unit normal of the contact, from the shape to the other one, in the frame of the shape.
+// `against_edge`: the other shape touches with an edge, not with a vertex.
 //
-// At a joint of two segments a contact is real when its direction lies between their normals on the
-// convex side. Exactly one of the two reports it: the one whose normal is (about) the nearer.
-bool s2_chain_owns(const S2Shape *segment, int vertex, S2Vec2 direction, bool against_edge);
+// At a joint a contact is real when its direction lies between the normals of the two edges of the
+// outline on the convex side. Exactly one of the shapes there reports it: the one whose normal is
+// (about) the nearer.
+bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool against_edge);
+
+// Whether the place `at`, m along edge `edge` of `length`, is in front of this edge, not beyond a
+// joint or where another piece of the body lies.
+bool s2_side_has(const S2Shape *shape, int edge, double at, double length, double tolerance);
+
+// Is none of an edge on the outline of its body?
+static inline bool s2_side_is_inner(const S2Shape *shape, int edge) {
+  return shape->sides != NULL && shape->sides[edge].from > shape->sides[edge].to;
+}
 
 #endif

@@ -64,10 +64,19 @@ typedef struct S2RayHit {
   bool hit;
   double fraction; // 0..1 along from -> to
   S2Vec2 point;
-  S2Vec2 normal; // outward, unit
+  S2Vec2 normal;   // outward, unit; of a line, to the side the ray comes from
+  bool on_surface; // it began there, or ran in the line of a segment: a little beside it is another
+                   // hit or none
 } S2RayHit;
 
-// A ray that starts inside a shape does not hit that shape.
+// A ray that begins on a surface, or at most this part of the shape's size below it, hits at
+// fraction 0 if it points inwards. It is a hundred times the overlap that a step leaves of bodies
+// of that size (S2_PROJECTION_TRIGGER).
+#define S2_RAY_SURFACE 1e-7
+
+// A ray that begins deeper inside a shape does not hit that shape. A segment without a radius has
+// no inside: a ray that begins on it hits unless it runs along it. In line with a segment, a ray
+// hits its nearer end.
 S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2 to);
 
 // ---- Broad phase ------------------------------------------------------------------------------
@@ -94,6 +103,9 @@ int s2_broadphase_pairs(S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs
 
 // The same by testing everything against everything: the oracle of the tests.
 int s2_broadphase_pairs_brute(const S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);
+
+// The box around all boxes; empty (lo above hi) without any.
+S2Box s2_broadphase_bounds(const S2Broadphase *broadphase);
 
 // Calls visit(user, proxy) for each proxy whose box overlaps `box`, in ascending order of proxy.
 // Stops when visit returns false.

@@ -20,6 +20,9 @@ static const double TIE = 1e-10;
 // Rounding of a coordinate, as a part of the magnitudes it is made from.
 static const double ROUNDING = 16 * DBL_EPSILON;
 
+// A shape that overlaps another by more than this part of the smaller one's size is in it.
+static const double SUNK = 1e-2;
+
 // Two vertices nearer than this part of their coordinates have no direction from one to the other.
 static const double NO_DIRECTION = 1e-12;
 
@@ -116,8 +119,8 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
   double rounding =
       ROUNDING * (size + manifold_magnitude(other.start) + manifold_magnitude(other.end));
   found.tolerance = TIE * shorter + rounding;
-  // A segment of a chain gives its edge, as its end may belong to its neighbour; else a does.
-  bool edge_of_a = !s2_is_chained(pair->b.shape);
+  // A joined shape gives its edge, as its vertex may belong to its neighbour; else a does.
+  bool edge_of_a = !s2_is_joined(pair->b.shape);
   // The edges run in opposite directions: the end of one is near the start of the other.
   for (int k = 0; k < 2; k++) {
     int v_index = k == 0 ? r : s2_edge_end(reference->shape, r);
@@ -280,51 +283,96 @@ void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose p
   manifold_place(point, &pair);
 }
 
-// ---- Chains -----------------------------------------------------------------------------------
+// ---- Joints -----------------------------------------------------------------------------------
 
-// Whether the vertex stands before the edge or beyond an end that is no joint.
-static bool before_edge(const S2Placed *segment, int edge, S2Vec2 vertex, double tolerance) {
-  Edge e = manifold_edge_of(segment, edge);
-  double at = s2_dot(s2_sub(vertex, e.start), e.along);
-  bool joint_at_start = edge == 0 ? segment->shape->has_previous : segment->shape->has_next;
-  bool joint_at_end = edge == 0 ? segment->shape->has_next : segment->shape->has_previous;
-  return (at >= -tolerance || !joint_at_start) && (at <= e.length + tolerance || !joint_at_end);
-}
-
-static bool owned_by(const S2Placed *segment, bool segment_is_a, const S2Placed *other,
+static bool owned_by(const S2Placed *placed, bool placed_is_a, const S2Placed *other,
                      const Candidate *candidate, S2Vec2 normal, double tolerance) {
-  if (!s2_is_chained(segment->shape)) {
+  if (!s2_is_joined(placed->shape)) {
     return true;
   }
-  int index = segment_is_a ? candidate->index_a : candidate->index_b;
-  int other_index = segment_is_a ? candidate->index_b : candidate->index_a;
-  // A vertex before this segment's edge, or this segment's end.
-  if (candidate->feature == (segment_is_a ? S2_EDGE_A : S2_EDGE_B)) {
-    return before_edge(segment, index, s2_placed_vertex(other, other_index), tolerance);
+  int index = placed_is_a ? candidate->index_a : candidate->index_b;
+  int other_index = placed_is_a ? candidate->index_b : candidate->index_a;
+  // A vertex of the other before this shape's edge, or this shape's vertex.
+  if (candidate->feature == (placed_is_a ? S2_EDGE_A : S2_EDGE_B)) {
+    Edge edge = manifold_edge_of(placed, index);
+    double at = s2_dot(s2_sub(s2_placed_vertex(other, other_index), edge.start), edge.along);
+    return s2_side_has(placed->shape, index, at, edge.length, tolerance);
   }
-  S2Vec2 outward = s2_unrotate(segment->pose.rotation, segment_is_a ? s2_neg(normal) : normal);
-  return s2_chain_owns(segment->shape, index, outward, candidate->feature != S2_VERTEX_VERTEX);
+  S2Vec2 outward = s2_unrotate(placed->pose.rotation, placed_is_a ? s2_neg(normal) : normal);
+  return s2_corner_owns(placed->shape, index, outward, candidate->feature != S2_VERTEX_VERTEX);
 }
 
-// Adds the candidates that belong to this pair and are within reach. Returns whether the one with
-// the least gap was dropped because it belongs to a neighbour in a chain.
-static bool add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *found,
-                      double reach) {
-  bool dropped = false;
+typedef enum Dropped { KEPT, DROPPED_BY_A, DROPPED_BY_B } Dropped;
+
+// Adds the candidates that belong to this pair and are within reach. Returns which shape dropped
+// the one with the least gap, because it belongs to another shape of its body.
+static Dropped add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *found,
+                         double reach) {
+  Dropped dropped = KEPT;
   double least = least_gap(found);
   for (int k = 0; k < found->count; k++) {
     const Candidate *candidate = &found->list[k];
     S2ManifoldPoint point = manifold_point_of(pair, candidate);
     manifold_place(&point, pair);
-    bool owned = owned_by(&pair->a, true, &pair->b, candidate, point.normal, found->tolerance) &&
-                 owned_by(&pair->b, false, &pair->a, candidate, point.normal, found->tolerance);
-    if (!owned) {
-      dropped = dropped || candidate->gap <= least;
+    bool by_a = owned_by(&pair->a, true, &pair->b, candidate, point.normal, found->tolerance);
+    bool by_b = owned_by(&pair->b, false, &pair->a, candidate, point.normal, found->tolerance);
+    if (!by_a || !by_b) {
+      dropped =
+          candidate->gap <= least && dropped == KEPT ? by_a ? DROPPED_BY_B : DROPPED_BY_A : dropped;
     } else if (point.gap <= reach) {
       manifold->points[manifold->count++] = point;
     }
   }
   return dropped;
+}
+
+static void add_all(S2Manifold *manifold, const Pair *pair, const Candidates *found, double reach) {
+  for (int k = 0; k < found->count; k++) {
+    S2ManifoldPoint point = manifold_point_of(pair, &found->list[k]);
+    manifold_place(&point, pair);
+    if (point.gap <= reach) {
+      manifold->points[manifold->count++] = point;
+    }
+  }
+}
+
+// m: the cores of two shapes that overlap by more are in one another, not at their surfaces.
+static double sunk_depth(const Pair *pair) {
+  double size = INFINITY;
+  for (int i = 0; i < 2; i++) {
+    const S2Shape *shape = i == 0 ? pair->a.shape : pair->b.shape;
+    double extent = 0;
+    for (int k = 1; k < shape->count; k++) {
+      extent = fmax(extent, s2_length(s2_sub(shape->vertices[k], shape->vertices[0])));
+    }
+    size = fmin(size, extent);
+  }
+  return SUNK * size;
+}
+
+// The closest features belong to a neighbour of a joined shape, but this shape may still carry a
+// vertex of the other one further on. While the cores are apart nothing can be nearer than they
+// are.
+static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a,
+                        const Candidates *closest, double separation, double reach) {
+  const S2Placed *joined = joined_is_a ? &pair->a : &pair->b;
+  const S2Placed *other = joined_is_a ? &pair->b : &pair->a;
+  manifold->count = 0;
+  double floor = separation > 0 ? separation : -INFINITY;
+  if (separation <= 0 && joined->shape->sides != NULL) {
+    // What lies behind another side of the piece is no contact. What is deep inside has to come
+    // out, and joints do not matter then.
+    floor = -sunk_depth(pair);
+    if (separation < floor) {
+      add_all(manifold, pair, closest, reach);
+      return;
+    }
+  }
+  S2Axis axis = s2_outline_separation(joined, other);
+  if (axis.edge >= 0) {
+    Candidates found = manifold_clip(pair, joined_is_a, &axis, floor);
+    add_owned(manifold, pair, &found, reach);
+  }
 }
 
 void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b, double reach,
@@ -343,14 +391,8 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
     return; // the former when a pose is not a number
   }
   Candidates found = manifold_search(&pair, axes, separation);
-  bool dropped = add_owned(manifold, &pair, &found, reach);
-  if (dropped) {
-    // The closest features belong to the neighbour, but this segment may still carry a vertex of
-    // the other shape further on. While the cores are apart nothing can be nearer than they are.
-    bool chain_is_a = s2_is_chained(a);
-    manifold->count = 0;
-    double floor = separation > 0 ? separation : -INFINITY;
-    found = manifold_clip(&pair, chain_is_a, &axes[chain_is_a ? 0 : 1], floor);
-    add_owned(manifold, &pair, &found, reach);
+  Dropped dropped = add_owned(manifold, &pair, &found, reach);
+  if (dropped != KEPT) {
+    add_further(manifold, &pair, dropped == DROPPED_BY_A, &found, separation, reach);
   }
 }

@@ -1,8 +1,9 @@
 #include "collide/separation.h"
+#include "collide/chain.h"
 
 #include <math.h>
 
-S2Axis s2_separation(const S2Placed *placed, const S2Placed *other) {
+static S2Axis separation_of(const S2Placed *placed, const S2Placed *other, bool outline) {
   const S2Shape *shape = placed->shape;
   const S2Shape *against = other->shape;
   S2Axis best = {.edge = -1, .separation = -INFINITY};
@@ -11,6 +12,9 @@ S2Axis s2_separation(const S2Placed *placed, const S2Placed *other) {
       s2_unrotate(placed->pose.rotation, s2_sub(other->pose.position, placed->pose.position));
   // Edge after edge: the other shape's vertex that is deepest along its normal.
   for (int i = 0; shape->count > 1 && i < shape->count; i++) {
+    if (outline && s2_side_is_inner(shape, i)) {
+      continue;
+    }
     S2Vec2 normal = s2_edge_normal(shape, i);
     // The normal in the other's frame, where its lowest vertex is looked for.
     S2Vec2 turned = s2_unrotate(other->pose.rotation, s2_rotate(placed->pose.rotation, normal));
@@ -35,6 +39,14 @@ S2Axis s2_separation(const S2Placed *placed, const S2Placed *other) {
     best.length = s2_length(s2_sub(shape->vertices[end], shape->vertices[best.edge]));
   }
   return best;
+}
+
+S2Axis s2_separation(const S2Placed *placed, const S2Placed *other) {
+  return separation_of(placed, other, false);
+}
+
+S2Axis s2_outline_separation(const S2Placed *placed, const S2Placed *other) {
+  return separation_of(placed, other, true);
 }
 
 double s2_end_separation(const S2Placed *placed, const S2Placed *other) {

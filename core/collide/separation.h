@@ -20,6 +20,9 @@ typedef struct S2Axis {
 // The edge of `placed` from which the whole of `other` is furthest away. Ties: lowest index.
 S2Axis s2_separation(const S2Placed *placed, const S2Placed *other);
 
+// The same over the edges that are on the outline of its body.
+S2Axis s2_outline_separation(const S2Placed *placed, const S2Placed *other);
+
 // Separation along the direction of a segment, beyond its ends; -INFINITY when `placed` is no
 // segment. Together with the normals it decides whether two segments in line meet.
 double s2_end_separation(const S2Placed *placed, const S2Placed *other);

@@ -721,7 +721,8 @@ typedef struct S2QueryFilter {
   bool sensors; // these, too
 } S2QueryFilter;
 
-// Nearest hit. A shape that the ray begins in is not hit.
+// Nearest hit. A ray that begins on a surface and points inwards hits at fraction 0; a shape that
+// it begins in is not hit (s2_shape_raycast).
 S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter);
 // All bodies on the way, each where the ray first enters one of its shapes, by fraction. Returns
 // how many there are and writes as many as there is room for.

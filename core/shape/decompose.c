@@ -1,13 +1,19 @@
 // Convex pieces of a simple polygon: ears are clipped (Meisters 1975), the triangles are kept as
-// half-edges, and every diagonal whose two ends stay convex without it is taken out again (Hertel
-// and Mehlhorn 1983: at most four times the least number of pieces).
+// half-edges, their diagonals are turned until no triangle is thinner than it must be (delaunay.c),
+// and every diagonal whose two ends stay convex without it is taken out again (Hertel and Mehlhorn
+// 1983: at most four times the least number of pieces).
 
 #include "shape/mesh.h"
 #include "shape/outline.h"
 #include "shape/shape.h"
 
+#include <string.h>
+
 // A merged corner may turn the wrong way by rounding only; straightening removes it afterwards.
 static const double ROUNDING_SINE = 1e-14;
+
+// m: vertices are this far apart: the least size with room for rounding.
+static const double NEIGHBOURS = S2_SHAPE_MIN_SIZE * (1 + 1e-9);
 
 static double decompose_area(const S2Vec2 *points, int count) {
   double twice = 0;
@@ -47,6 +53,23 @@ static void decompose_merge(S2Mesh *mesh, int outline_count) {
   }
 }
 
+// ---- Pieces -----------------------------------------------------------------------------------
+
+// Drops vertices until no two neighbours are nearer than the least size of a shape. What is lost
+// is no thicker than that.
+static int decompose_thin_out(S2Vec2 *vertices, int count) {
+  int kept = 0;
+  for (int i = 0; i < count; i++) {
+    if (kept == 0 || s2_length(s2_sub(vertices[i], vertices[kept - 1])) >= NEIGHBOURS) {
+      vertices[kept++] = vertices[i];
+    }
+  }
+  while (kept > 1 && s2_length(s2_sub(vertices[kept - 1], vertices[0])) < NEIGHBOURS) {
+    kept -= 1;
+  }
+  return kept;
+}
+
 static void decompose_collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *pieces) {
   pieces->sizes = S2_TAKE(arena, int, mesh->count);
   pieces->vertices = S2_TAKE(arena, S2Vec2 *, mesh->count);
@@ -61,14 +84,28 @@ static void decompose_collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *piec
       e[at].next = -1;
       at = next;
     }
-    size = s2_outline_straighten(store, size);
-    if (size >= 3) {
+    size = s2_outline_straighten(store, decompose_thin_out(store, size));
+    // A piece that is no shape is thinner than the least size of one: it is left out.
+    S2Shape shape = {.vertices = store, .count = size};
+    if (size >= 3 && s2_shape_check(&shape).code == S2_OK) {
       pieces->sizes[pieces->count] = size;
       pieces->vertices[pieces->count] = store;
       pieces->count += 1;
       store += size;
     }
   }
+}
+
+// The outline without tiny edges and vertices in line, as long as it stays simple without them.
+static int decompose_clean(S2Vec2 *outline, int count, S2Arena *arena) {
+  S2Vec2 *clean = S2_TAKE(arena, S2Vec2, count);
+  memcpy(clean, outline, sizeof *clean * (size_t)count);
+  int left = s2_outline_straighten(clean, decompose_thin_out(clean, count));
+  if (left >= 3 && s2_outline_check(clean, left, arena).code == S2_OK) {
+    memcpy(outline, clean, sizeof *clean * (size_t)left);
+    return left;
+  }
+  return count;
 }
 
 S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces *pieces) {
@@ -80,13 +117,15 @@ S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces 
   for (int i = 0; i < count; i++) {
     outline[i] = points[clockwise ? count - 1 - i : i];
   }
-  count = s2_outline_straighten(outline, count);
-  if (count < 3) {
-    return s2_error(S2_INVALID, "the polygon has no area: its vertices lie in one line");
-  }
+  count = decompose_clean(outline, count, arena);
   S2Mesh mesh = {.points = outline, .edges = S2_TAKE(arena, S2HalfEdge, 3 * count)};
   s2_triangulate(&mesh, count, arena);
+  s2_delaunay(&mesh, count, arena);
   decompose_merge(&mesh, count);
   decompose_collect(&mesh, arena, pieces);
+  if (pieces->count == 0) {
+    return s2_error(S2_INVALID, "the polygon of %d vertices is nowhere %g m thick", count,
+                    S2_SHAPE_MIN_SIZE);
+  }
   return s2_ok();
 }

@@ -128,7 +128,7 @@ static bool is_ear(Ears *ears, int vertex) {
                    e[before].origin,
                    vertex,
                    e[after].origin};
-  bool turns = s2_corner_sine(corner.p, corner.q, corner.r) > S2_STRAIGHT_SINE;
+  bool turns = s2_side(corner.p, corner.q, corner.r) > 0;
   int other = turns ? find_within(ears, &corner, 1, 0, ears->left.leaves) : NOBODY;
   if (turns && other == NOBODY) {
     return true;
@@ -141,7 +141,8 @@ static bool is_ear(Ears *ears, int vertex) {
   return false;
 }
 
-// When rounding leaves no ear (what remains is flat): the corner that turns most to the left.
+// A simple outline always has an ear. If the outline was not simple, and none is left: the corner
+// that turns most to the left.
 static int ears_sharpest(const Ears *ears, int start) {
   const S2HalfEdge *e = ears->mesh->edges;
   int found = ears->half[start], at = found;

@@ -66,13 +66,16 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
     S2Vec2 r = s2_sub(shape->vertices[(i + 2) % n], reference);
     S2Vec2 normal = edge_normal(p, q);
     S2Vec2 next = edge_normal(q, r);
-    double turn = atan2(fmax(s2_cross(normal, next), 0), s2_dot(normal, next));
+    double sine = s2_cross(normal, next);
+    double turn = atan2(sine > 0 ? sine : 0, s2_dot(normal, next)); // not of -0: fmax may give it
     add_triangle(&sum, p, q);
     add_strip(&sum, p, q, normal, shape->radius);
     add_sector(&sum, q, normal, next, turn, shape->radius);
   }
-  if (!(sum.area > 0)) {
-    return (S2MassProperties){.centre = reference};
+  if (!(sum.area > 0)) { // a bare segment: a uniform line
+    double length = n == 2 ? s2_length(s2_sub(shape->vertices[1], shape->vertices[0])) : 0;
+    return (S2MassProperties){
+        .length = length, .centre = reference, .inertia = length * length * length / 12};
   }
   // Steiner: from the reference to the centroid.
   S2Vec2 centre = s2_scale(1 / sum.area, sum.first);

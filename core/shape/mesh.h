@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/vec.h"
 
-// A corner of this sine or less counts as straight, and is no ear.
+// An outline all of whose corners have this sine or less is a line.
 #define S2_STRAIGHT_SINE 1e-9
 
 typedef struct S2HalfEdge {
@@ -25,7 +25,7 @@ typedef struct S2Mesh {
 // Twice the area of p, q, r over the product of the two sides at q: the sine of the turn there.
 double s2_corner_sine(S2Vec2 p, S2Vec2 q, S2Vec2 r);
 
-// -1, 0, 1: side of r seen along p -> q; 0 within rounding.
+// -1, 0, 1: side of r seen along p -> q, exactly; 0: the three are in line.
 int s2_side(S2Vec2 p, S2Vec2 q, S2Vec2 r);
 
 // Is all of a box on the right of p -> q (s2_side gives -1), or on the left? Beyond all rounding:
@@ -50,5 +50,9 @@ S2Status s2_outline_check(const S2Vec2 *points, int count, S2Arena *arena);
 // Half-edge k leaves vertex k at first; each ear that is cut off adds a diagonal, that is two
 // half-edges. The outline runs counter-clockwise.
 void s2_triangulate(S2Mesh *mesh, int count, S2Arena *arena);
+
+// Turns the diagonals of a triangulated outline of `count` vertices until it is Delaunay's, which
+// has the largest least angle: no slivers but where the outline leaves no choice.
+void s2_delaunay(S2Mesh *mesh, int count, S2Arena *arena);
 
 #endif

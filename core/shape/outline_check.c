@@ -12,13 +12,59 @@ double s2_corner_sine(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return lengths > 0 ? s2_cross(in, out) / lengths : 0;
 }
 
+// ---- Sides, exactly ---------------------------------------------------------------------------
+
+// A sum kept without rounding: parts that do not overlap, by magnitude (Shewchuk 1997).
+typedef struct ExactSum {
+  double part[16];
+  int count;
+} ExactSum;
+
+static void exact_add(ExactSum *sum, double x) {
+  int kept = 0;
+  for (int i = 0; i < sum->count; i++) {
+    // x + part = large + small, without rounding.
+    double part = sum->part[i], large = x + part, virtual = large - x;
+    double small = (x - (large - virtual)) + (part - virtual);
+    if (small != 0) {
+      sum->part[kept++] = small;
+    }
+    x = large;
+  }
+  if (x != 0) {
+    sum->part[kept++] = x;
+  }
+  sum->count = kept;
+}
+
+static void exact_add_product(ExactSum *sum, double a, double b) {
+  double product = a * b;
+  exact_add(sum, fma(a, b, -product));
+  exact_add(sum, product);
+}
+
+static int exact_side(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
+  ExactSum sum = {.count = 0};
+  exact_add_product(&sum, p.x, q.y);
+  exact_add_product(&sum, -p.y, q.x);
+  exact_add_product(&sum, q.x, r.y);
+  exact_add_product(&sum, -q.y, r.x);
+  exact_add_product(&sum, r.x, p.y);
+  exact_add_product(&sum, -r.y, p.x);
+  // The last part outweighs all before it.
+  double last = sum.count > 0 ? sum.part[sum.count - 1] : 0;
+  return (last > 0) - (last < 0);
+}
+
 int s2_side(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   S2Vec2 along = s2_sub(q, p);
   S2Vec2 to = s2_sub(r, p);
   double turn = s2_cross(along, to);
   double rounding = 8 * 0x1p-52 * (fabs(along.x * to.y) + fabs(along.y * to.x));
-  return (turn > rounding) - (turn < -rounding);
+  return fabs(turn) > rounding ? (turn > 0) - (turn < 0) : exact_side(p, q, r);
 }
+
+// ---- Points -----------------------------------------------------------------------------------
 
 static bool outline_between(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return fmin(p.x, q.x) <= r.x && r.x <= fmax(p.x, q.x) && fmin(p.y, q.y) <= r.y &&

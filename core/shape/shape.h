@@ -10,6 +10,15 @@
 
 #include <stdint.h>
 
+// Of a piece of a body, edge i and vertex i as parts of the body's outline. Numbers alone, so that
+// they can be kept among vertices.
+typedef struct S2Side {
+  double from, to; // m along the edge from vertex i: what is beyond belongs to other pieces or lies
+                   // against them; from > to: all of it
+  S2Vec2 in, out;  // unit: in which directions the body's outline comes to the vertex and leaves it
+  double owns_in, owns_out; // 1: this piece has the edge in that direction, 0: another one
+} S2Side;
+
 // Geometry only, borrowed: the vertices belong to someone else and must outlive the view.
 typedef struct S2Shape {
   const S2Vec2 *vertices; // m
@@ -19,12 +28,17 @@ typedef struct S2Shape {
   // segment to the next meets no corner that is not there.
   bool has_previous, has_next;
   S2Vec2 previous, next;
+  // Pieces of bodies only: a side a vertex, so that a body gliding over an inner cut meets nothing.
+  // NULL: the piece lies beside no other.
+  const S2Side *sides;
 } S2Shape;
 
 typedef struct S2MassProperties {
-  double area;    // m^2 (of a bare segment: 0)
+  double area;    // m^2; 0 for a bare segment
+  double length;  // m, of a bare segment; 0 for a shape with an area
   S2Vec2 centre;  // centroid, m
-  double inertia; // second polar moment of area about the centroid, m^4
+  double inertia; // second polar moment about the centroid: of area, m^4; of a bare segment's
+                  // length, m^3
 } S2MassProperties;
 
 // Smallest size accepted, m: below it contact arithmetic loses its digits. And the largest.
@@ -48,13 +62,19 @@ bool s2_shape_contains(const S2Shape *shape, S2Pose pose, S2Vec2 point);
 int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull);
 
 // Splits a simple polygon (either orientation) into convex counter-clockwise pieces, taken from
-// `arena`. Errors: fewer than 3 vertices, repeated or collinear vertices only, edges that cross;
-// the message names the vertices (1-based). A convex polygon gives one piece.
+// `arena`, each of which passes s2_shape_check. Vertices nearer than S2_SHAPE_MIN_SIZE are one, and
+// parts thinner than that are left out. Errors: fewer than 3 vertices, repeated or collinear
+// vertices only, edges that cross or touch (decided exactly); the message names the vertices
+// (1-based). A convex polygon gives one piece.
 typedef struct S2Pieces {
   int count;
   int *sizes;        // vertices per piece
   S2Vec2 **vertices; // per piece
 } S2Pieces;
 S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces *pieces);
+
+// Writes to sides[i] what of piece i is on the outline of the body that they are pieces of, NULL
+// for one that lies beside no other. Sharp polygons only; memory from `arena`.
+void s2_sides(const S2Shape *pieces, int count, S2Arena *arena, S2Side **sides);
 
 #endif

@@ -21,7 +21,9 @@ typedef struct Source {
 typedef struct Hit {
   S2Vec2 along, point, normal;
   double fraction;
+  double radius; // m, of an arc: of the point from its centre
   bool arc;
+  bool held; // it began on the surface: fraction 0, and the point is the ray's start
   int sources;
   Source source[MOST];
 } Hit;
@@ -101,6 +103,19 @@ static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *e
   return best;
 }
 
+// A ray in the line of a bare segment meets the end `vertex` as it would a wall across the ray.
+static void ray_add_end(Hit *hit, const S2World *world, const S2Piece *piece, S2Vec2 local) {
+  S2Pose pose = s2_slot_pose(world->q.at, piece->body);
+  const S2Vec2 *v = world->vertices.at + piece->first_vertex;
+  int end = s2_length2(s2_sub(v[1], local)) < s2_length2(s2_sub(v[0], local));
+  add_ray(hit);
+  ray_add_pose(hit, piece->body, pose, s2_pose_point(pose, v[end]));
+  ray_add_vertex(hit, piece->first_vertex + end, pose, 1, 0);
+  for (int i = 0; i < hit->sources; i++) { // the normal is that of the ray
+    hit->source[i].turn = 0;
+  }
+}
+
 static bool ray_look_at(Hit *hit, const S2World *world, int32_t index) {
   const S2Piece *piece = &world->pieces.at[index];
   S2Shape shape = s2_piece_shape(world, piece);
@@ -108,12 +123,19 @@ static bool ray_look_at(Hit *hit, const S2World *world, int32_t index) {
   int end = 0;
   double part = 0;
   S2Vec2 local = s2_pose_local(pose, hit->point), n = s2_unrotate(pose.rotation, hit->normal);
+  bool bare = shape.count == 2 && shape.radius == 0;
+  if (bare && fabs(s2_cross(n, s2_sub(shape.vertices[1], shape.vertices[0]))) <
+                  fabs(s2_dot(n, s2_sub(shape.vertices[1], shape.vertices[0])))) {
+    ray_add_end(hit, world, piece, local);
+    return true;
+  }
   int start = ray_feature(&shape, local, n, &end, &part);
   if (start < 0) {
     return false;
   }
   // What moves the surface: the ray itself, the pose, the radius and the vertices.
   hit->arc = start == end;
+  hit->radius = s2_length(s2_sub(local, shape.vertices[start]));
   add_ray(hit);
   ray_add_pose(hit, piece->body, pose, s2_pose_point(pose, shape.vertices[start]));
   ray_add(hit, S2_PLACE_PIECE, index, 0)->speed = 1; // its radius
@@ -159,30 +181,35 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
              .point = result->point,
              .normal = result->normal,
              .fraction = result->fraction};
+  unsigned flags = 0;
   int32_t slot = (int32_t)result->body.index - 1, index = world->bodies.at[slot].first_shape;
   // Which shape of the body was it?
   for (; index != S2_NONE; index = world->pieces.at[index].next) {
     S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
     S2RayHit again = s2_shape_raycast(&shape, s2_slot_pose(world->q.at, slot), from, to);
     if (again.hit && again.fraction == result->fraction) {
+      // A little beside it there is another hit, or none.
+      flags = again.on_surface ? S2_GRADIENT_WEAK : 0;
+      hit.held = again.on_surface && again.fraction == 0;
       break;
     }
   }
   if (index == S2_NONE || !ray_look_at(&hit, world, index)) {
     return (S2RayVars){0};
   }
+  s2_world_tape_flag(tape, flags);
   // fraction = n'(P - f)/n'd: by the surface's speed along n over that of the ray.
-  double radius = world->pieces.at[index].radius, closing = s2_dot(hit.normal, hit.along);
+  double closing = s2_dot(hit.normal, hit.along);
   double fraction[1][MOST] = {{0}}, point[2][MOST] = {{0}}, normal[2][MOST] = {{0}};
   for (int i = 0; i < hit.sources; i++) {
     const Source *source = &hit.source[i];
-    double by = source->speed / closing;
+    double by = hit.held ? 0 : source->speed / closing;
     // The point goes along the ray; about a centre the normal turns with it.
     S2Vec2 moved = s2_add_scaled(source->carried, by, hit.along), turned;
     turned = s2_scale(source->turn, s2_left(hit.normal));
     if (hit.arc) {
       S2Vec2 off = s2_sub(moved, source->centre);
-      turned = s2_scale(1 / radius, s2_add_scaled(off, -s2_dot(off, hit.normal), hit.normal));
+      turned = s2_scale(1 / hit.radius, s2_add_scaled(off, -s2_dot(off, hit.normal), hit.normal));
     }
     fraction[0][i] = by;
     point[0][i] = moved.x;

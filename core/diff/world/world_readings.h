@@ -6,6 +6,7 @@
 
 S2WorldGradient *s2_world_tape_gradient(S2WorldTape *tape, const S2World *world); // fits the world
 S2Tape *s2_world_tape_of(const S2WorldTape *tape);
-S2Arena *s2_world_tape_arena(S2WorldTape *tape); // of one act
+void s2_world_tape_flag(S2WorldTape *tape, unsigned flags); // S2GradientFlag
+S2Arena *s2_world_tape_arena(S2WorldTape *tape);            // of one act
 
 #endif

@@ -234,8 +234,8 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   }
   // A world whose joints come off has no place that is independent of the way.
   bool drifts = world->kept.def.stabilization == S2_NO_STABILIZATION;
-  if (drifts && world->joint_order.count > 0 && tape->flags != NULL) {
-    *tape->flags |= S2_GRADIENT_PARTIAL; // how far joints have come off depends on the way
+  if (drifts && world->joint_order.count > 0) { // how far joints have come off depends on the way
+    s2_world_tape_flag(tape, S2_GRADIENT_PARTIAL);
   }
   s2_world_gradient_fit(&tape->gradient, world);
   rest->bytes = s2_trace_bytes(rest->trace);

@@ -42,6 +42,12 @@ S2Tape *s2_world_tape_of(const S2WorldTape *tape) {
   return tape->tape;
 }
 
+void s2_world_tape_flag(S2WorldTape *tape, unsigned flags) {
+  if (tape->flags != NULL) {
+    *tape->flags |= flags;
+  }
+}
+
 S2Arena *s2_world_tape_arena(S2WorldTape *tape) {
   return &tape->arena;
 }

@@ -312,15 +312,16 @@ bool s2_touch_ask(const S2Step *step, S2Touch *touch) {
   return touch->count == 0 || touch->asked || ask_pre_solve(step, touch);
 }
 
-// At a corner of a chain the points of contact belong to one of its two segments: the other may
-// have none now and yet be what a body strikes in this step. Event stepping, which looks for
-// meetings only among the touches of an island, takes such a pair along; others find it when the
-// step ends.
+// At a joint of a chain or of a body's pieces the points of contact belong to one of two shapes:
+// the other may have none now and yet be what a body strikes in this step. Event stepping, which
+// looks for meetings only among the touches of an island, takes such a pair along; others find it
+// when the step ends.
 static bool may_hide(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
-  bool chained = a->has_previous || a->has_next || b->has_previous || b->has_next;
-  return chained && s2_world_way(&world->kept.def) == S2_EVENT;
+  bool joined =
+      a->has_previous || a->has_next || a->joined || b->has_previous || b->has_next || b->joined;
+  return joined && s2_world_way(&world->kept.def) == S2_EVENT;
 }
 
 // Is this pair, one of `found` that overlap, one more than there may be?

@@ -74,10 +74,12 @@ static void vertices_give(S2World *world, int32_t first, int count) {
 
 // ---- Making -----------------------------------------------------------------------------------
 
+// Mass, or without any area its stand-in: density times length.
 typedef struct MassSum {
-  double mass, inertia; // about the centre
+  double weight;  // kg; of bare segments alone: kg/m
+  double inertia; // of the weight, about the centre
   S2Vec2 centre;
-  double area;
+  bool solid; // some shape has an area
 } MassSum;
 
 static S2Shape def_shape(const S2ShapeDef *def) {
@@ -92,39 +94,44 @@ static S2Shape def_shape(const S2ShapeDef *def) {
   };
 }
 
-// Mass, centre and inertia of all pieces, each at its own density or the body's.
+// Shapes count by area. A bare segment has none: beside solid shapes it weighs nothing. A body of
+// bare segments alone is a wire, whose segments count by length: the limit of equally thin
+// capsules, however the outline is cut.
+static double piece_extent(const S2MassProperties *part, bool solid) {
+  return solid ? part->area : part->length;
+}
+
+static double piece_density(const S2BodyDef *def, int i) {
+  return isnan(def->shapes[i].density) ? def->density : def->shapes[i].density;
+}
+
+// Weight, centre and inertia of all pieces, each at its own density or the body's.
 static MassSum sum_mass(const S2BodyDef *def) {
   MassSum sum = {0};
-  // First the mass and where its centre is.
-  for (int i = 0; i < def->shape_count; i++) {
-    const S2ShapeDef *piece = &def->shapes[i];
-    S2Shape shape = def_shape(piece);
-    S2MassProperties part = s2_shape_mass(&shape);
-    double density = isnan(piece->density) ? def->density : piece->density;
-    sum.area += part.area;
-    sum.mass += density * part.area;
-    sum.centre = s2_add_scaled(sum.centre, density * part.area, part.centre);
+  for (int i = 0; i < def->shape_count && !sum.solid; i++) {
+    S2Shape shape = def_shape(&def->shapes[i]);
+    sum.solid = s2_shape_mass(&shape).area > 0;
   }
-  if (sum.mass > 0) {
-    sum.centre = s2_scale(1 / sum.mass, sum.centre);
-  } else { // bare segments: the middle of their vertices
-    int n = 0;
-    sum.centre = s2_vec2(0, 0);
-    for (int i = 0; i < def->shape_count; i++) {
-      for (int k = 0; k < def->shapes[i].count; k++, n++) {
-        sum.centre = s2_add(sum.centre, def->shapes[i].vertices[k]);
-      }
+  // First the weight and where its centre is.
+  for (int i = 0; i < def->shape_count; i++) {
+    S2Shape shape = def_shape(&def->shapes[i]);
+    S2MassProperties part = s2_shape_mass(&shape);
+    double weight = piece_density(def, i) * piece_extent(&part, sum.solid);
+    sum.weight += weight;
+    sum.centre = s2_add_scaled(sum.centre, weight, part.centre);
+  }
+  if (sum.weight > 0) {
+    sum.centre = s2_scale(1 / sum.weight, sum.centre);
+  }
+  // Then the inertia about that centre: Steiner's theorem for each shape that weighs something.
+  for (int i = 0; i < def->shape_count; i++) {
+    S2Shape shape = def_shape(&def->shapes[i]);
+    S2MassProperties part = s2_shape_mass(&shape);
+    double extent = piece_extent(&part, sum.solid);
+    if (extent > 0) {
+      double away2 = s2_length2(s2_sub(part.centre, sum.centre));
+      sum.inertia += piece_density(def, i) * (part.inertia + extent * away2);
     }
-    sum.centre = n > 0 ? s2_scale(1.0 / n, sum.centre) : s2_vec2(0, 0);
-  }
-  // Then the inertia about that centre: Steiner's theorem for each shape.
-  for (int i = 0; i < def->shape_count; i++) {
-    const S2ShapeDef *piece = &def->shapes[i];
-    S2Shape shape = def_shape(piece);
-    S2MassProperties part = s2_shape_mass(&shape);
-    double density = isnan(piece->density) ? def->density : piece->density;
-    sum.inertia +=
-        density * (part.inertia + part.area * s2_length2(s2_sub(part.centre, sum.centre)));
   }
   return sum;
 }
@@ -190,8 +197,12 @@ static int32_t body_slot_take(S2World *world) {
   return slot;
 }
 
+static int piece_room(int count, bool joined) {
+  return joined ? count * (1 + S2_SIDE_VERTICES) : count;
+}
+
 static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, S2Vec2 centre,
-                           int32_t *link) {
+                           const S2Side *sides, int32_t *link) {
   // A free piece of the list, or a new one.
   int32_t p = world->kept.free_piece;
   if (p != S2_NONE) {
@@ -204,7 +215,8 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
   memset(piece, 0, sizeof *piece);
   piece->body = slot;
   piece->next = S2_NONE;
-  piece->first_vertex = vertices_take(world, def->count);
+  piece->joined = sides != NULL;
+  piece->first_vertex = vertices_take(world, piece_room(def->count, piece->joined));
   piece->count = def->count;
   piece->radius = def->radius;
   piece->friction = def->friction;
@@ -217,6 +229,10 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
   for (int k = 0; k < def->count; k++) {
     world->vertices.at[piece->first_vertex + k] = s2_sub(def->vertices[k], centre);
   }
+  if (sides != NULL) {
+    memcpy(world->vertices.at + piece->first_vertex + def->count, sides,
+           sizeof *sides * (size_t)def->count);
+  }
   // Behind the body's last piece: its order is that of the definition.
   if (*link == S2_NONE) {
     world->bodies.at[slot].first_shape = p;
@@ -226,16 +242,36 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
   *link = p;
 }
 
+// Shapes in order. Returns how far from the centre the farthest of them reaches, m.
+static double body_add_pieces(S2World *world, int32_t slot, const S2BodyDef *def, S2Vec2 centre) {
+  S2ArenaMark mark = s2_arena_mark(&world->arena);
+  S2Shape *shapes = S2_TAKE(&world->arena, S2Shape, def->shape_count);
+  S2Side **sides = S2_TAKE(&world->arena, S2Side *, def->shape_count);
+  for (int i = 0; i < def->shape_count; i++) {
+    shapes[i] = def_shape(&def->shapes[i]);
+  }
+  s2_sides(shapes, def->shape_count, &world->arena, sides);
+  int32_t link = S2_NONE;
+  double reach = 0;
+  for (int i = 0; i < def->shape_count; i++) {
+    body_add_piece(world, slot, &def->shapes[i], centre, sides[i], &link);
+    S2Shape shape = s2_piece_shape(world, &world->pieces.at[link]);
+    reach = fmax(reach, s2_shape_reach(&shape));
+  }
+  s2_arena_rewind(&world->arena, mark);
+  return reach;
+}
+
 S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   *id = (S2BodyId){0, 0};
   S2_TRY(s2_world_idle(world));
   // All checks come before the world changes.
   S2_TRY(check_body_def(def));
   MassSum sum = sum_mass(def);
-  double mass = isnan(def->mass) ? sum.mass : def->mass;
-  // A given mass scales what the shapes say; a body without area needs both.
+  double mass = !isnan(def->mass) ? def->mass : sum.solid ? sum.weight : 0;
+  // A given mass scales what the shapes say; a wire needs its mass.
   double inertia = !isnan(def->inertia) ? def->inertia
-                   : sum.mass > 0       ? sum.inertia * (mass / sum.mass)
+                   : sum.weight > 0     ? sum.inertia * (mass / sum.weight)
                                         : 0;
   bool yields = isfinite(def->max_force) || isfinite(def->max_torque);
   if (yields && def->type != S2_KINEMATIC) {
@@ -246,8 +282,9 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   }
   // What forces move must resist them.
   if ((def->type == S2_DYNAMIC || yields) && (!(mass > 0) || !(inertia > 0))) {
-    return s2_error(S2_INVALID, "a %s needs an area, or mass and inertia",
-                    yields ? "kinematic body that yields" : "dynamic body");
+    return s2_error(S2_INVALID, "a %s needs %s",
+                    yields ? "kinematic body that yields" : "dynamic body",
+                    sum.weight > 0 ? "an area, or a mass" : "an area, or mass and inertia");
   }
   if (!isfinite(mass) || !isfinite(inertia)) {
     return s2_error(S2_INVALID, "mass: finite number expected, got %g (inertia %g)", mass, inertia);
@@ -275,15 +312,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   memcpy(world->q.at + 3 * slot, q, sizeof q);
   memcpy(world->v.at + 3 * slot, v, sizeof v);
   memset(world->f.at + 3 * slot, 0, 3 * sizeof(double));
-  // Shapes in order; the body reaches as far as the farthest of them.
-  int32_t link = S2_NONE;
-  double reach = 0;
-  for (int i = 0; i < def->shape_count; i++) {
-    body_add_piece(world, slot, &def->shapes[i], sum.centre, &link);
-    S2Shape shape = s2_piece_shape(world, &world->pieces.at[link]);
-    reach = fmax(reach, s2_shape_reach(&shape));
-  }
-  world->bodies.at[slot].reach = reach;
+  world->bodies.at[slot].reach = body_add_pieces(world, slot, def, sum.centre);
   // Serials ascend, so the newest is the last of the order.
   s2_line_insert(world->order, world->order.count);
   world->order.at[world->order.count - 1] = slot;
@@ -316,7 +345,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
   for (int32_t p = body->first_shape; p != S2_NONE;) {
     S2Piece *piece = &world->pieces.at[p];
     int32_t next = piece->next;
-    vertices_give(world, piece->first_vertex, piece->count);
+    vertices_give(world, piece->first_vertex, piece_room(piece->count, piece->joined));
     memset(piece, 0, sizeof *piece);
     piece->body = S2_NONE;
     piece->next = world->kept.free_piece;

@@ -11,6 +11,9 @@ S2Shape s2_piece_shape(const S2World *world, const S2Piece *piece) {
       .has_next = piece->has_next,
       .previous = piece->previous,
       .next = piece->next_vertex,
+      .sides = piece->joined
+                   ? (const S2Side *)(world->vertices.at + piece->first_vertex + piece->count)
+                   : NULL,
   };
 }
 

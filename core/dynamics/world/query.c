@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Rounding of the point where a ray begins, as a part of the coordinates it is made from.
+static const double RAY_ROUNDING = 1e-14;
+
 static bool query_wants(const S2World *world, const S2QueryFilter *filter, int32_t piece) {
   static const S2QueryFilter all = {0};
   int32_t slot = world->pieces.at[piece].body;
@@ -56,6 +59,11 @@ static bool visit_ray(void *user, int32_t proxy) {
 static void query_cast(S2World *world, RayQuery *query) {
   S2Vec2 from = query->from, to = query->to;
   S2Box box = {{fmin(from.x, to.x), fmin(from.y, to.y)}, {fmax(from.x, to.x), fmax(from.y, to.y)}};
+  // It may begin a little below a surface that it counts as being on. No shape is larger than all.
+  S2Box all = s2_broadphase_bounds(world->broadphase);
+  double far = fabs(from.x) + fabs(from.y) + fabs(all.lo.x) + fabs(all.lo.y);
+  double grow = S2_RAY_SURFACE * (all.hi.x - all.lo.x + all.hi.y - all.lo.y) + RAY_ROUNDING * far;
+  box = (S2Box){{box.lo.x - grow, box.lo.y - grow}, {box.hi.x + grow, box.hi.y + grow}};
   query->world = world;
   s2_broadphase_query(world->broadphase, box, &world->arena, visit_ray, query);
 }

@@ -198,8 +198,12 @@ typedef struct S2Piece { // one convex shape of a body
   double radius;
   double friction, restitution; // NAN: the body's
   bool has_previous, has_next;
+  bool joined; // it lies beside another: behind its vertices are its sides (s2_sides)
   S2Vec2 previous, next_vertex;
 } S2Piece;
+
+// How many vertices a side of a joined piece takes the room of.
+enum { S2_SIDE_VERTICES = sizeof(S2Side) / sizeof(S2Vec2) };
 
 // Rows a joint may have in a problem: its equations, both limits, motor, friction, servo.
 enum {

@@ -524,7 +524,8 @@ function World:jacobian(body, point) end
 ---@field angle? number rad, of the world: the middle; default 0
 ---@field spread? number rad, from the first ray to the last; default a whole turn, cut into equal parts
 
----The nearest hit on the way, or nil.
+---The nearest hit on the way, or nil. A ray that begins on a surface and points inwards hits at fraction 0; a shape that it
+---begins in is not hit.
 ---@param from sim2d.XY
 ---@param to sim2d.XY
 ---@param filter? sim2d.QueryFilter
