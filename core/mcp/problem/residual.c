@@ -20,13 +20,54 @@ bool s2_row_is_angular(const S2Row *row) {
   return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
 }
 
-S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
-                           S2Arena *arena) {
+// The velocities that belong to the impulses lambda + low.
+static void residual_balance(const S2Problem *problem, const double *lambda, const double *low,
+                             double *v, S2Arena *arena) {
+  if (low == NULL || problem->mobility != NULL) {
+    s2_mcp_velocity(problem, lambda, v);
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Double2 *sum = S2_TAKE(arena, S2Double2, problem->rows);
+  S2Double2 *balanced = S2_TAKE(arena, S2Double2, 3 * problem->nodes);
+  for (int i = 0; i < problem->rows; i++) {
+    sum[i] = (S2Double2){lambda[i], low[i]};
+  }
+  s2_mcp_velocity_precise(problem, sum, balanced);
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    v[i] = balanced[i].hi;
+  }
+  s2_arena_rewind(arena, mark);
+}
+
+// |lambda - clip(lambda - push, lo, hi)|, where above = lambda - hi and below = lambda - lo:
+// between the bounds it is |push|, whose digits lambda - (lambda - push) would lose.
+static double residual_excess(double above, double below, double push) {
+  return fabs(push < above ? above : push > below ? below : push);
+}
+
+// Of row i, a friction row: lambda_i against +- mu times the normal impulse, N s.
+static double residual_cone(const S2Problem *problem, const double *lambda, const double *low,
+                            int i, double push) {
+  const S2Row *row = &problem->row[i];
+  int n = row->coupled_to;
+  double bound = row->mu * fmax(lambda[n], 0);
+  if (low == NULL || !(lambda[n] > 0)) {
+    return residual_excess(lambda[i] - bound, lambda[i] + bound, push);
+  }
+  S2Double2 sum = {lambda[i], low[i]};
+  S2Double2 most = s2_double2_multiply((S2Double2){lambda[n], low[n]}, (S2Double2){row->mu, 0});
+  return residual_excess(s2_double2_add(sum, s2_double2_negate(most)).hi,
+                         s2_double2_add(sum, most).hi, push);
+}
+
+S2Residual s2_mcp_residual_of_sum(const S2Problem *problem, const double *v, const double *lambda,
+                                  const double *low, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *u = S2_TAKE(arena, double, problem->rows);
   double *balanced = S2_TAKE(arena, double, 3 * problem->nodes);
   s2_mcp_row_velocity(problem, v, u);
-  s2_mcp_velocity(problem, lambda, balanced);
+  residual_balance(problem, lambda, low, balanced, arena);
   // Dynamics: v against W^-1 (c + J' lambda), the velocities that belong to the impulses.
   S2Residual residual = {0};
   double scaled = 0; // all measured in velocities first
@@ -42,22 +83,17 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
     double speed = u[i] + row->compliance * lambda[i] + row->bias, error;
     bool bilateral = row->coupled_to < 0 && row->hi == INFINITY && row->lo == -INFINITY;
     double w = bilateral ? 0 : s2_mcp_delassus(problem, row, row) + row->compliance;
-    // Friction: lambda_t against clip(lambda_t - u_t / w, -mu l, mu l).
-    if (row->coupled_to >= 0) {
-      double bound = row->mu * fmax(lambda[row->coupled_to], 0);
-      double push = w > 0 ? speed / w : 0;
-      double excess = fabs(lambda[i] - s2_clip(lambda[i] - push, bound));
+    double push = w > 0 ? speed / w : 0;
+    // Friction and boxed rows: lambda against clip(lambda - u / w) between its bounds.
+    if (row->coupled_to >= 0 || (!bilateral && isfinite(row->hi))) {
+      double excess = row->coupled_to >= 0
+                          ? residual_cone(problem, lambda, low, i, push)
+                          : residual_excess(lambda[i] - row->hi, lambda[i] - row->lo, push);
       residual.cone = s2_larger(residual.cone, excess);
       error = excess * w;
     } else if (bilateral) {
       error = fabs(speed);
       residual.joint = s2_larger(residual.joint, error);
-      // Boxed rows: the same between lo and hi.
-    } else if (isfinite(row->hi)) {
-      double aim = lambda[i] - (w > 0 ? speed / w : 0);
-      double excess = fabs(lambda[i] - (aim > row->hi ? row->hi : aim < row->lo ? row->lo : aim));
-      residual.cone = s2_larger(residual.cone, excess);
-      error = excess * w;
     } else {
       // Normal rows: min(w lambda, u).
       double least = speed > lambda[i] ? lambda[i] : speed;
@@ -69,6 +105,11 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
   residual.scaled = scaled / problem->velocity_scale;
   s2_arena_rewind(arena, mark);
   return residual;
+}
+
+S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
+                           S2Arena *arena) {
+  return s2_mcp_residual_of_sum(problem, v, lambda, NULL, arena);
 }
 
 S2SolveStatus s2_solver_refuse(const S2Problem *problem, S2Arena *arena, S2Solution *solution) {
