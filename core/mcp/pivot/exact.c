@@ -13,6 +13,9 @@
 //    made and eliminated with twice the digits, with complete pivoting; rows that repeat others
 //    keep their impulses.
 // 3. Where the new point has other modes, the same again.
+// 4. Rows that repeat others may ask for another velocity, by little: two corners that stick while
+//    the body turns. Impulses that balance each other on them (A z = 0) change no velocity. They
+//    grow against what the row misses until a row reaches its bound and lets go.
 #include "mcp/pivot/exact.h"
 
 #include "linalg/numbers.h"
@@ -24,9 +27,13 @@
 // A scaled residual that is farther from a solution shows modes that mean little.
 static const double NEAR = 1e-2;
 
+// A scaled pivot (at first 1) up to this is the rounding of Jacobians, squared: rows that differ by
+// less than 1e-13 of their size miss each other's equations by as little.
+static const double REPEATS = 1e-26;
+
 enum {
   MOST_ROWS = 192, // equations: elimination takes 25 n^3 / 3 operations, 30 ms here
-  CHANGES = 12,    // of the modes
+  CHANGES = 24,    // of modes
 };
 
 typedef enum Mode { LOOSE = 0, HELD, AT_LOW, AT_HIGH } Mode; // of a row
@@ -165,10 +172,18 @@ static S2Double2 *exact_equations(const Exact *exact) {
   return a;
 }
 
-// Brings the largest entry of what is left to (k, k); false where it is rounding.
-static bool exact_bring_pivot(S2Double2 *a, int n, int k, int *column) {
-  int width = n + 1, best_row = k, best_column = k;
-  double best = s2_schur_redundant(true);
+// The equations, eliminated: U and the transformed right side are in the first `rank` rows.
+typedef struct Elimination {
+  int n, rank;
+  S2Double2 *a; // n x (n + 1)
+  int *column;  // which unknown became unknown k
+} Elimination;
+
+// Brings the largest entry of what is left to (rank, rank); false where it is rounding.
+static bool exact_bring_pivot(const Elimination *to) {
+  S2Double2 *a = to->a;
+  int n = to->n, k = to->rank, width = n + 1, best_row = k, best_column = k;
+  double best = REPEATS;
   bool found = false;
   for (int i = k; i < n; i++) {
     for (int j = k; j < n; j++) {
@@ -191,51 +206,150 @@ static bool exact_bring_pivot(S2Double2 *a, int n, int k, int *column) {
     a[i * width + k] = a[i * width + best_column];
     a[i * width + best_column] = kept;
   }
-  int kept = column[k];
-  column[k] = column[best_column];
-  column[best_column] = kept;
+  int kept = to->column[k];
+  to->column[k] = to->column[best_column];
+  to->column[best_column] = kept;
   return found;
 }
 
-// Gauss, and lambda changed by what comes of it.
-static void exact_solve(Exact *exact) {
-  int n = exact->count, width = n + 1, rank = 0;
-  S2ArenaMark mark = s2_arena_mark(exact->arena);
-  S2Double2 *a = exact_equations(exact);
-  int *column = S2_TAKE(exact->arena, int, n);
+static Elimination exact_eliminate(const Exact *exact) {
+  int n = exact->count, width = n + 1;
+  Elimination to = {.n = n, .a = exact_equations(exact), .column = S2_TAKE(exact->arena, int, n)};
   for (int k = 0; k < n; k++) {
-    column[k] = k;
+    to.column[k] = k;
   }
-  for (; rank < n && exact_bring_pivot(a, n, rank, column); rank++) {
-    const S2Double2 *pivot_row = a + rank * width;
-    for (int i = rank + 1; i < n; i++) {
-      S2Double2 *row = a + i * width;
-      if (row[rank].hi == 0) {
+  for (; to.rank < n && exact_bring_pivot(&to); to.rank++) {
+    const S2Double2 *pivot_row = to.a + to.rank * width;
+    for (int i = to.rank + 1; i < n; i++) {
+      S2Double2 *row = to.a + i * width;
+      if (row[to.rank].hi == 0) {
         continue;
       }
-      S2Double2 factor = s2_double2_negate(s2_double2_divide(row[rank], pivot_row[rank]));
-      for (int j = rank + 1; j < width; j++) {
+      S2Double2 factor = s2_double2_negate(s2_double2_divide(row[to.rank], pivot_row[to.rank]));
+      for (int j = to.rank + 1; j < width; j++) {
         row[j] = s2_double2_add(row[j], s2_double2_multiply(factor, pivot_row[j]));
       }
     }
   }
-  // Back, from the last pivot; rows beyond the rank keep their impulses.
-  S2Double2 *x = S2_TAKE(exact->arena, S2Double2, n);
-  for (int k = rank - 1; k >= 0; k--) {
-    S2Double2 sum = a[k * width + n];
-    for (int l = k + 1; l < rank; l++) {
-      sum = s2_double2_add(sum, s2_double2_negate(s2_double2_multiply(a[k * width + l], x[l])));
+  return to;
+}
+
+// x := U^-1 times column c of what elimination has left, for the first `rank` unknowns.
+static void exact_back(const Elimination *from, int c, S2Double2 *x) {
+  int width = from->n + 1;
+  for (int k = from->rank - 1; k >= 0; k--) {
+    const S2Double2 *row = from->a + k * width;
+    S2Double2 sum = row[c];
+    for (int l = k + 1; l < from->rank; l++) {
+      sum = s2_double2_add(sum, s2_double2_negate(s2_double2_multiply(row[l], x[l])));
     }
-    x[k] = s2_double2_divide(sum, a[k * width + k]);
-    int i = exact->row[column[k]];
-    double slope = exact_slope(exact, i);
-    S2Double2 change = exact_times(x[k], exact->scale[i]);
-    exact->lambda[i] = s2_double2_add(exact->lambda[i], change);
-    if (slope != 0) {
-      exact->lambda[i + 1] = exact_times(exact->lambda[i], slope);
+    x[k] = s2_double2_divide(sum, row[k]);
+  }
+}
+
+// lambda_i += change, and a sliding tangent with it.
+static void exact_change(Exact *exact, int i, S2Double2 change) {
+  double slope = exact_slope(exact, i);
+  exact->lambda[i] = s2_double2_add(exact->lambda[i], change);
+  if (slope != 0) {
+    exact->lambda[i + 1] = exact_times(exact->lambda[i], slope);
+  }
+}
+
+// Unknowns beyond the rank keep their impulses.
+static void exact_solve(Exact *exact, const Elimination *from) {
+  S2ArenaMark mark = s2_arena_mark(exact->arena);
+  S2Double2 *x = S2_TAKE(exact->arena, S2Double2, from->n);
+  exact_back(from, from->n, x);
+  for (int k = 0; k < from->rank; k++) {
+    int i = exact->row[from->column[k]];
+    exact_change(exact, i, exact_times(x[k], exact->scale[i]));
+  }
+  s2_arena_rewind(exact->arena, mark);
+}
+
+// Impulses that balance each other, unknown c beyond the rank among them, into z (rows). Against
+// what they meet there: returns how much speed that is, scaled, and turns z so that they grow.
+static double exact_balance(const Exact *exact, const Elimination *from, int c, double *z) {
+  S2ArenaMark mark = s2_arena_mark(exact->arena);
+  S2Double2 *x = S2_TAKE(exact->arena, S2Double2, from->n);
+  memset(z, 0, sizeof(double) * (size_t)exact->problem->rows);
+  exact_back(from, c, x);
+  x[c] = exact_of(-1);
+  double met = 0;
+  for (int k = 0; k <= c; k++) {
+    int i = exact->row[from->column[k]];
+    if (k < from->rank || k == c) {
+      z[i] = -x[k].hi * exact->scale[i];
+      met += z[i] * exact->u[i].hi;
+    }
+  }
+  for (int i = 0; i < exact->problem->rows && met > 0; i++) {
+    z[i] = -z[i];
+  }
+  s2_arena_rewind(exact->arena, mark);
+  return fabs(met);
+}
+
+// How far along z the row may go before it reaches a bound, and which.
+static double exact_reach(const Exact *exact, int i, const double *z, Mode *bound) {
+  const S2Row *row = &exact->problem->row[i];
+  double lo = row->lo, hi = row->hi, lo_rate = 0, hi_rate = 0, at = exact->lambda[i].hi;
+  if (row->coupled_to >= 0) {
+    hi = row->mu * exact->lambda[i - 1].hi;
+    hi_rate = row->mu * z[i - 1];
+    lo = -hi;
+    lo_rate = -hi_rate;
+  }
+  double up = z[i] - hi_rate > 0 ? fmax(hi - at, 0) / (z[i] - hi_rate) : INFINITY;
+  double down = lo_rate - z[i] > 0 ? fmax(at - lo, 0) / (lo_rate - z[i]) : INFINITY;
+  *bound = up < down ? AT_HIGH : AT_LOW;
+  return fmin(up, down);
+}
+
+// Where rows that repeat others are not met: one of those that hold each other lets go. False:
+// there is no such row.
+static bool exact_release(Exact *exact, const Elimination *from) {
+  S2ArenaMark mark = s2_arena_mark(exact->arena);
+  int rows = exact->problem->rows;
+  double *z = S2_TAKE(exact->arena, double, rows);
+  int worst = -1;
+  double most = 0;
+  for (int c = from->rank; c < from->n; c++) {
+    double met = exact_balance(exact, from, c, z);
+    if (met > most) {
+      most = met;
+      worst = c;
+    }
+  }
+  int first = -1;
+  double least = INFINITY;
+  Mode at = HELD;
+  if (worst >= 0) {
+    exact_balance(exact, from, worst, z);
+    for (int k = 0; k < exact->count; k++) {
+      Mode bound;
+      double reach = exact_reach(exact, exact->row[k], z, &bound);
+      if (reach < least) {
+        least = reach;
+        first = exact->row[k];
+        at = bound;
+      }
+    }
+  }
+  for (int k = 0; k < exact->count && first >= 0; k++) {
+    int i = exact->row[k];
+    exact_change(exact, i, exact_of(least * z[i]));
+  }
+  if (first >= 0) {
+    exact->mode[first] = at;
+    bool pressed = first + 1 < rows && exact->problem->row[first + 1].coupled_to == first;
+    if (pressed) { // a contact that parts
+      exact->mode[first + 1] = LOOSE;
     }
   }
   s2_arena_rewind(exact->arena, mark);
+  return first >= 0;
 }
 
 static Exact exact_begin(const S2Problem *problem, const double *lambda, S2Arena *arena) {
@@ -309,12 +423,14 @@ static S2Solution exact_search(Exact *exact, double aim) {
   S2Double2 *kept = S2_TAKE(exact->arena, S2Double2, rows);
   bool changed = true;
   for (int change = 0; change < CHANGES && changed; change++) {
+    S2ArenaMark mark = s2_arena_mark(exact->arena);
     exact_collect(exact);
     if (exact->count > MOST_ROWS) {
       break;
     }
     exact_evaluate(exact);
-    exact_solve(exact);
+    Elimination equations = exact_eliminate(exact);
+    exact_solve(exact, &equations);
     memcpy(kept, exact->lambda, rows * sizeof *kept);
     exact_judge(exact, &next);
     if (next.residual.scaled < best.residual.scaled) {
@@ -327,7 +443,8 @@ static S2Solution exact_search(Exact *exact, double aim) {
     }
     memcpy(exact->lambda, kept, rows * sizeof *kept);
     exact_evaluate(exact);
-    changed = exact_read_modes(exact);
+    changed = exact_read_modes(exact) || exact_release(exact, &equations);
+    s2_arena_rewind(exact->arena, mark);
   }
   return best;
 }
