@@ -210,11 +210,16 @@ static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, 
   return true;
 }
 
+// A scaled residual up to this shows modes that are worth solving for, where other methods are left
+// that may come nearer.
+static const double NEAR = 1e-2;
+
 // What missed the tolerance may have done so by the rounding of its impulses: solved with twice the
-// digits.
+// digits, if its residual is at most `near`.
 static bool mcp_finish(const S2Problem *problem, const S2SolverOptions *options, double aim,
-                       S2Arena *arena, S2Solution *solution) {
-  return !(solution->residual.scaled <= options->tolerance) &&
+                       double near, S2Arena *arena, S2Solution *solution) {
+  double residual = solution->residual.scaled;
+  return residual > options->tolerance && residual <= near &&
          s2_exact_finish(problem, options->tolerance, aim, arena, solution);
 }
 
@@ -227,7 +232,7 @@ static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *opt
       contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
           ? mcp_run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
           : mcp_run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, &strict, arena, solution);
-  if (good || mcp_finish(problem, options, strict.tolerance, arena, solution)) {
+  if (good || mcp_finish(problem, options, strict.tolerance, NEAR, arena, solution)) {
     return;
   }
   // Is there a solution at all? That costs less than pivoting in vain.
@@ -239,9 +244,9 @@ static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *opt
   // Pivoting, and the long chain of the interior point where that misses the tolerance, too.
   mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, &strict, arena, solution);
   if (!mcp_balance(problem, options, arena, solution) &&
-      !mcp_finish(problem, options, strict.tolerance, arena, solution) &&
+      !mcp_finish(problem, options, strict.tolerance, INFINITY, arena, solution) &&
       !mcp_improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution)) {
-    mcp_finish(problem, options, strict.tolerance, arena, solution);
+    mcp_finish(problem, options, strict.tolerance, INFINITY, arena, solution);
   }
 }
 
@@ -275,7 +280,7 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
     good = mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
   }
   if (!good && !solution->cut && options->attempt == 0 && solution->status != S2_INFEASIBLE) {
-    mcp_finish(problem, options, options->tolerance, arena, solution);
+    mcp_finish(problem, options, options->tolerance, NEAR, arena, solution);
   }
 }
 

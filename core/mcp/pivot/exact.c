@@ -24,9 +24,6 @@
 
 #include <string.h>
 
-// A scaled residual that is farther from a solution shows modes that mean little.
-static const double NEAR = 1e-2;
-
 // A scaled pivot (at first 1) up to this is the rounding of Jacobians, squared: rows that differ by
 // less than 1e-13 of their size miss each other's equations by as little.
 static const double REPEATS = 1e-26;
@@ -452,8 +449,7 @@ static S2Solution exact_search(Exact *exact, double aim) {
 bool s2_exact_finish(const S2Problem *problem, double tolerance, double aim, S2Arena *arena,
                      S2Solution *solution) {
   size_t rows = (size_t)problem->rows;
-  if (problem->mass == NULL || !(solution->residual.scaled <= NEAR) ||
-      !s2_all_finite(solution->lambda, rows)) {
+  if (problem->mass == NULL || !s2_all_finite(solution->lambda, rows)) {
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
