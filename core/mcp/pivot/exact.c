@@ -304,9 +304,25 @@ static double exact_reach(const Exact *exact, int i, const double *z, Mode *boun
   return fmin(up, down);
 }
 
+// Is a row that holds missed by more than the aim? After a solve only one that repeats others is.
+static bool exact_misses(const Exact *exact, double aim) {
+  const S2Problem *problem = exact->problem;
+  for (int k = 0; k < exact->count; k++) {
+    int i = exact->row[k];
+    double unit = s2_row_is_angular(&problem->row[i]) ? problem->length : 1;
+    if (fabs(exact->u[i].hi) * unit > aim * problem->velocity_scale) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Where rows that repeat others are not met: one of those that hold each other lets go. False:
 // there is no such row.
-static bool exact_release(Exact *exact, const Elimination *from) {
+static bool exact_release(Exact *exact, const Elimination *from, double aim) {
+  if (from->rank == from->n || !exact_misses(exact, aim)) {
+    return false;
+  }
   S2ArenaMark mark = s2_arena_mark(exact->arena);
   int rows = exact->problem->rows;
   double *z = S2_TAKE(exact->arena, double, rows);
@@ -389,13 +405,22 @@ static void exact_clip(const Exact *exact) {
   }
 }
 
-// The answer as it is delivered, and its residual.
-static void exact_judge(Exact *exact, S2Solution *found) {
+// The answer as it is delivered, and its residual: impulses that are doubles, with the velocities
+// they make, where those reach the aim; else sums.
+static void exact_judge(Exact *exact, double aim, S2Solution *found) {
   const S2Problem *problem = exact->problem;
   exact_clip(exact);
-  s2_mcp_velocity_precise(problem, exact->lambda, exact->v);
   for (int i = 0; i < problem->rows; i++) {
     found->lambda[i] = exact->lambda[i].hi;
+    found->low[i] = 0;
+  }
+  s2_mcp_velocity(problem, found->lambda, found->v);
+  found->residual = s2_mcp_residual(problem, found->v, found->lambda, exact->arena);
+  if (found->residual.scaled <= aim) {
+    return;
+  }
+  s2_mcp_velocity_precise(problem, exact->lambda, exact->v);
+  for (int i = 0; i < problem->rows; i++) {
     found->low[i] = exact->lambda[i].lo;
   }
   for (int i = 0; i < 3 * problem->nodes; i++) {
@@ -429,7 +454,7 @@ static S2Solution exact_search(Exact *exact, double aim) {
     Elimination equations = exact_eliminate(exact);
     exact_solve(exact, &equations);
     memcpy(kept, exact->lambda, rows * sizeof *kept);
-    exact_judge(exact, &next);
+    exact_judge(exact, aim, &next);
     if (next.residual.scaled < best.residual.scaled) {
       S2Solution worse = best;
       best = next;
@@ -440,7 +465,8 @@ static S2Solution exact_search(Exact *exact, double aim) {
     }
     memcpy(exact->lambda, kept, rows * sizeof *kept);
     exact_evaluate(exact);
-    changed = exact_read_modes(exact) || exact_release(exact, &equations);
+    // Before the modes are read: impulses on rows that repeat others are not those of a solution.
+    changed = exact_release(exact, &equations, aim) || exact_read_modes(exact);
     s2_arena_rewind(exact->arena, mark);
   }
   return best;
