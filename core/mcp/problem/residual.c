@@ -40,25 +40,23 @@ static void residual_balance(const S2Problem *problem, const double *lambda, con
   s2_arena_rewind(arena, mark);
 }
 
-// |lambda - clip(lambda - push, lo, hi)|, where above = lambda - hi and below = lambda - lo:
-// between the bounds it is |push|, whose digits lambda - (lambda - push) would lose.
-static double residual_excess(double above, double below, double push) {
-  return fabs(push < above ? above : push > below ? below : push);
+// |lambda - clip(lambda - push, lo, hi)|
+static double residual_excess(double lambda, double push, double lo, double hi) {
+  double aim = lambda - push;
+  return fabs(lambda - (aim > hi ? hi : aim < lo ? lo : aim));
 }
 
-// Of row i, a friction row: lambda_i against +- mu times the normal impulse, N s.
-static double residual_cone(const S2Problem *problem, const double *lambda, const double *low,
-                            int i, double push) {
-  const S2Row *row = &problem->row[i];
+// The same of a friction row and sums: |push| between the bounds +- mu lambda_n, whose digits
+// lambda
+// - (lambda - push) would lose.
+static double residual_cone(const S2Row *row, const double *lambda, const double *low,
+                            double push) {
   int n = row->coupled_to;
-  double bound = row->mu * fmax(lambda[n], 0);
-  if (low == NULL || !(lambda[n] > 0)) {
-    return residual_excess(lambda[i] - bound, lambda[i] + bound, push);
-  }
-  S2Double2 sum = {lambda[i], low[i]};
-  S2Double2 most = s2_double2_multiply((S2Double2){lambda[n], low[n]}, (S2Double2){row->mu, 0});
-  return residual_excess(s2_double2_add(sum, s2_double2_negate(most)).hi,
-                         s2_double2_add(sum, most).hi, push);
+  S2Double2 tangent = {lambda[n + 1], low[n + 1]}, normal = {lambda[n], low[n]};
+  S2Double2 bound = s2_double2_multiply(normal, (S2Double2){row->mu, 0});
+  double above = s2_double2_add(tangent, s2_double2_negate(bound)).hi;
+  double below = s2_double2_add(tangent, bound).hi;
+  return fabs(push < above ? above : push > below ? below : push);
 }
 
 S2Residual s2_mcp_residual_of_sum(const S2Problem *problem, const double *v, const double *lambda,
@@ -86,9 +84,11 @@ S2Residual s2_mcp_residual_of_sum(const S2Problem *problem, const double *v, con
     double push = w > 0 ? speed / w : 0;
     // Friction and boxed rows: lambda against clip(lambda - u / w) between its bounds.
     if (row->coupled_to >= 0 || (!bilateral && isfinite(row->hi))) {
-      double excess = row->coupled_to >= 0
-                          ? residual_cone(problem, lambda, low, i, push)
-                          : residual_excess(lambda[i] - row->hi, lambda[i] - row->lo, push);
+      double most = row->coupled_to >= 0 ? row->mu * fmax(lambda[row->coupled_to], 0) : row->hi;
+      double least = row->coupled_to >= 0 ? -most : row->lo;
+      bool sums = low != NULL && row->coupled_to >= 0 && lambda[row->coupled_to] > 0;
+      double excess = sums ? residual_cone(row, lambda, low, push)
+                           : residual_excess(lambda[i], push, least, most);
       residual.cone = s2_larger(residual.cone, excess);
       error = excess * w;
     } else if (bilateral) {
