@@ -194,6 +194,7 @@ static bool exact_bring_pivot(const Elimination *to) {
       }
     }
   }
+  // Rows change places with their right sides, columns with their names.
   for (int j = 0; j < width && best_row != k; j++) {
     S2Double2 kept = a[k * width + j];
     a[k * width + j] = a[best_row * width + j];
