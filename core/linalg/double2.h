@@ -5,6 +5,7 @@
 #define S2_DOUBLE2_H
 
 #include <math.h>
+#include <stdbool.h>
 
 static const double S2_DOUBLE2_LARGE = 0x1p990; // beyond, halving a double would overflow
 
@@ -51,6 +52,10 @@ static inline S2Double2 s2_double2_multiply(S2Double2 a, S2Double2 b) {
 
 static inline S2Double2 s2_double2_negate(S2Double2 a) {
   return (S2Double2){-a.hi, -a.lo};
+}
+
+static inline bool s2_double2_less(S2Double2 a, S2Double2 b) {
+  return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo);
 }
 
 static inline S2Double2 s2_double2_divide(S2Double2 a, S2Double2 b) {

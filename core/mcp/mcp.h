@@ -172,6 +172,10 @@ struct S2SolverOptions {
 typedef struct S2Solution {
   double *v;      // 3 per node; in: a guess (previous velocities), out: the solution
   double *lambda; // 1 per row; in: a guess (warm start; zeros when cold), out: the solution
+  // NULL, or 1 per row: what the impulses of the solution have beyond a double. The residual is
+  // that of (v, lambda + low). 0 but where the rounding of lambda alone would move a light node by
+  // more than the tolerance (docs/solvers.md, "The last digits").
+  double *low;
   S2Residual residual;
   S2SolveStatus status;
   S2Solver used; // which solver's answer this is
@@ -194,6 +198,9 @@ typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions
 // The one measure of truth: residual of (v, lambda), whoever made them.
 S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
                            S2Arena *arena);
+// The same of impulses lambda + low, which are sums of two doubles; low may be NULL, which is 0.
+S2Residual s2_mcp_residual_of_sum(const S2Problem *problem, const double *v, const double *lambda,
+                                  const double *low, S2Arena *arena);
 
 // v = W^-1 (c + J' lambda), or rhs + A J' lambda in the local form.
 void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v);

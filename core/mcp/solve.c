@@ -1,5 +1,6 @@
 #include "mcp/chain/bilateral.h"
 #include "mcp/chain/pdipm_stages.h"
+#include "mcp/pivot/exact.h"
 #include "mcp/problem/conflict.h"
 #include "mcp/solvers.h"
 
@@ -133,7 +134,8 @@ static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *pro
   size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
   size_t rows = sizeof(double) * (size_t)problem->rows;
   S2Solution second = {.v = s2_arena_take(arena, nodes),
-                       .lambda = s2_arena_take_zeroed(arena, rows)};
+                       .lambda = s2_arena_take_zeroed(arena, rows),
+                       .low = solution->low};
   memcpy(second.v, solution->v, nodes);
   bool good = mcp_run(solve, solver, problem, options, arena, &second);
   second.iterations += solution->iterations;
@@ -208,6 +210,19 @@ static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, 
   return true;
 }
 
+// A scaled residual up to this shows modes that are worth solving for, where other methods are left
+// that may come nearer.
+static const double NEAR = 1e-2;
+
+// What missed the tolerance may have done so by the rounding of its impulses: solved with twice the
+// digits, if its residual is at most `near`.
+static bool mcp_finish(const S2Problem *problem, const S2SolverOptions *options, double aim,
+                       double near, S2Arena *arena, S2Solution *solution) {
+  double residual = solution->residual.scaled;
+  return residual > options->tolerance && residual <= near &&
+         s2_exact_finish(problem, options->tolerance, aim, arena, solution);
+}
+
 static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *options,
                             S2Arena *arena, S2Solution *solution, int contacts) {
   // Closed form for one contact, else the interior point once; more digits than were asked for.
@@ -217,7 +232,7 @@ static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *opt
       contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
           ? mcp_run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
           : mcp_run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, &strict, arena, solution);
-  if (good) {
+  if (good || mcp_finish(problem, options, strict.tolerance, NEAR, arena, solution)) {
     return;
   }
   // Is there a solution at all? That costs less than pivoting in vain.
@@ -228,8 +243,10 @@ static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *opt
   }
   // Pivoting, and the long chain of the interior point where that misses the tolerance, too.
   mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, &strict, arena, solution);
-  if (!mcp_balance(problem, options, arena, solution)) {
-    mcp_improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
+  if (!mcp_balance(problem, options, arena, solution) &&
+      !mcp_finish(problem, options, strict.tolerance, INFINITY, arena, solution) &&
+      !mcp_improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution)) {
+    mcp_finish(problem, options, strict.tolerance, INFINITY, arena, solution);
   }
 }
 
@@ -260,7 +277,10 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   // Pivoting is dear here: only for what is not solved at all, or not with momentum kept.
   if (!good && !solution->cut && options->attempt == 0 && solution->status != S2_INFEASIBLE &&
       contacts <= PIVOT_AT_LAST) {
-    mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
+    good = mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
+  }
+  if (!good && !solution->cut && options->attempt == 0 && solution->status != S2_INFEASIBLE) {
+    mcp_finish(problem, options, options->tolerance, NEAR, arena, solution);
   }
 }
 
@@ -298,6 +318,9 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   solution->work = 0;
   solution->cut = false;
   solution->used = options->solver;
+  if (solution->low != NULL) {
+    memset(solution->low, 0, sizeof(double) * (size_t)problem->rows);
+  }
   if (options->keep != NULL) {
     options->keep->groups = 0;
   }

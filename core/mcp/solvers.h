@@ -3,6 +3,7 @@
 #define S2_SOLVERS_H
 
 #include "linalg/csr.h"
+#include "linalg/double2.h"
 #include "linalg/numbers.h"
 #include "mcp/mcp.h"
 
@@ -22,6 +23,8 @@ S2SolverFn s2_contact_pcg_solve;                                             // 
 
 // products.c
 void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u); // u = J v (rows)
+// v = W^-1 (c + J' lambda) with twice the digits; not in the local form.
+void s2_mcp_velocity_precise(const S2Problem *problem, const S2Double2 *lambda, S2Double2 *v);
 void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d); // diag(J W^-1 J' + C), rows
 // Entry of J W^-1 J' at rows x and y: the velocity x gets from a unit impulse at y.
 double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y);

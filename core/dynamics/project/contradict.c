@@ -12,9 +12,13 @@ enum { NAMED = 3 };
 // below it they are rounding of the search for them.
 static const double TAKES_PART = 1e-4;
 
+// What of a joint takes part in a conflict.
+enum { PART_OTHER = 1, PART_MOTOR = 2, PART_LIMIT = 4 };
+
 typedef struct Culprit {
   int32_t touch, joint; // index, slot; one of the two is S2_NONE
   double off, rank;
+  int parts; // PART_...; 0: not known, or a contact
 } Culprit;
 
 typedef struct Culprits { // the worst first
@@ -22,7 +26,8 @@ typedef struct Culprits { // the worst first
   int count;
 } Culprits;
 
-static void contradict_add(Culprits *list, int32_t touch, int32_t joint, double off, double rank) {
+static void contradict_add(Culprits *list, int32_t touch, int32_t joint, double off, double rank,
+                           int parts) {
   Culprit *at = list->at;
   int i = 0;
   while (i < list->count && (at[i].joint != joint || at[i].touch != touch)) {
@@ -31,12 +36,13 @@ static void contradict_add(Culprits *list, int32_t touch, int32_t joint, double 
   if (i < list->count) {
     at[i].off = fmax(at[i].off, off);
     at[i].rank = fmax(at[i].rank, rank);
+    at[i].parts |= parts;
   } else {
     i = list->count < NAMED ? list->count : NAMED - 1;
     if (list->count >= NAMED && at[i].rank >= rank) {
       return;
     }
-    at[i] = (Culprit){touch, joint, off, rank};
+    at[i] = (Culprit){touch, joint, off, rank, parts};
     list->count = i + 1;
   }
   for (; i > 0 && at[i].rank > at[i - 1].rank; i--) {
@@ -73,7 +79,12 @@ static void write_culprit(Writer *to, const S2Step *step, const Culprit *culprit
   if (culprit->joint != S2_NONE) {
     char label[S2_NAME_SIZE + 32];
     s2_joint_label(step->world, culprit->joint, label);
-    write_on(to, "%s", label);
+    // "the motor and the limit of hinge #1", or the joint alone where it is its equations.
+    bool motor = (culprit->parts & PART_MOTOR) != 0, limit = (culprit->parts & PART_LIMIT) != 0;
+    bool named = (motor || limit) && (culprit->parts & PART_OTHER) == 0;
+    write_on(to, "%s%s%s%s%s", named && motor ? "the motor " : "",
+             named && motor && limit ? "and " : "", named && limit ? "the limit " : "",
+             named ? "of " : "", label);
   } else {
     const S2Touch *touch = &step->touches[culprit->touch];
     write_body(to, step->world, touch->body_a);
@@ -140,8 +151,12 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
     if (joint != NULL &&
         (joint->type == S2_LOCK || (joint->has_motor && joint->motor_max == INFINITY))) {
       s2_joint_label(world, culprit->joint, label);
-      write_on(to, "%s with a max_force or max_torque %s would yield",
-               sure ? ":" : "; if it crushes them:", label);
+      const char *bound = joint->type == S2_SLIDER ? "max_force"
+                          : joint->type == S2_HINGE || joint->type == S2_WHEEL
+                              ? "max_torque"
+                              : "max_force or max_torque";
+      write_on(to, "%s with a %s %s would yield", sure ? ":" : "; if it crushes them:", bound,
+               label);
       return;
     }
   }
@@ -161,6 +176,12 @@ static bool asks_for_motion(const S2Problem *problem) {
     asks |= hard && (row->lo < 0 ? row->bias != 0 : row->bias < 0);
   }
   return asks;
+}
+
+static int contradict_part(int32_t row) {
+  return row == S2_JOINT_MOTOR                      ? PART_MOTOR
+         : row == S2_JOINT_LO || row == S2_JOINT_HI ? PART_LIMIT
+                                                    : PART_OTHER;
 }
 
 // Those whose rows have a part in the proof that no velocities meet all of them.
@@ -186,8 +207,11 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
       largest = pass == 0 ? fmax(largest, part) : largest;
       if (pass == 1 && part > TAKES_PART * largest) {
         int32_t touch = contact ? touch_of[r - assembly->parts] : S2_NONE;
-        contradict_add(&list, touch, contact ? S2_NONE : assembly->part[r].joint, part,
-                       part + (contradict_grounded(row) ? largest : 0));
+        int what = contact ? 0 : contradict_part(assembly->part[r].row);
+        // A motor comes first: it is what can yield.
+        double rank = part + (contradict_grounded(row) ? largest : 0) +
+                      (what == PART_MOTOR ? 2 * largest : 0);
+        contradict_add(&list, touch, contact ? S2_NONE : assembly->part[r].joint, part, rank, what);
       }
     }
   }
@@ -215,7 +239,7 @@ static Culprits contradict_missed(const S2Step *step, const S2Island *island,
     // Motors with a bound and friction may give way.
     if ((joint != S2_NONE || touch != S2_NONE) && off > enough && row->hi == INFINITY) {
       contradict_add(&list, touch, joint, off,
-                     touch != S2_NONE && contradict_grounded(row) ? 2 * off : off);
+                     touch != S2_NONE && contradict_grounded(row) ? 2 * off : off, 0);
     }
   }
   return list;
@@ -255,23 +279,25 @@ void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const 
   Culprits cause = contradict_proved(step, assembly, touch_of);
   char text[S2_MESSAGE_SIZE] = "";
   Writer to = {text, sizeof text, 0};
-  if (has_contact(&cause)) {
-    write_on(&to, "no velocities meet ");
+  if (cause.count > 0) {
+    write_on(&to, "contradiction: no velocities meet ");
     write_list(&to, step, &cause, NULL);
     write_on(&to, " at once (residual %.1e)", solution->residual.scaled);
+    write_remedy(&to, step, cause.at, cause.count, true);
   } else {
-    Culprits off = contradict_missed(step, island, assembly, solution, touch_of);
     write_on(&to,
              "an island of %d bod%s was solved to a scaled residual of %.1e only, tolerance %.1e",
              island->nodes, island->nodes == 1 ? "y" : "ies", solution->residual.scaled,
              world->kept.def.tolerance);
-    if (cause.count == 0 && asks_for_motion(&assembly->problem)) {
+    if (asks_for_motion(&assembly->problem)) {
       write_doubt(&to, step, island);
     }
+  }
+  if (!has_contact(&cause)) {
+    Culprits off = contradict_missed(step, island, assembly, solution, touch_of);
     write_on(&to, "%s", off.count == 0 ? "" : has_contact(&off) ? "; off: " : "; joints off: ");
     write_list(&to, step, &off, "m/s");
   }
-  write_remedy(&to, step, cause.at, cause.count, true);
   s2_world_warn(world, "step %llu (t = %.6g s): %s", (unsigned long long)world->kept.steps + 1,
                 step->t, text);
   s2_arena_rewind(step->arena, mark);
@@ -285,7 +311,7 @@ void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island) {
                     NULL,        NULL};
     double off = s2_joint_violation(&at, island->length);
     if (off > S2_MISFIT * island->length) {
-      contradict_add(&list, S2_NONE, island->joint[i], off, off);
+      contradict_add(&list, S2_NONE, island->joint[i], off, off, 0);
     }
   }
   if (list.count > 0) {

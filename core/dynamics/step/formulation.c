@@ -58,8 +58,10 @@ void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double
   }
   for (int i = 0; i < problem->rows; i++) {
     solution->lambda[i] *= scale;
+    solution->low[i] *= scale;
   }
-  solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, step->arena);
+  solution->residual =
+      s2_mcp_residual_of_sum(problem, solution->v, solution->lambda, solution->low, step->arena);
   bool good = solution->residual.scaled <= tolerance;
   if (good || solution->status == S2_SOLVED) {
     solution->status = good ? S2_SOLVED : S2_MAX_ITERATIONS;

@@ -197,7 +197,9 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
     s2_mcp_convex_edges(&assembly->problem, law.lambda);
   }
   *posed = s2_step_pose(step, &law, before);
-  *solution = (S2Solution){.v = law.v, .lambda = law.lambda};
+  *solution = (S2Solution){.v = law.v,
+                           .lambda = law.lambda,
+                           .low = S2_TAKE(step->arena, double, assembly->problem.rows)};
   s2_mcp_solve(posed, &options, step->arena, solution);
   s2_budget_spend(step, solution);
   s2_step_unpose(step, &law, before, options.tolerance, solution);

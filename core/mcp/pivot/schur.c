@@ -119,7 +119,7 @@ static S2Double2 precise_weighted(const double *j, const double *mass, const dou
   return sum;
 }
 
-static S2Double2 precise_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y) {
+S2Double2 s2_schur_precise(const S2Problem *problem, const S2Row *x, const S2Row *y) {
   S2Double2 sum = {0, 0};
   for (int side = 0; side < 4; ++side) {
     int node = side < 2 ? x->a : x->b, other = side % 2 == 0 ? y->a : y->b;
@@ -151,7 +151,7 @@ static void eliminate_precisely(S2Schur *schur, const S2Problem *problem, S2Aren
   // G and q afresh, with twice the digits from their first product on.
   for (int i = 0; i < rows; ++i) {
     for (int j = i; j < rows; ++j) {
-      S2Double2 entry = precise_delassus(problem, &problem->row[i], &problem->row[j]);
+      S2Double2 entry = s2_schur_precise(problem, &problem->row[i], &problem->row[j]);
       if (i == j) {
         entry = s2_double2_add(entry, (S2Double2){problem->row[i].compliance, 0});
       }

@@ -3,6 +3,7 @@
 #ifndef S2_SCHUR_H
 #define S2_SCHUR_H
 
+#include "linalg/double2.h"
 #include "mcp/mcp.h"
 
 #include <stdbool.h>
@@ -27,6 +28,9 @@ S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena);
 // body links heavy ones, each elimination cancels as many digits as the mass ratio has. About 20
 // times the work.
 void s2_schur_eliminate(S2Schur *schur, const S2Problem *problem, bool precise, S2Arena *arena);
+
+// Entry of J W^-1 J' at rows x and y with twice the digits; not in the local form.
+S2Double2 s2_schur_precise(const S2Problem *problem, const S2Row *x, const S2Row *y);
 
 // Rows with a diagonal of s up to this have no freedom left.
 double s2_schur_redundant(bool precise);

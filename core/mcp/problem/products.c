@@ -70,6 +70,30 @@ void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v) 
   }
 }
 
+static void add_impulse_precise(S2Double2 *v, const double *j, S2Double2 impulse) {
+  for (int k = 0; k < 3; k++) {
+    v[k] = s2_double2_add(v[k], s2_double2_multiply(impulse, (S2Double2){j[k], 0}));
+  }
+}
+
+void s2_mcp_velocity_precise(const S2Problem *problem, const S2Double2 *lambda, S2Double2 *v) {
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    v[i] = (S2Double2){problem->rhs[i], 0};
+  }
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    if (row->a >= 0) {
+      add_impulse_precise(v + 3 * row->a, row->ja, lambda[i]);
+    }
+    if (row->b >= 0) {
+      add_impulse_precise(v + 3 * row->b, row->jb, lambda[i]);
+    }
+  }
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    v[i] = s2_double2_divide(v[i], (S2Double2){problem->mass[i], 0});
+  }
+}
+
 const double *s2_mobility_block(const S2Mobility *mobility, int row, int column) {
   int32_t low = mobility->start[row], high = mobility->start[row + 1];
   while (low < high) {

@@ -20,13 +20,52 @@ bool s2_row_is_angular(const S2Row *row) {
   return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
 }
 
-S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
-                           S2Arena *arena) {
+// The velocities that belong to the impulses lambda + low.
+static void residual_balance(const S2Problem *problem, const double *lambda, const double *low,
+                             double *v, S2Arena *arena) {
+  if (low == NULL || problem->mobility != NULL) {
+    s2_mcp_velocity(problem, lambda, v);
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Double2 *sum = S2_TAKE(arena, S2Double2, problem->rows);
+  S2Double2 *balanced = S2_TAKE(arena, S2Double2, 3 * problem->nodes);
+  for (int i = 0; i < problem->rows; i++) {
+    sum[i] = (S2Double2){lambda[i], low[i]};
+  }
+  s2_mcp_velocity_precise(problem, sum, balanced);
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    v[i] = balanced[i].hi;
+  }
+  s2_arena_rewind(arena, mark);
+}
+
+// |lambda - clip(lambda - push, lo, hi)|
+static double residual_excess(double lambda, double push, double lo, double hi) {
+  double aim = lambda - push;
+  return fabs(lambda - (aim > hi ? hi : aim < lo ? lo : aim));
+}
+
+// The same of a friction row and sums: |push| between the bounds +- mu lambda_n, whose digits
+// lambda
+// - (lambda - push) would lose.
+static double residual_cone(const S2Row *row, const double *lambda, const double *low,
+                            double push) {
+  int n = row->coupled_to;
+  S2Double2 tangent = {lambda[n + 1], low[n + 1]}, normal = {lambda[n], low[n]};
+  S2Double2 bound = s2_double2_multiply(normal, (S2Double2){row->mu, 0});
+  double above = s2_double2_add(tangent, s2_double2_negate(bound)).hi;
+  double below = s2_double2_add(tangent, bound).hi;
+  return fabs(push < above ? above : push > below ? below : push);
+}
+
+S2Residual s2_mcp_residual_of_sum(const S2Problem *problem, const double *v, const double *lambda,
+                                  const double *low, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *u = S2_TAKE(arena, double, problem->rows);
   double *balanced = S2_TAKE(arena, double, 3 * problem->nodes);
   s2_mcp_row_velocity(problem, v, u);
-  s2_mcp_velocity(problem, lambda, balanced);
+  residual_balance(problem, lambda, low, balanced, arena);
   // Dynamics: v against W^-1 (c + J' lambda), the velocities that belong to the impulses.
   S2Residual residual = {0};
   double scaled = 0; // all measured in velocities first
@@ -42,22 +81,19 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
     double speed = u[i] + row->compliance * lambda[i] + row->bias, error;
     bool bilateral = row->coupled_to < 0 && row->hi == INFINITY && row->lo == -INFINITY;
     double w = bilateral ? 0 : s2_mcp_delassus(problem, row, row) + row->compliance;
-    // Friction: lambda_t against clip(lambda_t - u_t / w, -mu l, mu l).
-    if (row->coupled_to >= 0) {
-      double bound = row->mu * fmax(lambda[row->coupled_to], 0);
-      double push = w > 0 ? speed / w : 0;
-      double excess = fabs(lambda[i] - s2_clip(lambda[i] - push, bound));
+    double push = w > 0 ? speed / w : 0;
+    // Friction and boxed rows: lambda against clip(lambda - u / w) between its bounds.
+    if (row->coupled_to >= 0 || (!bilateral && isfinite(row->hi))) {
+      double most = row->coupled_to >= 0 ? row->mu * fmax(lambda[row->coupled_to], 0) : row->hi;
+      double least = row->coupled_to >= 0 ? -most : row->lo;
+      bool sums = low != NULL && row->coupled_to >= 0 && lambda[row->coupled_to] > 0;
+      double excess = sums ? residual_cone(row, lambda, low, push)
+                           : residual_excess(lambda[i], push, least, most);
       residual.cone = s2_larger(residual.cone, excess);
       error = excess * w;
     } else if (bilateral) {
       error = fabs(speed);
       residual.joint = s2_larger(residual.joint, error);
-      // Boxed rows: the same between lo and hi.
-    } else if (isfinite(row->hi)) {
-      double aim = lambda[i] - (w > 0 ? speed / w : 0);
-      double excess = fabs(lambda[i] - (aim > row->hi ? row->hi : aim < row->lo ? row->lo : aim));
-      residual.cone = s2_larger(residual.cone, excess);
-      error = excess * w;
     } else {
       // Normal rows: min(w lambda, u).
       double least = speed > lambda[i] ? lambda[i] : speed;
@@ -69,6 +105,11 @@ S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const doub
   residual.scaled = scaled / problem->velocity_scale;
   s2_arena_rewind(arena, mark);
   return residual;
+}
+
+S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
+                           S2Arena *arena) {
+  return s2_mcp_residual_of_sum(problem, v, lambda, NULL, arena);
 }
 
 S2SolveStatus s2_solver_refuse(const S2Problem *problem, S2Arena *arena, S2Solution *solution) {

@@ -410,6 +410,56 @@ test("the linear solver of jointed islands can be chosen", function()
   raises("linear_solver", sim.world, { linear_solver = "lu" })
 end)
 
+-- An arm from 0 to 1 on the x axis, driven at `speed` within `limits`.
+local function driven(kind, stepping, limits, speed, most)
+  local world = sim.world { stepping = stepping, gravity = { 0, 0 } }
+  local arm = world:box { position = { 0.5, 0 }, size = { 1, 0.1 }, mass = 1 }
+  local motor = { speed = speed, [kind == "slider" and "max_force" or "max_torque"] = most }
+  return world, world[kind](world, { arm, anchor = { 0, 0 }, limits = limits, motor = motor, name = "m",
+    axis = kind == "slider" and { 0, 1 } or nil })
+end
+
+test("a motor of bounded force holds at a limit and leaves it at once", function()
+  sim.random.seed(7)
+  local r = sim.random.split()
+  for k = 1, 72 do
+    local kind, stepping = ({ "hinge", "slider" })[k % 2 + 1], ({ "auto", "speculative", "bisect" })[k % 3 + 1]
+    local lo, hi, speed = -r:uniform(0.05, 0.4), r:uniform(0.05, 0.4), (k % 4 < 2 and 1 or -1) * r:uniform(1, 4)
+    local world, joint = driven(kind, stepping, { lo, hi }, speed, 10 ^ r:uniform(3, 6))
+    local coordinate = kind == "hinge" and "angle" or "translation"
+    world:run { duration = 0.6 }
+    near(joint[coordinate], speed > 0 and hi or lo, 1e-9)
+    joint.motor_speed = -speed
+    world:step()
+    near(joint.speed, -speed, 1e-9)
+    world:run { duration = 1 }
+    near(joint[coordinate], speed > 0 and lo or hi, 1e-9)
+    eq(world:stats().unsolved, 0)
+  end
+end)
+
+test("a motor without a bound contradicts the limit it drives to, and the warning names both", function()
+  sim.random.seed(8)
+  local r = sim.random.split()
+  for k = 1, 54 do
+    local kind, stepping = ({ "hinge", "slider" })[k % 2 + 1], ({ "auto", "speculative", "bisect" })[k // 2 % 3 + 1]
+    local speed, coordinate = (k % 4 < 2 and 1 or -1) * r:uniform(0.5, 4), kind == "hinge" and "angle" or "translation"
+    local limits = k % 5 == 0 and { 0, 0 } or { -r:uniform(0.05, 0.4), r:uniform(0.05, 0.4) }
+    local world, joint = driven(kind, stepping, limits, speed)
+    local warned, named = 0, 0
+    world:on("solver_warning", function(event)
+      warned = warned + 1
+      local what = ("contradiction: no velocities meet the motor and the limit of %s 'm' at once"):format(kind)
+      local remedy = ("with a max_%s %s 'm' would yield"):format(kind == "slider" and "force" or "torque", kind)
+      named = named + (event.message:find(what, 1, true) and event.message:find(remedy, 1, true) and 1 or 0)
+    end)
+    world:run { duration = 1 }
+    ok(warned > 0 and named == warned, "all are named")
+    eq(world:stats().unsolved, warned)
+    ok(joint[coordinate] > limits[1] - 1e-3 and joint[coordinate] < limits[2] + 1e-3)
+  end
+end)
+
 test("joints that contradict each other say so and stay finite", function()
   local function warnings(build)
     local world, told = sim.world {}, nil
@@ -441,6 +491,7 @@ test("joints that contradict each other say so and stay finite", function()
     world:hinge { wheel, anchor = { 0, 0 }, motor = { speed = 3 }, name = "drive" }
     world:lock { wheel, angle = true, name = "brake" }
   end)
+  assert(told:find("contradiction: no velocities meet the motor of hinge 'drive'", 1, true))
   assert(told:find("joints off: ", 1, true))
   assert(told:find("hinge 'drive'", 1, true) and told:find("lock 'brake'", 1, true))
   assert(residuals.scaled > 0.1)

@@ -1,0 +1,501 @@
+// The last digits of an answer.
+//
+// A light node between heavy ones, or one whose inertia is small, turns the rounding of an impulse
+// into a velocity: half a unit in the last place of lambda, times the row's Delassus diagonal w.
+// With w lambda = 1e7 V that is 1e-9 V, and no impulses that are doubles solve the problem to less.
+// Its solution is as near as ever, and its velocities are ordinary numbers. Here impulses are sums
+// of two doubles, lambda + low, until velocities are made of them:
+//
+// 1. The modes (separate, press, stick, slide; a box at a bound or inside) are read off the normal
+//    map lambda - u / w, with twice the digits.
+// 2. The rows that hold are equations A d = -u for the change of their impulses. A is the Delassus
+//    matrix, its column of a sliding contact that of the normal and mu times the tangent. It is
+//    made and eliminated with twice the digits, with complete pivoting; rows that repeat others
+//    keep their impulses.
+// 3. Where the new point has other modes, the same again.
+// 4. Rows that repeat others may ask for another velocity, by little: two corners that stick while
+//    the body turns. Impulses that balance each other on them (A z = 0) change no velocity. They
+//    grow against what the row misses until a row reaches its bound and lets go.
+#include "mcp/pivot/exact.h"
+
+#include "linalg/numbers.h"
+#include "mcp/pivot/schur.h"
+#include "mcp/solvers.h"
+
+#include <string.h>
+
+// A scaled pivot (at first 1) up to this is the rounding of Jacobians, squared: rows that differ by
+// less than 1e-13 of their size miss each other's equations by as little.
+static const double REPEATS = 1e-26;
+
+enum { CHANGES = 64 }; // of modes
+
+// Rows to the third, summed over the eliminations: each takes 8 operations for one. 0.5 s, which is
+// what large islands that are not solved take in any case: 460 rows once, 115 as often as CHANGES.
+static const double MOST_WORK = 1e8;
+
+typedef enum Mode { LOOSE = 0, HELD, AT_LOW, AT_HIGH } Mode; // of a row
+
+typedef struct Exact {
+  const S2Problem *problem;
+  S2Arena *arena;
+  S2Double2 *lambda, *u; // rows
+  S2Double2 *v;          // 3 per node: those of lambda
+  double *w, *scale;     // rows: the Delassus diagonal, and a power of two near 1 / sqrt(w)
+  Mode *mode;            // rows; friction rows AT_LOW and AT_HIGH slide
+  int count;
+  int *row; // equation and unknown k belong to this row
+} Exact;
+
+static S2Double2 exact_of(double x) {
+  return (S2Double2){x, 0};
+}
+
+static S2Double2 exact_times(S2Double2 x, double factor) {
+  return s2_double2_multiply(x, exact_of(factor));
+}
+
+static S2Double2 exact_sees(const S2Double2 *v, const double *j, S2Double2 sum) {
+  for (int k = 0; k < 3; k++) {
+    sum = s2_double2_add(sum, exact_times(v[k], j[k]));
+  }
+  return sum;
+}
+
+// v = W^-1 (c + J' lambda) and u = J v + C lambda + b.
+static void exact_evaluate(Exact *exact) {
+  const S2Problem *problem = exact->problem;
+  const S2Double2 *v = exact->v;
+  s2_mcp_velocity_precise(problem, exact->lambda, exact->v);
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    S2Double2 sum =
+        s2_double2_add(exact_of(row->bias), exact_times(exact->lambda[i], row->compliance));
+    sum = row->a >= 0 ? exact_sees(v + 3 * row->a, row->ja, sum) : sum;
+    exact->u[i] = row->b >= 0 ? exact_sees(v + 3 * row->b, row->jb, sum) : sum;
+  }
+}
+
+// lambda - bound - u / w: on which side of the bound the normal map is.
+static double exact_beyond(const Exact *exact, int i, S2Double2 bound) {
+  S2Double2 off = s2_double2_add(exact->lambda[i], s2_double2_negate(bound));
+  return off.hi - exact->u[i].hi / exact->w[i];
+}
+
+static Mode exact_friction_mode(const Exact *exact, int i) {
+  const S2Row *row = &exact->problem->row[i];
+  S2Double2 bound = exact_times(exact->lambda[i - 1], row->mu);
+  // The bound moves with the normal row's normal map.
+  double slack = row->mu * -exact->u[i - 1].hi / exact->w[i - 1];
+  if (exact_beyond(exact, i, bound) > slack) {
+    return AT_HIGH;
+  }
+  return exact_beyond(exact, i, s2_double2_negate(bound)) < -slack ? AT_LOW : HELD;
+}
+
+// Reads the modes off lambda and u; returns whether one of them is another than it was.
+static bool exact_read_modes(Exact *exact) {
+  const S2Problem *problem = exact->problem;
+  bool changed = false;
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    Mode mode = HELD;
+    if (!(exact->w[i] > 0)) {
+      mode = LOOSE;
+    } else if (row->coupled_to >= 0) {
+      bool pressed = exact->mode[i - 1] == HELD;
+      mode = pressed && row->mu > 0 ? exact_friction_mode(exact, i) : LOOSE;
+    } else if (row->lo != -INFINITY) {
+      bool above = row->hi < INFINITY && exact_beyond(exact, i, exact_of(row->hi)) > 0;
+      mode = above ? AT_HIGH : exact_beyond(exact, i, exact_of(row->lo)) > 0 ? HELD : AT_LOW;
+    }
+    changed |= mode != exact->mode[i];
+    exact->mode[i] = mode;
+  }
+  return changed;
+}
+
+// Impulses at their bounds, and the list of the rows that hold.
+static void exact_collect(Exact *exact) {
+  const S2Problem *problem = exact->problem;
+  exact->count = 0;
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    Mode mode = exact->mode[i];
+    if (mode == HELD) {
+      exact->row[exact->count++] = i;
+    } else if (mode == LOOSE) {
+      exact->lambda[i] = exact_of(0);
+    } else if (row->coupled_to >= 0) {
+      exact->lambda[i] = exact_times(exact->lambda[i - 1], mode == AT_HIGH ? row->mu : -row->mu);
+    } else {
+      exact->lambda[i] = exact_of(mode == AT_HIGH ? row->hi : row->lo);
+    }
+  }
+}
+
+// What the friction row after row i gets of a change of lambda_i, where it slides; else 0.
+static double exact_slope(const Exact *exact, int i) {
+  const S2Problem *problem = exact->problem;
+  if (i + 1 >= problem->rows || problem->row[i + 1].coupled_to != i) {
+    return 0;
+  }
+  Mode mode = exact->mode[i + 1];
+  double mu = problem->row[i + 1].mu;
+  return mode == AT_HIGH ? mu : mode == AT_LOW ? -mu : 0;
+}
+
+// The scaled equations: A with -u as the last column.
+static S2Double2 *exact_equations(const Exact *exact) {
+  const S2Problem *problem = exact->problem;
+  int n = exact->count, width = n + 1;
+  S2Double2 *a = S2_TAKE(exact->arena, S2Double2, (size_t)n * (size_t)width);
+  for (int k = 0; k < n; k++) {
+    int i = exact->row[k];
+    for (int l = 0; l < n; l++) {
+      int j = exact->row[l];
+      double slope = exact_slope(exact, j), unit = exact->scale[i] * exact->scale[j];
+      S2Double2 entry = s2_schur_precise(problem, &problem->row[i], &problem->row[j]);
+      if (i == j) {
+        entry = s2_double2_add(entry, exact_of(problem->row[i].compliance));
+      }
+      if (slope != 0) {
+        S2Double2 along = s2_schur_precise(problem, &problem->row[i], &problem->row[j + 1]);
+        entry = s2_double2_add(entry, exact_times(along, slope));
+      }
+      a[k * width + l] = exact_times(entry, unit);
+    }
+    a[k * width + n] = exact_times(s2_double2_negate(exact->u[i]), exact->scale[i]);
+  }
+  return a;
+}
+
+// The equations, eliminated: U and the transformed right side are in the first `rank` rows.
+typedef struct Elimination {
+  int n, rank;
+  S2Double2 *a; // n x (n + 1)
+  int *column;  // which unknown became unknown k
+} Elimination;
+
+// Brings the largest entry of what is left to (rank, rank); false where it is rounding.
+static bool exact_bring_pivot(const Elimination *to) {
+  S2Double2 *a = to->a;
+  int n = to->n, k = to->rank, width = n + 1, best_row = k, best_column = k;
+  double best = REPEATS;
+  bool found = false;
+  for (int i = k; i < n; i++) {
+    for (int j = k; j < n; j++) {
+      double size = fabs(a[i * width + j].hi);
+      if (size > best) {
+        best = size;
+        best_row = i;
+        best_column = j;
+        found = true;
+      }
+    }
+  }
+  // Rows change places with their right sides, columns with their names.
+  for (int j = 0; j < width && best_row != k; j++) {
+    S2Double2 kept = a[k * width + j];
+    a[k * width + j] = a[best_row * width + j];
+    a[best_row * width + j] = kept;
+  }
+  for (int i = 0; i < n && best_column != k; i++) {
+    S2Double2 kept = a[i * width + k];
+    a[i * width + k] = a[i * width + best_column];
+    a[i * width + best_column] = kept;
+  }
+  int kept = to->column[k];
+  to->column[k] = to->column[best_column];
+  to->column[best_column] = kept;
+  return found;
+}
+
+static Elimination exact_eliminate(const Exact *exact) {
+  int n = exact->count, width = n + 1;
+  Elimination to = {.n = n, .a = exact_equations(exact), .column = S2_TAKE(exact->arena, int, n)};
+  for (int k = 0; k < n; k++) {
+    to.column[k] = k;
+  }
+  for (; to.rank < n && exact_bring_pivot(&to); to.rank++) {
+    const S2Double2 *pivot_row = to.a + to.rank * width;
+    for (int i = to.rank + 1; i < n; i++) {
+      S2Double2 *row = to.a + i * width;
+      if (row[to.rank].hi == 0) {
+        continue;
+      }
+      S2Double2 factor = s2_double2_negate(s2_double2_divide(row[to.rank], pivot_row[to.rank]));
+      for (int j = to.rank + 1; j < width; j++) {
+        row[j] = s2_double2_add(row[j], s2_double2_multiply(factor, pivot_row[j]));
+      }
+    }
+  }
+  return to;
+}
+
+// x := U^-1 times column c of what elimination has left, for the first `rank` unknowns.
+static void exact_back(const Elimination *from, int c, S2Double2 *x) {
+  int width = from->n + 1;
+  for (int k = from->rank - 1; k >= 0; k--) {
+    const S2Double2 *row = from->a + k * width;
+    S2Double2 sum = row[c];
+    for (int l = k + 1; l < from->rank; l++) {
+      sum = s2_double2_add(sum, s2_double2_negate(s2_double2_multiply(row[l], x[l])));
+    }
+    x[k] = s2_double2_divide(sum, row[k]);
+  }
+}
+
+// lambda_i += change, and a sliding tangent with it.
+static void exact_change(Exact *exact, int i, S2Double2 change) {
+  double slope = exact_slope(exact, i);
+  exact->lambda[i] = s2_double2_add(exact->lambda[i], change);
+  if (slope != 0) {
+    exact->lambda[i + 1] = exact_times(exact->lambda[i], slope);
+  }
+}
+
+// Unknowns beyond the rank keep their impulses.
+static void exact_solve(Exact *exact, const Elimination *from) {
+  S2ArenaMark mark = s2_arena_mark(exact->arena);
+  S2Double2 *x = S2_TAKE(exact->arena, S2Double2, from->n);
+  exact_back(from, from->n, x);
+  for (int k = 0; k < from->rank; k++) {
+    int i = exact->row[from->column[k]];
+    exact_change(exact, i, exact_times(x[k], exact->scale[i]));
+  }
+  s2_arena_rewind(exact->arena, mark);
+}
+
+// Impulses that balance each other, unknown c beyond the rank among them, into z (rows). Against
+// what they meet there: returns how much speed that is, scaled, and turns z so that they grow.
+static double exact_balance(const Exact *exact, const Elimination *from, int c, double *z) {
+  S2ArenaMark mark = s2_arena_mark(exact->arena);
+  S2Double2 *x = S2_TAKE(exact->arena, S2Double2, from->n);
+  memset(z, 0, sizeof(double) * (size_t)exact->problem->rows);
+  exact_back(from, c, x);
+  x[c] = exact_of(-1);
+  double met = 0;
+  for (int k = 0; k <= c; k++) {
+    int i = exact->row[from->column[k]];
+    if (k < from->rank || k == c) {
+      z[i] = -x[k].hi * exact->scale[i];
+      met += z[i] * exact->u[i].hi;
+    }
+  }
+  for (int i = 0; i < exact->problem->rows && met > 0; i++) {
+    z[i] = -z[i];
+  }
+  s2_arena_rewind(exact->arena, mark);
+  return fabs(met);
+}
+
+// How far along z the row may go before it reaches a bound, and which.
+static double exact_reach(const Exact *exact, int i, const double *z, Mode *bound) {
+  const S2Row *row = &exact->problem->row[i];
+  double lo = row->lo, hi = row->hi, lo_rate = 0, hi_rate = 0, at = exact->lambda[i].hi;
+  if (row->coupled_to >= 0) {
+    hi = row->mu * exact->lambda[i - 1].hi;
+    hi_rate = row->mu * z[i - 1];
+    lo = -hi;
+    lo_rate = -hi_rate;
+  }
+  double up = z[i] - hi_rate > 0 ? fmax(hi - at, 0) / (z[i] - hi_rate) : INFINITY;
+  double down = lo_rate - z[i] > 0 ? fmax(at - lo, 0) / (lo_rate - z[i]) : INFINITY;
+  *bound = up < down ? AT_HIGH : AT_LOW;
+  return fmin(up, down);
+}
+
+// Is a row that holds missed by more than the aim? After a solve only one that repeats others is.
+static bool exact_misses(const Exact *exact, double aim) {
+  const S2Problem *problem = exact->problem;
+  for (int k = 0; k < exact->count; k++) {
+    int i = exact->row[k];
+    double unit = s2_row_is_angular(&problem->row[i]) ? problem->length : 1;
+    if (fabs(exact->u[i].hi) * unit > aim * problem->velocity_scale) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Where rows that repeat others are not met: one of those that hold each other lets go. False:
+// there is no such row.
+static bool exact_release(Exact *exact, const Elimination *from, double aim) {
+  if (from->rank == from->n || !exact_misses(exact, aim)) {
+    return false;
+  }
+  S2ArenaMark mark = s2_arena_mark(exact->arena);
+  int rows = exact->problem->rows;
+  double *z = S2_TAKE(exact->arena, double, rows);
+  int worst = -1;
+  double most = 0;
+  for (int c = from->rank; c < from->n; c++) {
+    double met = exact_balance(exact, from, c, z);
+    if (met > most) {
+      most = met;
+      worst = c;
+    }
+  }
+  int first = -1;
+  double least = INFINITY;
+  Mode at = HELD;
+  if (worst >= 0) {
+    exact_balance(exact, from, worst, z);
+    for (int k = 0; k < exact->count; k++) {
+      Mode bound;
+      double reach = exact_reach(exact, exact->row[k], z, &bound);
+      if (reach < least) {
+        least = reach;
+        first = exact->row[k];
+        at = bound;
+      }
+    }
+  }
+  for (int k = 0; k < exact->count && first >= 0; k++) {
+    int i = exact->row[k];
+    exact_change(exact, i, exact_of(least * z[i]));
+  }
+  if (first >= 0) {
+    exact->mode[first] = at;
+    bool pressed = first + 1 < rows && exact->problem->row[first + 1].coupled_to == first;
+    if (pressed) { // a contact that parts
+      exact->mode[first + 1] = LOOSE;
+    }
+  }
+  s2_arena_rewind(exact->arena, mark);
+  return first >= 0;
+}
+
+static Exact exact_begin(const S2Problem *problem, const double *lambda, S2Arena *arena) {
+  int rows = problem->rows;
+  Exact exact = {
+      .problem = problem,
+      .arena = arena,
+      .lambda = S2_TAKE(arena, S2Double2, rows),
+      .u = S2_TAKE(arena, S2Double2, rows),
+      .v = S2_TAKE(arena, S2Double2, 3 * problem->nodes),
+      .w = S2_TAKE(arena, double, rows),
+      .scale = S2_TAKE(arena, double, rows),
+      .mode = S2_TAKE_ZEROED(arena, Mode, rows),
+      .row = S2_TAKE(arena, int, rows),
+  };
+  s2_mcp_delassus_diagonal(problem, exact.w);
+  for (int i = 0; i < rows; i++) {
+    exact.lambda[i] = exact_of(lambda[i]);
+    exact.scale[i] = s2_half_inverse(exact.w[i]);
+  }
+  exact_evaluate(&exact);
+  exact_read_modes(&exact);
+  return exact;
+}
+
+// Into their bounds: modes that rounding has chosen leave some beyond by as much.
+static void exact_clip(const Exact *exact) {
+  for (int i = 0; i < exact->problem->rows; i++) {
+    const S2Row *row = &exact->problem->row[i];
+    S2Double2 lo = exact_of(row->lo), hi = exact_of(row->hi);
+    if (row->coupled_to >= 0) {
+      hi = exact_times(exact->lambda[i - 1], row->mu);
+      lo = s2_double2_negate(hi);
+    }
+    if (s2_double2_less(exact->lambda[i], lo)) {
+      exact->lambda[i] = lo;
+    } else if (s2_double2_less(hi, exact->lambda[i])) {
+      exact->lambda[i] = hi;
+    }
+  }
+}
+
+// The answer as it is delivered, and its residual: impulses that are doubles, with the velocities
+// they make, where those reach the aim; else sums.
+static void exact_judge(Exact *exact, double aim, S2Solution *found) {
+  const S2Problem *problem = exact->problem;
+  exact_clip(exact);
+  for (int i = 0; i < problem->rows; i++) {
+    found->lambda[i] = exact->lambda[i].hi;
+    found->low[i] = 0;
+  }
+  s2_mcp_velocity(problem, found->lambda, found->v);
+  found->residual = s2_mcp_residual(problem, found->v, found->lambda, exact->arena);
+  if (found->residual.scaled <= aim) {
+    return;
+  }
+  s2_mcp_velocity_precise(problem, exact->lambda, exact->v);
+  for (int i = 0; i < problem->rows; i++) {
+    found->low[i] = exact->lambda[i].lo;
+  }
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    found->v[i] = exact->v[i].hi;
+  }
+  found->residual =
+      s2_mcp_residual_of_sum(problem, found->v, found->lambda, found->low, exact->arena);
+}
+
+static S2Solution exact_answer(const S2Problem *problem, S2Arena *arena) {
+  return (S2Solution){.v = S2_TAKE(arena, double, 3 * problem->nodes),
+                      .lambda = S2_TAKE(arena, double, problem->rows),
+                      .low = S2_TAKE(arena, double, problem->rows),
+                      .residual = {.scaled = INFINITY}};
+}
+
+// Solves for the modes as they are, until they are those of a solution; the best answer met.
+static S2Solution exact_search(Exact *exact, double aim) {
+  size_t rows = (size_t)exact->problem->rows;
+  S2Solution best = exact_answer(exact->problem, exact->arena);
+  S2Solution next = exact_answer(exact->problem, exact->arena);
+  S2Double2 *kept = S2_TAKE(exact->arena, S2Double2, rows);
+  bool changed = true;
+  double work = 0;
+  for (int change = 0; change < CHANGES && changed; change++) {
+    S2ArenaMark mark = s2_arena_mark(exact->arena);
+    exact_collect(exact);
+    double n = exact->count;
+    work += n * n * n;
+    if (work > MOST_WORK) {
+      break;
+    }
+    exact_evaluate(exact);
+    Elimination equations = exact_eliminate(exact);
+    exact_solve(exact, &equations);
+    memcpy(kept, exact->lambda, rows * sizeof *kept);
+    exact_judge(exact, aim, &next);
+    if (next.residual.scaled < best.residual.scaled) {
+      S2Solution worse = best;
+      best = next;
+      next = worse;
+    }
+    if (best.residual.scaled <= aim) {
+      break;
+    }
+    memcpy(exact->lambda, kept, rows * sizeof *kept);
+    exact_evaluate(exact);
+    // Before the modes are read: impulses on rows that repeat others are not those of a solution.
+    changed = exact_release(exact, &equations, aim) || exact_read_modes(exact);
+    s2_arena_rewind(exact->arena, mark);
+  }
+  return best;
+}
+
+bool s2_exact_finish(const S2Problem *problem, double tolerance, double aim, S2Arena *arena,
+                     S2Solution *solution) {
+  size_t rows = (size_t)problem->rows;
+  if (problem->mass == NULL || !s2_all_finite(solution->lambda, rows)) {
+    return false;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Exact exact = exact_begin(problem, solution->lambda, arena);
+  S2Solution best = exact_search(&exact, aim);
+  bool good = best.residual.scaled <= tolerance;
+  if (good) {
+    memcpy(solution->v, best.v, sizeof(double) * (size_t)(3 * problem->nodes));
+    memcpy(solution->lambda, best.lambda, rows * sizeof(double));
+    if (solution->low != NULL) {
+      memcpy(solution->low, best.low, rows * sizeof(double));
+    }
+    solution->residual = best.residual;
+    solution->status = S2_SOLVED;
+  }
+  s2_arena_rewind(arena, mark);
+  return good;
+}
