@@ -12,6 +12,7 @@
 struct S2WorldTape {
   S2Tape *tape;
   S2WorldGradient gradient;
+  S2WorldGradient tracked;    // of it: what has ever been written from a parameter is 1
   unsigned *flags;            // or NULL
   S2Arena arena;              // of one act, at either end
   S2World *scratch;           // where things are made again; NULL but while that goes on
@@ -36,6 +37,7 @@ static void world_tape_release_world(void *data) {
   world_tape_drop_scratch(tape);
   s2_checkpoints_free(tape->checkpoints);
   s2_world_gradient_free(&tape->gradient);
+  s2_world_gradient_free(&tape->tracked);
   s2_arena_free(&tape->arena);
   s2_array_free(tape->laws);
 }
@@ -63,6 +65,7 @@ S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
   *world = (S2WorldTape){.tape = tape};
   world->flags = flags;
   world->gradient.tape = tape;
+  world->gradient.tracked = &world->tracked;
   s2_arena_init(&world->arena);
   s2_tape_at_start(tape, world_tape_start_sweep, world);
   s2_tape_node(tape, 0, NULL, world_tape_no_act, world_tape_release_world, world);
@@ -133,6 +136,10 @@ static void world_tape_note_write(S2WorldTape *tape, const S2World *world, bool 
   s2_world_gradient_fit(&tape->gradient, world);
   Act *act = world_tape_take_act(tape, count, places, terms, term);
   act->adds = adds;
+  s2_world_gradient_fit(&tape->tracked, world);
+  for (int i = 0; i < terms; i++) {
+    *s2_place_gradient(&tape->tracked, places[term[i].to]) = 1;
+  }
   s2_tape_node(tape->tape, 0, NULL, world_tape_undo_write, NULL, act);
 }
 
@@ -768,5 +775,8 @@ static S2Status world_tape_undo_copy(S2Tape *tape, S2Var node, void *data) {
 void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from) {
   Copy *copy = s2_tape_take(to->tape, sizeof *copy);
   *copy = (Copy){to, from};
+  if (from != NULL) {
+    s2_world_gradient_add(&to->tracked, &from->tracked);
+  }
   s2_tape_node(to->tape, 0, NULL, world_tape_undo_copy, NULL, copy);
 }
