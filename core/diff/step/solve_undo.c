@@ -566,6 +566,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
     if (!any) {
       solve_make_gradient(&solve.data, &made.problem, undo->arena);
     }
+    s2_quiet_look_at_solve(&solve);
     if (remade != NULL) {
       solve_add_remade(&solve, remade);
     }

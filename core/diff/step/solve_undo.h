@@ -32,6 +32,8 @@ double *s2_inertial_bar(S2Undo *undo, int32_t slot, int c);
 void s2_solve_bodies_vjp(const S2SolveUndo *solve);
 // Of friction and viscosity that are 0, at point k of touch i with this normal row. (zero_undo.c)
 void s2_solve_zero_vjp(const S2SolveUndo *solve, int i, int k, int normal, S2TouchBar *pair);
+// quiet_look.c, see diff/world/quiet.h
+void s2_quiet_look_at_solve(const S2SolveUndo *solve);
 typedef void S2PutPoint(S2SolveUndo *solve, int i, int k, const S2PointBar *point);
 void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put);
 

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/vec.h"
 #include "diff/tape/tape.h"
+#include "diff/world/quiet.h"
 #include "dynamics/dynamics.h"
 
 typedef struct S2BodyGradient {
@@ -57,6 +58,7 @@ typedef struct S2WorldGradient {
   unsigned flags; // S2GradientFlag, of all steps swept
   // Not 0 where a number of the world depends on a parameter; NULL: all may do so.
   const struct S2WorldGradient *tracked;
+  S2Quiet *quiet; // what sweeps look for; NULL: nothing
 } S2WorldGradient;
 
 // May the number `member` of item `slot` of an array depend on a parameter?

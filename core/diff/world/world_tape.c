@@ -15,6 +15,7 @@ struct S2WorldTape {
   S2WorldGradient tracked;    // of it: what has ever been written from a parameter is 1
   unsigned *flags;            // or NULL
   S2Arena arena;              // of one act, at either end
+  S2Quiet *quiet;             // or NULL
   S2World *scratch;           // where things are made again; NULL but while that goes on
   S2Checkpoints *checkpoints; // NULL: none so far
   S2_ARRAY(S2Term) laws;      // of the step that runs; `to` is 3 slot + component
@@ -70,6 +71,17 @@ S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
   s2_tape_at_start(tape, world_tape_start_sweep, world);
   s2_tape_node(tape, 0, NULL, world_tape_no_act, world_tape_release_world, world);
   return world;
+}
+
+void s2_world_tape_look(S2WorldTape *tape, S2Quiet *quiet) {
+  tape->quiet = quiet;
+  quiet->worlds = true;
+}
+
+void s2_world_tape_clipped(S2WorldTape *tape, const char *actuator) {
+  if (tape->quiet != NULL) {
+    s2_quiet_clipped(tape->quiet, actuator);
+  }
 }
 
 static double *world_tape_bar_of(S2WorldTape *world, S2Place place) {
@@ -155,8 +167,18 @@ void s2_world_tape_add(S2WorldTape *tape, const S2World *world, int count, const
   }
 }
 
+static S2Quiet *world_tape_looks(const S2WorldTape *world) {
+  return world->quiet != NULL && world->quiet->looks ? world->quiet : NULL;
+}
+
 static S2Status world_tape_undo_read(S2Tape *tape, S2Var node, void *data) {
-  world_tape_hand_on(data, s2_tape_adjoint(tape, node));
+  const Act *act = data;
+  const double *bar = s2_tape_adjoint(tape, node);
+  S2Quiet *quiet = world_tape_looks(act->world);
+  for (int i = 0; i < act->terms && quiet != NULL; i++) {
+    quiet->asked |= bar[act->term[i].to] != 0;
+  }
+  world_tape_hand_on(act, bar);
   return s2_ok();
 }
 
@@ -539,6 +561,7 @@ static S2Status world_tape_undo_step(S2Tape *tape, S2Var node, void *data) {
   s2_arena_reset(&world->arena);
   S2WorldGradient *gradient = &world->gradient;
   gradient->dt += step->share * gradient->time;
+  gradient->quiet = world_tape_looks(world);
   const double *later =
       step->goes_on ? s2_arena_copy(&world->arena, gradient->f, 3 * gradient->slots) : NULL;
   // A trace that was not kept is made again, with its segment.
