@@ -62,7 +62,7 @@ void s2_solve_zero_vjp(const S2SolveUndo *solve, int i, int k, int normal, S2Tou
     }
   }
   double touching = S2_TOUCH_SLOP * solve->note->of->island.length; // as in assemble.c
-  if (drags && (at->gap <= touching || touch->points[k].normal_impulse > 0)) {
+  if (drags && (at->gap <= touching || touch->points[k].pressed)) {
     pair->viscosity -= undo->step.h * speed * bar;
   }
 }
