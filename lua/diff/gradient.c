@@ -72,15 +72,17 @@ static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
                         "sim.world { stepping = \"event\" } gives that of the motion");
   }
   if ((diff->flags & S2_GRADIENT_INFINITE) != 0) {
-    s2_lua_warn_call(L, "a friction or restitution is 0, and the derivative by it is infinite: a "
-                        "geometric mean rises with the root of it; the gradient leaves it out: "
-                        "start above 0, or set combine_friction (combine_restitution) = \"average\"");
+    s2_lua_warn_call(L,
+                     "a friction or restitution is 0, and the derivative by it is infinite: a "
+                     "geometric mean rises with the root of it; the gradient leaves it out: "
+                     "start above 0, or set combine_friction (combine_restitution) = \"average\"");
   }
   if ((diff->flags & S2_GRADIENT_JUMP) != 0) {
-    s2_lua_warn_call(L, "a compliance (in nonlinear worlds also the quadratic or cubic of a "
-                        "spring) is 0: steps with it are made in another way, and the loss jumps as "
-                        "it leaves 0; the gradient leaves it out: start from a small number, such "
-                        "as 1e-9");
+    s2_lua_warn_call(L,
+                     "a compliance (in nonlinear worlds also the quadratic or cubic of a "
+                     "spring) is 0: steps with it are made in another way, and the loss jumps as "
+                     "it leaves 0; the gradient leaves it out: start from a small number, such "
+                     "as 1e-9");
   }
 }
 
@@ -528,8 +530,8 @@ static int sim_checkpoint(lua_State *L) {
   return 1;
 }
 
-static const char *const flag_names[] = {"weak",    "redundant", "undetermined", "singular",
-                                         "partial", "grazing",   "impact",       "together",
+static const char *const flag_names[] = {"weak",     "redundant", "undetermined", "singular",
+                                         "partial",  "grazing",   "impact",       "together",
                                          "infinite", "jump"};
 
 // What the gradients of worlds are worth, see S2GradientFlag.

@@ -37,7 +37,8 @@ typedef struct S2RowsAdjoint {
 
 // Of a solution v, where nothing is asked; `none`: as many zeros as the longest of them has.
 static inline S2RowsAdjoint s2_rows_adjoint(const double *v, const double *none) {
-  return (S2RowsAdjoint){v, none, none, none, none, none, none, none, none, none, none, NULL, NULL, 0};
+  return (S2RowsAdjoint){v,    none, none, none, none, none, none,
+                         none, none, none, none, NULL, NULL, 0};
 }
 
 // What joints put into the problem that s2_assemble(step, island, ..., kind) made: from the adjoint

@@ -44,8 +44,8 @@ static double zero_side(const S2JointUndo *undo, const S2JointRow *row, double s
 static void zero_drive_vjp(S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   const S2WorldGradient *all = undo->bar->gradient;
-  bool motor = joint->has_motor && joint->motor_max == 0 &&
-               S2_TRACKS_JOINT(all, undo->slot, motor_max);
+  bool motor =
+      joint->has_motor && joint->motor_max == 0 && S2_TRACKS_JOINT(all, undo->slot, motor_max);
   bool dry = joint->friction == 0 && S2_TRACKS_JOINT(all, undo->slot, friction);
   if (joint->type == S2_CONSTRAINT || s2_joint_kind(joint->type)->drive == NULL ||
       !(motor || dry)) {
@@ -67,7 +67,8 @@ static void zero_drive_vjp(S2JointUndo *undo) {
 static void zero_damping_vjp(S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   if (joint->has_spring || (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) == 0 ||
-      !s2_joint_is_rigid(joint) || !S2_TRACKS_JOINT(undo->bar->gradient, undo->slot, damping.linear)) {
+      !s2_joint_is_rigid(joint) ||
+      !S2_TRACKS_JOINT(undo->bar->gradient, undo->slot, damping.linear)) {
     return;
   }
   S2Joint sprung = *joint;

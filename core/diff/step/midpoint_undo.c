@@ -167,7 +167,6 @@ static void midpoint_add_driven(Midpoint *m, Member *member, int index, double b
   term->side = bound > 0 ? copysign(1, term->lambda) : midpoint_zero_side(m, member, term);
 }
 
-
 // Of a compliance of 0; springs with a curve take the ordinary step.
 static void midpoint_flag_zeros(const Midpoint *m, int32_t slot) {
   const S2Joint *joint = &m->step->world->joints.at[slot];

@@ -175,8 +175,7 @@ static void quiet_look_at_point(const S2SolveUndo *solve, int i, int k, int norm
   all->quiet->denied[S2_QUIET_UNTOUCHED] |= material;
   all->quiet->denied[S2_QUIET_UNSTRUCK] |= kind == S2_SOLVE_IMPACT;
   bool rough = s2_solve_is_rough(kind, touch);
-  bool slides =
-      !rough || fabs(lambda[normal + 1]) >= touch->friction * lambda[normal] * (1 - 1e-9);
+  bool slides = !rough || fabs(lambda[normal + 1]) >= touch->friction * lambda[normal] * (1 - 1e-9);
   if (slides) {
     return;
   }

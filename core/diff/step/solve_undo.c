@@ -529,8 +529,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
 
 void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  S2SolveUndo solve = {
-      .undo = undo, .note = note, .v = note->solve.x, .lambda = note->of->lambda};
+  S2SolveUndo solve = {.undo = undo, .note = note, .v = note->solve.x, .lambda = note->of->lambda};
   double *now = note->solve.into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->solve.into_v1 ? undo->bar.v1 : undo->bar.v2;
   // dl/dv of its nodes, whose velocities are those before it again.
@@ -571,8 +570,8 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
       solve_add_remade(&solve, remade);
     }
     // ... and through the assembly. What has no row may be asked for its impulse alone.
-    bool asked = solve.reaction != NULL ||
-                 !solve_all_zero(solve.aside, 2 * note->of->island.touches);
+    bool asked =
+        solve.reaction != NULL || !solve_all_zero(solve.aside, 2 * note->of->island.touches);
     if (any || remade != NULL || asked) {
       s2_solve_bodies_vjp(&solve);
       s2_solve_contacts_vjp(&solve, solve_put_point);

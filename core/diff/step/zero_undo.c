@@ -18,8 +18,7 @@ static double zero_along(const S2SolveUndo *solve, const S2Touch *touch, int k, 
     int node = step->node_of[slot[i / 3]], c = i % 3;
     bool ground = node == S2_GROUND;
     bar += ground ? 0 : j[i / 3][c] * solve->data.rhs[3 * node + c];
-    *speed += j[i / 3][c] * (ground ? step->free_v[3 * slot[i / 3] + c]
-                                    : solve->v[3 * node + c]);
+    *speed += j[i / 3][c] * (ground ? step->free_v[3 * slot[i / 3] + c] : solve->v[3 * node + c]);
   }
   return bar;
 }

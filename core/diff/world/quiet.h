@@ -22,12 +22,12 @@ typedef enum S2QuietReason {
 enum { S2_QUIET_TEXT = 320 };
 
 typedef struct S2Quiet {
-  bool looks;                    // in a sweep that is to look
-  bool worlds;                   // there is a world on the tape
-  bool asked;                    // the loss depends on a number read from one
-  bool moved;                    // a body that it depends on moved in a step
-  bool linked;                   // a body with parameters is one that it depends on
-  bool denied[S2_QUIET_REASONS]; // it was otherwise in some step
+  bool looks;                                 // in a sweep that is to look
+  bool worlds;                                // there is a world on the tape
+  bool asked;                                 // the loss depends on a number read from one
+  bool moved;                                 // a body that it depends on moved in a step
+  bool linked;                                // a body with parameters is one that it depends on
+  bool denied[S2_QUIET_REASONS];              // it was otherwise in some step
   char text[S2_QUIET_REASONS][S2_QUIET_TEXT]; // "": not seen
 } S2Quiet;
 

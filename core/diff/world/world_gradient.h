@@ -63,8 +63,8 @@ typedef struct S2WorldGradient {
 
 // May the number `member` of item `slot` of an array depend on a parameter?
 #define S2_TRACKS(gradient, array, count, slot, member)                                            \
-  ((gradient)->tracked == NULL || ((slot) < (gradient)->tracked->count &&                          \
-                                   (gradient)->tracked->array[slot].member != 0))
+  ((gradient)->tracked == NULL ||                                                                  \
+   ((slot) < (gradient)->tracked->count && (gradient)->tracked->array[slot].member != 0))
 #define S2_TRACKS_BODY(gradient, slot, member)  S2_TRACKS(gradient, body, slots, slot, member)
 #define S2_TRACKS_PIECE(gradient, slot, member) S2_TRACKS(gradient, piece, pieces, slot, member)
 #define S2_TRACKS_JOINT(gradient, slot, member) S2_TRACKS(gradient, joint, joints, slot, member)
