@@ -13,6 +13,9 @@ enum {
   SLOTS_A_LEVEL = 8 // of the stack, that a level of tables may take
 };
 
+// Derivatives below this may be rounding of 0, if what holds the bodies says so.
+static const double ROUNDING = 1e-15;
+
 static const char KEPT =
     'k'; // registry key, by address: what nodes of the tape keep; the error at 0
 
@@ -33,6 +36,8 @@ static void gradient_start_tape(lua_State *L, S2LuaDiff *diff) {
   }
   diff->busy = true;
   diff->flags = 0;
+  diff->quiet = (S2Quiet){0};
+  diff->reason[0] = '\0';
   // 0 is no generation: what kept that belongs to no tape.
   diff->last = diff->last == UINT32_MAX ? 1 : diff->last + 1;
   diff->generation = diff->last;
@@ -80,6 +85,19 @@ static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
     s2_lua_warn_call(L, "the gradient goes through impacts in steps of a given length: it knows "
                         "nothing of their times and is off by that, however small dt is; "
                         "sim.world { stepping = \"event\" } gives that of the motion");
+  }
+  if ((diff->flags & S2_GRADIENT_INFINITE) != 0) {
+    s2_lua_warn_call(L,
+                     "a friction or restitution is 0, and the derivative by it is infinite: a "
+                     "geometric mean rises with the root of it; the gradient leaves it out: "
+                     "start above 0, or set combine_friction (combine_restitution) = \"average\"");
+  }
+  if ((diff->flags & S2_GRADIENT_JUMP) != 0) {
+    s2_lua_warn_call(L,
+                     "a compliance (in nonlinear worlds also the quadratic or cubic of a "
+                     "spring) is 0: steps with it are made in another way, and the loss jumps as "
+                     "it leaves 0; the gradient leaves it out: start from a small number, such "
+                     "as 1e-9");
   }
 }
 
@@ -248,9 +266,13 @@ static void gradient_track(lua_State *L, S2Tape *tape, int index, char path[PATH
 typedef struct Bad {
   char path[PATH_SIZE];
   double value;
+  bool any;    // a derivative is not 0
+  double most; // size of the largest
 } Bad;
 
 static double gradient_checked(double value, const char *path, Bad *bad) {
+  bad->any |= value != 0;
+  bad->most = fmax(bad->most, fabs(value));
   if (!isfinite(value) && (bad->path[0] == '\0' || strcmp(path, bad->path) < 0)) {
     memcpy(bad->path, path, strlen(path) + 1);
     bad->value = value;
@@ -301,13 +323,37 @@ static void gradient_check_finite_loss(lua_State *L, double value) {
 
 // A plain number has lost what it depended on, or never had it.
 static void gradient_warn_constant(lua_State *L, double value) {
+  const char *clipped = s2_lua_diff(L)->quiet.text[S2_QUIET_CLIPPED];
   s2_lua_push_position(L);
+  if (clipped[0] != '\0') {
+    lua_pushfstring(L, "%sall derivatives of the loss are 0: %s", lua_tostring(L, -1), clipped);
+    s2_lua_warn_call(L, lua_tostring(L, -1));
+    lua_pop(L, 2);
+    return;
+  }
   lua_pushfstring(L,
                   "%sthe function returned %f, a plain number that no parameter has entered: its "
                   "gradient is 0; use the parameters as they are, without tonumber or :value()",
                   lua_tostring(L, -1), value);
   s2_lua_warn_call(L, lua_tostring(L, -1));
   lua_pop(L, 2);
+}
+
+// Every derivative is 0 (`exactly`), or of the size of rounding: why? A sweep of its own looks at
+// what the loss depends on.
+static void gradient_find_reason(lua_State *L, S2LuaDiff *diff, S2Var loss, bool exactly) {
+  S2Quiet *quiet = &diff->quiet;
+  const char *reason = quiet->text[S2_QUIET_CLIPPED][0] != '\0' ? quiet->text[S2_QUIET_CLIPPED]
+                                                                : "the loss is a plain number";
+  if (loss != 0 && quiet->worlds) {
+    quiet->looks = true;
+    s2_lua_check_sweep(L, s2_tape_sweep(diff->tape, loss, NULL));
+    quiet->looks = false;
+  }
+  if (loss != 0) {
+    reason = exactly ? s2_quiet_sentence(quiet) : s2_quiet_rest(quiet);
+  }
+  snprintf(diff->reason, sizeof diff->reason, "%s", reason);
 }
 
 // The value at `index` without what belongs to the tape.
@@ -389,6 +435,10 @@ static int gradient_differentiate(lua_State *L, bool finite) {
                 : bad.value > 0  ? "inf"
                                  : "-inf");
   }
+  unsigned doubts = diff->flags & ~(unsigned)S2_GRADIENT_REDUNDANT;
+  if (doubts == 0 && (!bad.any || (diff->quiet.worlds && bad.most < ROUNDING))) {
+    gradient_find_reason(L, diff, loss, !bad.any);
+  }
   lua_pushvalue(L, shape);
   lua_insert(L, first + 1);
   return lua_gettop(L) - first + 1;
@@ -402,11 +452,23 @@ static int gradient_differentiate_any(lua_State *L) {
   return gradient_differentiate(L, false);
 }
 
+// Optimisers end where derivatives are 0, and call s2_lua_value_and_grad_any.
+static void gradient_warn_of_zeros(lua_State *L) {
+  const S2LuaDiff *diff = s2_lua_diff(L);
+  if (diff->quiet.asked && diff->reason[0] != '\0') {
+    lua_pushfstring(L, "all derivatives of the loss are 0: %s", diff->reason);
+    s2_lua_warn_call(L, lua_tostring(L, -1));
+    lua_pop(L, 1);
+  }
+}
+
 static int sim_value_and_grad(lua_State *L) {
   s2_lua_refuse_nested(L);
   s2_lua_check_function(L, 1);
   gradient_check_parameters(L, 2);
-  return s2_lua_record(L, gradient_differentiate_finite);
+  int results = s2_lua_record(L, gradient_differentiate_finite);
+  gradient_warn_of_zeros(L);
+  return results;
 }
 
 int s2_lua_value_and_grad_any(lua_State *L) {
@@ -483,8 +545,9 @@ static int sim_checkpoint(lua_State *L) {
   return 1;
 }
 
-static const char *const flag_names[] = {"weak",    "redundant", "undetermined", "singular",
-                                         "partial", "grazing",   "impact",       "together"};
+static const char *const flag_names[] = {"weak",     "redundant", "undetermined", "singular",
+                                         "partial",  "grazing",   "impact",       "together",
+                                         "infinite", "jump"};
 
 // What the gradients of worlds are worth, see S2GradientFlag.
 static void gradient_push_flags(lua_State *L, unsigned flags) {
@@ -506,6 +569,10 @@ static int sim_tape_stats(lua_State *L) {
   lua_createtable(L, 0, 4);
   gradient_push_flags(L, diff->flags);
   lua_setfield(L, -2, "flags");
+  if (diff->reason[0] != '\0') {
+    lua_pushstring(L, diff->reason);
+    lua_setfield(L, -2, "reason");
+  }
   lua_pushinteger(L, nodes);
   lua_setfield(L, -2, "nodes");
   lua_pushinteger(L, (lua_Integer)bytes);

@@ -10,6 +10,7 @@ S2WorldTape *s2_lua_put_on_tape(S2LuaWorld *lw) {
   // From here on what happens to the world is noted.
   if (tape == NULL) {
     tape = s2_world_tape_new(lw->diff->tape, &lw->diff->flags);
+    s2_world_tape_look(tape, &lw->diff->quiet);
     lw->on_tape = tape;
     lw->tape_mark = NULL;
     lw->dt_on_tape = false;

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "diff/tape/array.h"
 #include "diff/tape/tape.h"
+#include "diff/world/quiet.h"
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -30,10 +31,12 @@ typedef struct S2LuaDiff {
   double shift_by;
   lua_State *L;                                   // that sweeps, for nodes written in Lua
   bool (*arrays)(lua_State *L, S2ArrayBinary op); // s2_lua_array_takes_over, where there are arrays
-  int checkpoint;     // sim.checkpoint: steps between images of worlds; 0: none
-  unsigned flags;     // S2GradientFlag of the worlds, of the last call
-  int64_t nodes;      // of the last tape
-  size_t bytes, peak; // of the last tape, at its end and at most
+  int checkpoint;             // sim.checkpoint: steps between images of worlds; 0: none
+  unsigned flags;             // S2GradientFlag of the worlds, of the last call
+  S2Quiet quiet;              // what its sweep saw
+  char reason[S2_QUIET_TEXT]; // why all derivatives of the last call are 0; "": they are not
+  int64_t nodes;              // of the last tape
+  size_t bytes, peak;         // of the last tape, at its end and at most
 } S2LuaDiff;
 
 S2LuaDiff *s2_lua_diff(lua_State *L);

@@ -404,6 +404,7 @@ return function(sim, host)
 
   local function command(world, actuator, value)
     local clipped = clip(actuator, value)
+    if clipped ~= value and type(value) ~= "number" then host.actuator_clipped(actuator.name) end
     host.actuator_command(world, actuator.index, sim.stop_gradient(clipped))
     if is_tracked(clipped) then
       actuator.tracked = actuator.tracked or {}

@@ -307,6 +307,12 @@ static int control_recording(lua_State *L) {
   return 1;
 }
 
+// (name): a tracked command to that actuator was clipped.
+static int control_clipped(lua_State *L) {
+  s2_quiet_clipped(&s2_lua_diff(L)->quiet, luaL_checkstring(L, 1));
+  return 0;
+}
+
 static const char BY_HAND[] = "sim2d.actuate_by_hand"; // in the registry
 
 // (function): f(world, t, dt) does what actuators do by forces that are on the tape.
@@ -331,6 +337,7 @@ const luaL_Reg s2_lua_control_functions[] = {{"actuator", control_actuator},
                                              {"actuator_value", control_value},
                                              {"actuator_held", control_held},
                                              {"actuator_command", control_command},
+                                             {"actuator_clipped", control_clipped},
                                              {"act", control_make_act},
                                              {"control_in_lua", control_in_lua},
                                              {"observation_noise", control_noise},

@@ -157,18 +157,38 @@ void s2_touch_velocity_vjp(const S2Touch *touch, int k, S2Vec2 direction, const 
 
 // ---- Materials --------------------------------------------------------------------------------
 
-// Where two are equal each takes half: what changes both together gets all of it.
-static void contact_combine_bar(S2Combine how, double a, double b, double bar, double *a_bar,
-                                double *b_bar, unsigned *flags) {
-  double root = sqrt(a * b);
+typedef struct Combined { // a number of a shape or of its body, and its adjoint
+  double value, *bar;
+  bool tracked;
+} Combined;
+
+// Two numbers that are equal. What changes both together gets all of it, by half of each; what
+// changes one of two numbers of 0 alone leaves the least of them 0, and is the largest.
+static void contact_equal_bar(S2Combine how, Combined a, Combined b, double bar) {
+  bool alone = a.value == 0 && a.tracked != b.tracked;
+  double part = !alone ? 0.5 : how == S2_COMBINE_MAX ? 1 : 0;
+  *a.bar += a.tracked || !alone ? part * bar : 0;
+  *b.bar += b.tracked || !alone ? part * bar : 0;
+}
+
+static void contact_geometric_bar(Combined a, Combined b, double bar, unsigned *flags) {
+  double root = sqrt(a.value * b.value);
+  if (root > 0) {
+    *a.bar += bar * b.value / (2 * root);
+    *b.bar += bar * a.value / (2 * root);
+  } else if (a.value == 0 && b.value == 0) { // sqrt(x x) = x
+    contact_equal_bar(S2_COMBINE_GEOMETRIC, a, b, bar);
+  } else if (bar != 0 && (a.value == 0 ? a : b).tracked) { // by the other one it is 0
+    *flags |= S2_GRADIENT_INFINITE;
+  }
+}
+
+static void contact_combine_bar(S2Combine how, Combined of_a, Combined of_b, double bar,
+                                unsigned *flags) {
+  double a = of_a.value, b = of_b.value, *a_bar = of_a.bar, *b_bar = of_b.bar;
   switch (how) {
   case S2_COMBINE_GEOMETRIC:
-    if (root > 0) {
-      *a_bar += bar * b / (2 * root);
-      *b_bar += bar * a / (2 * root);
-    } else if (bar != 0) { // it has none there
-      *flags |= S2_GRADIENT_WEAK;
-    }
+    contact_geometric_bar(of_a, of_b, bar, flags);
     break;
   case S2_COMBINE_AVERAGE:
     *a_bar += bar / 2;
@@ -179,15 +199,22 @@ static void contact_combine_bar(S2Combine how, double a, double b, double bar, d
     *b_bar += bar * a;
     break;
   case S2_COMBINE_MIN:
-  case S2_COMBINE_MAX: {
-    // One of them alone, or half of each.
-    bool of_a = (how == S2_COMBINE_MIN) == (a < b);
-    *a_bar += a == b ? bar / 2 : of_a ? bar : 0;
-    *b_bar += a == b ? bar / 2 : of_a ? 0 : bar;
+  case S2_COMBINE_MAX:
+    if (a == b) {
+      contact_equal_bar(how, of_a, of_b, bar);
+    } else {
+      *((how == S2_COMBINE_MIN) == (a < b) ? a_bar : b_bar) += bar;
+    }
     break;
   }
-  }
 }
+
+// A shape's own number goes before its body's.
+#define COMBINED(number, side)                                                                     \
+  (isnan(p##side->number) ? (Combined){side->number, &body_##side->number,                         \
+                                       S2_TRACKS_BODY(gradient, touch->body_##side, number)}       \
+                          : (Combined){p##side->number, &piece_##side->number,                     \
+                                       S2_TRACKS_PIECE(gradient, touch->shape_##side, number)})
 
 void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2TouchBar *bar,
                            S2WorldGradient *gradient) {
@@ -202,19 +229,12 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   S2Touch made = *touch; // as without a callback
   s2_touch_set_material(world, &made);
   if (def->contact != S2_FRICTIONLESS && made.friction == touch->friction) {
-    // A shape's own number goes before its body's.
-    bool own_a = !isnan(pa->friction), own_b = !isnan(pb->friction);
-    contact_combine_bar(def->combine_friction, own_a ? pa->friction : a->friction,
-                        own_b ? pb->friction : b->friction, bar->friction,
-                        own_a ? &piece_a->friction : &body_a->friction,
-                        own_b ? &piece_b->friction : &body_b->friction, &gradient->flags);
+    contact_combine_bar(def->combine_friction, COMBINED(friction, a), COMBINED(friction, b),
+                        bar->friction, &gradient->flags);
   }
   if (made.restitution == touch->restitution) {
-    bool own_a = !isnan(pa->restitution), own_b = !isnan(pb->restitution);
-    contact_combine_bar(def->combine_restitution, own_a ? pa->restitution : a->restitution,
-                        own_b ? pb->restitution : b->restitution, bar->restitution,
-                        own_a ? &piece_a->restitution : &body_a->restitution,
-                        own_b ? &piece_b->restitution : &body_b->restitution, &gradient->flags);
+    contact_combine_bar(def->combine_restitution, COMBINED(restitution, a),
+                        COMBINED(restitution, b), bar->restitution, &gradient->flags);
   }
   // Surface speeds and viscosities are sums.
   if (made.surface_speed == touch->surface_speed) {
@@ -232,6 +252,9 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
     body_b->contact_compliance += less + 2 * bar->damping * part_b * b->contact_damping / sum;
     body_a->contact_damping += bar->damping * part_a * part_a;
     body_b->contact_damping += bar->damping * part_b * part_b;
+  } else {
+    body_a->contact_compliance += bar->compliance;
+    body_b->contact_compliance += bar->compliance;
   }
 }
 

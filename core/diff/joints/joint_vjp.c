@@ -620,6 +620,7 @@ void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind k
   double elapsed = 0;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2JointUndo undo = joint_begin(step, island, kind, rows, adjoint, &elapsed);
+  undo.still = rows->still;
   Cursor cursor = {0, assembly->parts};
   while (cursor.row < assembly->parts && assembly->part[cursor.row].joint == S2_NONE) {
     cursor.row += 1; // viscosity of contacts
@@ -627,6 +628,7 @@ void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind k
   for (int i = 0; i < island->joints; i++) {
     take_joint(&undo, island->joint[i]);
     joint_bilateral_vjp(&undo, assembly, &cursor);
+    s2_joint_zero_vjp(&undo, assembly);
   }
   for (int r = cursor.row; r < assembly->parts; r++) {
     take_joint(&undo, assembly->part[r].joint);

@@ -17,7 +17,7 @@ typedef struct S2JointUndo { // a joint in a solve
   S2JointAt at;
   S2PlaceBar place;
   S2Blend world_blend, blend; // the world's; the joint's in this solve
-  double length;              // m, of the island
+  double length, still;       // m, of the island; m/s: slower is rounding
 } S2JointUndo;
 
 // What rows that give way did, by equation (not by row of the problem).
@@ -37,6 +37,11 @@ void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2Soft
 
 // Rows of geometric stiffness that the solve had, one for each in `acts`. (geometric_vjp.c)
 void s2_joint_geometric_vjp(S2JointUndo *undo);
+
+// Numbers of 0 whose rows the solve did not have. (zero_vjp.c)
+void s2_joint_zero_vjp(S2JointUndo *undo, const S2Assembly *assembly);
+// Flags a compliance of 0 that is a parameter.
+void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all);
 
 // ---- joint_undo.c -------------------------------------------------------------------------------
 

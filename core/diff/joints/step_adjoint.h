@@ -32,11 +32,13 @@ typedef struct S2RowsAdjoint {
   const double *given;   // 1 a part (parts + parts_given): beside that, as part of kept impulses
   // 3 a joint slot: of the reactions that the impulses `pushed` (1 a row) are part of; NULL: none
   const double *reaction, *pushed;
+  double still; // m/s: speeds up to this are rounding of the solve
 } S2RowsAdjoint;
 
 // Of a solution v, where nothing is asked; `none`: as many zeros as the longest of them has.
 static inline S2RowsAdjoint s2_rows_adjoint(const double *v, const double *none) {
-  return (S2RowsAdjoint){v, none, none, none, none, none, none, none, none, none, none, NULL, NULL};
+  return (S2RowsAdjoint){v,    none, none, none, none, none, none,
+                         none, none, none, none, NULL, NULL, 0};
 }
 
 // What joints put into the problem that s2_assemble(step, island, ..., kind) made: from the adjoint

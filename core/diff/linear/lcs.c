@@ -59,6 +59,19 @@ static S2Status lcs_clone(const S2World *world, S2World **clone) {
   return s2_world_configure(*clone, &def);
 }
 
+// Does dry friction hold a joint at the point of linearisation?
+static bool lcs_friction_sticks(const S2LcsWork *work, int32_t slot) {
+  static const double at_bound = 1 - 1e-9; // as in dynamics/project/project.c
+  bool sticks = false;
+  for (int i = 0; i < work->rows.part_count; i++) {
+    const S2LcsPart *part = &work->rows.part[i];
+    if (part->kind == S2_LCS_FRICTION && part->joint.index == (uint32_t)slot + 1) {
+      sticks = fabs(work->lcs->lambda[part->row] - part->most) < at_bound * part->most;
+    }
+  }
+  return sticks;
+}
+
 // The world with joints alone, on which J'p acts.
 static S2Status lcs_clone_free(const S2LcsWork *work, bool projected, S2World **clone) {
   S2_TRY(lcs_clone(work->world, clone));
@@ -69,11 +82,13 @@ static S2Status lcs_clone_free(const S2LcsWork *work, bool projected, S2World **
   for (int i = 0; i < free->bodies.count; i++) {
     free->bodies.at[i].mask = 0;
   }
-  // Limits that coincide and motors of any effort are equations and stay. What drove a joint still
-  // says that projection leaves its velocities alone.
+  // Limits that coincide and motors of any effort are equations and stay. A motor, or friction that
+  // sticks, still says that projection leaves the velocities of its joint alone.
   for (int i = 0; i < free->joint_order.count; i++) {
-    S2Joint *joint = &free->joints.at[free->joint_order.at[i]];
-    bool drives = (joint->has_motor && joint->motor_max < INFINITY) || joint->friction > 0;
+    int32_t slot = free->joint_order.at[i];
+    S2Joint *joint = &free->joints.at[slot];
+    bool drives = (joint->has_motor && joint->motor_max < INFINITY) ||
+                  (projected && lcs_friction_sticks(work, slot));
     if (joint->limit_lo < joint->limit_hi) {
       joint->limit_lo = -INFINITY;
       joint->limit_hi = INFINITY;

@@ -243,10 +243,26 @@ static bool impact_left_whole(const S2Undo *undo) {
          s2_undo_last(undo, S2_ACT_INTERVAL)->interval.earlier == 0;
 }
 
+// Speculative steps land what does not bounce without a rebound: a restitution of 0 that is a
+// parameter counts as constant there.
+static bool impact_leaves_restitution(const S2Undo *undo) {
+  const S2WorldGradient *all = undo->gradient;
+  bool leaves = false;
+  for (int i = 0; i < undo->world->order.count && all->tracked != NULL; i++) {
+    int32_t slot = undo->world->order.at[i];
+    leaves |=
+        undo->world->bodies.at[slot].restitution == 0 && S2_TRACKS_BODY(all, slot, restitution);
+  }
+  return leaves && undo->world->kept.def.stepping != S2_BISECT;
+}
+
 // An impact whose time does not move with the data: does the loss depend on what it strikes? (Of a
 // short rest of a step in event stepping its flag says so, there is nothing better to be had.)
 void s2_undo_hit(S2Undo *undo, const S2Note *note) {
   bool rest = undo->in_interval && !impact_left_whole(undo);
   unsigned flag = rest ? S2_GRADIENT_PARTIAL : S2_GRADIENT_IMPACT;
-  undo->gradient->flags |= s2_undo_depends(undo, note, false) ? flag : 0;
+  if (s2_undo_depends(undo, note, false)) {
+    flag |= impact_leaves_restitution(undo) ? S2_GRADIENT_PARTIAL : 0;
+    undo->gradient->flags |= flag;
+  }
 }

@@ -237,7 +237,7 @@ static void impulse_point_vjp(S2Undo *undo, int touch, int k, const double lambd
 }
 
 void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
-                              double *dl_dlambda) {
+                              double *dl_dlambda, double *aside) {
   S2SolveKind kind = note->solve.kind;
   const double *lambda = note->of->lambda;
   // In the order of the rows: normal and tangent of each point that is used.
@@ -253,6 +253,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
     const double here[2] = {normal ? lambda[r] : 0, rough ? lambda[r + normal] : 0};
     double bar[2] = {0};
     impulse_point_vjp(undo, i / 2, i % 2, here, bar);
+    aside[i] += bar[1];
     if (normal) {
       dl_dlambda[r] += bar[0];
     }

@@ -4,11 +4,18 @@
 #include "diff/joints/joint_vjp.h"
 #include "diff/step/undo.h"
 #include "dynamics/schemes/midpoint.h"
+#include "dynamics/step/islands.h"
 #include "linalg/band.h"
 
 #include <string.h>
 
-typedef enum Law { RIGID, SOFT, DRIVEN, FORCED } Law;
+typedef enum Law {
+  RIGID,
+  SOFT,
+  DRIVEN,
+  FORCED,
+  IDLE // a damping of 0, which the step had no row for
+} Law;
 
 typedef struct Term { // as in midpoint.c
   int index, function;
@@ -16,6 +23,7 @@ typedef struct Term { // as in midpoint.c
   double hold, damp, give;
   S2JointRow start, end, chord;
   double lambda;
+  double side; // FORCED: which way the impulse pushes
 } Term;
 
 typedef struct Member {
@@ -74,8 +82,9 @@ static void midpoint_evaluate(const S2JointAt *at, int function, S2JointRow *row
   }
 }
 
-static void midpoint_add_term(Midpoint *m, Member *member, int index, Law law) {
-  const S2Joint *joint = member->joint;
+// The row as `joint` has it: that of the member, or a copy of it.
+static Term *midpoint_add_row(const Midpoint *m, Member *member, const S2Joint *joint, int index,
+                              Law law) {
   Term *term = &member->term[member->count++];
   *term = (Term){.index = index, .function = midpoint_function_of(index), .law = law};
   S2JointAt start = midpoint_at_of(m, joint, m->step->q0, NULL),
@@ -84,7 +93,30 @@ static void midpoint_add_term(Midpoint *m, Member *member, int index, Law law) {
   midpoint_evaluate(&start, term->function, &term->start, NULL);
   midpoint_evaluate(&end, term->function, &term->end, NULL);
   midpoint_evaluate(&chord, term->function, &term->chord, NULL);
+  return term;
+}
+
+static void midpoint_add_term(const Midpoint *m, Member *member, int index, Law law) {
+  Term *term = midpoint_add_row(m, member, member->joint, index, law);
   term->lambda = m->step->joint_impulse[S2_JOINT_ROWS * member->slot + index];
+}
+
+// The damping of a joint without compliance and spring, where it is a parameter that is 0: beyond
+// that the joint has a spring without stiffness.
+static void midpoint_add_idle(const Midpoint *m, Member *member) {
+  S2Joint sprung = *member->joint;
+  if (sprung.has_spring || (s2_joint_kind(sprung.type)->parts & S2_HAS_STIFFNESS) == 0 ||
+      !s2_joint_is_rigid(&sprung) ||
+      !S2_TRACKS_JOINT(m->bar->gradient, member->slot, damping.linear)) {
+    return;
+  }
+  sprung.has_spring = true;
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2JointAt at = midpoint_at_of(m, &sprung, m->step->q0, NULL);
+  int count = s2_joint_rows(&at, rows);
+  for (int i = member->count; i < count; i++) {
+    midpoint_add_row(m, member, &sprung, i, IDLE);
+  }
 }
 
 static void midpoint_add_equation(Midpoint *m, Member *member, int index, bool angular) {
@@ -100,16 +132,56 @@ static void midpoint_add_equation(Midpoint *m, Member *member, int index, bool a
                       : c * (angular ? joint->damping.angular : joint->damping.linear);
 }
 
-static void midpoint_add_driven(Midpoint *m, Member *member, int index, double bound) {
+static void midpoint_velocities(const Midpoint *m, const Member *member, double v[6]) {
+  for (int i = 0; i < 6; i++) {
+    const double *given = s2_joint_number(member->joint, m->step->free_v, i);
+    int of = member->of[i / 3];
+    v[i] = of != S2_GROUND ? m->v[3 * of + i % 3] : given != NULL ? *given : 0;
+  }
+}
+
+// What may push with nothing pushes against the speed along its row once it may (zero_vjp.c).
+static double midpoint_zero_side(const Midpoint *m, const Member *member, const Term *term) {
+  static const double still = 1e-10; // of the speed of the island: slower is rounding
+  double v[6], length = m->island->length, size = 0;
+  double speed = term->index == S2_JOINT_MOTOR ? -member->joint->motor_speed : 0;
+  midpoint_velocities(m, member, v);
+  for (int i = 0; i < 6; i++) {
+    double j = i < 3 ? term->end.ja[i] : term->end.jb[i - 3];
+    speed += j * v[i];
+    size += i % 3 == 0 ? fabs(j) / length : fabs(j);
+  }
+  bool rests = fabs(speed) <= still * size * s2_island_speed(m->step, m->island);
+  return rests ? 0 : speed < 0 ? 1 : -1;
+}
+
+static void midpoint_add_driven(Midpoint *m, Member *member, int index, double bound,
+                                bool tracked) {
+  if (!(bound > 0) && !tracked) {
+    return;
+  }
   midpoint_add_term(m, member, index, DRIVEN);
   Term *term = &member->term[member->count - 1];
-  term->law = fabs(term->lambda) >= bound * (1 - 1e-9) ? FORCED : DRIVEN; // Newton's steps round
+  bool forced = fabs(term->lambda) >= bound * (1 - 1e-9); // Newton's steps round
+  term->law = forced ? FORCED : DRIVEN;
+  term->side = bound > 0 ? copysign(1, term->lambda) : midpoint_zero_side(m, member, term);
+}
+
+// Of a compliance of 0; springs with a curve take the ordinary step.
+static void midpoint_flag_zeros(const Midpoint *m, int32_t slot) {
+  const S2Joint *joint = &m->step->world->joints.at[slot];
+  S2WorldGradient *all = m->bar->gradient;
+  s2_joint_zero_flag(joint, slot, all);
+  bool curve = joint->has_spring && all->tracked != NULL &&
+               (S2_TRACKS_JOINT(all, slot, quadratic) || S2_TRACKS_JOINT(all, slot, cubic));
+  all->flags |= curve ? S2_GRADIENT_JUMP : 0;
 }
 
 static void midpoint_make_member(Midpoint *m, int32_t slot, Member *member) {
   const S2Joint *joint = &m->step->world->joints.at[slot];
   double h = m->step->h;
   *member = (Member){.joint = joint, .slot = slot};
+  midpoint_flag_zeros(m, slot);
   member->of[0] = joint->a == S2_NONE ? S2_GROUND : m->step->node_of[joint->a];
   member->of[1] = joint->b == S2_NONE ? S2_GROUND : m->step->node_of[joint->b];
   S2JointAt at = midpoint_at_of(m, joint, m->step->q0, NULL);
@@ -118,15 +190,18 @@ static void midpoint_make_member(Midpoint *m, int32_t slot, Member *member) {
   for (int i = 0; i < count; i++) {
     midpoint_add_equation(m, member, i, s2_joint_row_angular(&rows[i]));
   }
+  midpoint_add_idle(m, member);
   if (joint->limit_lo == joint->limit_hi) {
     midpoint_add_term(m, member, S2_JOINT_LO, RIGID);
   }
-  if (joint->has_motor && joint->motor_max * h > 0) {
-    midpoint_add_driven(m, member, S2_JOINT_MOTOR, joint->motor_max * h);
+  const S2WorldGradient *all = m->bar->gradient;
+  bool drives = s2_joint_kind(joint->type)->drive != NULL;
+  if (joint->has_motor) {
+    midpoint_add_driven(m, member, S2_JOINT_MOTOR, joint->motor_max * h,
+                        S2_TRACKS_JOINT(all, slot, motor_max));
   }
-  if (joint->friction * h > 0) {
-    midpoint_add_driven(m, member, S2_JOINT_DRY, joint->friction * h);
-  }
+  midpoint_add_driven(m, member, S2_JOINT_DRY, joint->friction * h,
+                      drives && S2_TRACKS_JOINT(all, slot, friction));
 }
 
 // ---- The matrix -------------------------------------------------------------------------------
@@ -183,14 +258,6 @@ static double *midpoint_side_of(S2RowBar *bar, int i) {
   return i < 3 ? &bar->ja[i] : &bar->jb[i - 3];
 }
 
-static void midpoint_velocities(const Midpoint *m, const Member *member, double v[6]) {
-  for (int i = 0; i < 6; i++) {
-    const double *given = s2_joint_number(member->joint, m->step->free_v, i);
-    int of = member->of[i / 3];
-    v[i] = of != S2_GROUND ? m->v[3 * of + i % 3] : given != NULL ? *given : 0;
-  }
-}
-
 // -d(push_i lambda)/d(q1) of all terms: chords turn as their ends move.
 static void midpoint_fill_turns(Midpoint *m, const Member *member) {
   const S2Joint *joint = member->joint;
@@ -213,6 +280,9 @@ static void midpoint_fill_turns(Midpoint *m, const Member *member) {
     }
     // One sweep gives the derivative of all terms' pushes along i by both ends.
     for (int k = 0; k < member->count; k++) {
+      if (member->term[k].law == IDLE) {
+        continue; // it pushes with nothing
+      }
       S2RowBar bar = {0};
       *midpoint_side_of(&bar, i) = member->term[k].lambda;
       s2_joint_function_vjp(&chord, member->term[k].function, &bar, &place);
@@ -333,7 +403,7 @@ static void midpoint_bound_vjp(Midpoint *m, const Member *member, const Term *te
   const S2Joint *joint = member->joint;
   S2JointGradient *g = &m->bar->gradient->joint[member->slot];
   bool dry = term->index == S2_JOINT_DRY;
-  double pushed = y * copysign(1, term->lambda);
+  double pushed = y * term->side;
   *(dry ? &g->friction : &g->motor_max) += pushed * m->step->h;
   m->bar->h += pushed * (dry ? joint->friction : joint->motor_max);
 }
@@ -343,6 +413,11 @@ static void midpoint_term_vjp(Midpoint *m, const Member *member, const Term *ter
   const S2Joint *joint = member->joint;
   S2RowBar start = {0}, end = {0}, chord = {0};
   double h = m->step->h, v[6];
+  if (term->law == IDLE) {
+    double more = term->end.value - term->start.value;
+    m->bar->gradient->joint[member->slot].damping.linear -= y * more;
+    return;
+  }
   midpoint_velocities(m, member, v);
   // To the function at the start and the end of the step, by the law the row obeys.
   if (term->law == RIGID) {

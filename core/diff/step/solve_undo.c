@@ -10,9 +10,12 @@
 // Multiples of its tolerance below which a solution may be 0.
 #define RESOLVED 10
 
+// Of the speed that residuals are measured by: less is rounding.
+#define STILL 1e-10
+
 static void solve_make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena *arena) {
   size_t nodes = (size_t)problem->nodes, rows = (size_t)problem->rows;
-  double *all = S2_TAKE(arena, double, 6 * nodes + 11 * rows), *of_rows = all + 6 * nodes;
+  double *all = S2_TAKE_ZEROED(arena, double, 6 * nodes + 11 * rows), *of_rows = all + 6 * nodes;
   data->mass = all;
   data->rhs = all + 3 * nodes;
   data->ja = of_rows;
@@ -26,13 +29,7 @@ static void solve_make_gradient(S2McpGradient *data, const S2Problem *problem, S
 }
 
 // What a projection had for the rows of this solve.
-static void solve_add_remade(S2SolveUndo *solve, const S2Remade *remade, bool any) {
-  const S2Problem *problem = &solve->assembly->problem;
-  if (!any) {
-    solve_make_gradient(&solve->data, problem, solve->undo->arena);
-    memset(solve->data.mass, 0,
-           sizeof(double) * (6 * (size_t)problem->nodes + 11 * (size_t)problem->rows));
-  }
+static void solve_add_remade(S2SolveUndo *solve, const S2Remade *remade) {
   for (int i = 0; i < 3 * solve->assembly->parts; i++) {
     solve->data.ja[i] += remade->ja[i];
     solve->data.jb[i] += remade->jb[i];
@@ -65,7 +62,7 @@ static bool solve_is_smooth(const S2WorldDef *def, const S2Note *note) {
 }
 
 // On the central path, at the data of the step; false where that is not to be had.
-static bool solve_differentiate_smoothly(const S2SolveUndo *solve, const S2Problem *problem,
+static bool solve_differentiate_smoothly(S2SolveUndo *solve, const S2Problem *problem,
                                          const double *dl_dlambda, double kappa, unsigned *flags) {
   S2Arena *arena = solve->undo->arena;
   bool boxed;
@@ -81,6 +78,8 @@ static bool solve_differentiate_smoothly(const S2SolveUndo *solve, const S2Probl
     *flags |= S2_GRADIENT_PARTIAL;
     return false;
   }
+  solve->v = on_path.v;
+  solve->lambda = on_path.lambda;
   *flags |=
       s2_mcp_smooth_vjp(problem, kappa, &on_path, solve->dl_dv, dl_dlambda, &solve->data, arena);
   return true;
@@ -364,6 +363,23 @@ static void solve_soft_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k
   }
 }
 
+// A rigid point yields by C' = C/h^2 once its compliance C is not 0, but what is soft does not
+// bounce. Where steps are split, or blended, soft contacts are stepped another way.
+static void solve_rigid_vjp(const S2SolveUndo *solve, const S2Touch *touch, int r,
+                            S2TouchBar *pair) {
+  S2Undo *undo = solve->undo;
+  S2WorldGradient *all = undo->gradient;
+  double h = undo->step.h;
+  if (s2_solve_traits(solve->note->solve.kind).takes_time && all->tracked != NULL &&
+      (S2_TRACKS_BODY(all, touch->body_a, contact_compliance) ||
+       S2_TRACKS_BODY(all, touch->body_b, contact_compliance))) {
+    const S2WorldDef *def = &undo->world->kept.def;
+    bool alike = s2_world_way(def) == S2_SPECULATIVE && def->alpha == 1 && def->beta == 1;
+    pair->compliance += alike ? solve->data.compliance[r] / (h * h) : 0;
+    all->flags |= !alike || touch->restitution > 0 ? S2_GRADIENT_JUMP : 0;
+  }
+}
+
 static void solve_normal_vjp(const S2SolveUndo *solve, int i, int k, int r, S2PointBar *point,
                              S2TouchBar *pair) {
   const S2Touch *touch = &solve->touches[i];
@@ -372,6 +388,7 @@ static void solve_normal_vjp(const S2SolveUndo *solve, int i, int k, int r, S2Po
     solve_soft_vjp(solve, touch, k, r, point, pair);
   } else {
     solve_target_vjp(solve, i, k, solve->data.bias[r], point, pair);
+    solve_rigid_vjp(solve, touch, r, pair);
   }
 }
 
@@ -452,6 +469,7 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
       if (solve_is_drag(solve->assembly, drag, 2 * i + k)) {
         solve_drag_vjp(solve, drag++, &point, &pair, i, k);
       }
+      s2_solve_zero_vjp(solve, i, k, r, &pair);
       if (s2_solve_traits(note->solve.kind).normals) {
         solve_normal_vjp(solve, i, k, r++, &point, &pair);
       }
@@ -491,7 +509,8 @@ static void solve_take_impulses(S2SolveUndo *solve) {
     }
   }
   // Those of contacts, and of reactions.
-  s2_undo_contact_impulses(undo, note, assembly, solve->dl_dlambda);
+  solve->aside = S2_TAKE_ZEROED(undo->arena, double, 2 * note->of->island.touches);
+  s2_undo_contact_impulses(undo, note, assembly, solve->dl_dlambda, solve->aside);
   solve->reaction = s2_undo_reaction(undo, note, 1);
   if (s2_solve_traits(note->solve.kind).from_v0) { // replaced by this solve
     s2_undo_forget_joints(undo, note);
@@ -521,10 +540,12 @@ static void solve_take_impulses(S2SolveUndo *solve) {
         } else if (flows) {
           solve->dl_dlambda[r] += undo->pushed[at];
           solve->dl_dlambda[r + rough] += rough ? undo->dragged[at] : 0;
+          solve->aside[2 * i + k] += undo->dragged[at];
           undo->pushed[at] = undo->dragged[at] = 0;
         } else if (note->solve.kind == S2_SOLVE_IMPACT) {
           solve->dl_dlambda[r] += undo->struck[2 * at];
           solve->dl_dlambda[r + rough] += rough ? undo->struck[2 * at + 1] : 0;
+          solve->aside[2 * i + k] += undo->struck[2 * at + 1];
         }
         r += 1 + rough;
       }
@@ -534,7 +555,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
 
 void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  S2SolveUndo solve = {.undo = undo, .note = note};
+  S2SolveUndo solve = {.undo = undo, .note = note, .v = note->solve.x, .lambda = note->of->lambda};
   double *now = note->solve.into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->solve.into_v1 ? undo->bar.v1 : undo->bar.v2;
   // dl/dv of its nodes, whose velocities are those before it again.
@@ -559,6 +580,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
                        undo->step.touches, &note->of->island, undo->open.choices, note->solve.kind);
   }
   solve.assembly = &made;
+  solve.still = STILL * made.problem.velocity_scale;
   solve_scale_interval(&solve);
   // To its solution, ...
   if (s2_solve_same_rows(&solve)) {
@@ -566,11 +588,17 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
     solve_take_impulses(&solve);
     // ... to its data, ...
     bool any = s2_solve_differentiate(&solve);
-    if (remade != NULL) {
-      solve_add_remade(&solve, remade, any);
+    if (!any) {
+      solve_make_gradient(&solve.data, &made.problem, undo->arena);
     }
-    // ... and through the assembly.
-    if (any || remade != NULL) {
+    s2_quiet_look_at_solve(&solve);
+    if (remade != NULL) {
+      solve_add_remade(&solve, remade);
+    }
+    // ... and through the assembly. What has no row may be asked for its impulse alone.
+    bool asked =
+        solve.reaction != NULL || !solve_all_zero(solve.aside, 2 * note->of->island.touches);
+    if (any || remade != NULL || asked) {
       s2_solve_bodies_vjp(&solve);
       s2_solve_contacts_vjp(&solve, solve_put_point);
       S2RowsAdjoint rows = {.v = note->solve.x,
@@ -585,7 +613,8 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
                             .rhs = solve.data.rhs,
                             .given = solve.given,
                             .reaction = solve.reaction,
-                            .pushed = note->of->lambda};
+                            .pushed = note->of->lambda,
+                            .still = solve.still};
       if (note->of->island.joints > 0) {
         s2_joint_rows_vjp(&undo->step, &note->of->island, note->solve.kind, &made, &rows,
                           &undo->bar);

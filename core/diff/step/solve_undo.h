@@ -12,8 +12,11 @@ typedef struct S2SolveUndo {
   S2Assembly *assembly;
   S2Blend blend; // of soft contacts
   S2McpGradient data;
+  const double *v, *lambda; // the solution that is differentiated
   double *dl_dv, *dl_dlambda, *given;
   const double *reaction;
+  double *aside; // 2 a touch: of impulses along the surface, beside the rows that there are
+  double still;  // m/s: speeds up to this are rounding of the solve
 } S2SolveUndo;
 
 // From dl_dv and dl_dlambda to `data`. False: nothing depends on this solve.
@@ -27,6 +30,10 @@ double *s2_inertial_bar(S2Undo *undo, int32_t slot, int c);
 // From `data` to masses, velocities and forces; to contact points and materials, where `put` hands
 // a point on.
 void s2_solve_bodies_vjp(const S2SolveUndo *solve);
+// Of friction and viscosity that are 0, at point k of touch i with this normal row. (zero_undo.c)
+void s2_solve_zero_vjp(const S2SolveUndo *solve, int i, int k, int normal, S2TouchBar *pair);
+// quiet_look.c, see diff/world/quiet.h
+void s2_quiet_look_at_solve(const S2SolveUndo *solve);
 typedef void S2PutPoint(S2SolveUndo *solve, int i, int k, const S2PointBar *point);
 void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put);
 

@@ -244,6 +244,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
   S2Undo undo = {.failed = &failed, .other = other};
   sweep_begin(&undo, notes, gradient, arena);
   sweep_find_late(&undo);
+  s2_quiet_look_at_step(&undo);
   for (int i = 0; i < fixed->order; i++) { // forces by hand end with the step
     memset(gradient->f + 3 * fixed->order_of[i], 0, 3 * sizeof(double));
   }

@@ -151,6 +151,9 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
 
 // ---- Phases that serve others -------------------------------------------------------------------
 
+// quiet_look.c: of a step that begins to be undone, see diff/world/quiet.h.
+void s2_quiet_look_at_step(S2Undo *undo);
+
 // substep_undo.c: mass and free_v of the (sub-)step that ends with the note, and where it began.
 void s2_undo_enter(S2Undo *undo);
 
@@ -188,11 +191,12 @@ bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char
 double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck);
 bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note);
 // Of the reactions, times a factor, for S2RowsAdjoint; of an impulse of that row; and of those of
-// the contact points of the note, added to its rows' and to where the points come from.
+// the contact points of the note, added to its rows' and to where the points come from; of those
+// along the surface to `aside` (2 a touch), too.
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
 double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]);
 void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
-                              double *dl_dlambda);
+                              double *dl_dlambda, double *aside);
 
 // Of the v2 of an act that took energy from it; returns the adjoint of that energy.
 double s2_undo_slower(S2Undo *undo, const S2Note *note); // spin_undo.c: where nothing holds it

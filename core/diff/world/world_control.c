@@ -264,7 +264,11 @@ static void control_actuate(S2WorldTape *tape, S2World *world, int index, int co
   Effort effort = {s2_actuator_due(world, index, &due), 0};
   for (int i = count - 1; due != S2_NONE && i >= 0; i--) {
     if (command[i].t == world->commands.at[due].t) {
-      effort.var = command[i].u == effort.value ? command[i].var : 0;
+      bool within = command[i].u == effort.value;
+      effort.var = within ? command[i].var : 0;
+      if (!within && command[i].var != 0) {
+        s2_world_tape_clipped(tape, s2_actuator_name(world, index));
+      }
       break;
     }
   }

@@ -71,6 +71,7 @@ S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena
   like->pieces = gradient->pieces;
   like->vertices = gradient->vertices;
   like->joints = gradient->joints;
+  like->tracked = gradient->tracked;
   like->q = S2_TAKE_ZEROED(arena, double, 3 * slots);
   like->v = S2_TAKE_ZEROED(arena, double, 3 * slots);
   like->f = S2_TAKE_ZEROED(arena, double, 3 * slots);

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/vec.h"
 #include "diff/tape/tape.h"
+#include "diff/world/quiet.h"
 #include "dynamics/dynamics.h"
 
 typedef struct S2BodyGradient {
@@ -55,7 +56,18 @@ typedef struct S2WorldGradient {
   double dt, alpha, beta, time;
   S2Tape *tape;   // what S2Slope.origin is a number of; NULL: those are constants
   unsigned flags; // S2GradientFlag, of all steps swept
+  // Not 0 where a number of the world depends on a parameter; NULL: all may do so.
+  const struct S2WorldGradient *tracked;
+  S2Quiet *quiet; // what sweeps look for; NULL: nothing
 } S2WorldGradient;
+
+// May the number `member` of item `slot` of an array depend on a parameter?
+#define S2_TRACKS(gradient, array, count, slot, member)                                            \
+  ((gradient)->tracked == NULL ||                                                                  \
+   ((slot) < (gradient)->tracked->count && (gradient)->tracked->array[slot].member != 0))
+#define S2_TRACKS_BODY(gradient, slot, member)  S2_TRACKS(gradient, body, slots, slot, member)
+#define S2_TRACKS_PIECE(gradient, slot, member) S2_TRACKS(gradient, piece, pieces, slot, member)
+#define S2_TRACKS_JOINT(gradient, slot, member) S2_TRACKS(gradient, joint, joints, slot, member)
 
 // What a gradient is worth; 0: it is the derivative of what was computed.
 typedef enum S2GradientFlag {
@@ -71,6 +83,11 @@ typedef enum S2GradientFlag {
                                 // its time
   S2_GRADIENT_TOGETHER = 128,   // event: points that met at one time; derivatives by what parts
                                 // those times are not whole
+  S2_GRADIENT_INFINITE = 256,   // a friction or restitution of 0 whose geometric mean with another
+                                // number has an infinite derivative: it counts as constant
+  S2_GRADIENT_JUMP = 512,       // a compliance (nonlinear: a curve of a spring) of 0: steps with
+                                // it are made another way, and its derivative is left out, or
+                                // (contacts that bounce) that of no bounce
 } S2GradientFlag;
 
 // Zero, large enough for this world as it is; grows (keeping contents) when asked again.

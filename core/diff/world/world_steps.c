@@ -117,6 +117,7 @@ static S2Status world_tape_undo_step(S2Tape *tape, S2Var node, void *data) {
   s2_arena_reset(&world->arena);
   S2WorldGradient *gradient = &world->gradient;
   gradient->dt += step->share * gradient->time;
+  gradient->quiet = s2_world_tape_looks(world);
   const double *later =
       step->goes_on ? s2_arena_copy(&world->arena, gradient->f, 3 * gradient->slots) : NULL;
   // A trace that was not kept is made again, with its segment.

@@ -29,6 +29,7 @@ static void world_tape_release_world(void *data) {
   s2_checkpoints_free(tape->checkpoints);
   s2_world_gradient_free(&tape->gradient);
   s2_world_tangents_free(&tape->tangents);
+  s2_world_gradient_free(&tape->tracked);
   s2_arena_free(&tape->arena);
   s2_array_free(tape->inputs);
 }
@@ -62,11 +63,23 @@ S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags) {
   *world = (S2WorldTape){.tape = tape};
   world->flags = flags;
   world->gradient.tape = tape;
+  world->gradient.tracked = &world->tracked;
   s2_arena_init(&world->arena);
   s2_tape_at_start(tape, world_tape_start_sweep, world);
   S2Var node = s2_tape_node(tape, 0, NULL, world_tape_no_act, world_tape_release_world, world);
   s2_tape_set_forward(tape, node, world_tape_no_act, NULL);
   return world;
+}
+
+void s2_world_tape_look(S2WorldTape *tape, S2Quiet *quiet) {
+  tape->quiet = quiet;
+  quiet->worlds = true;
+}
+
+void s2_world_tape_clipped(S2WorldTape *tape, const char *actuator) {
+  if (tape->quiet != NULL) {
+    s2_quiet_clipped(tape->quiet, actuator);
+  }
 }
 
 static double *world_tape_bar_of(S2WorldTape *world, S2Place place) {
@@ -204,6 +217,10 @@ static void world_tape_note_write(S2WorldTape *tape, const S2World *world, bool 
   s2_world_gradient_fit(&tape->gradient, world);
   Act *act = world_tape_take_act(tape, count, places, terms, term);
   act->adds = adds;
+  s2_world_gradient_fit(&tape->tracked, world);
+  for (int i = 0; i < terms; i++) {
+    *s2_place_gradient(&tape->tracked, places[term[i].to]) = 1;
+  }
   S2Var node = s2_tape_node(tape->tape, 0, NULL, world_tape_undo_write, NULL, act);
   s2_tape_set_forward(tape->tape, node, world_tape_push_write, NULL);
 }
@@ -220,8 +237,18 @@ void s2_world_tape_add(S2WorldTape *tape, const S2World *world, int count, const
   }
 }
 
+S2Quiet *s2_world_tape_looks(const S2WorldTape *world) {
+  return world->quiet != NULL && world->quiet->looks ? world->quiet : NULL;
+}
+
 static S2Status world_tape_undo_read(S2Tape *tape, S2Var node, void *data) {
-  world_tape_hand_on(data, s2_tape_adjoint(tape, node));
+  const Act *act = data;
+  const double *bar = s2_tape_adjoint(tape, node);
+  S2Quiet *quiet = s2_world_tape_looks(act->world);
+  for (int i = 0; i < act->terms && quiet != NULL; i++) {
+    quiet->asked |= bar[act->term[i].to] != 0;
+  }
+  world_tape_hand_on(act, bar);
   return s2_ok();
 }
 
@@ -566,6 +593,9 @@ static S2Status world_tape_push_copy(S2Tape *tape, S2Var node, void *data) {
 void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from) {
   Copy *copy = s2_tape_take(to->tape, sizeof *copy);
   *copy = (Copy){to, from};
+  if (from != NULL) {
+    s2_world_gradient_add(&to->tracked, &from->tracked);
+  }
   S2Var node = s2_tape_node(to->tape, 0, NULL, world_tape_undo_copy, NULL, copy);
   s2_tape_set_forward(to->tape, node, world_tape_push_copy, NULL);
 }

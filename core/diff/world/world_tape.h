@@ -15,6 +15,10 @@ typedef struct S2WorldTape S2WorldTape; // lives as long as what the tape holds
 
 // `flags` (NULL: nowhere) gathers S2GradientFlag of all sweeps.
 S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags);
+// What sweeps look for while `quiet` (which has to live as long) says that they are to look.
+void s2_world_tape_look(S2WorldTape *tape, S2Quiet *quiet);
+// A tracked command was clipped.
+void s2_world_tape_clipped(S2WorldTape *tape, const char *actuator);
 
 // One summand of an act: numbers written to a place depend on a node (a number of it) or, where
 // `from` is 0, on a place as it was before.

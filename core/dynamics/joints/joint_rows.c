@@ -401,10 +401,30 @@ static int32_t coupled_slot(const Builder *builder) {
   return S2_NONE;
 }
 
+// A friction of 0 has no row, but a derivative (zero_vjp.c), for which the notes of a step need the
+// program's answers.
+static void ask_idle_coupled(const Builder *normal) {
+  const S2Joint *joint = normal->joint;
+  for (int i = 0; i < normal->island->joints && normal->step->world->notes != NULL; i++) {
+    const S2Joint *other = &normal->step->world->joints.at[normal->island->joint[i]];
+    if (other->coupled == normal->slot && other->coupled_serial == joint->serial &&
+        other->friction == 0) {
+      S2JointAt at = normal->at;
+      S2JointRow along;
+      at.joint = other;
+      s2_joint_kind(other->type)->coordinate(&at, &along, NULL);
+    }
+  }
+}
+
 // Its row follows that of the constraint it is the friction of, as that of a contact does.
 static void add_coupled(const Builder *normal, List *limits) {
   int32_t slot = coupled_slot(normal);
-  if (slot == S2_NONE || !s2_solve_traits(normal->kind).friction) {
+  if (!s2_solve_traits(normal->kind).friction) {
+    return;
+  }
+  ask_idle_coupled(normal);
+  if (slot == S2_NONE) {
     return;
   }
   Builder builder = *normal;

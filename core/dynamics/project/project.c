@@ -74,10 +74,17 @@ static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErr
   return alone ? motion->part : NULL;
 }
 
+// Does the dry friction of a joint hold its speed at 0? Friction that slides is a given force.
+static bool friction_sticks(const S2Step *step, int32_t slot) {
+  static const double at_bound = 1 - 1e-9; // up to the tolerance of solves
+  double most = step->world->joints.at[slot].friction * step->h;
+  return fabs(step->joint_impulse[S2_JOINT_ROWS * slot + S2_JOINT_DRY]) < at_bound * most;
+}
+
 // May the displacement of joints go into the velocities? Not that of a step which began off its
 // joints (bodies placed by hand), not after an impact, when the velocities that made the error are
 // gone, not where blending has rows meet the positions or forces turn in W, and not where a motor
-// or dry friction has just set them.
+// or dry friction that sticks has just set them.
 static bool feeds_back(const S2Step *step, const S2Island *island, const S2JointErrors *errors) {
   const S2WorldDef *def = &step->world->kept.def;
   bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
@@ -104,7 +111,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
     if (!s2_joint_projected(joint)) {
       continue;
     }
-    bool driven = joint->has_motor || joint->friction > 0 || joint->bounded ||
+    bool driven = joint->has_motor || friction_sticks(step, island->joint[i]) || joint->bounded ||
                   joint->type == S2_GROUND_FRICTION || s2_lock_yields(joint);
     if (driven || (pins != NULL ? s2_length(s2_vec2(pins[2 * i].error, pins[2 * i + 1].error))
                                 : s2_joint_violation(&at, island->length)) > most) {

@@ -232,13 +232,18 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const
   }
 }
 
-// Kept of a touch is what comes before its points, then of each that it has its geometry, and its
-// impulses only where something backwards reads them: viscosity does, and event stepping.
+// Kept of a touch is what comes before its points, then for each that it has a byte, whether it
+// carries an impulse, and its geometry; the impulses themselves only where something backwards
+// reads them: viscosity does, and event stepping.
 enum { HEAD_OF_TOUCH = offsetof(S2Touch, points) };
 
 static size_t note_point_size(const S2WorldDef *def, const S2Touch *touch) {
   bool whole = s2_world_way(def) == S2_EVENT || touch->viscosity > 0;
   return whole ? sizeof(S2TouchPoint) : offsetof(S2TouchPoint, normal_impulse);
+}
+
+static unsigned char note_pressed(const S2TouchPoint *point) {
+  return point->normal_impulse > 0;
 }
 
 void s2_note_touch(const S2WorldDef *def, const void *kept, S2Touch *touch) {
@@ -247,7 +252,9 @@ void s2_note_touch(const S2WorldDef *def, const void *kept, S2Touch *touch) {
   size_t size = note_point_size(def, touch);
   memset(touch->points, 0, sizeof touch->points);
   for (int k = 0; k < touch->count; k++) {
-    memcpy(&touch->points[k], from + HEAD_OF_TOUCH + (size_t)k * size, size);
+    const unsigned char *point = from + HEAD_OF_TOUCH + (size_t)k * (1 + size);
+    memcpy(&touch->points[k], point + 1, size);
+    touch->points[k].pressed = point[0] != 0;
   }
 }
 
@@ -257,7 +264,9 @@ static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touc
   bool same = kept != NULL && memcmp(x, touch, HEAD_OF_TOUCH) == 0;
   size_t size = note_point_size(def, touch);
   for (int k = 0; k < touch->count && same; k++) {
-    same = memcmp(x + HEAD_OF_TOUCH + (size_t)k * size, &touch->points[k], size) == 0;
+    const unsigned char *point = x + HEAD_OF_TOUCH + (size_t)k * (1 + size);
+    same = point[0] == note_pressed(&touch->points[k]) &&
+           memcmp(point + 1, &touch->points[k], size) == 0;
   }
   return same;
 }
@@ -274,10 +283,12 @@ static const void *note_keep_touch(const S2Step *step, int32_t index, const S2To
   // Else a copy, without what nothing backwards reads.
   if (!note_has_touch(def, notes->latest.at[index], touch)) {
     size_t size = note_point_size(def, touch);
-    unsigned char *to = s2_note_take(notes, HEAD_OF_TOUCH + (size_t)touch->count * size);
+    unsigned char *to = s2_note_take(notes, HEAD_OF_TOUCH + (size_t)touch->count * (1 + size));
     memcpy(to, touch, HEAD_OF_TOUCH);
     for (int k = 0; k < touch->count; k++) {
-      memcpy(to + HEAD_OF_TOUCH + (size_t)k * size, &touch->points[k], size);
+      unsigned char *point = to + HEAD_OF_TOUCH + (size_t)k * (1 + size);
+      point[0] = note_pressed(&touch->points[k]);
+      memcpy(point + 1, &touch->points[k], size);
     }
     notes->latest.at[index] = to;
   }

@@ -268,6 +268,7 @@ typedef struct S2TouchPoint {
   S2Vec2 arm_b;                           // the same point relative to the centre of b
   double normal_impulse, tangent_impulse; // of the last (sub-)step, N s
   bool sliding;
+  bool pressed; // of what notes kept: its normal impulse was above 0
 } S2TouchPoint;
 
 typedef struct S2ConstraintMemo { // what a constraint said last in this step

@@ -87,8 +87,8 @@ function sim.custom(def) end
 ---@return integer? was
 function sim.checkpoint(n) end
 
----Of the tape that records, or the last one.
----@return { nodes: integer, bytes: integer, peak_bytes: integer, flags: string[] }
+---Of the tape that records, or the last one. `reason`: why every derivative is 0; nil if one is not.
+---@return { nodes: integer, bytes: integer, peak_bytes: integer, flags: string[], reason?: string }
 function sim.tape_stats() end
 
 ---@param x sim2d.Number|sim2d.Array

@@ -1,0 +1,225 @@
+// What a sweep notes of a step and its solves where every derivative of a loss is 0 (quiet.h).
+#include "diff/step/solve_undo.h"
+#include "dynamics/joints/joint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BODY_LABEL = S2_NAME_SIZE + 8, JOINT_LABEL = S2_NAME_SIZE + 32 };
+
+static bool quiet_new(const S2Quiet *quiet, S2QuietReason reason) {
+  return quiet->text[reason][0] == '\0';
+}
+
+static void quiet_of_body(const S2Undo *undo, S2QuietReason reason, int32_t slot,
+                          const char *format) {
+  char label[BODY_LABEL];
+  if (quiet_new(undo->gradient->quiet, reason)) {
+    s2_body_label(undo->world, slot, label);
+    snprintf(undo->gradient->quiet->text[reason], S2_QUIET_TEXT, format, label);
+  }
+}
+
+static void quiet_of_pair(const S2Undo *undo, S2QuietReason reason, int32_t a, int32_t b,
+                          const char *format) {
+  char label_a[BODY_LABEL], label_b[BODY_LABEL];
+  if (quiet_new(undo->gradient->quiet, reason)) {
+    s2_body_label(undo->world, a, label_a);
+    s2_body_label(undo->world, b, label_b);
+    snprintf(undo->gradient->quiet->text[reason], S2_QUIET_TEXT, format, label_a, label_b);
+  }
+}
+
+static void quiet_of_joint(const S2Undo *undo, S2QuietReason reason, int32_t slot,
+                           const char *format) {
+  char label[JOINT_LABEL];
+  if (quiet_new(undo->gradient->quiet, reason)) {
+    s2_joint_label(undo->world, slot, label);
+    snprintf(undo->gradient->quiet->text[reason], S2_QUIET_TEXT, format, label);
+  }
+}
+
+// ---- A step -----------------------------------------------------------------------------------
+
+static bool quiet_any(const void *numbers, size_t bytes) {
+  const double *x = numbers;
+  for (size_t i = 0; i < bytes / sizeof *x; i++) {
+    if (x[i] != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool quiet_tracks(const S2WorldGradient *all, int32_t slot) {
+  const S2WorldGradient *t = all->tracked;
+  size_t three = 3 * sizeof(double);
+  return slot < t->slots &&
+         (quiet_any(t->q + 3 * slot, three) || quiet_any(t->v + 3 * slot, three) ||
+          quiet_any(t->f + 3 * slot, three) || quiet_any(&t->body[slot], sizeof t->body[slot]));
+}
+
+static bool quiet_tracks_material(const S2WorldGradient *all, int32_t slot) {
+  return S2_TRACKS_BODY(all, slot, friction) || S2_TRACKS_BODY(all, slot, restitution) ||
+         S2_TRACKS_BODY(all, slot, surface_speed) ||
+         S2_TRACKS_BODY(all, slot, contact_compliance) ||
+         S2_TRACKS_BODY(all, slot, contact_damping) || S2_TRACKS_BODY(all, slot, contact_viscosity);
+}
+
+// As the last act of a step is undone: the adjoint is still that of what follows.
+void s2_quiet_look_at_step(S2Undo *undo) {
+  const S2WorldGradient *all = undo->gradient;
+  S2Quiet *quiet = all->quiet;
+  if (quiet == NULL || all->tracked == NULL) {
+    return;
+  }
+  int32_t entered = S2_NONE, asked = S2_NONE;
+  for (int i = 0; i < undo->world->order.count; i++) {
+    int32_t slot = undo->world->order.at[i];
+    bool has = quiet_any(all->q + 3 * slot, 3 * sizeof(double)) ||
+               quiet_any(all->v + 3 * slot, 3 * sizeof(double));
+    bool tracks = quiet_tracks(all, slot);
+    quiet->linked |= has && tracks;
+    entered = tracks && entered == S2_NONE ? slot : entered;
+    asked = has && asked == S2_NONE ? slot : asked;
+    if (quiet_tracks_material(all, slot)) {
+      quiet_of_body(undo, S2_QUIET_UNTOUCHED, slot,
+                    "body %s touches nothing, so its material has no effect");
+    }
+    if (S2_TRACKS_BODY(all, slot, restitution)) {
+      quiet_of_body(undo, S2_QUIET_UNSTRUCK, slot,
+                    "nothing strikes body %s, so its restitution has no effect");
+    }
+  }
+  for (int i = 0; i < undo->world->joint_order.count; i++) {
+    int32_t slot = undo->world->joint_order.at[i];
+    const S2JointGradient *t = slot < all->tracked->joints ? &all->tracked->joint[slot] : NULL;
+    quiet->linked |= t != NULL && quiet_any(t, sizeof *t);
+    if (t != NULL && (t->limit_lo != 0 || t->limit_hi != 0)) {
+      quiet_of_joint(undo, S2_QUIET_LIMIT, slot,
+                     "%s does not reach its limits, so they have no effect");
+    }
+  }
+  const S2WorldGradient *t = all->tracked;
+  quiet->linked |= t->gravity.x != 0 || t->gravity.y != 0 || t->dt != 0;
+  if (entered != S2_NONE && asked != S2_NONE) {
+    quiet_of_pair(undo, S2_QUIET_UNLINKED, entered, asked,
+                  "the parameters enter body %s, the loss depends on body %s, and nothing links "
+                  "the two");
+  }
+}
+
+// ---- A solve ----------------------------------------------------------------------------------
+
+static void quiet_look_at_joint_row(const S2SolveUndo *solve, int r) {
+  const S2Undo *undo = solve->undo;
+  const S2WorldGradient *all = undo->gradient;
+  const S2JointPart *part = &solve->assembly->part[r];
+  const S2Row *row = &solve->assembly->problem.row[r];
+  double lambda = solve->note->of->lambda[r];
+  bool full = lambda >= row->hi * (1 - 1e-9) || lambda <= row->lo * (1 - 1e-9);
+  int32_t slot = part->joint;
+  if (part->row == S2_JOINT_MOTOR && full) {
+    all->quiet->denied[S2_QUIET_MOTOR_IDLE] = true;
+    if (S2_TRACKS_JOINT(all, slot, motor_speed)) {
+      quiet_of_joint(undo, S2_QUIET_MOTOR_FULL, slot,
+                     "the motor of %s pushes with all it may, so its speed has no effect");
+    }
+  } else if (part->row == S2_JOINT_MOTOR) {
+    all->quiet->denied[S2_QUIET_MOTOR_FULL] = true;
+    if (S2_TRACKS_JOINT(all, slot, motor_max)) {
+      quiet_of_joint(undo, S2_QUIET_MOTOR_IDLE, slot,
+                     "the motor of %s needs less than it may push with, so that bound has no "
+                     "effect");
+    }
+  } else if (part->row == S2_JOINT_DRY && full) {
+    all->quiet->denied[S2_QUIET_DRY] = true;
+  } else if (part->row == S2_JOINT_DRY && S2_TRACKS_JOINT(all, slot, friction)) {
+    quiet_of_joint(undo, S2_QUIET_DRY, slot,
+                   "%s does not move: its dry friction holds it, and a little more or less of it "
+                   "would do so too");
+  } else if ((part->row == S2_JOINT_LO || part->row == S2_JOINT_HI) && lambda > 0) {
+    all->quiet->denied[S2_QUIET_LIMIT] = true;
+  }
+}
+
+// Does the loss depend on the velocity of a body along `t`, but on no push on it, but for rounding?
+static bool quiet_is_held(const S2SolveUndo *solve, int32_t slot, S2Vec2 t) {
+  static const double rounding = 1e-9;
+  int node = solve->undo->step.node_of[slot];
+  if (node == S2_GROUND) {
+    return false;
+  }
+  const double *bar = solve->dl_dv + 3 * node, *push = solve->data.rhs + 3 * node;
+  const double *mass = solve->assembly->problem.mass + 3 * node;
+  double asked = fabs(t.x * bar[1] + t.y * bar[2]), most = 0;
+  for (int c = 0; c < 3; c++) {
+    most = fmax(most, mass[c] * fabs(push[c]));
+  }
+  return asked > rounding * hypot(bar[1], bar[2]) && most <= rounding * asked;
+}
+
+static void quiet_look_at_point(const S2SolveUndo *solve, int i, int k, int normal) {
+  const S2Undo *undo = solve->undo;
+  const S2WorldGradient *all = undo->gradient;
+  const S2Touch *touch = &solve->touches[i];
+  S2SolveKind kind = solve->note->solve.kind;
+  const double *lambda = solve->note->of->lambda;
+  int32_t a = touch->body_a, b = touch->body_b;
+  if (!(lambda[normal] > 0)) {
+    return;
+  }
+  bool material = quiet_tracks_material(all, a) || quiet_tracks_material(all, b) ||
+                  S2_TRACKS_PIECE(all, touch->shape_a, friction) ||
+                  S2_TRACKS_PIECE(all, touch->shape_b, friction);
+  all->quiet->denied[S2_QUIET_UNTOUCHED] |= material;
+  all->quiet->denied[S2_QUIET_UNSTRUCK] |= kind == S2_SOLVE_IMPACT;
+  bool rough = s2_solve_is_rough(kind, touch);
+  bool slides = !rough || fabs(lambda[normal + 1]) >= touch->friction * lambda[normal] * (1 - 1e-9);
+  if (slides) {
+    return;
+  }
+  bool friction = S2_TRACKS_BODY(all, a, friction) || S2_TRACKS_BODY(all, b, friction);
+  if (friction) {
+    bool ground = undo->step.node_of[a] == S2_GROUND;
+    quiet_of_pair(undo, S2_QUIET_STICKS, ground ? b : a, ground ? a : b,
+                  "body %s sticks to body %s: a little more or less friction has no effect");
+  }
+  S2Vec2 t = s2_left(touch->points[k].at.normal);
+  bool of_a = quiet_is_held(solve, a, t);
+  if (of_a || quiet_is_held(solve, b, t)) {
+    quiet_of_pair(undo, S2_QUIET_HELD, of_a ? a : b, of_a ? b : a,
+                  "body %s sticks to body %s: friction holds it against what the parameters "
+                  "change (gradient = \"smooth\" sees beyond that)");
+  }
+}
+
+void s2_quiet_look_at_solve(const S2SolveUndo *solve) {
+  const S2Undo *undo = solve->undo;
+  const S2Note *note = solve->note;
+  const S2Island *island = &note->of->island;
+  if (undo->gradient->quiet == NULL || undo->gradient->tracked == NULL) {
+    return;
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    const double *v = note->solve.x + 3 * i;
+    double fast = fmax(fabs(v[0]) * island->length, hypot(v[1], v[2]));
+    undo->gradient->quiet->moved |=
+        fast > solve->still && quiet_any(solve->dl_dv + 3 * i, 3 * sizeof(double));
+  }
+  for (int r = 0; r < solve->assembly->parts; r++) {
+    if (solve->assembly->part[r].joint != S2_NONE) {
+      quiet_look_at_joint_row(solve, r);
+    }
+  }
+  // Normal rows, each followed by that of its friction, in the order of the points.
+  int r = solve->assembly->parts;
+  for (int i = 0; i < 2 * island->touches && s2_solve_traits(note->solve.kind).normals; i++) {
+    const S2Touch *touch = &solve->touches[i / 2];
+    if (i % 2 < touch->count && undo->open.choices[i].use &&
+        s2_solve_presses(note->solve.kind, touch)) {
+      quiet_look_at_point(solve, i / 2, i % 2, r);
+      r += 1 + s2_solve_is_rough(note->solve.kind, touch);
+    }
+  }
+}
