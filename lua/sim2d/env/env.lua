@@ -167,6 +167,7 @@ return function(sim, host)
     elseif env.declared.draws and not env.core then
       host.batch.draw(env.declared.draws, env.world, env.random)
     end
+    if not env.core then host.renew_noise(env.world, env.random) end -- a batch does so after its draws
     env.steps, env.over, env.unsolved, env.mode_changes, env.ranges = 0, false, 0, 0, nil
   end
 
