@@ -36,6 +36,11 @@ return function(sim, host)
     return type(value) == "number" and value == value and math.abs(value) < math.huge
   end
 
+  -- A number without a fraction counts as the integer that it is, as it does where tables are indexed.
+  function host.whole(value)
+    return type(value) == "number" and math.tointeger(value) ~= nil
+  end
+
   function host.describe(value)
     if type(value) == "number" then
       return value ~= value and "nan" or ("%.14g"):format(value)

@@ -229,7 +229,7 @@ return function(sim, host)
 
   local function read_horizon(what, horizon)
     if horizon == nil then return nil end
-    if math.type(horizon) ~= "integer" or horizon < 1 then
+    if not host.whole(horizon) or horizon < 1 then
       bad_key(what, "horizon", "a number of steps, at least 1", horizon)
     end
     return horizon

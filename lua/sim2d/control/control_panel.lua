@@ -138,7 +138,7 @@ return function(sim, host)
     local row = zeros(1, loop.n)[1]
     if output == nil and loop.C then output = loop.C end
     if output == nil then output = 1 end
-    if math.type(output) == "integer" and output >= 1 and output <= loop.n then
+    if host.whole(output) and output >= 1 and output <= loop.n then
       row[output] = 1
       return row
     end
@@ -158,7 +158,7 @@ return function(sim, host)
 
   -- Loops of the other inputs are closed; what is left has one input.
   local function single_input(loop, K, input)
-    if math.type(input) ~= "integer" or input < 1 or input > loop.m then
+    if not host.whole(input) or input < 1 or input > loop.m then
       fail("bad argument #3 to 'panel' (key 'input': a number of u up to %d expected, got %s)", loop.m, describe(input))
     end
     for i = 1, loop.n do

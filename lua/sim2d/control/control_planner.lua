@@ -30,7 +30,7 @@ return function(sim, host)
   local function read_integer(what, def, key, default)
     local value = def[key]
     if value == nil then value = default end
-    if math.type(value) ~= "integer" or value < 1 then
+    if not host.whole(value) or value < 1 then
       host.bad_law_key(what, key, "a whole number of at least 1", value)
     end
     return value
@@ -491,7 +491,7 @@ return function(sim, host)
       read_spline(what, problem, def, 10)
       problem.random = sim.random.split()
       if def.seed ~= nil then
-        if math.type(def.seed) ~= "integer" then host.bad_law_key(what, "seed", "a whole number", def.seed) end
+        if not host.whole(def.seed) then host.bad_law_key(what, "seed", "a whole number", def.seed) end
         problem.random:seed(def.seed)
       end
     end

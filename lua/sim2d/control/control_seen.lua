@@ -189,7 +189,7 @@ return function(sim, host)
       if math.type(key) ~= "integer" and key ~= "rollouts" then bad(key) end
     end
     local read = { rollouts = show.rollouts == nil and ROLLOUTS or show.rollouts }
-    if math.type(read.rollouts) ~= "integer" or read.rollouts < 0 then bad(show.rollouts) end
+    if not host.whole(read.rollouts) or read.rollouts < 0 then bad(show.rollouts) end
     -- where each body stands in world:state()
     local places, count = {}, 0
     for _, body in ipairs(world.bodies) do

@@ -156,7 +156,7 @@ return function(sim, host)
 
   local function begin(env, options)
     if options.seed ~= nil then
-      if math.type(options.seed) ~= "integer" then fail("%s:reset: seed: a whole number expected, got %s", env.name, describe(options.seed)) end
+      if not host.whole(options.seed) then fail("%s:reset: seed: a whole number expected, got %s", env.name, describe(options.seed)) end
       env.random:seed(options.seed)
     end
     local p, key = draw(env, options)
@@ -182,7 +182,7 @@ return function(sim, host)
   -- A command for each actuator, out of an action.
   local function command_of(env, action)
     if env.actions then
-      local u = math.type(action) == "integer" and env.actions[action]
+      local u = host.whole(action) and env.actions[action]
       if not u then fail("%s:step: an action from 1 to %d expected, got %s", env.name, #env.actions, describe(action)) end
       return u
     end
@@ -319,7 +319,8 @@ return function(sim, host)
     local env = setmetatable({ name = def.name or "task", doc = def.doc, builder = def.world, start = rules.start, ended = rules.ended,
       reward = rules.reward, rules = rules, randomised = read_parameters(def), baseline = def.baseline, actions = def.actions,
       random = sim.random.split(), passed = def.passed, max_steps = def.max_steps or MOST_STEPS }, Env)
-    if math.type(env.max_steps) ~= "integer" or env.max_steps < 1 then bad("env", "max_steps", "a whole number of at least 1", def.max_steps) end
+    if not host.whole(env.max_steps) or env.max_steps < 1 then bad("env", "max_steps", "a whole number of at least 1", def.max_steps) end
+    env.max_steps = math.tointeger(env.max_steps)
     -- a first world says what there is
     begin(env, {})
     local first = observed(env)

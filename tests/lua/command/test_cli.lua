@@ -400,6 +400,29 @@ test("sim.options reads the values after the script", function()
     "0.5\tfalse\ta.csv\t16\t--mu\n", "")
 end)
 
+test("switches understand the words for true and false", function()
+  local random = require "sim2d".random.split()
+  random:seed(3)
+  local words = { yes = true, no = false, ["true"] = true, ["false"] = false, on = true, off = false, ["0"] = false,
+    ["1"] = true, y = true, n = false }
+  local names = {}
+  for word in pairs(words) do names[#names + 1] = word end
+  table.sort(names)
+  local text, want, args = { 'local sim = require "sim2d"\nlocal all = arg' }, {}, {}
+  for k = 1, 200 do -- each read by a call of its own
+    local word = random:choice(names)
+    local value = words[word]
+    local spelt = word:gsub(".", function(c) return random:uniform() < 0.3 and c:upper() or c end)
+    args[#args + 1] = random:uniform() < 0.5 and ("{ '--fast=%s' }"):format(spelt) or ("{ '--fast', '%s' }"):format(spelt)
+    want[k] = tostring(value)
+  end
+  text[#text + 1] = ("for _, words in ipairs { %s } do arg = words print(sim.options { fast = %s }.fast, #arg) end"):format(
+    table.concat(args, ", "), "not (words[2] or words[1]):lower():find '[ty1]' and true or false")
+  expect(run_script(table.concat(text, "\n")), 0, table.concat(want, "\t0\n") .. "\t0\n", "")
+  -- other words are not the switch's
+  expect(run_script(DECLARED, {}, { "--fast", "maybe", "--fast", "--n", "1" }), 0, "0.5\ttrue\ta.csv\t1\tmaybe\n", "")
+end)
+
 test("sim.options prints its help", function()
   expect(run_script(DECLARED, {}, { "--help" }), 0, [[
 options of script.lua:
@@ -421,7 +444,7 @@ test("sim.options refuses what was not declared", function()
   refused({ "--mu", "x" }, "option '--mu': a number is expected, not 'x'")
   refused({ "--mu=inf" }, "option '--mu': a number is expected, not 'inf'")
   refused({ "--mu=1e999" }, "option '--mu': a number is expected, not '1e999'")
-  refused({ "--fast=maybe" }, "option '--fast': true or false is expected, not 'maybe'")
+  refused({ "--fast=maybe" }, "option '--fast': true or false (yes or no, on or off, 1 or 0) is expected, not 'maybe'")
 end)
 
 test("reading an option that was not declared raises", function()

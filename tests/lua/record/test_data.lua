@@ -372,7 +372,7 @@ test("what the script watches is a column by its name, where it was asked for", 
     { world.bodies.cart.x, math.deg(world.bodies.pole.angle), 5 })
   raises("a world has no 'tilt'", function() world:record(path "w.csv", { columns = { "tilt" } }) end)
   sim.watch("no number", function() return "x" end)
-  raises("column 'no number' of a recording: its function must return a number",
+  raises("watch 'no number': a number, true, false or nil expected as the value of its function, got 'x'",
     function() world:record(path "w.csv", { columns = { "no number" } }) end)
 end)
 
