@@ -159,8 +159,7 @@ return function(sim, host)
 
   -- ---- LQR --------------------------------------------------------------------------------------
 
-  local Lqr = setmetatable({ kind = "lqr", memory = { "began" } }, Law)
-  Lqr.__index, Lqr.__call, Lqr.__tostring, Lqr.__name = Lqr, Law.__call, Law.__tostring, "Law"
+  local Lqr = host.law_class({ kind = "lqr", memory = { "began" } }, { "coordinates", "gains", "names", "rows" })
 
   -- The gains of a horizon, first step first, and the cost-to-go at its start.
   local function finite(A, B, Q, R, N, P, steps)
@@ -442,8 +441,8 @@ return function(sim, host)
 
   -- ---- Kalman filter ----------------------------------------------------------------------------
 
-  local Kalman = setmetatable({ kind = "kalman", memory = { "x" } }, Law)
-  Kalman.__index, Kalman.__tostring, Kalman.__name = Kalman, Law.__tostring, "Observer"
+  local Kalman = host.close_class({ kind = "kalman", memory = { "x" } }, "Observer", { "B", "x" }, Law)
+  Kalman.__tostring, Kalman.__name = Law.__tostring, "Observer"
 
   -- The steady filter of x+ = A x + B u + w, y = C x + v with covariances W of w and V of v: L, the gain of
   -- what was seen (x += L (y - C x)), and P, the covariance before that.

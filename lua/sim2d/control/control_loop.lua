@@ -6,8 +6,7 @@ return function(sim, host)
   local methods = host.world_methods()
   local loops = setmetatable({}, { __mode = "k" }) -- World -> list of its loops
 
-  local Loop = { __name = "Control" }
-  Loop.__index = Loop
+  local Loop = host.close_class({ __name = "Control" }, "Control", { "u" })
   Loop.__tostring = function(loop) return ("Control (%s)"):format(tostring(loop.law)) end
 
   local function plain(value) return getmetatable(value) == "Tracked" and value:value() or value end
@@ -102,7 +101,8 @@ return function(sim, host)
       end
     end
     -- what is logged of a cost: that of the options, else a planner's own
-    local cost = options.cost or type(law) == "table" and law.problem and law.problem.cost
+    local problem = type(law) == "table" and host.field(law, "problem")
+    local cost = options.cost or problem and problem.cost
     if type(cost) == "table" and getmetatable(cost) == nil then cost = sim.control.cost(cost) end
     if cost and getmetatable(cost) ~= host.Cost then
       host.fail("bad argument #2 to 'control' (key 'cost': what sim.control.cost gives expected, got %s)",
@@ -127,7 +127,9 @@ return function(sim, host)
     return table.move(queue, 1, #queue, 1, {}) -- entries never change
   end
 
-  local function has_memory(law) return type(law) == "table" and law.state ~= nil and law.set_state ~= nil end
+  local function has_memory(law)
+    return type(law) == "table" and host.field(law, "state") ~= nil and host.field(law, "set_state") ~= nil
+  end
 
   local function memory_of(loop)
     return { loop = loop, next = loop.next, u = loop.u, queue = copy_queue(loop.queue),
@@ -163,7 +165,7 @@ return function(sim, host)
     if options and options.callbacks then
       host.logged_cost(host.world(world), copy)
       for _, loop in ipairs(loops[world] or {}) do
-        local law = type(loop.law) == "table" and loop.law.copy and loop.law:copy() or loop.law
+        local law = type(loop.law) == "table" and host.field(loop.law, "copy") and loop.law:copy() or loop.law
         attach(copy, { law = law, period = loop.period, delay = loop.delay, next = loop.next, u = loop.u,
           queue = copy_queue(loop.queue) })
       end

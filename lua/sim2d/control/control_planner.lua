@@ -452,8 +452,7 @@ return function(sim, host)
 
   -- ---- Plans ------------------------------------------------------------------------------------
 
-  local Plan = { __name = "Plan" }
-  Plan.__index = Plan
+  local Plan = host.close_class({ __name = "Plan" }, "Plan", { "K", "flags", "violation", "evaluations" })
   Plan.__tostring = function(plan)
     return ("Plan (%s: %s after %d iterations, cost %.6g)"):format(plan.method, plan.status, plan.iterations, plan.cost)
   end
@@ -575,9 +574,7 @@ return function(sim, host)
 
   -- ---- Following a plan -------------------------------------------------------------------------
 
-  local Track = setmetatable({ kind = "plan", memory = { "began", "knot", "held" } }, host.Law)
-  Track.__index, Track.__call, Track.__tostring, Track.__name =
-    Track, host.Law.__call, host.Law.__tostring, "Law"
+  local Track = host.law_class({ kind = "plan", memory = { "began", "knot", "held" } }, { "gains" })
 
   -- The law u = u_k - K_k (x - x_k) about the plan; u_k alone without gains. Holds the last u at the end.
   function Plan:law(options)
@@ -636,9 +633,7 @@ return function(sim, host)
 
   -- ---- Receding horizon -------------------------------------------------------------------------
 
-  local Planner = setmetatable({ kind = "planner", memory = { "u", "x", "K", "at" } }, host.Law)
-  Planner.__index, Planner.__call, Planner.__tostring, Planner.__name =
-    Planner, host.Law.__call, host.Law.__tostring, "Law"
+  local Planner = host.law_class({ kind = "planner", memory = { "u", "x", "K", "at" } }, { "cost", "result" })
 
   -- sim.control.planner(world, { cost =, horizon =, period =, iterations =, ... }): a law that plans anew at each call, from the
   -- plan before, shifted by the time that has passed.

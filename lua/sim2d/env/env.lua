@@ -96,8 +96,10 @@ return function(sim, host)
 
   -- ---- Episodes ---------------------------------------------------------------------------------
 
-  local Env = { __name = "Env" }
-  Env.__index = Env
+  -- What a task may lack, and what the first episode or a vector adds.
+  local Env = host.close_class({ __name = "Env" }, "Env", { "doc", "start", "ended", "reward", "baseline", "about_baseline", "actions",
+    "passed", "follow", "view", "keys", "goals", "def", "period", "substeps", "observation_space", "action_space", "world", "built",
+    "declared", "parameters", "steps", "over", "ranges", "unsolved", "mode_changes", "core", "place" })
   Env.__tostring = function(env) return ("Env (%s: %d observed, %d commands)"):format(env.name, #env.observation_space.low,
     env.action_space.n or #env.action_space.low) end
 

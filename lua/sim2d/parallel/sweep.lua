@@ -6,10 +6,10 @@ local PASSED = { "threads", "seed", "common", "time_limit", "journal", "record",
 local OWN = { job = true, failed = true, ["repeat"] = true } -- columns that every sweep has
 
 local Sweep = { __name = "Sweep" }
-Sweep.__index = Sweep
 Sweep.__tostring = function() return "Sweep" end
 
 return function(sim, host)
+  host.close_class(Sweep, "Sweep", { "record" })
   local function fail(format, ...) host.fail("sim.sweep: " .. format, ...) end
 
   local function to_list(value, name)
