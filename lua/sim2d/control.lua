@@ -137,6 +137,14 @@ return function(sim, host)
   Actuator.__newindex = function(_, key) fail("Actuator.%s is read-only", tostring(key)) end
   Actuator.__tostring = function(self) return ("Actuator '%s'"):format(insides[self].name) end
 
+  -- What a command of 1 does once it is due.
+  function host.input_when_due(shown)
+    local due = {}
+    for key, value in pairs(insides[shown]) do due[key] = value end
+    due.delay = 0
+    return as_input(due)
+  end
+
   local function clip(actuator, value)
     local lo, hi = live(actuator.range[1]), live(actuator.range[2])
     return value < lo and lo or value > hi and hi or value

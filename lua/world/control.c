@@ -304,6 +304,12 @@ static int control_renew_noise(lua_State *L) {
   return 0;
 }
 
+// (world, message): a warning, as the engine's own that no handler takes
+static int control_warn(lua_State *L) {
+  s2_lua_warn(s2_lua_world(L, 1), luaL_checkstring(L, 2));
+  return 0;
+}
+
 static int control_recording(lua_State *L) {
   lua_pushboolean(L, s2_lua_recording(s2_lua_world(L, 1)));
   return 1;
@@ -336,6 +342,7 @@ const luaL_Reg s2_lua_control_functions[] = {{"actuator", control_actuator},
                                              {"control_in_lua", control_in_lua},
                                              {"observation_noise", control_noise},
                                              {"observation_noise_seed", control_noise_seed},
+                                             {"warn", control_warn},
                                              {"renew_noise", control_renew_noise},
                                              {"observe", control_observe},
                                              {"observation", control_make_observation},

@@ -6,7 +6,7 @@ return function(sim, host)
   local methods = host.world_methods()
   local loops = setmetatable({}, { __mode = "k" }) -- World -> list of its loops
 
-  local Loop = host.close_class({ __name = "Control" }, "Control", { "u" })
+  local Loop = host.close_class({ __name = "Control" }, "Control", { "u", "dt", "told" })
   Loop.__tostring = function(loop) return ("Control (%s)"):format(tostring(loop.law)) end
 
   local function plain(value) return getmetatable(value) == "Tracked" and value:value() or value end
@@ -21,9 +21,27 @@ return function(sim, host)
     end
   end
 
+  -- Seconds for which a law holds its commands, by its own design: nil where it is made for any.
+  local function period_of(law)
+    while type(law) == "table" and host.field(law, "law") do law = law.law end -- what is around another law
+    return type(law) == "table" and getmetatable(law) ~= nil and host.field(law, "sampling") or nil
+  end
+
+  -- Once: the law was made for another period than it runs at.
+  local function check_period(loop, world, dt)
+    loop.dt = dt
+    local period, runs = period_of(loop.law), math.max(loop.period, dt)
+    if loop.told or not host.finite(period) or math.abs(period - runs) <= EARLY * period then return end
+    loop.told = true
+    host.warn(world, ("world:control: %s: it is made for commands that hold for %g s, and it runs every %g s: "
+      .. "make it for that (sim.control.lqr(world, { period = %g })), or run it by world:control(law, { period = %g })"):format(
+      tostring(loop.law), period, runs, runs, period))
+  end
+
   local function run(loop, world, t, dt)
     local now = plain(t)
     dt = plain(dt)
+    if dt ~= loop.dt then check_period(loop, world, dt) end
     if now >= loop.next - EARLY * dt then
       local u = loop.law(world, t)
       if u == nil then
@@ -111,6 +129,7 @@ return function(sim, host)
     local loop = { law = law, period = options.period or 0, delay = options.delay or 0, queue = {},
       next = plain(world.time) }
     attach(world, loop)
+    check_period(loop, world, plain(world.dt))
     if options.log ~= false then
       log_commands(world)
       if cost then host.log_cost(world, cost) end

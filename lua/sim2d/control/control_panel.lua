@@ -123,6 +123,7 @@ return function(sim, host)
     B = matrix("panel", "B", type(B) ~= "table" and B or type(B[1]) == "number" and sim.array(B):reshape(#B, 1) or B, #A)
     -- the law's period in steps
     local period = def.period
+    if period == nil and names and law then period = host.field(law, "sampling") end
     if period ~= nil and dt then
       local steps = host.finite(period) and math.floor(period / dt + 0.5) or 0
       if steps < 1 or math.abs(steps * dt - period) > 1e-6 * dt * steps then

@@ -125,7 +125,7 @@ function ControlLibrary.pid(def) end
 
 ---u = u0 - K (x - x0) of matrices, or of a world about its present state.
 ---@param A any or a world
----@param B any or { coordinates =, inputs =, Q =, R =, N =, horizon =, Qf = }
+---@param B any or { coordinates =, inputs =, Q =, R =, N =, period =, horizon =, Qf = }
 ---@return sim2d.Law law with K, P, poles, x0, u0
 function ControlLibrary.lqr(A, B, Q, R, N, options) end
 
