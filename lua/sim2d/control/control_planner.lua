@@ -4,6 +4,11 @@ local EARLY = 1e-6 -- of a period: sums of dt round
 local ITERATIONS = { ilqr = 200, gradient = 100, sampling = 50, cem = 30, mppi = 30, cmaes = 200, mixed = 30 }
 local TOLERANCE = 1e-5   -- relative change of the cost that ends iterations
 local VIOLATION = 1e-6   -- of goals at the end
+local UNREACHED = 1e-12  -- of what a term adds: a command of 1 that changes less of it does not act on it
+local SLACK = 100        -- times the tolerance: a step that promises more than this part of the cost is not the end
+local STILL_PERIODS = 10 -- after so many in which nothing has moved, a planner asks whether its commands act
+local IDLE_PART = 1e-2   -- of the largest cost a planner has met: what is left of terms below it is as good as met
+local STILL = 1e-9       -- relative change of what the cost looks at that is none
 local METHODS = { "ilqr", "gradient", "sampling", "cem", "mppi", "cmaes", "mixed" }
 
 return function(sim, host)
@@ -13,7 +18,7 @@ return function(sim, host)
   local KEYS = { cost = true, method = true, horizon = true, period = true, knots = true, spline = true, samples = true,
     noise = true, iterations = true, budget = true, gradient = true, smoothing = true, seed = true, goal = true,
     u0 = true, x0 = true, tolerance = true, violation = true, coordinates = true, model = true, elites = true,
-    temperature = true, log = true, show = true }
+    temperature = true, log = true, show = true, starts = true }
 
   -- ---- Reading ----------------------------------------------------------------------------------
 
@@ -127,7 +132,9 @@ return function(sim, host)
     local wanted, terms = {}, {}
     for _, term in ipairs(parts.terms) do
       if term.of > #cost.terms then
-        for k = 1, term.count do wanted[#wanted + 1] = { term.first + k - 1, term.goal[k] } end
+        for k = 1, term.count do
+          wanted[#wanted + 1] = { term.first + k - 1, term.goal[k], of = term.of - #cost.terms }
+        end
       else
         terms[#terms + 1] = term
       end
@@ -250,6 +257,7 @@ return function(sim, host)
   local function keep_gains(problem)
     local good, message = pcall(problem.solver.gains, problem.solver)
     if not good and not message:find "not convex" then error(message, 0) end
+    problem.promised = good and message or math.huge
     local u, x, _, K = problem.solver:plan()
     problem.u, problem.x, problem.K = u, good and x or nil, good and K or nil
     problem.gains_known = good
@@ -300,6 +308,7 @@ return function(sim, host)
     problem.result = solver:set(problem.u)
     problem.result.iterations = info.iterations
     problem.result.state = info.status == "converged" and "converged" or "going"
+    problem.ends_flat = true -- at knots, which the promise of iLQR's step knows nothing of
     keep_gains(problem)
     return problem.result
   end
@@ -452,9 +461,10 @@ return function(sim, host)
 
   -- ---- Plans ------------------------------------------------------------------------------------
 
-  local Plan = host.close_class({ __name = "Plan" }, "Plan", { "K", "flags", "violation", "evaluations" })
+  local Plan = host.close_class({ __name = "Plan" }, "Plan", { "K", "message", "violation", "evaluations" })
   Plan.__tostring = function(plan)
-    return ("Plan (%s: %s after %d iterations, cost %.6g)"):format(plan.method, plan.status, plan.iterations, plan.cost)
+    return ("Plan (%s: %s after %d iterations, cost %.6g%s)"):format(plan.method, plan.status, plan.iterations, plan.cost,
+      plan.message and "; " .. plan.message or "")
   end
 
   local function read_method(what, problem, def)
@@ -486,7 +496,8 @@ return function(sim, host)
         host.bad_law_key(what, "noise", "a deviation above 0, or one an actuator", def.noise)
       end
     end
-    if method ~= "ilqr" then
+    problem.starts = read_integer(what, def, "starts", 1)
+    if method ~= "ilqr" or problem.starts > 1 then
       read_spline(what, problem, def, 10)
       problem.random = sim.random.split()
       if def.seed ~= nil then
@@ -501,6 +512,61 @@ return function(sim, host)
       problem.gradient = def.gradient
       problem.smoothing = read_number(what, def, "smoothing", 1e-3, 0, true)
       differentiate(problem)
+    end
+  end
+
+  -- ---- How a search has ended -------------------------------------------------------------------
+
+  -- Names of the terms of the cost that add more than `least` to it (the tolerance's part of it), and of those among them that no command changes: derivatives
+  -- that are 0 because something sticks, or is out of reach.
+  local function terms_left(problem, least)
+    local value, slope = problem.solver:terms(#problem.terms)
+    least = least or problem.tolerance * (math.abs(problem.result.cost) + problem.tolerance)
+    local left, dead, named = {}, {}, {}
+    for i, term in ipairs(problem.terms) do
+      local name = problem.cost.terms[term.of].name
+      if math.abs(value[i]) > least then
+        if not named[name] then left[#left + 1], named[name] = name, true end
+        if slope[i] <= UNREACHED * math.abs(value[i]) and named[name] ~= "dead" then
+          dead[#dead + 1], named[name] = name, "dead"
+        end
+      end
+    end
+    return left, dead
+  end
+
+  local function goals_left(problem)
+    local y, names = nil, {}
+    if #problem.goals == 0 or problem.result.violation <= problem.violation then return names end
+    _, _, y = problem.solver:plan()
+    for _, goal in ipairs(problem.goals) do
+      local name = ("goal %d"):format(goal.of)
+      if math.abs(y[problem.periods + 1][goal[1]] - goal[2]) > problem.violation and names[#names] ~= name then
+        names[#names + 1] = name
+      end
+    end
+    return names
+  end
+
+  local function quoted(names) return "'" .. table.concat(names, "', '") .. "'" end
+
+  -- "converged" is kept where goals are met, each term that is left depends on the commands, and no step promises more;
+  -- else the search is stuck: result.unmet has the names, result.message a sentence.
+  local function judge_end(problem)
+    local result = problem.result
+    if result.state ~= "converged" and result.state ~= "stuck" then return end
+    local goals, left, dead = goals_left(problem), terms_left(problem)
+    local flags = result.flags[1] and (" (derivatives are flagged: %s)"):format(table.concat(result.flags, ", ")) or ""
+    local function stuck(names, message)
+      result.state, result.unmet, result.message = "stuck", names, message .. flags
+    end
+    if #dead > 0 then
+      table.move(goals, 1, #goals, #dead + 1, dead)
+      stuck(dead, ("no command changes %s: something sticks, is out of reach, or is flat there"):format(quoted(dead)))
+    elseif #goals > 0 then
+      stuck(goals, ("%s: not met"):format(quoted(goals)))
+    elseif result.state == "stuck" or not problem.ends_flat and problem.promised > SLACK * problem.tolerance then
+      stuck(left, ("no step lowers the cost, though its slope is not 0; left are %s"):format(quoted(left)))
     end
   end
 
@@ -522,6 +588,30 @@ return function(sim, host)
     end)
     problem.missed = over > 0
     if budget then host.decide(over) end
+    judge_end(problem)
+  end
+
+  -- From problem.u, and from changes of it at random: the best end, goals first. Each search has a part of the budget.
+  local function search_from_starts(problem, iterations)
+    local first, budget, best = problem.u, problem.budget, nil
+    problem.budget = budget and budget / problem.starts
+    for start = 1, problem.starts do
+      if start > 1 then
+        problem.u = first + problem.matrix:mm(perturbed(problem, sim.zeros(problem.knots, problem.m), deviations(problem)))
+        problem.x, problem.K = nil, nil
+        make_solver(problem)
+        problem.model:rewind()
+      end
+      search(problem, iterations)
+      local result = problem.result
+      local excess = math.max(0, result.violation - problem.violation)
+      if not best or excess < best.excess or excess == best.excess and result.cost < best.result.cost then
+        best = { result = result, excess = excess, u = problem.u, x = problem.x, K = problem.K, solver = problem.solver,
+          gains_known = problem.gains_known, missed = problem.missed, start = start }
+      end
+    end
+    problem.result, problem.u, problem.x, problem.K, problem.solver = best.result, best.u, best.x, best.K, best.solver
+    problem.gains_known, problem.missed, problem.start, problem.budget = best.gains_known, best.missed, best.start, budget
   end
 
   local function gains_of(problem, gains)
@@ -553,7 +643,7 @@ return function(sim, host)
     local with_gains = problem.gains_known
     return setmetatable({ method = problem.method, u = u, x = x, K = with_gains and gains_of(problem, gains) or nil,
       cost = result.cost, violation = result.violation, iterations = result.iterations, status = status,
-      flags = result.flags, period = problem.period, coordinates = coordinates, evaluations = problem.evaluations,
+      flags = result.flags, unmet = result.unmet or {}, message = result.message, start = problem.start, period = problem.period, coordinates = coordinates, evaluations = problem.evaluations,
       world = problem.world }, Plan)
   end
 
@@ -568,7 +658,7 @@ return function(sim, host)
       follow(problem)
     end
     problem.u = read_start("trajectory", problem, def.u0)
-    search(problem, problem.iterations)
+    search_from_starts(problem, problem.iterations)
     return plan_of(problem)
   end
 
@@ -658,6 +748,29 @@ return function(sim, host)
     return sim.array(moved)
   end
 
+  -- Once: what the cost looks at has not moved for some periods, and no command changes it.
+  local function warn_if_idle(law, world)
+    local problem = law.problem
+    local _, _, y = problem.solver:plan()
+    local now, idle = y[1]:table(), problem.idle
+    problem.most_cost = math.max(problem.most_cost or 0, math.abs(problem.result.cost))
+    local moved = not idle
+    for i = 1, idle and #now or 0 do
+      moved = moved or math.abs(now[i] - idle.seen[i]) > STILL * (1 + math.abs(idle.seen[i]))
+    end
+    if moved then idle = { seen = now, periods = -1 } end
+    problem.idle = idle
+    idle.periods = idle.periods + 1
+    if problem.told_idle or idle.periods < STILL_PERIODS then return end
+    idle.periods = 0
+    local _, dead = terms_left(problem, IDLE_PART * problem.most_cost)
+    if #dead == 0 then return end
+    problem.told_idle = true
+    host.warn(world, ("planner: nothing has moved for %d periods, as no command of its plan changes %s: something sticks, is out of "
+      .. "reach, or is flat there; give it u0 to begin with, starts = n, gradient = \"smooth\" or a method that samples"):format(
+      STILL_PERIODS, quoted(dead)))
+  end
+
   function Planner:command(world, t)
     local problem = self.problem
     local passed = self.at and math.floor((t - self.at) / problem.period + 0.5) or 0
@@ -669,10 +782,11 @@ return function(sim, host)
     problem.solver:forget()
     -- the first plan has none before it
     local iterations = self.at and problem.iterations or math.max(problem.iterations, ITERATIONS[problem.method])
-    search(problem, iterations)
+    if self.at then search(problem, iterations) else search_from_starts(problem, iterations) end
     self.u, self.x, self.K, self.at = problem.u, problem.x, problem.K, t
     self.cost, self.result = problem.result.cost, problem.result
     self.decisions = self.decisions + 1
+    warn_if_idle(self, world)
     if problem.missed then self.misses = self.misses + 1 end
     if problem.show then host.draw_plan(world, problem) end
     local first = {}
