@@ -226,6 +226,9 @@ static int sim_world(lua_State *L) {
   if (!isnan(session->open.budget)) {
     def.budget = session->open.budget;
   }
+  if (session->open.threads > 0) {
+    def.threads = session->open.threads;
+  }
   def.strict = session->open.strict;
   def.profile = session->open.profile;
   // The object is made before the engine's world: afterwards nothing may fail that would leak it.

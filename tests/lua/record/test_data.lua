@@ -222,7 +222,7 @@ test("NumPy reads what we save", function()
   eq(numpy [==[
 d = np.load("ours.npz", allow_pickle=False)
 for k in d.files: print(k, d[k].dtype, d[k].shape)
-print(d["x"][1] == 1 / 3, d["x"].tolist(), d["text"].tolist(), d["n"], d["flag"].tolist(), dict(d["units"]))
+print(d["x"][1] == 1 / 3, d["x"].tolist(), d["text"].tolist(), d["n"], d["flag"].tolist(), dict(d["units"].tolist()))
 a = np.load("ours.npy")
 print(a.tolist(), a.flags["C_CONTIGUOUS"])
 c = np.genfromtxt("ours.csv", delimiter=",", names=True, deletechars="")

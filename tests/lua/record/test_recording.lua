@@ -238,6 +238,28 @@ test("validate runs no script outside of the folder, unless it is named", functi
   end
 end)
 
+test("a recording whose script has moved is validated with the path it has now", function()
+  assert(os.execute(("mkdir -p '%s/first/deep' '%s/second'"):format(FOLDER, FOLDER)))
+  local text = 'local sim = require "sim2d" local w = sim.world {} local b = w:circle { radius = 1 } '
+    .. 'b.vx = sim.options { v = 0 }.v + sim.random.uniform() w:step(3)'
+  for i, name in ipairs { "first/deep/mover.lua", "first/mover.lua", "mover.lua" } do
+    write_file(name, text)
+    eq(run(("--seed %d --record moved.s2d %s --v 2"):format(i, name)).status, 0)
+    assert(os.rename(FOLDER .. "/" .. name, FOLDER .. "/second/other.lua"))
+    local result = run "replay moved.s2d --validate --run"
+    eq(result.status, 2)
+    has(result.err, "cannot open '" .. name .. "': No such file or directory; if the script has moved, name it: --run=PATH")
+    result = run "replay moved.s2d --validate --run=second/other.lua"
+    eq(result.status, 0)
+    ok(not result.err:find "has changed", result.err)
+    write_file("second/other.lua", text .. " -- now")
+    has(run("replay moved.s2d --validate --run=second/other.lua").err, "'second/other.lua' has changed since it was recorded")
+    write_file("second/other.lua", text:gsub("%.v %+", ".v + 1 +"))
+    eq(run("replay moved.s2d --validate --run=second/other.lua").status, 1)
+    eq(run("replay moved.s2d --validate --run=second/none.lua").status, 2)
+  end
+end)
+
 test("validate takes no code from a recording, and writes nothing that it names", function()
   write_file("plain.lua", "require 'sim2d'")
   local code = [["io.open('ran', 'w'):close() local w = sim.world {} w:circle { radius = 1 } w:step(3)"]]
