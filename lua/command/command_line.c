@@ -258,8 +258,8 @@ static const Option options[] = {
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
     {"--view", "[=PORT]", set_view, "serve the live viewer and print its address", PASSED_OVER},
     {"--no-wait", NULL, set_no_wait, "with --view: run before the address is opened", PASSED_OVER},
-    {"--threads", "N", set_threads,
-     "threads of worlds, batches and jobs that do not set their own", TAKEN},
+    {"--threads", "N", set_threads, "threads of worlds, batches and jobs that do not set their own",
+     TAKEN},
     {"--watch", NULL, set_watch, "run again when the script, or a file it loads, is saved",
      PASSED_OVER},
 };
