@@ -157,7 +157,7 @@ end
 
 function bridge.draw(number, path, options)
   local value = object(number)
-  if value.draw then value:draw(path, options) else value:render(path, options) end
+  if is_env(value) then value:render(path, options) else value:draw(path, options) end
 end
 
 -- ---- Gradients --------------------------------------------------------------------------------

@@ -334,6 +334,17 @@ test("without friction the same is converged, with nothing left", function()
   end
 end)
 
+test("where all is met already the plan is converged, also if nothing moves", function()
+  for _, controls in ipairs { 0, 0.1 } do
+    for _, friction in ipairs { 0, 2 } do
+      local world, rail = stuck_cart(friction)
+      local plan = control.trajectory(world, { horizon = 1, period = 0.1, cost = {
+        { "place", of = rail, field = { "translation", "speed" } }, controls = controls } })
+      eq({ plan.status, plan.unmet }, { "converged", {} }, controls .. " " .. friction)
+    end
+  end
+end)
+
 test("a body out of reach, and a cost that is flat", function()
   for _ = 1, 20 do
     local world = sim.world { dt = 0.02, gravity = { 0, 0 } }
