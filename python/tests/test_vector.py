@@ -226,6 +226,6 @@ def test_without_seeds_vectors_begin_with_entropy(text):
     # those of a mask alone have begun
     vectors = [sim2d.make_vec(text, 2, code=code, autoreset="disabled") for _ in range(2)]
     for v in vectors:
-        v.reset(seed=1, options={"reset_mask": np.array([True, False])})
+        v.reset(seed=[1, None], options={"reset_mask": np.array([True, False])})
     first, second = (v.reset()[0].tolist() for v in vectors)
     assert first[0] == second[0] and first[1] != second[1]
