@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-// Parts of the contract that are not built yet.
-static const char *const later_names[] = {NULL};
-
 static int sim_solvers(lua_State *L) {
   lua_createtable(L, S2_SOLVER_COUNT, 0);
   for (int i = 0; i < S2_SOLVER_PROGRAM; i++) {
@@ -29,30 +26,50 @@ static int sim_clock(lua_State *L) {
   return 1;
 }
 
-// Upvalue 1: a table of what there is, and false for what comes later.
+// Upvalues: a table of the names that there are, and what the table is called.
 static int sim_no_field(lua_State *L) {
-  return s2_lua_no_field(L, "sim", 2, lua_upvalueindex(1));
+  return s2_lua_no_field(L, lua_tostring(L, lua_upvalueindex(2)), 2, lua_upvalueindex(1));
 }
 
-// Unknown fields raise from now on.
-static void close_table(lua_State *L) {
-  int sim = lua_gettop(L);
-  lua_createtable(L, 0, 2);
-  lua_newtable(L);
-  for (int i = 0; later_names[i] != NULL; i++) {
-    lua_pushboolean(L, 0);
-    lua_setfield(L, -2, later_names[i]);
+// Unknown fields of the table on top raise from now on, when they are read or written. What its
+// metatable does by itself stays.
+static void close_table(lua_State *L, const char *name) {
+  static const char *const events[] = {"__index", "__newindex"};
+  int closed = lua_gettop(L);
+  if (!lua_getmetatable(L, closed)) {
+    lua_createtable(L, 0, 2);
   }
-  for (lua_pushnil(L); lua_next(L, sim) != 0; lua_pop(L, 1)) {
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, closed) != 0; lua_pop(L, 1)) {
     lua_pushvalue(L, -2);
     lua_pushboolean(L, 1);
-    lua_rawset(L, -5);
+    lua_rawset(L, closed + 2);
   }
-  lua_pushcclosure(L, sim_no_field, 1);
-  lua_pushvalue(L, -1);
-  lua_setfield(L, -3, "__index");
-  lua_setfield(L, -2, "__newindex");
-  lua_setmetatable(L, sim);
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, sim_no_field, 2);
+  for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+    if (lua_getfield(L, closed + 1, events[i]) == LUA_TNIL) {
+      lua_pushvalue(L, closed + 2);
+      lua_setfield(L, closed + 1, events[i]);
+    }
+    lua_pop(L, 1);
+  }
+  lua_pushvalue(L, closed + 1);
+  lua_setmetatable(L, closed);
+  lua_settop(L, closed);
+}
+
+// The library on top, and the tables in it.
+static void close_library(lua_State *L) {
+  for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+    if (lua_type(L, -1) == LUA_TTABLE && lua_type(L, -2) == LUA_TSTRING) {
+      const char *name = lua_pushfstring(L, "sim.%s", lua_tostring(L, -2));
+      lua_insert(L, -2);
+      close_table(L, name);
+      lua_remove(L, -2);
+    }
+  }
+  close_table(L, "sim");
 }
 
 int luaopen_sim2d(lua_State *L) {
@@ -114,6 +131,6 @@ int luaopen_sim2d(lua_State *L) {
   lua_setfield(L, -2, "version");
   // Modules in Lua add to it; then unknown names raise.
   s2_embedded_open(L);
-  close_table(L);
+  close_library(L);
   return 1;
 }

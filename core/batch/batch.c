@@ -165,6 +165,7 @@ static S2Status batch_restart(S2Batch *batch, int i) {
   for (int d = 0; d < at->draws; d++) {
     S2_TRY(s2_draw(&at->draw[d], at->world, &at->place.rng));
   }
+  s2_world_renew_noise(at->world, &at->place.rng);
   return s2_ok();
 }
 

@@ -30,7 +30,8 @@ struct S2Ilqr {
   Path now, next, seen; // seen: what linearisation went along, the same but for rounding
   double *a, *b, *dy, *lx, *lxx, *lu, *luu, *k, *gain, *work;
   double *lo, *hi;
-  double *multiplier; // of goals
+  double *free, *gradient; // weights of commands that cost nothing; one number a command
+  double *multiplier;      // of goals
   double penalty;
   double mu, mu_factor;
   bool sloped; // derivatives are those of `now`
@@ -93,6 +94,8 @@ S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **out) {
   ilqr->work = S2_TAKE(arena, double, s2_cost_work(&ilqr->def.cost, n));
   ilqr->lo = S2_TAKE(arena, double, m + 1);
   ilqr->hi = S2_TAKE(arena, double, m + 1);
+  ilqr->free = S2_TAKE_ZEROED(arena, double, m + 1);
+  ilqr->gradient = S2_TAKE(arena, double, knots *m + 1);
   ilqr->multiplier = S2_TAKE_ZEROED(arena, double, def->goal_count + 1);
   ilqr->penalty = PENALTY_START;
   ilqr->mu_factor = 1;
@@ -137,8 +140,8 @@ static double ilqr_violation(const S2Ilqr *ilqr, const Path *path) {
   return most;
 }
 
-// Derivatives of the cost at all knots.
-static void ilqr_cost_slopes(S2Ilqr *ilqr) {
+// Derivatives of a cost at all knots: of the problem's own, or of a part of it.
+static void ilqr_slopes_of(S2Ilqr *ilqr, const S2Cost *cost) {
   int n = ilqr->n, m = ilqr->m, p = ilqr->p;
   double period = s2_model_period(ilqr->def.model);
   memset(ilqr->lx, 0, sizeof(double) * (size_t)((ilqr->knots + 1) * n));
@@ -149,17 +152,22 @@ static void ilqr_cost_slopes(S2Ilqr *ilqr) {
     S2CostSlope slope = {n, ilqr->lx + i * n, ilqr->lxx + i * n * n, ilqr->work};
     const double *y = ilqr->now.y + i * p, *dy = ilqr->dy + i * p * n;
     if (i > 0) {
-      s2_cost_slope(&ilqr->def.cost, y, dy, period, false, &slope);
+      s2_cost_slope(cost, y, dy, period, false, &slope);
     }
     if (last) {
-      s2_cost_slope(&ilqr->def.cost, y, dy, 1, true, &slope);
+      s2_cost_slope(cost, y, dy, 1, true, &slope);
     }
     for (int j = 0; j < m && !last; j++) {
-      double weight = period * ilqr->def.cost.controls[j];
+      double weight = period * cost->controls[j];
       ilqr->lu[i * m + j] = weight * ilqr->now.u[i * m + j];
       ilqr->luu[i * m + j] = weight;
     }
   }
+}
+
+static void ilqr_cost_slopes(S2Ilqr *ilqr) {
+  int n = ilqr->n, p = ilqr->p;
+  ilqr_slopes_of(ilqr, &ilqr->def.cost);
   // Goals: multiplier and penalty.
   double *lx = ilqr->lx + ilqr->knots * n, *lxx = ilqr->lxx + ilqr->knots * n * n;
   for (int g = 0; g < ilqr->def.goal_count; g++) {
@@ -306,10 +314,9 @@ S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const do
   return s2_ilqr_set(ilqr, status.code == S2_OK ? ilqr->next.u : u, result);
 }
 
-S2Status s2_ilqr_gradient(S2Ilqr *ilqr, double *gradient) {
+// d/du of the cost whose slopes are there, for all knots; the scratch is taken anew.
+static void ilqr_adjoint(S2Ilqr *ilqr, double *gradient) {
   int n = ilqr->n, m = ilqr->m;
-  S2_TRY(ilqr_slopes(ilqr));
-  ilqr_cost_slopes(ilqr);
   s2_arena_reset(&ilqr->scratch);
   double *way = S2_TAKE(&ilqr->scratch, double, n + 1);
   double *before = S2_TAKE(&ilqr->scratch, double, n + 1);
@@ -331,6 +338,33 @@ S2Status s2_ilqr_gradient(S2Ilqr *ilqr, double *gradient) {
       }
     }
     memcpy(way, before, sizeof(double) * (size_t)n);
+  }
+}
+
+S2Status s2_ilqr_gradient(S2Ilqr *ilqr, double *gradient) {
+  S2_TRY(ilqr_slopes(ilqr));
+  ilqr_cost_slopes(ilqr);
+  ilqr_adjoint(ilqr, gradient);
+  return s2_ok();
+}
+
+S2Status s2_ilqr_terms(S2Ilqr *ilqr, double *value, double *slope) {
+  S2_TRY(ilqr_slopes(ilqr));
+  int knots = ilqr->knots, p = ilqr->p, numbers = knots * ilqr->m;
+  double period = s2_model_period(ilqr->def.model);
+  for (int i = 0; i < ilqr->def.cost.count; i++) {
+    // The term alone; `now.u` stands in for nothing, as weights of commands are 0.
+    S2Cost one = {ilqr->def.cost.terms + i, 1, ilqr->free, ilqr->m};
+    value[i] = s2_cost_stage(&one, ilqr->now.y + knots * p, NULL);
+    for (int k = 1; k <= knots; k++) {
+      value[i] += period * s2_cost_stage(&one, ilqr->now.y + k * p, ilqr->now.u);
+    }
+    ilqr_slopes_of(ilqr, &one);
+    ilqr_adjoint(ilqr, ilqr->gradient);
+    slope[i] = 0;
+    for (int k = 0; k < numbers; k++) {
+      slope[i] = fmax(slope[i], fabs(ilqr->gradient[k]));
+    }
   }
   return s2_ok();
 }
@@ -376,11 +410,18 @@ S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result) {
   return s2_ok();
 }
 
-S2Status s2_ilqr_gains(S2Ilqr *ilqr) {
-  double dv[2];
+S2Status s2_ilqr_gains(S2Ilqr *ilqr, double *expected) {
+  double dv[2], mu = ilqr->mu, factor = ilqr->mu_factor;
   S2_TRY(ilqr_slopes(ilqr));
   ilqr_cost_slopes(ilqr);
-  return ilqr_directions(ilqr, dv)
+  // What the plain step promises; gains have the regularisation of the last iteration.
+  ilqr->mu = 0;
+  bool plain = ilqr_directions(ilqr, dv);
+  bool same = plain && ilqr->mu == mu;
+  *expected = plain ? -(dv[0] + dv[1]) / (fabs(ilqr->now.merit) + ilqr->def.tolerance) : INFINITY;
+  ilqr->mu = mu;
+  ilqr->mu_factor = factor;
+  return same || ilqr_directions(ilqr, dv)
              ? s2_ok()
              : s2_error(S2_UNSOLVED, "gains: the cost is not convex in the controls");
 }

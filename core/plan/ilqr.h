@@ -61,7 +61,13 @@ typedef struct S2IlqrPlan {
   const double *u, *x, *y, *gain; // knots x m, (knots + 1) x n, (knots + 1) x p, knots x m x n
 } S2IlqrPlan;
 S2IlqrPlan s2_ilqr_plan(const S2Ilqr *ilqr);
-// Gains about the present trajectory, as an iteration without a step makes them.
-S2Status s2_ilqr_gains(S2Ilqr *ilqr);
+// Gains about the present trajectory, as an iteration without a step makes them. *expected: the
+// decrease that the full step without regularisation promises, relative to what the trajectory
+// costs with its goals.
+S2Status s2_ilqr_gains(S2Ilqr *ilqr, double *expected);
+
+// What each term of the cost adds on the present trajectory, and the largest change of that by a
+// command: |d(value)/du|. Both have an entry a term.
+S2Status s2_ilqr_terms(S2Ilqr *ilqr, double *value, double *slope);
 
 #endif

@@ -47,13 +47,14 @@ struct S2Recorder {
   S2Moment moment;    // of the world, and the channels
   S2S2dWriter writer; // .s2d
   S2HtmlWriter html;
-  S2Track *track; // .npz, .h5
-  S2Album album;  // .svg, .png
-  S2Video video;  // .gif, .mp4
-  S2Scene scene;  // at the end: the picture
-  S2DataSet set;  // and the arrays
-  bool exhausted; // memory ran out: the frames before are all there is
-  bool whole;     // at the end: is there a file, be it one that lacks its end?
+  S2Track *track;  // .npz, .h5
+  S2Album album;   // .svg, .png
+  S2Status failed; // the first frame that could not be added
+  S2Video video;   // .gif, .mp4
+  S2Scene scene;   // at the end: the picture
+  S2DataSet set;   // and the arrays
+  bool exhausted;  // memory ran out: the frames before are all there is
+  bool whole;      // at the end: is there a file, be it one that lacks its end?
 };
 
 // Of an .npz file, with room for its headers; a recording that grows larger ends here.
@@ -221,12 +222,15 @@ static S2Status video_frame(S2Recorder *recorder, const S2Moment *moment) {
 static S2Status video_finish(S2Recorder *recorder) {
   const S2Output *output = &recorder->output; // holds the place for ffmpeg
   const char *path = output->part != NULL ? output->part : recorder->path;
-  S2Status status = s2_video_write(&recorder->video, path, &recorder->options);
+  // Half a video is none: it is not made of the frames before one that failed.
+  S2Status status = recorder->failed.code != S2_OK
+                        ? recorder->failed
+                        : s2_video_write(&recorder->video, path, &recorder->options);
   if (status.code == S2_OK) {
     return status;
   }
   if (output->part == NULL) {
-    (void)remove(path); // half a video is none
+    (void)remove(path);
   }
   return s2_error(status.code, "cannot write '%s': %s", s2_path_tail(recorder->path),
                   status.message);
@@ -412,6 +416,9 @@ static S2Status within_memory(S2Recorder *recorder, S2MemoryRun *run, void *user
   }
   S2Status status = s2_memory_guarded(run, user);
   recorder->exhausted = status.code == S2_MEMORY;
+  if (recorder->failed.code == S2_OK && !recorder->exhausted) {
+    recorder->failed = status;
+  }
   return recorder->exhausted ? no_memory(recorder) : status;
 }
 
@@ -484,8 +491,8 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   if (!recorder->whole) {
     s2_output_abandon(&recorder->output);
   }
-  if (finished.code == S2_OK && recorder->exhausted) {
-    finished = no_memory(recorder);
+  if (finished.code == S2_OK) {
+    finished = recorder->exhausted ? no_memory(recorder) : recorder->failed;
   }
   // Failures that a buffer held back show here.
   S2Status closed = s2_output_close(&recorder->output);

@@ -20,6 +20,7 @@ typedef struct S2Session {
   S2Solver solver;
   double dt;     // --dt: the default of sim.world; NAN: none
   double budget; // --budget: the same; NAN: none
+  int threads;   // --threads: of worlds, batches and jobs; 0: none
   bool strict, audit, quiet;
   bool profile;            // --stats: worlds measure times unless they say otherwise
   const char *record_path; // --record: every world stepped; the 2nd world gets NAME-2.suffix ...

@@ -56,13 +56,17 @@ bool s2_value_bound(lua_State *L, int index, double *value, S2Complaint *complai
   return s2_value_number(L, index, S2_NON_NEGATIVE, value, complaint);
 }
 
+bool s2_value_whole(lua_State *L, int index, lua_Integer *value) {
+  int is_whole = 0;
+  *value = lua_type(L, index) == LUA_TNUMBER ? lua_tointegerx(L, index, &is_whole) : 0;
+  return is_whole != 0;
+}
+
 bool s2_value_integer(lua_State *L, int index, int64_t lo, int64_t hi, int64_t *value,
                       S2Complaint *complaint) {
   char text[S2_LUA_TEXT];
-  // Whole numbers, also as floats without a fraction.
-  int is_integer = 0;
-  lua_Integer number = lua_tointegerx(L, index, &is_integer);
-  if (lua_type(L, index) != LUA_TNUMBER || is_integer == 0) {
+  lua_Integer number;
+  if (!s2_value_whole(L, index, &number)) {
     return s2_complain(complaint, "integer expected, got %s", s2_lua_describe(L, index, text));
   }
   // Without an upper bound the message names the lower one alone.

@@ -27,6 +27,9 @@ bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
 bool s2_value_bound(lua_State *L, int index, double *value, S2Complaint *complaint);
 bool s2_value_integer(lua_State *L, int index, int64_t lo, int64_t hi, int64_t *value,
                       S2Complaint *complaint);
+// The integer that a number is, also of a float without a fraction, as tables take their keys.
+// False: something else, texts too.
+bool s2_value_whole(lua_State *L, int index, lua_Integer *value);
 bool s2_value_boolean(lua_State *L, int index, bool *value, S2Complaint *complaint);
 // `names` ends with NULL; *value is the position of the text in it.
 bool s2_value_choice(lua_State *L, int index, const char *const *names, int *value,

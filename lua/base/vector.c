@@ -49,10 +49,10 @@ const double *s2_lua_vector_values(lua_State *L, int index, S2VectorKind *kind, 
 static int vector_index(lua_State *L) {
   const Vector *vector = s2_lua_check(L, 1, s2_type_vector);
   int size = kinds[vector->kind].size;
-  if (lua_isinteger(L, 2)) {
-    lua_Integer i = lua_tointeger(L, 2);
-    if (i >= 1 && i <= size) {
-      lua_pushnumber(L, vector->values[i - 1]);
+  lua_Integer place;
+  if (s2_value_whole(L, 2, &place)) {
+    if (place >= 1 && place <= size) {
+      lua_pushnumber(L, vector->values[place - 1]);
     } else {
       lua_pushnil(L); // ends ipairs
     }

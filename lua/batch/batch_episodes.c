@@ -263,8 +263,7 @@ static int episodes_end(lua_State *L, Episodes *all) {
 
 // The action on top of the stack as the commands of a row; false: it is none.
 static bool read_action(lua_State *L, const Episodes *all, double *row) {
-  if (lua_type(L, -1) == LUA_TNUMBER && all->width == 1 &&
-      (all->actions == 0 || lua_isinteger(L, -1))) {
+  if (lua_type(L, -1) == LUA_TNUMBER && all->width == 1) {
     row[0] = lua_tonumber(L, -1);
     return true;
   }

@@ -21,7 +21,7 @@ typedef enum Recorded { TAKEN, PASSED_OVER, PICTURE, REFUSED } Recorded;
 typedef struct Option {
   const char *name;  // with its dashes
   const char *value; // what --help calls its value; NULL: it takes none; "[=...": only after =
-  SetFn *set;        // NULL: not available yet
+  SetFn *set;
   const char *help;
   Recorded recorded;
 } Option;
@@ -86,6 +86,18 @@ static S2Status set_seed(S2CommandLine *line, const char *value) {
                     (unsigned long long)UINT64_MAX);
   }
   line->session.seed = seed;
+  return s2_ok();
+}
+
+static S2Status set_threads(S2CommandLine *line, const char *value) {
+  enum { MOST = 1024 }; // as the option of the same name in scripts
+  char *end = NULL;
+  long threads = strtol(value, &end, 10);
+  if (*value < '0' || *value > '9' || *end != '\0' || threads < 1 || threads > MOST) {
+    return s2_error(S2_INVALID, "--threads '%s': an integer from 1 to %d is expected", value,
+                    (int)MOST);
+  }
+  line->session.threads = (int)threads;
   return s2_ok();
 }
 
@@ -254,7 +266,8 @@ static const Option options[] = {
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
     {"--view", "[=PORT]", set_view, "serve the live viewer and print its address", PASSED_OVER},
     {"--no-wait", NULL, set_no_wait, "with --view: run before the address is opened", PASSED_OVER},
-    {"--threads", "N", NULL, "worker threads (not available yet)", TAKEN},
+    {"--threads", "N", set_threads, "threads of worlds, batches and jobs that do not set their own",
+     TAKEN},
     {"--watch", NULL, set_watch, "run again when the script, or a file it loads, is saved",
      PASSED_OVER},
 };
@@ -348,9 +361,6 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
     return unknown_option(name);
   }
   // Does it take a value, and is there one: behind "=", or the next word?
-  if (option->set == NULL) {
-    return s2_error(S2_INVALID, "%s: not available yet", option->name);
-  }
   if (option->value == NULL && joined != NULL) {
     return s2_error(S2_INVALID, "%s takes no value", option->name);
   }

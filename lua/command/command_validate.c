@@ -98,10 +98,9 @@ static const char *const told[] = {
     [NOT_KNOWN] = "may have changed: the recording does not say what was in it",
 };
 
-// Has the user let this script run? `allowed`: of --run.
+// Has the user let this script run? `allowed`: of --run, which may name it.
 static bool is_allowed(const char *script, const char *allowed) {
-  return allowed != NULL &&
-         (*allowed != '\0' ? strcmp(script, allowed) == 0 : validate_is_inside(script));
+  return allowed != NULL && (*allowed != '\0' || validate_is_inside(script));
 }
 
 static int validate_check(const S2Run *run, const S2CommandLine *line, int argc, char **argv,
@@ -115,7 +114,9 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
              "a script from stdin or from the prompt)");
   }
   if (access(script, R_OK) != 0) {
-    snprintf(reason, sizeof reason, "cannot open '%.100s': %s", script, strerror(errno));
+    snprintf(reason, sizeof reason,
+             "cannot open '%.100s': %s; if the script has moved, name it: --run=PATH", script,
+             strerror(errno));
     return validate_refuse(run, reason);
   }
   // By the user's word, or not at all: then how to give it.
@@ -146,6 +147,11 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
   char **argv = words_of(recorded, &argc);
   S2CommandLine line;
   S2Status status = s2_command_line_read_recorded(&line, argc, argv);
+  // A script that the user names is run in place of the recorded one, which may have moved.
+  if (status.code == S2_OK && allowed != NULL && *allowed != '\0' && line.script < argc &&
+      strcmp(argv[line.script], "-") != 0) {
+    argv[line.script] = (char *)(uintptr_t)allowed; // NOLINT(performance-no-int-to-ptr): read only
+  }
   int result = status.code != S2_OK ? validate_refuse(recorded, status.message)
                                     : validate_check(recorded, &line, argc, argv, allowed);
   if (result == EXIT_SUCCESS) {

@@ -1,3 +1,4 @@
+#define _XOPEN_SOURCE 700 // NOLINT: for realpath
 #include "lua/command/script.h"
 
 #include "lua/base/embedded.h"
@@ -6,7 +7,9 @@
 
 #include <errno.h>
 #include <lauxlib.h>
+#include <lualib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,11 +67,11 @@ void s2_script_watch(void) {
   struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
   sigemptyset(&action.sa_mask);
   interrupted = 0;
-  sigaction(SIGINT, &action, NULL);
-  static const int ends[] = {SIGTERM, SIGHUP};
+  static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
   for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
     struct sigaction before;
-    // nohup has the end of its terminal ignored
+    // What was ignored stays so: nohup ignores the end of its terminal, a shell Ctrl-C of what it
+    // runs in the background. Ours goes with the first signal (SA_RESETHAND).
     if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
       sigaction(ends[i], &action, NULL);
     }
@@ -129,21 +132,66 @@ bool s2_script_hash(const char *path, char text[S2_SHA256_SIZE]) {
   return good;
 }
 
-// package.path is a list of templates: a folder whose name has its punctuation cannot be in it.
-void s2_script_find_beside(lua_State *L, const char *path) {
-  const char *slash = strrchr(path, '/');
-  const char *folder = slash != NULL ? path : ".";
-  size_t length = slash != NULL ? (size_t)(slash - path) : 1;
-  if (memchr(folder, ';', length) != NULL || memchr(folder, '?', length) != NULL) {
+// The last of package.searchers: upvalue 1 is a folder whose name package.path cannot hold.
+static int script_search(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  luaL_gsub(L, name, ".", "/");
+  lua_pushfstring(L, "%s/%s.lua", lua_tostring(L, lua_upvalueindex(1)), lua_tostring(L, -1));
+  const char *path = lua_tostring(L, -1);
+  if (access(path, R_OK) != 0) {
+    lua_pushfstring(L, "no file '%s'", path);
+    return 1;
+  }
+  lua_getglobal(L, "loadfile"); // which --watch listens to
+  lua_pushvalue(L, -2);
+  lua_call(L, 1, 2);
+  if (lua_isnil(L, -2)) {
+    return luaL_error(L, "error loading module '%s' from file '%s':\n\t%s", name, path,
+                      lua_tostring(L, -1));
+  }
+  lua_pop(L, 1);
+  lua_pushstring(L, path);
+  return 2;
+}
+
+// package.path is a list of templates: a folder whose name has its punctuation is not for it.
+static void find_in(lua_State *L, const char *folder, size_t length) {
+  int top = lua_gettop(L);
+  if (lua_getglobal(L, LUA_LOADLIBNAME) != LUA_TTABLE) {
+    lua_settop(L, top);
     return;
   }
-  int top = lua_gettop(L);
-  if (lua_getglobal(L, "package") == LUA_TTABLE && lua_getfield(L, -1, "path") == LUA_TSTRING) {
-    lua_pushlstring(L, folder, length);
-    lua_pushfstring(L, "%s/?.lua;%s", lua_tostring(L, -1), lua_tostring(L, -2));
+  lua_pushlstring(L, folder, length);
+  if (memchr(folder, ';', length) != NULL || memchr(folder, '?', length) != NULL) {
+    if (lua_getfield(L, top + 1, "searchers") == LUA_TTABLE) {
+      lua_pushvalue(L, top + 2);
+      lua_pushcclosure(L, script_search, 1);
+      lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
+  } else if (lua_getfield(L, top + 1, "path") == LUA_TSTRING) {
+    lua_pushfstring(L, "%s/?.lua;%s", lua_tostring(L, top + 2), lua_tostring(L, -1));
     lua_setfield(L, top + 1, "path");
   }
   lua_settop(L, top);
+}
+
+void s2_script_find_beside(lua_State *L, const char *path) {
+  const char *slash = strrchr(path, '/');
+  // Where a link leads to comes behind where it is.
+  char *whole = realpath(path, NULL), *link = slash != NULL ? NULL : realpath(".", NULL);
+  if (slash != NULL) {
+    lua_pushlstring(L, path, slash > path ? (size_t)(slash - path) : 1);
+    link = realpath(lua_tostring(L, -1), NULL);
+    lua_pop(L, 1);
+  }
+  const char *end = whole != NULL ? strrchr(whole, '/') : NULL;
+  if (end != NULL && (link == NULL || strlen(link) != (size_t)(end - whole) ||
+                      strncmp(link, whole, (size_t)(end - whole)) != 0)) {
+    find_in(L, whole, (size_t)(end - whole));
+  }
+  free(whole);
+  free(link);
+  find_in(L, slash != NULL ? path : ".", slash != NULL ? (size_t)(slash - path) : 1);
 }
 
 void s2_script_report(lua_State *L) {

@@ -214,9 +214,8 @@ bool s2_lua_array_is_operand(lua_State *L, int index) {
 // ---- Shapes -----------------------------------------------------------------------------------
 
 static int create_read_size(lua_State *L, int index, int argument) {
-  int whole = 0;
-  lua_Integer size = lua_tointegerx(L, index, &whole);
-  if (lua_type(L, index) != LUA_TNUMBER || whole == 0 || size < 0 || size > INT32_MAX) {
+  lua_Integer size;
+  if (!s2_value_whole(L, index, &size) || size < 0 || size > INT32_MAX) {
     char text[S2_LUA_TEXT];
     s2_lua_bad_argument(L, argument, "shape: integer not below 0 expected, got %s",
                         s2_lua_describe(L, index, text));

@@ -276,10 +276,8 @@ static void array_read_range(lua_State *L, int argument, int limit, int *first, 
   // Two integers, in order; an empty range may begin behind the last.
   lua_Integer ends[2];
   for (int i = 0; i < 2; i++) {
-    int whole = 0;
     lua_rawgeti(L, argument, i + 1);
-    ends[i] = lua_tointegerx(L, -1, &whole);
-    if (whole == 0) {
+    if (!s2_value_whole(L, -1, &ends[i])) {
       s2_lua_bad_argument(L, argument, "{first, last}: integer expected, got %s",
                           s2_lua_describe(L, -1, text));
     }

@@ -70,10 +70,8 @@ static ptrdiff_t array_place_of(lua_State *L, const S2LuaArray *array, int key) 
   }
   // An index a key, integers within the shape.
   for (int i = 0; i < axes; i++) {
-    int whole = 0;
     lua_rawgeti(L, key, i + 1);
-    at[i] = lua_tointegerx(L, -1, &whole);
-    if (lua_type(L, -1) != LUA_TNUMBER || whole == 0) {
+    if (!s2_value_whole(L, -1, &at[i])) {
       char found[S2_LUA_TEXT];
       s2_lua_fail(L, "index {i, j} of an array: integer expected, got %s",
                   s2_lua_describe(L, -1, found));
@@ -126,8 +124,9 @@ static int array_push_shape(lua_State *L, const S2LuaArray *array) {
 // Upvalue 1: methods, and numbers of fields, by name.
 static int array_index(lua_State *L) {
   const S2LuaArray *array = s2_lua_array_check(L, 1);
-  if (lua_isinteger(L, 2)) {
-    return array_index_by_integer(L, array, lua_tointeger(L, 2));
+  lua_Integer index;
+  if (s2_value_whole(L, 2, &index)) {
+    return array_index_by_integer(L, array, index);
   }
   // a[{i, j}]
   if (lua_type(L, 2) == LUA_TTABLE) {
@@ -219,9 +218,7 @@ static int array_newindex(lua_State *L) {
   }
   // ... a[i] or a field, which is a number in the table of methods.
   lua_Integer index;
-  if (lua_isinteger(L, 2)) {
-    index = lua_tointeger(L, 2);
-  } else {
+  if (!s2_value_whole(L, 2, &index)) {
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNUMBER || lua_tointeger(L, -1) < FIELD_A) {
       char text[S2_LUA_TEXT];

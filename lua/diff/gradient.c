@@ -2,6 +2,7 @@
 // derivatives in the shape of the parameters.
 #include "diff/world/world_gradient.h"
 #include "lua/diff/array.h"
+#include "lua/diff/on_tape.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -549,8 +550,7 @@ static const char *const flag_names[] = {"weak",     "redundant", "undetermined"
                                          "partial",  "grazing",   "impact",       "together",
                                          "infinite", "jump"};
 
-// What the gradients of worlds are worth, see S2GradientFlag.
-static void gradient_push_flags(lua_State *L, unsigned flags) {
+void s2_lua_push_flags(lua_State *L, unsigned flags) {
   int count = 0;
   lua_newtable(L);
   for (int i = 0; i < (int)(sizeof flag_names / sizeof flag_names[0]); i++) {
@@ -567,7 +567,7 @@ static int sim_tape_stats(lua_State *L) {
   int64_t nodes = diff->busy ? s2_tape_nodes(diff->tape) : diff->nodes;
   size_t bytes = diff->busy ? s2_tape_bytes(diff->tape) : diff->bytes;
   lua_createtable(L, 0, 4);
-  gradient_push_flags(L, diff->flags);
+  s2_lua_push_flags(L, diff->flags);
   lua_setfield(L, -2, "flags");
   if (diff->reason[0] != '\0') {
     lua_pushstring(L, diff->reason);

@@ -82,6 +82,9 @@ void s2_lua_push_list(lua_State *L, int count, const double *values, S2Var var);
 void s2_lua_push_time(lua_State *L, const S2LuaWorld *lw, double t);
 void s2_lua_push_dt(lua_State *L, S2LuaWorld *lw, double dt); // of a step, or part of it
 
+// A list of the names of flags, see S2GradientFlag: what derivatives of worlds are worth.
+void s2_lua_push_flags(lua_State *L, unsigned flags);
+
 // The tracked arguments among `count` numbers from `base` on, for acts; at most `most`.
 int s2_lua_arguments(const S2LuaRead *list, int reads, const double *base, S2Argument *arguments,
                      int most);

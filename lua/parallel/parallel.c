@@ -78,6 +78,10 @@ static int host_machines(lua_State *L) {
 }
 
 static int host_threads(lua_State *L) {
+  if (s2_session(L)->threads > 0) {
+    lua_pushinteger(L, s2_session(L)->threads);
+    return 1;
+  }
   if (s2_machines_count() > 1) { // mpirun starts a process for each core
     lua_pushinteger(L, 1);
     return 1;

@@ -416,7 +416,7 @@ static int plan_push_result(lua_State *L, const S2IlqrResult *result) {
   lua_setfield(L, -2, "state");
   lua_pushinteger(L, result->iterations);
   lua_setfield(L, -2, "iterations");
-  lua_pushinteger(L, (lua_Integer)result->flags);
+  s2_lua_push_flags(L, result->flags);
   lua_setfield(L, -2, "flags");
   plan_set(L, "cost", result->cost);
   plan_set(L, "violation", result->violation);
@@ -468,11 +468,27 @@ static int ilqr_forget(lua_State *L) {
   return 0;
 }
 
+// ilqr:gains(): the relative decrease that another step promises
 static int ilqr_gains(lua_State *L) {
   Ilqr *ilqr = plan_check_ilqr(L, 1);
+  double expected;
   plan_open(L, ilqr->model, 2);
-  plan_done(L, ilqr->model, s2_ilqr_gains(ilqr->ilqr));
-  return 0;
+  plan_done(L, ilqr->model, s2_ilqr_gains(ilqr->ilqr, &expected));
+  lua_pushnumber(L, expected);
+  return 1;
+}
+
+// ilqr:terms(count): what each term of the cost adds, and its largest change by a command
+static int ilqr_terms(lua_State *L) {
+  int count = (int)luaL_checkinteger(L, 2);
+  Ilqr *ilqr = plan_check_ilqr(L, 1);
+  S2LuaArray *value = s2_lua_array_push(L, s2_size_list(count));
+  S2LuaArray *slope = s2_lua_array_push(L, s2_size_list(count));
+  plan_open(L, ilqr->model, 2);
+  plan_done(L, ilqr->model, s2_ilqr_terms(ilqr->ilqr, value->data, slope->data));
+  lua_pushvalue(L, 4);
+  lua_pushvalue(L, 5);
+  return 2;
 }
 
 // ilqr:plan(): u, x, y, gains (knots m x n)
@@ -505,13 +521,10 @@ void s2_lua_open_plan(lua_State *L) {
                                     {"run", model_run},
                                     {"linearize", model_linearize},
                                     {NULL, NULL}};
-  static const luaL_Reg solvers[] = {{"set", ilqr_set},
-                                     {"iterate", ilqr_iterate},
-                                     {"gradient", ilqr_gradient},
-                                     {"forget", ilqr_forget},
-                                     {"gains", ilqr_gains},
-                                     {"plan", ilqr_plan},
-                                     {NULL, NULL}};
+  static const luaL_Reg solvers[] = {{"set", ilqr_set},           {"iterate", ilqr_iterate},
+                                     {"gradient", ilqr_gradient}, {"forget", ilqr_forget},
+                                     {"gains", ilqr_gains},       {"terms", ilqr_terms},
+                                     {"plan", ilqr_plan},         {NULL, NULL}};
   plan_class(L, MODEL, models, model_gc);
   plan_class(L, ILQR, solvers, ilqr_gc);
 }

@@ -134,7 +134,8 @@ void s2_live_plots(S2Live *live, const S2Plots *plots) {
 // ---- The script's side ------------------------------------------------------------------------
 
 // Calls the function of live.lua with the verb and the values on top of the stack (popped); pushes
-// its result. What a script's function raises is told and does not end the run.
+// its result. What a script's function raises, or a text as second result, is told and does not end
+// the run.
 static void call_handler(lua_State *L, S2Live *live, const char *verb, int arguments) {
   // Without live.lua (it is loaded with the library) nothing is asked.
   int first = lua_gettop(L) - arguments + 1;
@@ -149,15 +150,18 @@ static void call_handler(lua_State *L, S2Live *live, const char *verb, int argum
   lua_insert(L, first + 1);
   lua_pushcfunction(L, s2_traceback_handler);
   lua_insert(L, first);
-  int status = lua_pcall(L, arguments + 1, 1, first);
+  if (lua_pcall(L, arguments + 1, 2, first) != LUA_OK) {
+    lua_pushnil(L); // no result; the error is the text
+    lua_insert(L, -2);
+  }
   lua_remove(L, first);
-  if (status != LUA_OK) {
+  if (!lua_isnil(L, -1)) {
     const char *message = luaL_tolstring(L, -1, NULL);
     fprintf(stderr, "sim2d: %s\n", message);
     s2_live_notice(live, message);
-    lua_pop(L, 2);
-    lua_pushnil(L);
+    lua_pop(L, 1);
   }
+  lua_pop(L, 1);
 }
 
 void s2_lua_push_watched(lua_State *L, S2LuaWorld *lw) {

@@ -36,6 +36,11 @@ return function(sim, host)
     return type(value) == "number" and value == value and math.abs(value) < math.huge
   end
 
+  -- A number without a fraction counts as the integer that it is, as it does where tables are indexed.
+  function host.whole(value)
+    return type(value) == "number" and math.tointeger(value) ~= nil
+  end
+
   function host.describe(value)
     if type(value) == "number" then
       return value ~= value and "nan" or ("%.14g"):format(value)
@@ -54,6 +59,63 @@ return function(sim, host)
   end
 
   host.sorted_keys = sorted_keys -- a traversal that is the same in every run
+
+  -- ---- Objects that are tables: unknown fields raise --------------------------------------------
+
+  local closed = {} -- class, which is the metatable of its objects -> { name =, fields = set, parent = class or nil }
+
+  local function member(class, key)
+    while class do
+      local value = rawget(class, key)
+      if value ~= nil then return value end
+      class = closed[class].parent
+    end
+  end
+
+  local function unknown(object, class, key)
+    local names, all = {}, {}
+    local function add(from)
+      for name in pairs(from) do
+        if type(name) == "string" and name:sub(1, 2) ~= "__" then names[name] = true end
+      end
+    end
+    add(object)
+    while class do
+      add(class)
+      add(closed[class].fields)
+      all.name = all.name or closed[class].name
+      class = closed[class].parent
+    end
+    local near = type(key) == "string" and host.nearest(key, sorted_keys(names))
+    host.fail("%s has no field '%s'%s", all.name, tostring(key), near and ("; did you mean '%s'?"):format(near) or "")
+  end
+
+  -- Objects with this metatable have the methods in it and in `parent`, the fields they are made with, and those of the list
+  -- `fields`, which may be nil. Other fields raise when they are read or written.
+  function host.close_class(class, name, fields, parent)
+    local known = {}
+    for _, field in ipairs(fields) do known[field] = true end
+    closed[class] = { name = name, fields = known, parent = parent }
+    class.__index = function(object, key)
+      local value = member(class, key)
+      if value == nil and not known[key] then unknown(object, class, key) end
+      return value
+    end
+    class.__newindex = function(object, key, value)
+      if not known[key] and member(class, key) == nil then unknown(object, class, key) end
+      rawset(object, key, value)
+    end
+    return class
+  end
+
+  -- A field of any table, for those who look at what they were given: nil where there is none.
+  function host.field(object, key)
+    local class = getmetatable(object)
+    if type(class) ~= "table" or not closed[class] then return object[key] end
+    local value = rawget(object, key)
+    if value == nil then value = member(class, key) end
+    return value
+  end
 
   -- ---- Layout: where the numbers of parameters stand in a list ----------------------------------
 

@@ -154,6 +154,14 @@ return function(sim, host)
   end
   Actuator.__tostring = function(self) return ("Actuator '%s'"):format(insides[self].name) end
 
+  -- What a command of 1 does once it is due.
+  function host.input_when_due(shown)
+    local due = {}
+    for key, value in pairs(insides[shown]) do due[key] = value end
+    due.delay = 0
+    return as_input(due)
+  end
+
   local function clip(actuator, value)
     local lo, hi = live(actuator.range[1]), live(actuator.range[2])
     return value < lo and lo or value > hi and hi or value
@@ -518,6 +526,7 @@ return function(sim, host)
     -- Those declared since are as new.
     for i = host.actuator_count(world) + 1, #system.actuators do declare(world, system.actuators[i]) end
     if system.plan then plan_again(world, system) end
+    if system.random and host.observation_noise_seed(world) == 0 then host.observation_noise(world, system.seed) end
   end
 
   local function copy_table(from)
@@ -543,6 +552,7 @@ return function(sim, host)
       other.observations[i].of = observation.of and host.counterpart(copy, observation.of)
     end
     other.plan = system.plan
+    if not system.plan and #system.observations > 0 then host.control_in_lua(copy) end
     other.seed = system.seed
     other.random = system.random -- seeded anew for each observation
     return copy
@@ -581,7 +591,7 @@ return function(sim, host)
     end
     if def.noise and not system.random then
       system.random = sim.random.split()
-      system.seed = system.random:integer(0, math.maxinteger)
+      system.seed = math.max(1, system.random:integer(0, math.maxinteger)) -- 0 means none
       host.observation_noise(world, system.seed)
     end
     local noise = def.noise or 0
@@ -636,9 +646,9 @@ return function(sim, host)
     end
     all = all or {}
     for i = #all, 1, -1 do all[i] = nil end
-    if system.random then -- noise is a function of seed and time, so that it comes back with them
+    if system.random then -- as the engine's: a function of seed and time
       local time = string.unpack("i8", string.pack("d", sim.stop_gradient(world.time)))
-      system.random:seed(system.seed ~ time)
+      system.random:seed(host.observation_noise_seed(world) ~ time)
     end
     for _, observation in ipairs(system.observations) do
       local list = observed(world, observation)

@@ -294,6 +294,22 @@ return function(sim, host)
     return most
   end
 
+  -- f as a function that gives a number: nil is no value, nan; flags are 1 and 0. All else raises, at the line of f.
+  local function numbers_of(name, f)
+    return function(...)
+      local value = f(...)
+      if value == nil then return 0 / 0 end
+      if getmetatable(value) == "Tracked" then value = value:value() end
+      if type(value) == "boolean" then return value and 1 or 0 end
+      if type(value) ~= "number" then
+        local info = debug.getinfo(f, "S")
+        error(("%s:%d: watch '%s': a number, true, false or nil expected as the value of its function, got %s"):format(
+          info.short_src, info.linedefined, name, host.describe(value)), 0)
+      end
+      return value
+    end
+  end
+
   function sim.watch(name, f, unit)
     if type(name) ~= "string" or name == "" then
       host.fail("bad argument #1 to 'watch' (a name expected, got %s)", host.describe(name))
@@ -315,7 +331,7 @@ return function(sim, host)
       host.fail("bad argument #3 to 'watch' (a unit of up to %d bytes, none of them 0, expected; got %d bytes)",
         LONGEST_UNIT, #unit)
     end
-    watches[#watches + 1] = { name = name, f = f }
+    watches[#watches + 1] = { name = name, f = numbers_of(name, f) }
     controls.watches[#controls.watches + 1] = { type = "watch", name = name, unit = unit }
     changed = true
   end
@@ -416,36 +432,38 @@ return function(sim, host)
     end
   end
 
-  -- A function that fails is told of once, and its value is missing from then on.
+  -- A function that fails is told of once, and its value is missing from then on: values, and messages or nil.
   local function values_of(world)
-    local values, trouble = {}, nil
+    local values, messages = {}, {}
     for i, watch in ipairs(watches) do
-      local success, value = true, nil
+      values[i] = 0 / 0
       if watch.f then
-        success, value = xpcall(watch.f, host.traceback, world)
+        local success, value = xpcall(watch.f, host.traceback, world)
+        if success then
+          values[i] = value
+        else
+          watch.f = nil
+          messages[#messages + 1] = tostring(value)
+        end
       end
-      if not success then
-        watch.f = nil
-        trouble = trouble or value
-      end
-      values[i] = success and type(value) == "number" and value or 0 / 0
     end
-    if trouble then error(trouble, 0) end
-    return values
+    return values, messages[1] and table.concat(messages, "\nsim2d: ")
   end
 
   function calls.values(world, time)
     if #watches == 0 then return nil end
-    return json { type = "values", time = time, values = values_of(world) }
+    local values, messages = values_of(world)
+    return json { type = "values", time = time, values = values }, messages
   end
 
   function calls.watched(world)
     if #watches == 0 then return nil end
     local list = {}
-    for i, value in ipairs(values_of(world)) do
+    local values, messages = values_of(world)
+    for i, value in ipairs(values) do
       table.move({ controls.watches[i].name, controls.watches[i].unit, value }, 1, 3, #list + 1, list)
     end
-    return list
+    return list, messages
   end
 
   function calls.watch(name)
@@ -501,7 +519,7 @@ return function(sim, host)
     if def.pace ~= nil and (not host.finite(def.pace) or def.pace < 0) then
       host.fail("bad argument #1 to 'view' (key 'pace': a number from 0 on expected, got %s)",
         host.describe(def.pace))
-    elseif def.port ~= nil and (math.type(def.port) ~= "integer" or def.port < 0 or def.port > 65535) then
+    elseif def.port ~= nil and (not host.whole(def.port) or def.port < 0 or def.port > 65535) then
       host.fail("bad argument #1 to 'view' (key 'port': an integer from 0 to 65535 expected, got %s)",
         host.describe(def.port))
     elseif def.wait ~= nil and type(def.wait) ~= "boolean" then

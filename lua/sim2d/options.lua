@@ -1,13 +1,14 @@
 -- sim.options: values a script declares and its user sets on the command line.
 
-local EXPECTED = { number = "a number", boolean = "true or false", string = "a text" }
+local EXPECTED = { number = "a number", boolean = "true or false (yes or no, on or off, 1 or 0)", string = "a text" }
+local SWITCH = { ["true"] = true, yes = true, y = true, on = true, ["1"] = true,
+  ["false"] = false, no = false, n = false, off = false, ["0"] = false }
 
 local function parse(text, kind)
   if kind == "string" then
     return text
   elseif kind == "boolean" then
-    if text == "true" then return true elseif text == "false" then return false end
-    return nil
+    return SWITCH[text:lower()] -- nil: another word
   end
   local value = tonumber(text)
   if value and value == value and math.abs(value) < math.huge then
@@ -79,7 +80,7 @@ return function(sim, host)
     end
     local text = joined
     if not text and option.kind == "boolean" then
-      -- a switch; "true" and "false" may follow it
+      -- a switch; a word of SWITCH may follow it, and other words are not its own
       local value = parse(args[i + 1] or "", "boolean")
       if value == nil then return name, true, i + 1 end
       return name, value, i + 2

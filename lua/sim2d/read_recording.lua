@@ -56,7 +56,7 @@ return function(sim, host)
   end
 
   local function check_index(recording, what, index)
-    if math.type(index) ~= "integer" or index < 1 or index > recording.count then
+    if not host.whole(index) or index < 1 or index > recording.count then
       host.fail("bad argument #1 to '%s' (a frame from 1 to %d expected, got %s)", what, recording.count,
         host.describe(index))
     end

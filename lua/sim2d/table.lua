@@ -127,11 +127,12 @@ local function values_of(rows, column)
 end
 
 local Table = {}
-Table.__index = Table
 Table.__name = "Table"
 Table.__tostring = function() return "Table" end
 
-return function(sim)
+return function(sim, host)
+  host.close_class(Table, "Table", {})
+
   -- sim.table{ {1, 2}, {3, 4}, columns = {"x", {"y", format = "%.3f"}} } prints the rows; rows with
   -- names as keys need no columns. Columns of numbers are aligned right. Returns a Table.
   function sim.table(def)

@@ -302,6 +302,25 @@ static int control_noise(lua_State *L) {
   return 0;
 }
 
+// (world): the seed of its noise; 0: none is declared
+static int control_noise_seed(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)s2_world_noise_seed(s2_lua_world(L, 1)->world));
+  return 1;
+}
+
+// (world, random): an episode begins.
+static int control_renew_noise(lua_State *L) {
+  S2LuaRandom *random = s2_lua_check(L, 2, s2_type_random);
+  s2_world_renew_noise(s2_lua_world(L, 1)->world, &random->rng);
+  return 0;
+}
+
+// (world, message): a warning, as the engine's own that no handler takes
+static int control_warn(lua_State *L) {
+  s2_lua_warn(s2_lua_world(L, 1), luaL_checkstring(L, 2));
+  return 0;
+}
+
 static int control_recording(lua_State *L) {
   lua_pushboolean(L, s2_lua_recording(s2_lua_world(L, 1)));
   return 1;
@@ -341,6 +360,9 @@ const luaL_Reg s2_lua_control_functions[] = {{"actuator", control_actuator},
                                              {"act", control_make_act},
                                              {"control_in_lua", control_in_lua},
                                              {"observation_noise", control_noise},
+                                             {"observation_noise_seed", control_noise_seed},
+                                             {"warn", control_warn},
+                                             {"renew_noise", control_renew_noise},
                                              {"observe", control_observe},
                                              {"observation", control_make_observation},
                                              {"recording_gradient", control_recording},

@@ -226,6 +226,9 @@ static int sim_world(lua_State *L) {
   if (!isnan(session->open.budget)) {
     def.budget = session->open.budget;
   }
+  if (session->open.threads > 0) {
+    def.threads = session->open.threads;
+  }
   def.strict = session->open.strict;
   def.audit = session->open.audit || session->open.strict;
   def.profile = session->open.profile;

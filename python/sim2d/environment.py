@@ -16,6 +16,15 @@ from ._tasks import task_source
 _TOLD = 7
 
 
+# Seeds of Lua's generators that entropy is asked for, from 0 on.
+_SEEDS = 2**63
+
+
+def entropy_seed(random: np.random.Generator) -> int:
+    """The seed of an environment that none was given for: of Gymnasium's generator, which begins with entropy."""
+    return int(random.integers(_SEEDS))
+
+
 def spaces_of(about: dict[str, Any]) -> tuple[gymnasium.Space, gymnasium.Space]:
     """What is observed, and the actions."""
     low, high = np.asarray(about["low"], dtype=float), np.asarray(about["high"], dtype=float)
@@ -72,6 +81,7 @@ class Env(gymnasium.Env):
         self.passed: float | None = about.get("passed")
         self.observation_space, self.action_space = spaces_of(about)
         self.metadata = {**self.metadata, "render_fps": max(1, round(1 / self.period))}
+        self._begun = False
         self._shape = self.action_space.shape
         self._most = about.get("actions") or 0
         self._observed = self.observation_space.shape[0]
@@ -80,11 +90,15 @@ class Env(gymnasium.Env):
         self._pointers = (pointer(self._action), len(self._action), pointer(self._told), len(self._told))
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
-        super().reset(seed=seed)
+        """Without a seed, the first episode begins with entropy, and the generator continues in later ones."""
+        super().reset(seed=None if seed is None else int(seed))
         options = dict(options or {})
         if seed is not None:
             options["seed"] = int(seed)
+        elif not self._begun:
+            options.setdefault("seed", entropy_seed(self.np_random))
         seen, parameters = self._bridge.call("env_reset", self._number, options)
+        self._begun = True
         return np.asarray(seen, dtype=float), {"parameters": parameters or {}}
 
     def step(self, action: Any):

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from ._bridge import Bridge, pointer
-from .environment import action_numbers, spaces_of
+from .environment import action_numbers, entropy_seed, spaces_of
 from ._tasks import task_source
 
 _MODES = {
@@ -47,6 +47,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, self.num_envs)
         self.metadata = {"autoreset_mode": mode}
         self.autoreset_mode, self.copy = mode, copy
+        self._begun = np.zeros(self.num_envs, dtype=bool)
         self._buffers()
 
     def _buffers(self) -> None:
@@ -64,22 +65,29 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._pointers = (pointer(self._action), self._action.size, pointer(self._told), self._told.size)
 
     def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
-        """options: {"reset_mask": which} of bools resets those alone (autoreset "disabled")."""
-        super().reset(seed=seed if isinstance(seed, int) else None)
-        given: dict[str, Any] = {}
-        if isinstance(seed, (int, np.integer)):
-            given["seed"] = int(seed)
-        elif seed is not None:
-            if len(seed) != self.num_envs:
-                raise ValueError(f"{self.num_envs} seeds expected, got {len(seed)}")
-            given["seeds"] = {i + 1: int(s) for i, s in enumerate(seed) if s is not None}
+        """options: {"reset_mask": which} of bools resets those alone (autoreset "disabled"). Environment i begins with seed + i,
+        or with seed[i]. Without a seed its first episode begins with entropy, and its generator continues in later ones."""
+        n = self.num_envs
+        one = isinstance(seed, (int, np.integer))
+        super().reset(seed=int(seed) if one else None)
+        given: dict[str, Any] = {"seed": int(seed)} if one else {}
+        if not one and seed is not None and len(seed) != n:
+            raise ValueError(f"{n} seeds expected, got {len(seed)}")
+        seeds = {} if one or seed is None else {i + 1: int(s) for i, s in enumerate(seed) if s is not None}
         mask = (options or {}).get("reset_mask")
+        which = np.ones(n, dtype=bool)
         if mask is not None:
-            mask = np.asarray(mask)
-            if mask.shape != (self.num_envs,) or mask.dtype != bool:
-                raise ValueError(f"reset_mask: {self.num_envs} bools expected, got {mask!r}")
-            given["mask"] = mask.tolist()
+            which = np.asarray(mask)
+            if which.shape != (n,) or which.dtype != bool:
+                raise ValueError(f"reset_mask: {n} bools expected, got {mask!r}")
+            given["mask"] = which.tolist()
+        for i in np.flatnonzero(which & ~self._begun & (not one)).tolist():
+            if i + 1 not in seeds:
+                seeds[i + 1] = entropy_seed(self.np_random)
+        if seeds:
+            given["seeds"] = seeds
         seen = self._bridge.call("vector_reset", self._number, given)
+        self._begun |= which
         self._seen[:] = seen.reshape(self._seen.shape)
         return self._seen.copy() if self.copy else self._seen, {}
 

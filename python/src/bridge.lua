@@ -25,6 +25,11 @@ local function load_source(source, name)
   return f
 end
 
+local function is_env(value)
+  local class = getmetatable(value)
+  return type(class) == "table" and class.__name == "Env"
+end
+
 function bridge.run(source, name, ...) return load_source(source, name)(...) end
 
 function bridge.drop(number)
@@ -46,10 +51,14 @@ function bridge.world(source, name, builder, parameters)
     if type(f) ~= "function" then error(("there is no function '%s' in what the script returns, and no global one"):format(builder), 0) end
     made = f(parameters)
   end
-  if type(made) == "table" and type(made.build) == "function" then made = made.build end
+  if type(made) == "table" and type(rawget(made, "build")) == "function" then made = made.build end
   if type(made) == "function" then made = made(parameters) end
-  if type(made) == "table" and made.reset and made.world == nil then made:reset() end
-  if type(made) == "table" and getmetatable(made.world) == "World" then made = made.world end
+  if is_env(made) then
+    if made.world == nil then made:reset() end
+    made = made.world
+  elseif type(made) == "table" and getmetatable(rawget(made, "world")) == "World" then
+    made = made.world
+  end
   if made == nil then
     local worlds = sim.worlds()
     if #worlds > before then made = worlds[#worlds] end
@@ -148,7 +157,7 @@ end
 
 function bridge.draw(number, path, options)
   local value = object(number)
-  if value.draw then value:draw(path, options) else value:render(path, options) end
+  if is_env(value) then value:render(path, options) else value:draw(path, options) end
 end
 
 -- ---- Gradients --------------------------------------------------------------------------------
@@ -196,7 +205,7 @@ local REWARD, TERMINATED, TRUNCATED, RESIDUAL, UNSOLVED, TIME, MODES = 1, 2, 3, 
 
 local function load_env(source, name)
   local env = load_source(source, name)()
-  if type(env) ~= "table" or not env.action_space then
+  if not is_env(env) then
     error("a script that returns what sim.env gives is expected: it returned a " .. type(env), 0)
   end
   return env
@@ -239,12 +248,18 @@ function bridge.env_reset(number, options)
   return seen, info.parameters
 end
 
+local laws = setmetatable({}, { __mode = "k" }) -- Env -> its baseline, and the world of the episode that it is of
+
 -- The baseline's action for what was seen last, counted as Python does.
 function bridge.env_baseline(number, seen)
   local env = object(number)
   if not env.baseline then error(env.name .. ": there is no baseline", 0) end
-  if env.law_of ~= env.world then env.law, env.law_of = env.baseline(env), env.world end
-  local action = env.law(env.world, env.world.time, seen)
+  local kept = laws[env]
+  if not kept or kept.of ~= env.world then
+    kept = { law = env.baseline(env), of = env.world }
+    laws[env] = kept
+  end
+  local action = kept.law(env.world, env.world.time, seen)
   return env.action_space.n and action - 1 or (type(action) == "number" and { action } or action)
 end
 

@@ -192,3 +192,39 @@ def test_cart_pole_moves_as_gymnasiums():
     actions = [1, 0, 0, 1, 1, 0, 1, 0, 0, 1, 1, 0]
     apart = [apart_from_gymnasium(parts, actions) for parts in (1, 10, 100)]
     assert apart[0] < 0.05 and 0.08 < apart[1] / apart[0] < 0.12 and 0.08 < apart[2] / apart[1] < 0.12, apart
+
+
+NOISY = """
+local sim = require "sim2d"
+return sim.env { name = "noisy", max_steps = 4,
+  world = function()
+    local world = sim.world { dt = 0.02, gravity = { 0, 0 } }
+    local cart = world:box { name = "cart", size = { 1, 1 }, mass = 1, mask = 0 }
+    world:actuator { "push", body = cart, kind = "force", direction = { 1, 0 }, range = { -2, 2 } }
+    world:observe { "cart", of = cart, field = { "x", "vx" }, noise = NOISE }
+    return world
+  end,
+  reset = RESET, reward = 1 }
+"""
+
+
+def noisy(noise=0.1, reset="{ { of = 'cart', field = 'x', uniform = { -1, 1 } } }"):
+    return NOISY.replace("NOISE", repr(noise)).replace("RESET", reset)
+
+
+@pytest.mark.parametrize("text", ["cart_pole", noisy(0.1, "nil"), noisy(), noisy(0)])
+def test_without_a_seed_episodes_begin_with_entropy(text):
+    code = text != "cart_pole"
+    envs = [sim2d.make(text, code=code) for _ in range(3)]
+    first = [env.reset()[0].tolist() for env in envs]
+    later = [env.reset()[0].tolist() for env in envs]
+    assert len({tuple(x) for x in first + later}) == 6
+    # what is drawn from entropy can be given, and continues the same
+    for env in envs:
+        env.np_random = np.random.default_rng(5)
+        seeded = [env.reset(seed=7)[0].tolist(), env.reset()[0].tolist(), env.reset()[0].tolist()]
+        assert seeded == [env.reset(seed=7)[0].tolist(), env.reset()[0].tolist(), env.reset()[0].tolist()]
+    fresh = [sim2d.make(text, code=code) for _ in range(2)]
+    for env in fresh:
+        env.np_random = np.random.default_rng(5)
+    assert fresh[0].reset()[0].tolist() == fresh[1].reset()[0].tolist()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sim2d
-from test_env import slide
+from test_env import noisy, slide
 
 gymnasium = pytest.importorskip("gymnasium")
 MODES = gymnasium.vector.AutoresetMode
@@ -177,3 +177,55 @@ def test_errors_name_the_environment():
     vector.step(np.zeros((4, 1)))
     with pytest.raises(sim2d.Error, match="too late"):
         vector.step(np.zeros((4, 1)))
+
+
+def as_alone(text, seeds, steps):
+    """Observations of single environments with these seeds, which begin again after their last step."""
+    all_seen = []
+    for seed in seeds:
+        env = sim2d.make(text, code=True)
+        seen = [env.reset(seed=seed)[0]]
+        over = False
+        for _ in range(steps):
+            if over:
+                seen.append(env.reset()[0])
+                over = False
+                continue
+            observation, _, terminated, truncated, _ = env.step([0.5])
+            over = terminated or truncated
+            seen.append(observation)
+        all_seen.append(seen)
+    return np.asarray(all_seen).swapaxes(0, 1)
+
+
+@pytest.mark.parametrize("reset", ["nil", "{ { of = 'cart', field = 'x', uniform = { -1, 1 } } }",
+                                   "function(world, random) world.bodies.cart.x = random:uniform(-1, 1) end"])
+def test_noise_is_that_of_the_single_environment(reset):
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        n, seed, text = int(rng.integers(1, 6)), int(rng.integers(1000)), noisy(float(rng.uniform(0.01, 1)), reset)
+        vector = sim2d.make_vec(text, n, code=True, threads=int(rng.integers(1, 4)))
+        seen = [vector.reset(seed=np.int64(seed))[0]]
+        seen += [vector.step(np.full((n, 1), 0.5))[0] for _ in range(12)]
+        assert (np.asarray(seen) == as_alone(text, range(seed, seed + n), 12)).all()
+        seeds = rng.integers(1000, size=n).tolist()
+        seen = [vector.reset(seed=seeds)[0]] + [vector.step(np.full((n, 1), 0.5))[0] for _ in range(12)]
+        assert (np.asarray(seen) == as_alone(text, seeds, 12)).all()
+
+
+@pytest.mark.parametrize("text", ["pendulum", noisy(0.1, "nil"), noisy()])
+def test_without_seeds_vectors_begin_with_entropy(text):
+    code = text != "pendulum"
+    seen = [x for _ in range(2) for x in sim2d.make_vec(text, 4, code=code).reset()[0].tolist()]
+    vector = sim2d.make_vec(text, 4, code=code)
+    for _ in range(2):
+        seen += vector.reset()[0].tolist()
+    assert len({tuple(x) for x in seen}) == 16
+    one = [sim2d.make_vec(text, 3, code=code).reset(seed=[1, None, 3])[0].tolist() for _ in range(2)]
+    assert one[0][0] == one[1][0] and one[0][1] != one[1][1] and one[0][2] == one[1][2]
+    # those of a mask alone have begun
+    vectors = [sim2d.make_vec(text, 2, code=code, autoreset="disabled") for _ in range(2)]
+    for v in vectors:
+        v.reset(seed=[1, None], options={"reset_mask": np.array([True, False])})
+    first, second = (v.reset()[0].tolist() for v in vectors)
+    assert first[0] == second[0] and first[1] != second[1]

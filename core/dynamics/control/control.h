@@ -5,6 +5,7 @@
 #ifndef S2_CONTROL_H
 #define S2_CONTROL_H
 
+#include "base/rng.h"
 #include "dynamics/dynamics.h"
 
 typedef enum S2ActuatorKind {
@@ -73,7 +74,12 @@ S2Status s2_observation_create(S2World *world, const S2ObservationDef *def, int 
 int s2_world_observation_size(const S2World *world); // numbers in all
 // Fills as many numbers; S2_STALE: what is observed is gone.
 S2Status s2_world_observe(S2World *world, double *numbers);
-// Noise is a function of this and of the world's time.
+// Noise is a function of this seed and of the world's time, so a clone observes the noise of its
+// original. 0: no noise is declared. Images hold the seed.
 void s2_world_set_noise_seed(S2World *world, uint64_t seed);
+uint64_t s2_world_noise_seed(const S2World *world);
+// An episode begins: draws the seed from the episode's generator. A world without noise draws
+// nothing.
+void s2_world_renew_noise(S2World *world, S2Rng *rng);
 
 #endif

@@ -1,6 +1,5 @@
 #include "dynamics/control/control.h"
 
-#include "base/rng.h"
 #include "dynamics/world/world.h"
 
 #include <string.h>
@@ -64,6 +63,19 @@ int s2_world_observation_size(const S2World *world) {
 
 void s2_world_set_noise_seed(S2World *world, uint64_t seed) {
   world->noise_seed = seed;
+}
+
+uint64_t s2_world_noise_seed(const S2World *world) {
+  return world->noise_seed;
+}
+
+void s2_world_renew_noise(S2World *world, S2Rng *rng) {
+  if (world->noise_seed == 0) {
+    return;
+  }
+  do {
+    world->noise_seed = s2_rng_next(rng);
+  } while (world->noise_seed == 0);
 }
 
 S2Status s2_world_observe(S2World *world, double *numbers) {

@@ -1,3 +1,4 @@
+#define _XOPEN_SOURCE 700 // NOLINT: for mkstemp
 #include "record/video/video.h"
 
 #include "record/draw/picture.h"
@@ -5,9 +6,12 @@
 #include "record/s2d/output.h"
 #include "record/video/ffmpeg.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MP4_WIDTH = 960, GIF_WIDTH = 480 }; // pixels
 #define EARLY 1e-6                         // frames: times are sums of steps
@@ -80,9 +84,12 @@ static S2Status video_set_view(Film *film) {
   return status;
 }
 
-static S2Status video_start(Film *film, const char *path) {
-  static const char gif_filter[] = "split[a][b];[a]palettegen=stats_mode=full[p];[b][p]paletteuse="
-                                   "dither=none:diff_mode=rectangle";
+// What ffmpeg makes of the frames. A .gif takes two passes, so that it never holds all of them: the
+// colours of all frames first, which are a file, then the frames in these.
+typedef enum Pass { PASS_MP4, PASS_PALETTE, PASS_GIF } Pass;
+
+// `path`: what is written; `palette`: the file of the colours, which PASS_GIF reads.
+static S2Status video_start(Film *film, Pass pass, const char *path, const char *palette) {
   // Size and frame rate, as ffmpeg is told; pixels are words in this machine's order.
   const S2SceneView *view = &film->scene.view;
   char size[32], rate[S2_NUMBER_SIZE];
@@ -112,15 +119,22 @@ static S2Status video_start(Film *film, const char *path) {
                                "-i",
                                "pipe:0"};
   // ... what is to be made of it ...
-  static const char *const gif[] = {"-vf", gif_filter, "-f", "gif", NULL};
   static const char *const mp4[] = {"-c:v", "libx264", "-pix_fmt",  "yuv420p",   "-crf",
                                     "18",   "-tune",   "animation", "-movflags", "+faststart",
                                     "-f",   "mp4",     NULL};
+  static const char *const colours[] = {
+      "-vf", "palettegen=stats_mode=full", "-c:v", "png", "-f", "image2pipe", NULL};
+  const char *const gif[] = {
+      "-f",    "png_pipe", "-i",
+      palette, "-lavfi",   "[0:v][1:v]paletteuse=dither=none:diff_mode=rectangle",
+      "-f",    "gif",      NULL};
+  const char *const *const outputs[] = {
+      [PASS_MP4] = mp4, [PASS_PALETTE] = colours, [PASS_GIF] = gif};
   int count = 0;
   while (arguments[count] != NULL) {
     count++;
   }
-  for (const char *const *more = film->video->gif ? gif : mp4; *more != NULL; more++) {
+  for (const char *const *more = outputs[pass]; *more != NULL; more++) {
     arguments[count++] = *more;
   }
   // ... and nothing of the day or the program, so that the same run gives the same file.
@@ -155,13 +169,12 @@ static S2Status send_frames(Film *film, bool *good) {
   return s2_ok();
 }
 
-static S2Status video_make(Film *film, const char *path) {
+// All frames once, from the first moment on.
+static S2Status video_pass(Film *film, Pass pass, const char *path, const char *palette) {
   S2Video *video = film->video;
   S2_TRY(s2_store_rewind(&video->store));
   S2_TRY(s2_store_next(&video->store, &film->moment));
-  S2_TRY(video_set_view(film));
-  S2_TRY(s2_pixels_open(&film->canvas, &film->scene.view));
-  S2_TRY(video_start(film, path));
+  S2_TRY(video_start(film, pass, path, palette));
   bool good = true;
   S2Status sent = send_frames(film, &good);
   S2Status ended = s2_ffmpeg_end(&film->ffmpeg);
@@ -169,6 +182,35 @@ static S2Status video_make(Film *film, const char *path) {
     return s2_error(S2_IO, "ffmpeg ended before the last frame");
   }
   return sent.code != S2_OK ? sent : ended;
+}
+
+static S2Status video_make_gif(Film *film, const char *path) {
+  const char *folder = getenv("TMPDIR");
+  char palette[4096];
+  int length = snprintf(palette, sizeof palette, "file:%s/sim2d-XXXXXX",
+                        folder != NULL && *folder != '\0' ? folder : "/tmp");
+  char *name = palette + strlen("file:");
+  int file = length < (int)sizeof palette ? mkstemp(name) : -1;
+  if (file < 0) {
+    return s2_error(S2_IO, "cannot make a temporary file for the colours of a .gif: %s",
+                    strerror(errno));
+  }
+  (void)close(file);
+  S2Status status = video_pass(film, PASS_PALETTE, name, NULL);
+  if (status.code == S2_OK) {
+    status = video_pass(film, PASS_GIF, path, palette);
+  }
+  (void)remove(name);
+  return status;
+}
+
+static S2Status video_make(Film *film, const char *path) {
+  S2Video *video = film->video;
+  S2_TRY(s2_store_rewind(&video->store));
+  S2_TRY(s2_store_next(&video->store, &film->moment));
+  S2_TRY(video_set_view(film));
+  S2_TRY(s2_pixels_open(&film->canvas, &film->scene.view));
+  return video->gif ? video_make_gif(film, path) : video_pass(film, PASS_MP4, path, NULL);
 }
 
 S2Status s2_video_write(S2Video *video, const char *path, const S2RecordOptions *options) {

@@ -26,7 +26,7 @@ return function(sim, host)
   end
 
   function host.batch_whole(x, least, most)
-    return math.type(x) == "integer" and x >= least and x <= (most or math.maxinteger)
+    return host.whole(x) and x >= least and x <= (most or math.maxinteger)
   end
 
   -- A plain array of rows x columns from an array, a list of rows or, where a row has one number, a list.
@@ -53,7 +53,7 @@ return function(sim, host)
     host.batch_cost.check_keys(what, o, OPTIONS)
     local option, whole = host.batch_option, host.batch_whole
     option(what, "threads", whole(o.threads, 1, 1024), "an integer from 1 to 1024", o.threads)
-    option(what, "seed", math.type(o.seed) == "integer", "an integer", o.seed)
+    option(what, "seed", host.whole(o.seed), "an integer", o.seed)
     option(what, "autoreset", AUTORESET[o.autoreset], "'next_step', 'same_step' or 'disabled'", o.autoreset)
     option(what, "max_steps", whole(o.max_steps, 1), "an integer from 1 on", o.max_steps)
     option(what, "failures", o.failures == "raise" or o.failures == "keep", "'raise' or 'keep'", o.failures)
@@ -195,7 +195,7 @@ return function(sim, host)
   Batch.__index = function(batch, key)
     if methods[key] then return methods[key] end
     local inside = check(batch)
-    if math.type(key) == "integer" then return inside.worlds[key] end
+    if host.whole(key) then return inside.worlds[key] end
     if FIELDS[key] then return FIELDS[key](inside) end
     local names = {}
     for _, list in ipairs { FIELDS, methods } do
@@ -238,7 +238,7 @@ return function(sim, host)
     local inside = check(batch)
     local o = options == nil and {} or options
     host.batch_cost.check_keys("batch:reset", o, { seed = true, mask = true })
-    host.batch_option("batch:reset", "seed", math.type(o.seed) == "integer", "an integer", o.seed)
+    host.batch_option("batch:reset", "seed", host.whole(o.seed), "an integer", o.seed)
     local mask = o.mask
     if type(mask) == "table" then -- of truths, or of numbers
       local list = {}

@@ -75,7 +75,7 @@ return function(sim, host)
       list = { field }
     end
     for i, which in ipairs(list) do
-      if math.type(which) ~= "integer" or which < 1 or which > controls then
+      if not host.whole(which) or which < 1 or which > controls then
         host.fail("%s: field: the number of a control, 1 to %d, expected, got %s", what, controls,
           host.describe(which))
       end

@@ -40,7 +40,7 @@ return function(sim, host)
     local good = type(axis) == "table" and type(axis[1]) == "string" and host.finite(axis[2]) and host.finite(axis[3])
       and axis[2] < axis[3] and (axis.label == nil or type(axis.label) == "string")
     local count = good and (axis[4] == nil and POINTS or axis[4])
-    if not good or math.type(count) ~= "integer" or count < 2 then
+    if not good or not host.whole(count) or count < 2 then
       host.bad_law_key("basin", key, "{ name, lo, hi, count, label = } with lo < hi and a count of at least 2", axis)
     end
     local values = {}

@@ -14,8 +14,7 @@ return function(sim, host)
   local control = sim.control
   local fail, describe = host.fail, host.describe
 
-  local Cost = { __name = "Cost" }
-  Cost.__index = Cost
+  local Cost = host.close_class({ __name = "Cost" }, "Cost", {})
   host.Cost = Cost -- more of it in control_seen.lua
   Cost.__tostring = function(cost)
     local names = {}

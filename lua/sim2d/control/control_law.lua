@@ -12,12 +12,18 @@ return function(sim, host)
 
   -- ---- What all laws share ----------------------------------------------------------------------
 
-  local Law = {}
+  local Law = host.close_class({}, "Law", {})
   host.Law = Law
-  Law.__index = Law
   Law.__name = "Law"
   Law.__tostring = function(law) return "Law (" .. law.kind .. ")" end
   Law.__call = function(law, world, t) return law:command(world, t) end
+
+  -- A kind of law: `fields` may be nil, as its memory may.
+  function host.law_class(class, fields)
+    for _, key in ipairs(class.memory) do fields[#fields + 1] = key end
+    class.__call, class.__tostring, class.__name = Law.__call, Law.__tostring, "Law"
+    return host.close_class(class, "Law", fields, Law)
+  end
 
   -- Memory: the fields named in `memory`; a table in one of them is copied.
   local function copy(value)
@@ -46,7 +52,7 @@ return function(sim, host)
   -- The same law with a memory of its own.
   function Law:copy()
     local twin = setmetatable({}, getmetatable(self))
-    for key, value in pairs(self) do twin[key] = value end
+    for key, value in pairs(self) do rawset(twin, key, value) end
     twin:set_state(self:state())
     return twin
   end
@@ -150,11 +156,10 @@ return function(sim, host)
 
   -- ---- PID --------------------------------------------------------------------------------------
 
-  local Pid = setmetatable({ kind = "pid", memory = { "integral", "last", "last_time", "slope" } }, Law)
-  Pid.__index, Pid.__call, Pid.__tostring, Pid.__name = Pid, Law.__call, Law.__tostring, "Law"
-
   local PID = { kp = true, ki = true, kd = true, setpoint = true, measure = true, filter = true, range = true,
     anti_windup = true, actuator = true, period = true }
+
+  local Pid = host.law_class({ kind = "pid", memory = { "integral", "last", "last_time", "slope" } }, host.sorted_keys(PID))
 
   -- u = kp e + ki * integral of e - kd d(measured)/dt with e = setpoint - measured. The derivative is that of
   -- the measurement alone where the setpoint is a number (no kick when it is moved), of -e where it is
@@ -229,11 +234,12 @@ return function(sim, host)
     return law
   end
 
-  local Around = setmetatable({}, Law)
-  Around.__index, Around.__call, Around.__tostring, Around.__name = Around, Law.__call, Law.__tostring, "Law"
+  local Around = host.law_class({ memory = { "own", "time" } }, { "start" })
+
+  local function inner_method(self, name) return type(self.law) == "table" and host.field(self.law, name) end
 
   function Around:state()
-    local inner = type(self.law) == "table" and self.law.state
+    local inner = inner_method(self, "state")
     return { own = copy(self.own), time = self.time, inner = inner and self.law:state() or nil }
   end
 
@@ -244,13 +250,13 @@ return function(sim, host)
 
   function Around:reset()
     self.own, self.time = nil, nil
-    if type(self.law) == "table" and self.law.reset then self.law:reset() end
+    if inner_method(self, "reset") then self.law:reset() end
   end
 
   function Around:copy()
     local twin = setmetatable({}, getmetatable(self))
-    for key, value in pairs(self) do twin[key] = value end
-    if type(self.law) == "table" and self.law.copy then twin.law = self.law:copy() end
+    for key, value in pairs(self) do rawset(twin, key, value) end
+    if inner_method(self, "copy") then twin.law = self.law:copy() end
     twin.own = copy(self.own)
     return twin
   end
@@ -289,8 +295,7 @@ return function(sim, host)
 
   -- ---- References -------------------------------------------------------------------------------
 
-  local Reference = { __name = "Reference" }
-  Reference.__index = Reference
+  local Reference = host.close_class({ __name = "Reference" }, "Reference", { "bends", "single" })
 
   -- Which interval t is in, and how far: 0 at its start, 1 at its end.
   local function interval_of(times, t)

@@ -7,8 +7,7 @@ return function(sim, host)
   local methods = host.world_methods()
   local make, read = host.lcs, host.lcs_read
 
-  local Lcs = { __name = "Lcs" }
-  Lcs.__index = Lcs
+  local Lcs = host.close_class({ __name = "Lcs" }, "Lcs", {})
 
   function Lcs.__tostring(lcs)
     return ("Lcs (%d states, %d inputs, %d rows)"):format(lcs.A.shape[1], lcs.B.shape[2], lcs.F.shape[1])

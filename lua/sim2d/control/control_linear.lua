@@ -10,6 +10,7 @@ return function(sim, host)
   local Law = host.Law
 
   local function is_number(value) return type(value) == "number" or getmetatable(value) == "Tracked" end
+  local function plain(value) return getmetatable(value) == "Tracked" and value:value() or value end
 
   local function read(what, name, value)
     local good, a = pcall(sim.array, is_number(value) and { { value } } or value)
@@ -159,8 +160,9 @@ return function(sim, host)
 
   -- ---- LQR --------------------------------------------------------------------------------------
 
-  local Lqr = setmetatable({ kind = "lqr", memory = { "began" } }, Law)
-  Lqr.__index, Lqr.__call, Lqr.__tostring, Lqr.__name = Lqr, Law.__call, Law.__tostring, "Law"
+  -- `pending`: how many commands of each input are under way, where actuators have delays.
+  local Lqr = host.law_class({ kind = "lqr", memory = { "began", "past", "asked" } },
+    { "coordinates", "gains", "names", "rows", "sampling", "pending", "under_way", "clips" })
 
   -- The gains of a horizon, first step first, and the cost-to-go at its start.
   local function finite(A, B, Q, R, N, P, steps)
@@ -205,6 +207,27 @@ return function(sim, host)
     return self.gains[math.max(1, math.min(k, #self.gains))]
   end
 
+  -- The commands under way are a part of the state: those of each input, the newest first. A second question at the same time
+  -- replaces the command that the first one gave.
+  local function with_past(law, x, t)
+    x = table.move(as_list(x, law.states - law.under_way), 1, law.states - law.under_way, 1, {})
+    local past = law.past
+    for j, count in ipairs(law.pending) do
+      for k = 1, count do x[#x + 1] = past and past[j][law.asked == t and k + 1 or k] or law.u0[j] end
+    end
+    return x
+  end
+
+  local function note(law, u, t)
+    local past = {}
+    for j, count in ipairs(law.pending) do
+      local old, first = law.past and law.past[j] or {}, law.asked == t and 2 or 1
+      past[j] = { host.law_clip(plain(u[j]), law.clips[j]) }
+      for k = 1, count do past[j][k + 1] = old[k + first - 1] or law.u0[j] end
+    end
+    law.past, law.asked = past, t
+  end
+
   -- The gain as lists of numbers, kept: products of a few numbers are faster so than as arrays.
   function Lqr:command(world, t)
     local x, x0, u0, rows = self.measure(world), self.x0, self.u0, self.rows
@@ -212,6 +235,7 @@ return function(sim, host)
       rows = self:gain(t):table()
       if not self.gains then self.rows = rows end
     end
+    if self.pending then x = with_past(self, x, t) end
     if type(x) ~= "table" or getmetatable(x) or #x ~= self.states then x = as_list(x, self.states) end
     local u, n = {}, self.states
     for i = 1, #rows do
@@ -219,6 +243,7 @@ return function(sim, host)
       for j = 1, n do sum = sum - row[j] * (x[j] - x0[j]) end
       u[i] = sum
     end
+    if self.pending then note(self, u, t) end
     if self.names then
       local named = {}
       for i, name in ipairs(self.names) do named[name] = u[i] end
@@ -229,7 +254,7 @@ return function(sim, host)
 
   local function read_horizon(what, horizon)
     if horizon == nil then return nil end
-    if math.type(horizon) ~= "integer" or horizon < 1 then
+    if not host.whole(horizon) or horizon < 1 then
       bad_key(what, "horizon", "a number of steps, at least 1", horizon)
     end
     return horizon
@@ -251,7 +276,8 @@ return function(sim, host)
     local Qf = options.horizon and (options.Qf and read_weight("lqr", "Qf", options.Qf, n, 0) or Q)
     local K, P, gains = solve_lqr(A, B, Q, R, N, options.horizon, Qf)
     return setmetatable({ A = A, B = B, K = K, P = P, gains = gains, poles = poles_of(A - B:mm(K)), states = n,
-      x0 = zeros(n), u0 = zeros(m), measure = read_measure("lqr", options.measure), period = options.period or 1 }, Lqr)
+      x0 = zeros(n), u0 = zeros(m), measure = read_measure("lqr", options.measure), period = options.period or 1,
+      sampling = options.period }, Lqr)
   end
 
   -- Reads coordinates of a world as linearize lists them: values, then speeds.
@@ -271,24 +297,114 @@ return function(sim, host)
   end
   host.coordinate_reader = coordinate_reader
 
-  local OF_WORLD = { coordinates = true, inputs = true, Q = true, R = true, N = true, Qf = true, horizon = true }
+  local OF_WORLD = { coordinates = true, inputs = true, Q = true, R = true, N = true, Qf = true, horizon = true, period = true }
+
+  local EARLY = 1e-6 -- of a step: sums of dt round
+
+  -- How many steps a command holds.
+  local function read_period(world, def)
+    local dt, period = sim.stop_gradient(world.dt), def.period
+    if period == nil then return 1, dt end
+    local steps = host.finite(period) and math.floor(period / dt + 0.5) or 0
+    if steps < 1 or math.abs(steps * dt - period) > EARLY * dt * steps then
+      bad_key("lqr", "period", ("a multiple of the world's dt, %g s,"):format(dt), period)
+    end
+    return steps, steps * dt
+  end
+
+  -- A^k and sum of A^i, i < k, for k = 0 .. steps.
+  local function powers_of(A, steps)
+    local n = A.shape[1]
+    local powers, sums = { [0] = sim.eye(n) }, { [0] = sim.zeros(n, n) }
+    for k = 1, steps do powers[k], sums[k] = A:mm(powers[k - 1]), sums[k - 1] + powers[k - 1] end
+    return powers, sums
+  end
+
+  -- A step x+ = A x + B u as a period of `steps` steps in which commands hold, input j delayed by late[j] steps: A and B of the
+  -- state and the commands under way, and how many of these there are of each input.
+  local function sampled(A, B, steps, late)
+    local n, m = A.shape[1], B.shape[2]
+    local powers, sums = powers_of(A, steps)
+    local pending, size = {}, n
+    for j = 1, m do
+      pending[j] = (late[j] + steps - 1) // steps
+      size = size + pending[j]
+    end
+    -- rows of the state: [A^steps, what commands under way do in the period]
+    local top, inputs, below, at = { powers[steps] }, {}, {}, n
+    for j = 1, m do
+      local b, whole, rest = B:column(j):reshape(n, 1), late[j] // steps, late[j] % steps
+      -- the command before acts for the first `rest` steps, the next one for those that follow
+      local before, after = powers[steps - rest]:mm(sums[rest]:mm(b)), sums[steps - rest]:mm(b)
+      local columns = {}
+      for k = 1, pending[j] do
+        columns[k] = k == whole + 1 and rest > 0 and before or k == whole and after or sim.zeros(n, 1)
+      end
+      inputs[j] = whole == 0 and after or sim.zeros(n, 1)
+      for k = 1, pending[j] do
+        top[#top + 1] = columns[k]
+        local row, u = zeros(size), zeros(m)
+        if k == 1 then u[j] = 1 else row[at + k - 1] = 1 end
+        below[#below + 1] = { row, u }
+      end
+      at = at + pending[j]
+    end
+    local rows, us = { sim.concat(top, 2) }, { sim.concat(inputs, 2) }
+    for _, entry in ipairs(below) do
+      rows[#rows + 1], us[#us + 1] = sim.array { entry[1] }, sim.array { entry[2] }
+    end
+    return sim.concat(rows, 1), sim.concat(us, 1), pending
+  end
+
+  -- A weight of x as one of x and the commands under way, which cost nothing.
+  local function padded(what, name, value, n, size)
+    if size == n then return value end
+    local corner = read_weight(what, name, value, n, 0)
+    return sim.concat({ sim.concat({ corner, sim.zeros(n, size - n) }, 2), sim.zeros(size - n, size) }, 1)
+  end
+
+  -- Inputs as linearize takes them; steps by which each is late, and what clips it.
+  local function read_inputs(world, list)
+    local inputs, late, clips, dt = {}, {}, {}, sim.stop_gradient(world.dt)
+    for i, input in ipairs(list) do
+      inputs[i], late[i] = input, 0
+      if getmetatable(input) == "Actuator" and input.delay > 0 then
+        inputs[i], late[i] = host.input_when_due(input), math.ceil(input.delay / dt - EARLY)
+        clips[i] = { plain(input.range[1]), plain(input.range[2]) }
+      end
+    end
+    return inputs, late, clips
+  end
 
   local function lqr_of_world(world, def)
     host.check_law_keys("lqr", def, OF_WORLD)
-    local inputs = def.inputs or host.actuators(world)
-    if #inputs == 0 then
+    local given = def.inputs or host.actuators(world)
+    if #given == 0 then
       host.fail("lqr: the world has no actuators and no inputs are given; declare one: world:actuator { ... }")
     end
+    local steps, period = read_period(world, def)
+    local inputs, late, clips = read_inputs(world, given)
     local A, B, list = world:linearize { inputs = inputs, coordinates = def.coordinates or "reduced" }
-    local law = make_lqr(A, B, def.Q == nil and 1 or def.Q, def.R == nil and 1 or def.R, def.N,
-      { horizon = read_horizon("lqr", def.horizon), Qf = def.Qf, period = world.dt })
+    local pending
+    local n, N = A.shape[1], def.N
+    A, B, pending = sampled(A, B, steps, late)
+    local size = A.shape[1]
+    if N ~= nil and size > n then N = sim.concat({ read_columns("lqr", "N", N, n), sim.zeros(size - n, #inputs) }, 1) end
+    local law = make_lqr(A, B, padded("lqr", "Q", def.Q == nil and 1 or def.Q, n, size), def.R == nil and 1 or def.R, N,
+      { horizon = read_horizon("lqr", def.horizon), Qf = def.Qf and padded("lqr", "Qf", def.Qf, n, size), period = period })
     law.coordinates, law.measure = list, list and coordinate_reader(list) or function(w) return w:state() end
     law.x0 = law.measure(world)
     -- by name, where all inputs are actuators
     local names = {}
-    for i, input in ipairs(inputs) do names[i] = getmetatable(input) == "Actuator" and input.name or nil end
+    for i, input in ipairs(given) do names[i] = getmetatable(input) == "Actuator" and input.name or nil end
     law.names = #names == #inputs and names or nil
-    if law.names then for i, input in ipairs(inputs) do law.u0[i] = input.value end end
+    if law.names then for i, input in ipairs(given) do law.u0[i] = input.value end end
+    if size > n then
+      law.pending, law.under_way, law.clips = pending, size - n, clips
+      for j, count in ipairs(pending) do
+        for _ = 1, count do law.x0[#law.x0 + 1] = law.u0[j] end
+      end
+    end
     return law
   end
 
@@ -442,8 +558,8 @@ return function(sim, host)
 
   -- ---- Kalman filter ----------------------------------------------------------------------------
 
-  local Kalman = setmetatable({ kind = "kalman", memory = { "x" } }, Law)
-  Kalman.__index, Kalman.__tostring, Kalman.__name = Kalman, Law.__tostring, "Observer"
+  local Kalman = host.close_class({ kind = "kalman", memory = { "x" } }, "Observer", { "B", "x" }, Law)
+  Kalman.__tostring, Kalman.__name = Law.__tostring, "Observer"
 
   -- The steady filter of x+ = A x + B u + w, y = C x + v with covariances W of w and V of v: L, the gain of
   -- what was seen (x += L (y - C x)), and P, the covariance before that.

@@ -6,8 +6,7 @@ return function(sim, host)
   local methods = host.world_methods()
   local loops = setmetatable({}, { __mode = "k" }) -- World -> list of its loops
 
-  local Loop = { __name = "Control" }
-  Loop.__index = Loop
+  local Loop = host.close_class({ __name = "Control" }, "Control", { "u", "dt", "told" })
   Loop.__tostring = function(loop) return ("Control (%s)"):format(tostring(loop.law)) end
 
   local function plain(value) return getmetatable(value) == "Tracked" and value:value() or value end
@@ -22,9 +21,27 @@ return function(sim, host)
     end
   end
 
+  -- Seconds for which a law holds its commands, by its own design: nil where it is made for any.
+  local function period_of(law)
+    while type(law) == "table" and host.field(law, "law") do law = law.law end -- what is around another law
+    return type(law) == "table" and getmetatable(law) ~= nil and host.field(law, "sampling") or nil
+  end
+
+  -- Once: the law was made for another period than it runs at.
+  local function check_period(loop, world, dt)
+    loop.dt = dt
+    local period, runs = period_of(loop.law), math.max(loop.period, dt)
+    if loop.told or not host.finite(period) or math.abs(period - runs) <= EARLY * period then return end
+    loop.told = true
+    host.warn(world, ("world:control: %s: it is made for commands that hold for %g s, and it runs every %g s: "
+      .. "make it for that (sim.control.lqr(world, { period = %g })), or run it by world:control(law, { period = %g })"):format(
+      tostring(loop.law), period, runs, runs, period))
+  end
+
   local function run(loop, world, t, dt)
     local now = plain(t)
     dt = plain(dt)
+    if dt ~= loop.dt then check_period(loop, world, dt) end
     if now >= loop.next - EARLY * dt then
       local u = loop.law(world, t)
       if u == nil then
@@ -102,7 +119,8 @@ return function(sim, host)
       end
     end
     -- what is logged of a cost: that of the options, else a planner's own
-    local cost = options.cost or type(law) == "table" and law.problem and law.problem.cost
+    local problem = type(law) == "table" and host.field(law, "problem")
+    local cost = options.cost or problem and problem.cost
     if type(cost) == "table" and getmetatable(cost) == nil then cost = sim.control.cost(cost) end
     if cost and getmetatable(cost) ~= host.Cost then
       host.fail("bad argument #2 to 'control' (key 'cost': what sim.control.cost gives expected, got %s)",
@@ -111,6 +129,7 @@ return function(sim, host)
     local loop = { law = law, period = options.period or 0, delay = options.delay or 0, queue = {},
       next = plain(world.time) }
     attach(world, loop)
+    check_period(loop, world, plain(world.dt))
     if options.log ~= false then
       log_commands(world)
       if cost then host.log_cost(world, cost) end
@@ -127,7 +146,9 @@ return function(sim, host)
     return table.move(queue, 1, #queue, 1, {}) -- entries never change
   end
 
-  local function has_memory(law) return type(law) == "table" and law.state ~= nil and law.set_state ~= nil end
+  local function has_memory(law)
+    return type(law) == "table" and host.field(law, "state") ~= nil and host.field(law, "set_state") ~= nil
+  end
 
   local function memory_of(loop)
     return { loop = loop, next = loop.next, u = loop.u, queue = copy_queue(loop.queue),
@@ -163,7 +184,7 @@ return function(sim, host)
     if options and options.callbacks then
       host.logged_cost(host.world(world), copy)
       for _, loop in ipairs(loops[world] or {}) do
-        local law = type(loop.law) == "table" and loop.law.copy and loop.law:copy() or loop.law
+        local law = type(loop.law) == "table" and host.field(loop.law, "copy") and loop.law:copy() or loop.law
         attach(copy, { law = law, period = loop.period, delay = loop.delay, next = loop.next, u = loop.u,
           queue = copy_queue(loop.queue) })
       end

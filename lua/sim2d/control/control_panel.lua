@@ -101,14 +101,15 @@ return function(sim, host)
       local inputs = host.actuators(model)
       if #inputs == 0 then fail("panel: the world has no actuators: declare one: world:actuator { ... }") end
       local coordinates = def.coordinates
-      if not coordinates and law and law.coordinates then
+      local list_of_law = not coordinates and law and host.field(law, "coordinates")
+      if list_of_law then
         coordinates = {}
-        for i, of in ipairs(law.coordinates) do coordinates[i] = of.joint or of.body end
+        for i, of in ipairs(list_of_law) do coordinates[i] = of.joint or of.body end
       end
       A, B, list = model:linearize { inputs = inputs, coordinates = coordinates or "reduced" }
       dt, names = model.dt, {}
       for i, actuator in ipairs(inputs) do names[actuator.name] = i end
-    elseif model == nil and type(law) == "table" and law.A and law.B then
+    elseif model == nil and type(law) == "table" and host.field(law, "A") and host.field(law, "B") then
       A, B, dt = law.A, law.B, law.period
     elseif type(model) == "table" and model.A and model.B then
       host.check_panel_keys("panel: model", model, { A = true, B = true, C = true, dt = true })
@@ -122,6 +123,7 @@ return function(sim, host)
     B = matrix("panel", "B", type(B) ~= "table" and B or type(B[1]) == "number" and sim.array(B):reshape(#B, 1) or B, #A)
     -- the law's period in steps
     local period = def.period
+    if period == nil and names and law then period = host.field(law, "sampling") end
     if period ~= nil and dt then
       local steps = host.finite(period) and math.floor(period / dt + 0.5) or 0
       if steps < 1 or math.abs(steps * dt - period) > 1e-6 * dt * steps then
@@ -138,7 +140,7 @@ return function(sim, host)
     local row = zeros(1, loop.n)[1]
     if output == nil and loop.C then output = loop.C end
     if output == nil then output = 1 end
-    if math.type(output) == "integer" and output >= 1 and output <= loop.n then
+    if host.whole(output) and output >= 1 and output <= loop.n then
       row[output] = 1
       return row
     end
@@ -158,7 +160,7 @@ return function(sim, host)
 
   -- Loops of the other inputs are closed; what is left has one input.
   local function single_input(loop, K, input)
-    if math.type(input) ~= "integer" or input < 1 or input > loop.m then
+    if not host.whole(input) or input < 1 or input > loop.m then
       fail("bad argument #3 to 'panel' (key 'input': a number of u up to %d expected, got %s)", loop.m, describe(input))
     end
     for i = 1, loop.n do
@@ -625,20 +627,21 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
     def = def or {}
     host.check_panel_keys("panel", def, KEYS)
     local is_law = type(law) == "table" and getmetatable(law) ~= nil
-    local around = is_law and law.law and not law.K and not law.kp
+    local function of(key) return type(law) == "table" and host.field(law, key) or nil end
+    local kp, ki, kd, filter = of "kp", of "ki", of "kd", of "filter"
+    local around = is_law and of "law" and not of "K" and not kp
     if around then fail("panel: what is around a law has no gains: give the law in it, %s", tostring(law.law)) end
     local loop = read_model(model, def, is_law and law or nil)
     local gains
-    if type(law) == "table" and (law.kp or law.ki or law.kd) then
+    if kp or ki or kd then
       if not is_law then host.check_panel_keys("panel: gains", law, { kp = true, ki = true, kd = true, filter = true }) end
-      pid(loop, { kp = law.kp or 0, ki = law.ki or 0, kd = law.kd or 0, filter = law.filter,
-        actuator = is_law and law.actuator or nil }, def)
-      gains = gains_list({ kp = law.kp, ki = law.ki, kd = law.kd, filter = law.filter })
-    elseif is_law and law.gains or not (type(law) == "number" or type(law) == "table" or getmetatable(law) == "Array") then
+      pid(loop, { kp = kp or 0, ki = ki or 0, kd = kd or 0, filter = filter, actuator = is_law and of "actuator" or nil }, def)
+      gains = gains_list({ kp = kp, ki = ki, kd = kd, filter = filter })
+    elseif is_law and of "gains" or not (type(law) == "number" or type(law) == "table" or getmetatable(law) == "Array") then
       fail("bad argument #1 to 'panel' (a pid, a regulator without a horizon, or gains, expected, got %s)", describe(law))
     else
       local K = law
-      if is_law and law.K then K = law.K elseif is_law then
+      if is_law and of "K" then K = law.K elseif is_law then
         fail("bad argument #1 to 'panel' (a pid, a regulator, or gains, expected, got %s)", tostring(law))
       end
       feedback(loop, K, def)

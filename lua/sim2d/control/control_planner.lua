@@ -13,7 +13,7 @@ return function(sim, host)
   local KEYS = { cost = true, method = true, horizon = true, period = true, knots = true, spline = true, samples = true,
     noise = true, iterations = true, budget = true, gradient = true, smoothing = true, seed = true, goal = true,
     u0 = true, x0 = true, tolerance = true, violation = true, coordinates = true, model = true, elites = true,
-    temperature = true, log = true, show = true }
+    temperature = true, log = true, show = true, starts = true }
 
   -- ---- Reading ----------------------------------------------------------------------------------
 
@@ -30,7 +30,7 @@ return function(sim, host)
   local function read_integer(what, def, key, default)
     local value = def[key]
     if value == nil then value = default end
-    if math.type(value) ~= "integer" or value < 1 then
+    if not host.whole(value) or value < 1 then
       host.bad_law_key(what, key, "a whole number of at least 1", value)
     end
     return value
@@ -128,7 +128,9 @@ return function(sim, host)
     local wanted, terms = {}, {}
     for _, term in ipairs(parts.terms) do
       if term.of > #cost.terms then
-        for k = 1, term.count do wanted[#wanted + 1] = { term.first + k - 1, term.goal[k] } end
+        for k = 1, term.count do
+          wanted[#wanted + 1] = { term.first + k - 1, term.goal[k], of = term.of - #cost.terms }
+        end
       else
         terms[#terms + 1] = term
       end
@@ -251,6 +253,7 @@ return function(sim, host)
   local function keep_gains(problem)
     local good, message = pcall(problem.solver.gains, problem.solver)
     if not good and not message:find "not convex" then error(message, 0) end
+    problem.promised = good and message or math.huge
     local u, x, _, K = problem.solver:plan()
     problem.u, problem.x, problem.K = u, good and x or nil, good and K or nil
     problem.gains_known = good
@@ -301,6 +304,7 @@ return function(sim, host)
     problem.result = solver:set(problem.u)
     problem.result.iterations = info.iterations
     problem.result.state = info.status == "converged" and "converged" or "going"
+    problem.ends_flat = true -- at knots, which the promise of iLQR's step knows nothing of
     keep_gains(problem)
     return problem.result
   end
@@ -453,10 +457,10 @@ return function(sim, host)
 
   -- ---- Plans ------------------------------------------------------------------------------------
 
-  local Plan = { __name = "Plan" }
-  Plan.__index = Plan
+  local Plan = host.close_class({ __name = "Plan" }, "Plan", { "K", "message", "violation", "evaluations" })
   Plan.__tostring = function(plan)
-    return ("Plan (%s: %s after %d iterations, cost %.6g)"):format(plan.method, plan.status, plan.iterations, plan.cost)
+    return ("Plan (%s: %s after %d iterations, cost %.6g%s)"):format(plan.method, plan.status, plan.iterations, plan.cost,
+      plan.message and "; " .. plan.message or "")
   end
 
   local function read_method(what, problem, def)
@@ -488,11 +492,12 @@ return function(sim, host)
         host.bad_law_key(what, "noise", "a deviation above 0, or one an actuator", def.noise)
       end
     end
-    if method ~= "ilqr" then
+    problem.starts = read_integer(what, def, "starts", 1)
+    if method ~= "ilqr" or problem.starts > 1 then
       read_spline(what, problem, def, 10)
       problem.random = sim.random.split()
       if def.seed ~= nil then
-        if math.type(def.seed) ~= "integer" then host.bad_law_key(what, "seed", "a whole number", def.seed) end
+        if not host.whole(def.seed) then host.bad_law_key(what, "seed", "a whole number", def.seed) end
         problem.random:seed(def.seed)
       end
     end
@@ -524,6 +529,30 @@ return function(sim, host)
     end)
     problem.missed = over > 0
     if budget then host.decide(over) end
+    host.judge_end(problem)
+  end
+
+  -- From problem.u, and from changes of it at random: the best end, goals first. Each search has a part of the budget.
+  local function search_from_starts(problem, iterations)
+    local first, budget, best = problem.u, problem.budget, nil
+    problem.budget = budget and budget / problem.starts
+    for start = 1, problem.starts do
+      if start > 1 then
+        problem.u = first + problem.matrix:mm(perturbed(problem, sim.zeros(problem.knots, problem.m), deviations(problem)))
+        problem.x, problem.K = nil, nil
+        make_solver(problem)
+        problem.model:rewind()
+      end
+      search(problem, iterations)
+      local result = problem.result
+      local excess = math.max(0, result.violation - problem.violation)
+      if not best or excess < best.excess or excess == best.excess and result.cost < best.result.cost then
+        best = { result = result, excess = excess, u = problem.u, x = problem.x, K = problem.K, solver = problem.solver,
+          gains_known = problem.gains_known, missed = problem.missed, start = start }
+      end
+    end
+    problem.result, problem.u, problem.x, problem.K, problem.solver = best.result, best.u, best.x, best.K, best.solver
+    problem.gains_known, problem.missed, problem.start, problem.budget = best.gains_known, best.missed, best.start, budget
   end
 
   local function gains_of(problem, gains)
@@ -555,7 +584,7 @@ return function(sim, host)
     local with_gains = problem.gains_known
     return setmetatable({ method = problem.method, u = u, x = x, K = with_gains and gains_of(problem, gains) or nil,
       cost = result.cost, violation = result.violation, iterations = result.iterations, status = status,
-      flags = result.flags, period = problem.period, coordinates = coordinates, evaluations = problem.evaluations,
+      flags = result.flags, unmet = result.unmet or {}, message = result.message, start = problem.start, period = problem.period, coordinates = coordinates, evaluations = problem.evaluations,
       world = problem.world }, Plan)
   end
 
@@ -570,15 +599,13 @@ return function(sim, host)
       follow(problem)
     end
     problem.u = read_start("trajectory", problem, def.u0)
-    search(problem, problem.iterations)
+    search_from_starts(problem, problem.iterations)
     return plan_of(problem)
   end
 
   -- ---- Following a plan -------------------------------------------------------------------------
 
-  local Track = setmetatable({ kind = "plan", memory = { "began", "knot", "held" } }, host.Law)
-  Track.__index, Track.__call, Track.__tostring, Track.__name =
-    Track, host.Law.__call, host.Law.__tostring, "Law"
+  local Track = host.law_class({ kind = "plan", memory = { "began", "knot", "held" } }, { "gains" })
 
   -- The law u = u_k - K_k (x - x_k) about the plan; u_k alone without gains. Holds the last u at the end.
   function Plan:law(options)
@@ -638,9 +665,7 @@ return function(sim, host)
 
   -- ---- Receding horizon -------------------------------------------------------------------------
 
-  local Planner = setmetatable({ kind = "planner", memory = { "u", "x", "K", "at" } }, host.Law)
-  Planner.__index, Planner.__call, Planner.__tostring, Planner.__name =
-    Planner, host.Law.__call, host.Law.__tostring, "Law"
+  local Planner = host.law_class({ kind = "planner", memory = { "u", "x", "K", "at" } }, { "cost", "result" })
 
   -- sim.control.planner(world, { cost =, horizon =, period =, iterations =, ... }): a law that plans anew at each call, from the
   -- plan before, shifted by the time that has passed.
@@ -676,10 +701,11 @@ return function(sim, host)
     problem.solver:forget()
     -- the first plan has none before it
     local iterations = self.at and problem.iterations or math.max(problem.iterations, ITERATIONS[problem.method])
-    search(problem, iterations)
+    if self.at then search(problem, iterations) else search_from_starts(problem, iterations) end
     self.u, self.x, self.K, self.at = problem.u, problem.x, problem.K, t
     self.cost, self.result = problem.result.cost, problem.result
     self.decisions = self.decisions + 1
+    host.warn_if_idle(problem, world)
     if problem.missed then self.misses = self.misses + 1 end
     if problem.show then host.draw_plan(world, problem) end
     local first = {}

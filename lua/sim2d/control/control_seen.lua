@@ -189,7 +189,7 @@ return function(sim, host)
       if math.type(key) ~= "integer" and key ~= "rollouts" then bad(key) end
     end
     local read = { rollouts = show.rollouts == nil and ROLLOUTS or show.rollouts }
-    if math.type(read.rollouts) ~= "integer" or read.rollouts < 0 then bad(show.rollouts) end
+    if not host.whole(read.rollouts) or read.rollouts < 0 then bad(show.rollouts) end
     -- where each body stands in world:state()
     local places, count = {}, 0
     for _, body in ipairs(world.bodies) do
@@ -261,7 +261,7 @@ return function(sim, host)
   local function gains_of(object)
     local list = {}
     local function field(name, key)
-      if type(object[key]) == "number" then
+      if type(host.field(object, key)) == "number" then
         list[#list + 1] = { name, function() return object[key] end, function(value) object[key] = value end }
       end
     end
@@ -289,23 +289,24 @@ return function(sim, host)
       return list
     end
     if type(object) ~= "table" or getmetatable(object) == nil then return list end
-    if object.problem and object.problem.cost then return gains_of(object.problem.cost) end
+    local problem, K, inner = host.field(object, "problem"), host.field(object, "K"), host.field(object, "law")
+    if problem and problem.cost then return gains_of(problem.cost) end
     for _, key in ipairs { "kp", "ki", "kd" } do field(key, key) end
     -- a matrix of gains, one slider a number
-    if object.K and object.K.shape and not object.gains and getmetatable(object).kind == "lqr" then
-      local rows, columns = object.K.shape[1], object.K.shape[2]
+    if getmetatable(object).kind == "lqr" and K and not object.gains then
+      local rows, columns = K.shape[1], K.shape[2]
       for i = 1, rows do
         for j = 1, columns do
           local name = rows == 1 and ("k%d"):format(j) or ("k%d,%d"):format(i, j)
           list[#list + 1] = { name, function() return plain(object.K[i][j]) end, function(value)
-            local K = object.K:table()
-            K[i][j] = value
-            object.K, object.rows = sim.array(K), nil
+            local gains = object.K:table()
+            gains[i][j] = value
+            object.K, object.rows = sim.array(gains), nil
           end }
         end
       end
     end
-    if #list == 0 and object.law then return gains_of(object.law) end
+    if #list == 0 and inner then return gains_of(inner) end
     return list
   end
 

@@ -87,9 +87,7 @@ return function(sim, host)
   -- ---- Computed torque --------------------------------------------------------------------------
 
   local control = sim.control
-  local Torque = setmetatable({ kind = "computed torque", memory = {} }, host.Law)
-  Torque.__index, Torque.__call, Torque.__tostring, Torque.__name =
-    Torque, host.Law.__call, host.Law.__tostring, "Law"
+  local Torque = host.law_class({ kind = "computed torque", memory = {} }, {})
 
   local TORQUE = { coordinates = true, reference = true, kp = true, kd = true }
   local SPEEDS = { angle = "omega", x = "vx", y = "vy" }
@@ -99,7 +97,7 @@ return function(sim, host)
   function control.computed_torque(def)
     host.check_law_keys("computed_torque", def, TORQUE)
     local reference = def.reference
-    if getmetatable(reference) == nil or not reference.at then
+    if getmetatable(reference) == nil or not host.field(reference, "at") then
       host.bad_law_key("computed_torque", "reference", "what sim.control.reference gives", reference)
     end
     if type(def.coordinates) ~= "table" or #def.coordinates == 0 then

@@ -96,8 +96,10 @@ return function(sim, host)
 
   -- ---- Episodes ---------------------------------------------------------------------------------
 
-  local Env = { __name = "Env" }
-  Env.__index = Env
+  -- What a task may lack, and what the first episode or a vector adds.
+  local Env = host.close_class({ __name = "Env" }, "Env", { "doc", "start", "ended", "reward", "baseline", "about_baseline", "actions",
+    "passed", "follow", "view", "keys", "goals", "def", "period", "substeps", "observation_space", "action_space", "world", "built",
+    "declared", "parameters", "steps", "over", "ranges", "unsolved", "mode_changes", "core", "place" })
   Env.__tostring = function(env) return ("Env (%s: %d observed, %d commands)"):format(env.name, #env.observation_space.low,
     env.action_space.n or #env.action_space.low) end
 
@@ -156,7 +158,7 @@ return function(sim, host)
 
   local function begin(env, options)
     if options.seed ~= nil then
-      if math.type(options.seed) ~= "integer" then fail("%s:reset: seed: a whole number expected, got %s", env.name, describe(options.seed)) end
+      if not host.whole(options.seed) then fail("%s:reset: seed: a whole number expected, got %s", env.name, describe(options.seed)) end
       env.random:seed(options.seed)
     end
     local p, key = draw(env, options)
@@ -167,6 +169,7 @@ return function(sim, host)
     elseif env.declared.draws and not env.core then
       host.batch.draw(env.declared.draws, env.world, env.random)
     end
+    if not env.core then host.renew_noise(env.world, env.random) end -- a batch does so after its draws
     env.steps, env.over, env.unsolved, env.mode_changes, env.ranges = 0, false, 0, 0, nil
   end
 
@@ -181,7 +184,7 @@ return function(sim, host)
   -- A command for each actuator, out of an action.
   local function command_of(env, action)
     if env.actions then
-      local u = math.type(action) == "integer" and env.actions[action]
+      local u = host.whole(action) and env.actions[action]
       if not u then fail("%s:step: an action from 1 to %d expected, got %s", env.name, #env.actions, describe(action)) end
       return u
     end
@@ -318,7 +321,8 @@ return function(sim, host)
     local env = setmetatable({ name = def.name or "task", doc = def.doc, builder = def.world, start = rules.start, ended = rules.ended,
       reward = rules.reward, rules = rules, randomised = read_parameters(def), baseline = def.baseline, actions = def.actions,
       random = sim.random.split(), passed = def.passed, max_steps = def.max_steps or MOST_STEPS }, Env)
-    if math.type(env.max_steps) ~= "integer" or env.max_steps < 1 then bad("env", "max_steps", "a whole number of at least 1", def.max_steps) end
+    if not host.whole(env.max_steps) or env.max_steps < 1 then bad("env", "max_steps", "a whole number of at least 1", def.max_steps) end
+    env.max_steps = math.tointeger(env.max_steps)
     -- a first world says what there is
     begin(env, {})
     local first = observed(env)

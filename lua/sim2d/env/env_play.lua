@@ -49,11 +49,11 @@ return function(sim, host)
       if type(name) ~= "string" or name ~= name:lower() then bad("keys", "names of keys in small letters", name) end
       if TAKEN[name] then fail("bad argument #1 to 'env' (key '%s': this key is taken: %s)", key, TAKEN[name]) end
       if n then
-        if math.type(value) ~= "integer" or value < 1 or value > n then bad(key, ("an action from 1 to %d"):format(n), value) end
+        if not host.whole(value) or value < 1 or value > n then bad(key, ("an action from 1 to %d"):format(n), value) end
       else
         if type(value) ~= "table" then bad(key, "a list of what is added to each command", value) end
         for i, number in pairs(value) do
-          if math.type(i) ~= "integer" or i < 1 or i > count or not host.finite(number) then
+          if not host.whole(i) or i < 1 or i > count or not host.finite(number) then
             bad(key, ("a list of up to %d numbers"):format(count), value)
           end
         end

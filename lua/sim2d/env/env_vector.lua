@@ -12,7 +12,18 @@ return function(sim, host)
   local methods = {}
   local insides = setmetatable({}, { __mode = "k" }) -- EnvVector -> its environments and what steps them
   Vector.__index = function(vector, key)
-    if key ~= "envs" then return methods[key] end
+    if key ~= "envs" then
+      if methods[key] == nil then
+        local names = { "envs" }
+        for _, list in ipairs { methods, vector } do
+          for name in next, list do names[#names + 1] = name end
+        end
+        table.sort(names)
+        local near = type(key) == "string" and host.nearest(key, names)
+        fail("EnvVector has no field '%s'%s", tostring(key), near and ("; did you mean '%s'?"):format(near) or "")
+      end
+      return methods[key]
+    end
     -- what its steps have not told each of them
     local inside = insides[vector]
     for i, env in ipairs(inside.envs) do
@@ -20,6 +31,7 @@ return function(sim, host)
     end
     return inside.envs
   end
+  Vector.__newindex = function(_, key) fail("EnvVector has no field '%s' that can be assigned", tostring(key)) end
   Vector.__tostring = function(vector) return ("EnvVector (%d of %s)"):format(vector.count, vector.name) end
   Vector.__len = function(vector) return vector.count end
 

@@ -53,6 +53,7 @@
 ---@field noise? number|number[] first deviations
 ---@field temperature? number of mppi
 ---@field seed? integer
+---@field starts? integer searches from changes of u0 at random; the best is taken
 ---@field gradient? "exact"|"smooth"
 ---@field smoothing? number
 ---@field show? table of planners: { body or { body, {x, y} }, ..., rollouts = 10 }
@@ -66,6 +67,10 @@
 ---@field iterations integer
 ---@field evaluations integer trajectories looked at
 ---@field status "converged"|"stuck"|"out of iterations"|"out of time"
+---@field unmet string[] names of terms and goals that a stuck plan leaves
+---@field message? string why it is stuck
+---@field flags string[] what its derivatives met
+---@field start integer which of the starts was the best
 ---@field law fun(self: sim2d.Plan, options?: table): sim2d.Law
 local Plan = {}
 
@@ -125,7 +130,7 @@ function ControlLibrary.pid(def) end
 
 ---u = u0 - K (x - x0) of matrices, or of a world about its present state.
 ---@param A any or a world
----@param B any or { coordinates =, inputs =, Q =, R =, N =, horizon =, Qf = }
+---@param B any or { coordinates =, inputs =, Q =, R =, N =, period =, horizon =, Qf = }
 ---@return sim2d.Law law with K, P, poles, x0, u0
 function ControlLibrary.lqr(A, B, Q, R, N, options) end
 

@@ -7,7 +7,8 @@ local TOLERANCE = 1e-8 -- about the root of the rounding of doubles
 -- name -> { expected, test, default } of options; tables of parameters are tested when they are read
 local function positive(v) return type(v) == "number" and v > 0 and v < math.huge end
 local function fraction(v) return type(v) == "number" and v >= 0 and v < 1 end
-local function count(v) return math.type(v) == "integer" and v >= 1 end
+local function whole(v) return type(v) == "number" and math.tointeger(v) ~= nil end
+local function count(v) return whole(v) and v >= 1 end
 local function flag(v) return type(v) == "boolean" end
 local function any() return true end
 local function callable(v)
@@ -45,15 +46,15 @@ local OWN = { -- of each method, groups of options
     decay = { "number from 0 to 1", fraction, 0.99 } } },
   ["nelder-mead"] = { { max_iterations = DEPENDS, initial_step = { "number or table of the parameters' shape", any },
     restarts = { "integer, 0 or more",
-      function(v) return math.type(v) == "integer" and v >= 0 end, 2 } } },
+      function(v) return whole(v) and v >= 0 end, 2 } } },
   cmaes = { { max_iterations = DEPENDS, sigma = { "positive number or table of the parameters' shape", any },
-    population = { "integer of at least 4", function(v) return math.type(v) == "integer" and v >= 4 end },
-    restarts = { "integer, 0 or more", function(v) return math.type(v) == "integer" and v >= 0 end, 0 },
-    seed = { "integer", function(v) return math.type(v) == "integer" end },
+    population = { "integer of at least 4", function(v) return whole(v) and v >= 4 end },
+    restarts = { "integer, 0 or more", function(v) return whole(v) and v >= 0 end, 0 },
+    seed = { "integer", function(v) return whole(v) end },
     target = { "number", function(v) return type(v) == "number" and v == v end } } },
   nlopt = { GRADIENT, { max_iterations = DEPENDS, algorithm = { "text", any, "bobyqa" },
     initial_step = { "number or table of the parameters' shape", any },
-    seed = { "integer of at least 0", function(v) return math.type(v) == "integer" and v >= 0 end } } },
+    seed = { "integer of at least 0", function(v) return whole(v) and v >= 0 end } } },
   least_squares = { { max_iterations = DEPENDS, scale = { "positive number", positive, 1.0 },
     loss = { "'l2', 'huber' or 'cauchy'", function(v) return v == "l2" or v == "huber" or v == "cauchy" end, "l2" } } },
 }

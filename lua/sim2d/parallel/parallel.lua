@@ -122,7 +122,7 @@ return function(sim, host)
           nearest and ("; did you mean '%s'?"):format(nearest) or "")
       end
     end
-    local function whole(x) return math.type(x) == "integer" end
+    local whole = host.whole
     check_option(what, "threads", whole(o.threads) and o.threads >= 1 and o.threads <= 1024,
       "an integer from 1 to 1024", o.threads)
     check_option(what, "seed", whole(o.seed), "an integer", o.seed)
@@ -136,12 +136,20 @@ return function(sim, host)
     return o
   end
 
+  -- An array as a list: of its numbers, or of its rows, which are arrays.
+  function host.array_items(array)
+    if not array.shape[2] then return array:table() end
+    local rows = {}
+    for i = 1, #array do rows[i] = array:row(i) end
+    return rows
+  end
+
   -- `items` is a list, an array, or how many jobs there are. Returns their number and a function that packs one.
   local function read_items(items, what)
-    if math.type(items) == "integer" and items >= 0 then
-      return items, function(i) return C.pack(i, "item") end
+    if host.whole(items) and items >= 0 then
+      return math.tointeger(items), function(i) return C.pack(i, "item") end
     elseif getmetatable(items) == "Array" then
-      items = items:table() -- its elements, or its rows
+      items = host.array_items(items)
     elseif type(items) ~= "table" or getmetatable(items) ~= nil then
       host.fail("bad argument #2 to '%s' (a list of items or a number of jobs expected, got %s)", what,
         host.describe(items))
@@ -315,7 +323,7 @@ return function(sim, host)
       failures = {}, each = o.each, keep = o.failures == "keep" }, Work)
     -- what a run before has done
     local journal <close>, begun = open_journal(o.journal,
-      o.journal and describe_jobs(program, n, pack, math.type(items) == "integer"), what,
+      o.journal and describe_jobs(program, n, pack, host.whole(items)), what,
       function(job, bytes) if work.state[job] == nil then work:take(job, bytes) end end)
     if o.progress ~= false then say_begun(o.journal, begun, work.done, n) end
     if o.record then

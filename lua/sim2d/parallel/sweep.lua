@@ -6,14 +6,14 @@ local PASSED = { "threads", "seed", "common", "time_limit", "journal", "record",
 local OWN = { job = true, failed = true, ["repeat"] = true } -- columns that every sweep has
 
 local Sweep = { __name = "Sweep" }
-Sweep.__index = Sweep
 Sweep.__tostring = function() return "Sweep" end
 
 return function(sim, host)
+  host.close_class(Sweep, "Sweep", { "record" })
   local function fail(format, ...) host.fail("sim.sweep: " .. format, ...) end
 
   local function to_list(value, name)
-    if getmetatable(value) == "Array" then value = value:table() end
+    if getmetatable(value) == "Array" then value = host.array_items(value) end
     if type(value) ~= "table" or #value == 0 then
       fail("%s: a list of values expected, got %s", name, host.describe(value))
     end
@@ -101,7 +101,7 @@ return function(sim, host)
   end
 
   local function random_points(def, seed)
-    if math.type(def.count) ~= "integer" or def.count < 1 then
+    if not host.whole(def.count) or def.count < 1 then
       fail("count: how many samples expected with `random`, got %s", host.describe(def.count))
     end
     -- point by point, in the order of the names: the same in every run
@@ -191,7 +191,7 @@ return function(sim, host)
   function sim.sweep(def)
     check_keys(def)
     local repeats = def.repeats or 1
-    if math.type(repeats) ~= "integer" or repeats < 1 then
+    if not host.whole(repeats) or repeats < 1 then
       fail("repeats: an integer from 1 expected, got %s", host.describe(repeats))
     end
     local points, names = read_points(def)
@@ -237,12 +237,12 @@ return function(sim, host)
   -- A robustness map: sweep_map.lua.
   function Sweep:map(def) return host.sweep_map(self, def) end
 
-  -- A column as an array, booleans as 0 and 1, nan where a run failed; of texts a list.
+  -- A column as an array, booleans as 0 and 1, nan where a run failed; of texts and arrays a list of texts.
   function Sweep:column(name)
     check_column(self, name, "sweep:column")
     local numbers, texts, is_text = {}, {}, false
     for i, row in ipairs(self.rows) do
-      is_text = is_text or type(row[name]) == "string"
+      is_text = is_text or type(row[name]) == "string" or getmetatable(row[name]) == "Array"
       numbers[i] = number(row[name]) or 0 / 0
       texts[i] = row[name] == nil and "" or tostring(row[name])
     end
@@ -267,6 +267,9 @@ return function(sim, host)
       low, high = math.min(low, x), math.max(high, x)
     end
     if n == 0 then return 0 end
+    if low == -math.huge or high == math.huge then -- the limits as such numbers grow; -inf and inf have no mean
+      return n, low + high, low == high and 0.0 or math.huge, low, high
+    end
     return n, mean, n > 1 and math.sqrt(squares / (n - 1)) or 0, low, high
   end
 
@@ -302,6 +305,19 @@ return function(sim, host)
     return count
   end
 
+  -- What means leave out.
+  local function print_nan(self)
+    for _, name in ipairs(self.outputs) do
+      local count, first = 0, nil
+      for _, row in ipairs(self.rows) do
+        if row[name] ~= row[name] then count, first = count + 1, first or row.job end
+      end
+      if count > 0 then
+        print(("%s: %d of %d results are nan and are left out (the first: job %d)"):format(name, count, #self.rows, first))
+      end
+    end
+  end
+
   -- sweep:summary(): a line an output, over all runs. sweep:summary("mu", "e"): a line for each pair of
   -- values, with the means of outputs. Prints it, and returns the Table.
   function Sweep:summary(...)
@@ -316,6 +332,7 @@ return function(sim, host)
       rows.columns = { "output", "runs", "mean", "deviation", "least", "most" }
       local failed = count_failed(self.rows)
       local result = sim.table(rows)
+      print_nan(self)
       if failed > 0 then
         print(("%d of %d runs failed; job %d: %s"):format(failed, #self.rows, self.failures[1].job,
           self.failures[1].message:match "^[^\n]*"))
@@ -334,7 +351,9 @@ return function(sim, host)
     rows.columns = { table.unpack(by) }
     table.move({ "runs", table.unpack(self.outputs) }, 1, #self.outputs + 1, #by + 1, rows.columns)
     rows.columns[#rows.columns + 1] = "failed"
-    return sim.table(rows)
+    local result = sim.table(rows)
+    print_nan(self)
+    return result
   end
 
   -- sweep:plot{ x = "mu", y = "range" [, by = "e"] [, title =, ...] }: means with the deviation of

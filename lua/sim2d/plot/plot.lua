@@ -129,7 +129,7 @@ return function(sim, host)
       parts.fail("nothing to show: give one plot or more")
     end
     local columns = def.columns
-    if columns ~= nil and (math.type(columns) ~= "integer" or columns < 1 or columns > 20) then
+    if columns ~= nil and (not host.whole(columns) or columns < 1 or columns > 20) then
       parts.fail("columns: 1 to 20 expected, got %s", host.describe(columns))
     end
     columns = math.min(columns or COLUMNS, count)
@@ -294,7 +294,7 @@ return function(sim, host)
     local width, height = options.width or PRINT_WIDTH, options.height or PRINT_HEIGHT
     for key, limits in pairs { width = { width, 30 }, height = { height, 8 } } do
       local size, least = limits[1], limits[2]
-      if math.type(size) ~= "integer" or size < least or size > 500 then
+      if not host.whole(size) or size < least or size > 500 then
         host.fail("bad argument #1 to '%s' (%s: %d to 500 letters expected, got %s)", what, key, least,
           host.describe(size))
       end

@@ -1,5 +1,6 @@
 -- Axes of plots: ranges, round ticks, and what is written at them.
 
+local ROUNDING = 8 * 2.0 ^ -52 -- relative: values that differ by less are one value
 local ROOM = 0.04 -- of the range, left free beyond the data
 local LEAST_UNIT, MOST_UNIT = 1e-300, 1e300
 local PLAIN_FROM, PLAIN_TO = -3, 4 -- powers of ten that are written out
@@ -49,7 +50,7 @@ return function(_, host)
     lo, hi = parts.place(all, lo), parts.place(all, hi)
     if not all.range then
       local room = (hi - lo) * ROOM
-      if room <= math.max(math.abs(lo), math.abs(hi)) * 1e-12 then -- one value
+      if hi - lo <= math.max(math.abs(lo), math.abs(hi)) * ROUNDING then -- one value
         room = all.log and 0.5 or math.max(math.abs(lo) * 0.12, 1.2e-3)
       end
       local grounded = from_zero and not all.log and lo == 0
@@ -104,7 +105,9 @@ return function(_, host)
     end
     axis.note = power + unit ~= 0 and "×" .. parts.power(power + unit) or nil
     if base ~= 0 then
-      local sum = parts.plain(base * axis.unit, 15)
+      -- as many digits as tell ticks apart
+      local digits = math.ceil(math.log(math.abs(base) / step, 10)) + 1
+      local sum = parts.plain(base * axis.unit, math.max(15, math.min(17, digits)))
       axis.note = (axis.note and axis.note .. " " or "") .. (base > 0 and "+ " .. sum or sum:gsub("^−", "− "))
     end
   end

@@ -28,7 +28,7 @@ return function(_, host)
 
   local function counts(series, what)
     local points = series.points or POINTS
-    if math.type(points) ~= "integer" or points < 2 or points > MOST_POINTS then
+    if not host.whole(points) or points < 2 or points > MOST_POINTS then
       parts.fail("%s.points: an integer from 2 to %d expected, got %s", what, MOST_POINTS, host.describe(points))
     end
     return points
@@ -121,7 +121,7 @@ return function(_, host)
   function parts.read_contour(plot, series, read, what)
     read_map(plot, series, read, what)
     local levels = series.levels or LEVELS
-    if math.type(levels) == "integer" then
+    if host.whole(levels) then
       if levels < 1 or levels > MOST_LEVELS then
         parts.fail("%s.levels: 1 to %d, or a list of values expected, got %d", what, MOST_LEVELS, levels)
       end

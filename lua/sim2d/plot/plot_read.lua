@@ -168,7 +168,7 @@ return function(_, host)
       fail("%s: a function is drawn from a number to a larger one, got %g and %g", what, lo, hi)
     elseif plot.x.log and lo <= 0 then
       fail("%s: a logarithmic axis starts above 0, got %g", what, lo)
-    elseif math.type(count) ~= "integer" or count < 2 or count > MOST_SAMPLES then
+    elseif not host.whole(count) or count < 2 or count > MOST_SAMPLES then
       fail("%s.points: an integer from 2 to 1e6 expected, got %s", what, host.describe(series.points))
     end
     local xs, ys = {}, {}
@@ -356,7 +356,7 @@ return function(_, host)
     end
     -- edges: found from the samples (their logarithms on such an axis), or given
     local bins = series.bins
-    if math.type(bins) == "integer" or bins == nil then
+    if host.whole(bins) or bins == nil then
       if bins and (bins < 1 or bins > 10000) then fail("%s.bins: 1 to 10000 expected, got %d", what, bins) end
       local placed = samples
       if plot.x.log then
@@ -379,7 +379,7 @@ return function(_, host)
         local middle = (low + high + 1) // 2
         if value >= edges[middle] then low = middle else high = middle - 1 end
       end
-      local automatic = series.bins == nil or math.type(series.bins) == "integer"
+      local automatic = series.bins == nil or host.whole(series.bins)
       if automatic or value >= edges[1] and value <= edges[last + 1] then heights[low] = heights[low] + 1 end
     end
     -- as a density the area is 1

@@ -280,8 +280,19 @@ test("misspelt and wrong options", function()
     "--record 'a.csv/run': a file name ending in .csv, .npz, .h5, .s2d, .html, .svg, .png, .gif or .mp4 is expected")
 end)
 
-test("what comes later says so", function()
-  usage({ "--threads", "4" }, "--threads: not available yet")
+test("--threads is a default of worlds, batches and jobs", function()
+  local text = [[
+local sim = require "sim2d"
+local function build() local w = sim.world {} w:circle { radius = 1 } return w end
+print(build().threads, sim.world { threads = 2 }.threads, sim.batch(build, 2).threads, sim.batch(build, 2, { threads = 1 }).threads,
+  sim.parallel.threads(), sim.parallel.map(function(i) return i end, 3, { progress = false })[3])]]
+  for _, n in ipairs { 1, 3, 17 } do
+    expect(run_script(text, { "--threads", tostring(n) }), 0, ("%d\t2\t%d\t1\t%d\t3\n"):format(n, n, n), "")
+  end
+  ok(run_script(text).out:match "^1\t2\t")
+  for _, bad in ipairs { "0", "-1", "two", "1.5", "1025", "" } do
+    usage({ "--threads=" .. bad, "x.lua" }, ("--threads '%s': an integer from 1 to 1024 is expected"):format(bad))
+  end
 end)
 
 test("--seed", function()
@@ -400,6 +411,29 @@ test("sim.options reads the values after the script", function()
     "0.5\tfalse\ta.csv\t16\t--mu\n", "")
 end)
 
+test("switches understand the words for true and false", function()
+  local random = require "sim2d".random.split()
+  random:seed(3)
+  local words = { yes = true, no = false, ["true"] = true, ["false"] = false, on = true, off = false, ["0"] = false,
+    ["1"] = true, y = true, n = false }
+  local names = {}
+  for word in pairs(words) do names[#names + 1] = word end
+  table.sort(names)
+  local text, want, args = { 'local sim = require "sim2d"\nlocal all = arg' }, {}, {}
+  for k = 1, 200 do -- each read by a call of its own
+    local word = random:choice(names)
+    local value = words[word]
+    local spelt = word:gsub(".", function(c) return random:uniform() < 0.3 and c:upper() or c end)
+    args[#args + 1] = random:uniform() < 0.5 and ("{ '--fast=%s' }"):format(spelt) or ("{ '--fast', '%s' }"):format(spelt)
+    want[k] = tostring(value)
+  end
+  text[#text + 1] = ("for _, words in ipairs { %s } do arg = words print(sim.options { fast = %s }.fast, #arg) end"):format(
+    table.concat(args, ", "), "not (words[2] or words[1]):lower():find '[ty1]' and true or false")
+  expect(run_script(table.concat(text, "\n")), 0, table.concat(want, "\t0\n") .. "\t0\n", "")
+  -- other words are not the switch's
+  expect(run_script(DECLARED, {}, { "--fast", "maybe", "--fast", "--n", "1" }), 0, "0.5\ttrue\ta.csv\t1\tmaybe\n", "")
+end)
+
 test("sim.options prints its help", function()
   expect(run_script(DECLARED, {}, { "--help" }), 0, [[
 options of script.lua:
@@ -421,7 +455,7 @@ test("sim.options refuses what was not declared", function()
   refused({ "--mu", "x" }, "option '--mu': a number is expected, not 'x'")
   refused({ "--mu=inf" }, "option '--mu': a number is expected, not 'inf'")
   refused({ "--mu=1e999" }, "option '--mu': a number is expected, not '1e999'")
-  refused({ "--fast=maybe" }, "option '--fast': true or false is expected, not 'maybe'")
+  refused({ "--fast=maybe" }, "option '--fast': true or false (yes or no, on or off, 1 or 0) is expected, not 'maybe'")
 end)
 
 test("reading an option that was not declared raises", function()
@@ -613,3 +647,52 @@ test("require finds modules beside the script, before those of the current folde
 end)
 
 os.execute("rm -r " .. quote(FOLDER))
+
+-- ---- Where modules are found, and signals that are ignored ----------------------------------------
+
+test("modules are found beside a script, whatever its folder is called, and beside the file a link leads to", function()
+  local text = "print((require 'beside').value, (require 'below.deep').value)"
+  for _, name in ipairs { "plain", "with;semicolon", "what?", "a;b?c;", "per%cent", "a b", "?", ";" } do
+    local folder = FOLDER .. "/" .. name
+    assert(os.execute("mkdir -p " .. quote(folder .. "/below") .. " " .. quote(FOLDER .. "/links")))
+    write_file(folder .. "/main.lua", text)
+    write_file(folder .. "/beside.lua", ("return { value = %q }"):format(name))
+    write_file(folder .. "/below/deep.lua", "return { value = 7 }")
+    expect(run { name .. "/main.lua" }, 0, name .. "\t7\n", "")
+    assert(os.execute(("ln -sf %s %s"):format(quote(folder .. "/main.lua"), quote(FOLDER .. "/links/run.lua"))))
+    expect(run { "links/run.lua" }, 0, name .. "\t7\n", "")
+    -- a link to a link, and from within its folder
+    assert(os.execute(("ln -sf links/run.lua %s"):format(quote(FOLDER .. "/again.lua"))))
+    expect(run { "again.lua" }, 0, name .. "\t7\n", "")
+  end
+  -- the folder of the link comes first
+  write_file(FOLDER .. "/links/beside.lua", "return { value = 'nearer' }")
+  expect(run { "links/run.lua" }, 0, "nearer\t7\n", "")
+  os.remove(FOLDER .. "/links/beside.lua")
+  -- what is wrong in such a module is told with its file, and so is one that is not there
+  write_file(FOLDER .. "/a;b?c;/beside.lua", "return = 1")
+  ok(run({ "a;b?c;/main.lua" }).err:find("error loading module 'beside' from file 'a;b?c;/beside.lua'", 1, true))
+  os.remove(FOLDER .. "/a;b?c;/beside.lua")
+  ok(run({ "a;b?c;/main.lua" }).err:find("no file 'a;b?c;/beside.lua'", 1, true))
+end)
+
+test("signals that were ignored at the start stay ignored", function()
+  local text = [[
+local before = io.open("/proc/self/status"):read "a"
+local ignored = tonumber(before:match "SigIgn:%s*(%x+)", 16)
+local caught = tonumber(before:match "SigCgt:%s*(%x+)", 16)
+for _, n in ipairs { 1, 2, 15 } do io.write((ignored >> (n - 1)) & 1, (caught >> (n - 1)) & 1, " ") end
+print()]]
+  if not io.open "/proc/self/status" then skip "no /proc" end
+  write_file(FOLDER .. "/script.lua", text)
+  local function under(words)
+    local pipe = io.popen(("cd %s && %s %s script.lua"):format(quote(FOLDER), words, quote(SIM2D)))
+    local out = pipe:read "a"
+    pipe:close()
+    return out
+  end
+  eq(under "", "01 01 01 \n")
+  eq(under "trap '' INT;", "01 10 01 \n")
+  eq(under "trap '' HUP;", "10 01 01 \n")
+  eq(under "trap '' INT TERM HUP;", "10 10 10 \n")
+end)

@@ -178,19 +178,6 @@ test("every script is told of in docs/*.md", function()
   end
 end)
 
-test("what docs/lua.md calls not yet is not there", function()
-  local text = read_file(SOURCE .. "/docs/lua.md"):match "\n## Not yet\n(.*)"
-  local names = 0
-  for row in text:gmatch "\n| command | ([^|\n]+) |" do
-    for name in row:gmatch "`([%w-]+)`" do
-      names = names + 1
-      local run <close> = assert(io.popen(quote(SIM2D) .. " " .. name .. " 2 x.lua 2>&1"))
-      ok(run:read "a":find("not available yet", 1, true), name)
-    end
-  end
-  ok(names > 0)
-end)
-
 test("the C program of docs/c-api.md is tests/base/test_embed.c", function()
   local programs = 0
   for _, block in ipairs(blocks "docs/c-api.md") do

@@ -306,3 +306,156 @@ test("bad laws and options", function()
   raises("key 'times': 2 times expected", control.reference, { points = { 1, 2 }, times = { 1 } })
   raises("key 'times%[2%]': a time after", control.reference, { points = { 1, 2 }, times = { 1, 1 } })
 end)
+
+-- ---- Regulators of a sampling period --------------------------------------------------------------
+
+local G = sim.random.split()
+G:seed(8)
+
+local function cart_pole(delay, dt)
+  local world = sim.world { dt = dt or 0.01 }
+  local cart = world:box { size = { 0.4, 0.2 }, mass = G:uniform(0.5, 3), mask = 0 }
+  local pole = world:box { size = { 0.05, 0.5 }, mass = G:uniform(0.1, 0.5), position = { 0, 0.25 }, mask = 0 }
+  local rail = world:slider { a = cart, anchor = { 0, 0 }, axis = { 1, 0 } }
+  local hinge = world:hinge { a = pole, b = cart, anchor = { 0, 0 } }
+  world:actuator { "push", joint = rail, kind = "force", delay = delay }
+  return world, rail, hinge, pole
+end
+
+-- What warnings a function prints.
+local function warnings_of(text)
+  local out = os.tmpname()
+  local file <close> = assert(io.open(out, "w"))
+  file:write(text)
+  file:close()
+  local pipe = io.popen(("'%s' '%s' 2>&1"):format(os.getenv "S2_SIM2D", out))
+  local told = pipe:read "a"
+  pipe:close()
+  os.remove(out)
+  return told, select(2, told:gsub("it is made for commands that hold for", ""))
+end
+
+test("a regulator of a period is that of A^n and the sum of A^k B, and holds at it", function()
+  for _ = 1, 60 do
+    local steps = G:integer(1, 15)
+    local world, rail, hinge, pole = cart_pole()
+    local R = 10 ^ G:uniform(-4, 0)
+    local law = sim.control.lqr(world, { coordinates = { rail, hinge }, R = R, period = steps * 0.01 })
+    local A, B = world:linearize { inputs = { { joint = rail, force = 1 } }, coordinates = { rail, hinge } }
+    local An, Bn = sim.eye(4), sim.zeros(4, 1)
+    for _ = 1, steps do Bn = A:mm(Bn) + B An = A:mm(An) end
+    near(law.A:table(), An:table(), 1e-9)
+    near(law.B:table(), Bn:table(), 1e-9)
+    local K = sim.control.lqr(An, Bn, 1, R).K
+    ok(sim.stop_gradient(law.K - K):norm() < 1e-6 * K:norm())
+    near(law.period, steps * 0.01, 1e-12)
+    for _, p in ipairs(law.poles) do
+      local re, im = p, 0
+      if type(p) == "table" then re, im = p[1], p[2] end
+      ok(re * re + im * im < 1)
+    end
+    world:control(law, { period = steps * 0.01 })
+    pole:apply_impulse { 0.005, 0 }
+    world:run { duration = 20 }
+    ok(math.abs(hinge.angle) < 1e-3 and math.abs(rail.translation) < 0.02, ("%d steps: %g %g"):format(steps, hinge.angle, rail.translation))
+  end
+end)
+
+test("delays of actuators are part of the design", function()
+  for _ = 1, 60 do
+    local steps, late = G:integer(1, 8), G:integer(1, 12)
+    local world, rail, hinge, pole = cart_pole(late * 0.01 - G:choice { 0, 0.003 })
+    local law = sim.control.lqr(world, { coordinates = { rail, hinge }, R = 0.01, period = steps * 0.01 })
+    local pending = math.ceil(late / steps)
+    eq(law.K.shape, { 1, 4 + pending })
+    -- the system predicts what the world does, with commands that are made at the beginning of each period
+    local clone = world:clone()
+    local twin_rail, twin_hinge = clone.joints[1], clone.joints[2]
+    local x = sim.zeros(4 + pending)
+    for _ = 1, 6 do
+      local u = G:uniform(-1e-3, 1e-3)
+      clone:act { u }
+      clone:step(steps)
+      x = law.A:mm(x) + law.B:reshape(4 + pending) * u
+      near({ twin_rail.translation, twin_hinge.angle, twin_rail.speed, twin_hinge.speed }, { x[1], x[2], x[3], x[4] }, 2e-5)
+    end
+    world:control(law, { period = steps * 0.01 })
+    pole:apply_impulse { 0.002, 0 }
+    world:run { duration = 0.3 }
+    local image = world:snapshot()
+    world:run { duration = 0.5 }
+    local state = world:state()
+    world:restore(image)
+    world:run { duration = 0.5 }
+    eq(world:state(), state)
+    world:run { duration = 25 }
+    ok(math.abs(hinge.angle) < 1e-3 and math.abs(rail.translation) < 0.02, ("%d, %d: %g"):format(steps, late, hinge.angle))
+  end
+end)
+
+test("several inputs with delays of their own", function()
+  for _ = 1, 40 do
+    local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
+    local steps, late, rails = G:integer(1, 5), { G:integer(0, 9), G:integer(0, 9) }, {}
+    for i = 1, 2 do
+      local cart = world:box { size = { 1, 1 }, mass = G:uniform(0.5, 2), mask = 0 }
+      rails[i] = world:slider { cart, anchor = { 0, 0 }, axis = { 1, 0 } }
+    end
+    world:actuator { "one", joint = rails[1], kind = "force", delay = late[1] * 0.01, range = { -2, 1 } }
+    world:actuator { "two", joint = rails[2], kind = "force", delay = late[2] * 0.01 }
+    local law = sim.control.lqr(world, { coordinates = rails, R = { 0.1, 1 }, period = steps * 0.01 })
+    local size = 4 + math.ceil(late[1] / steps) + math.ceil(late[2] / steps)
+    eq({ law.A.shape, law.B.shape }, { { size, size }, { size, 2 } })
+    local twin, x = world:clone(), sim.array(law.x0)
+    for _ = 1, 8 do
+      local u = sim.array { G:uniform(-1, 1), G:uniform(-1, 1) }
+      twin:act { u[1], u[2] }
+      twin:step(steps)
+      x = law.A:mm(x) + law.B:mm(u)
+      local seen = {}
+      for i = 1, 2 do seen[i], seen[2 + i] = twin.joints[i].translation, twin.joints[i].speed end
+      near(seen, { x[1], x[2], x[3], x[4] }, 1e-6)
+    end
+    -- what is clipped is remembered clipped: the law's commands are those of its gain about the commands that act
+    world:control(law, { period = steps * 0.01 })
+    rails[1].translation, rails[2].translation = 3, -1
+    world:run { duration = 40 }
+    ok(math.abs(rails[1].translation) < 0.01 and math.abs(rails[2].translation) < 0.01)
+  end
+end)
+
+test("a law that runs at another period than its own is warned of, once", function()
+  local text = [[
+local sim = require "sim2d"
+local world = sim.world { dt = %s }
+local cart = world:box { size = { 0.4, 0.2 }, mass = 1, mask = 0 }
+local rail = world:slider { a = cart, anchor = { 0, 0 }, axis = { 1, 0 } }
+world:actuator { "push", joint = rail, kind = "force" }
+local law = sim.control.lqr(world, { coordinates = { rail }, period = %s })
+%s
+world:control(law, { period = %s, log = false })
+world:step(20)
+%s
+world:step(20)
+]]
+  for _, case in ipairs { { 0.01, "nil", "", "nil", "", 0 }, { 0.01, 0.05, "", 0.05, "", 0 }, { 0.01, 0.05, "", "nil", "", 1 },
+    { 0.01, "nil", "", 0.05, "", 1 }, { 0.01, 0.05, "law = sim.control.low_pass(law, 0.1)", 0.1, "", 1 },
+    { 0.01, "nil", "", "nil", "world.dt = 0.02", 1 }, { 0.01, 0.02, "", "nil", "world.dt = 0.02", 1 },
+    { 0.01, 0.04, "", 0.04, "world.dt = 0.02", 0 }, { 0.01, 0.01, "", 0.01, "world.dt = 0.02", 1 },
+    { 0.02, 0.02, "world.dt = 0.01", 0.02, "", 0 }, { 0.02, "nil", "law = sim.control.rate_limit(law, 5)", "nil", "", 0 },
+    { 0.01, "nil", "law = sim.control.pid { kp = 1, measure = function() return 0 end }", 0.05, "", 0 } } do
+    local told, count = warnings_of(text:format(table.unpack(case, 1, 5)))
+    eq(count, case[6], told)
+  end
+  local told = warnings_of(text:format(0.01, "nil", "", 0.05, ""))
+  ok(told:find("world:control: Law (lqr): it is made for commands that hold for 0.01 s, and it runs every 0.05 s: make it for that "
+    .. "(sim.control.lqr(world, { period = 0.05 })), or run it by world:control(law, { period = 0.01 })", 1, true), told)
+end)
+
+test("periods of a regulator that are none", function()
+  local world, rail, hinge = cart_pole()
+  for _, period in ipairs { 0, -0.01, 0.015, math.huge, "0.1" } do
+    raises("key 'period': a multiple of the world's dt, 0.01 s, expected", sim.control.lqr, world,
+      { coordinates = { rail, hinge }, period = period })
+  end
+end)

@@ -296,3 +296,128 @@ test("derivatives and plans have the same bits whatever a world has been through
   eq(told(other), first)
   eq(told(plain), first)
 end)
+
+-- ---- How searches end -----------------------------------------------------------------------------
+
+local E = sim.random.split()
+E:seed(21)
+
+-- A cart that dry friction holds, and its cost.
+local function stuck_cart(friction)
+  local world = sim.world { dt = 0.02, gravity = { 0, 0 } }
+  local cart = world:box { size = { 1, 1 }, mass = E:uniform(0.5, 2), mask = 0 }
+  local rail = world:slider { cart, axis = { 1, 0 }, anchor = { 0, 0 }, friction = friction }
+  world:actuator { "f", joint = rail, kind = "force", range = { -10, 10 } }
+  local goal = E:choice { -1, 1 } * E:uniform(0.3, 2)
+  local cost = { { "place", of = rail, field = "translation", goal = goal, weight = 10 },
+    { "speed", of = rail, field = "speed", weight = 1 }, controls = 10 ^ E:uniform(-3, -1), terminal = { place = 100 } }
+  return world, rail, cost, goal
+end
+
+test("a plan that friction holds is stuck, and names what it has not met", function()
+  for _ = 1, 60 do
+    local friction = E:uniform(0.5, 3)
+    local world, _, cost = stuck_cart(friction)
+    local plan = control.trajectory(world, { method = E:choice { "ilqr", "gradient" }, horizon = 1, period = 0.1, cost = cost,
+      u0 = E:uniform(-0.9, 0.9) * friction })
+    eq({ plan.status, plan.unmet }, { "stuck", { "place" } })
+    ok(plan.message:find("no command changes 'place'", 1, true), plan.message)
+    ok(tostring(plan):find("stuck after %d+ iterations.*'place'"), tostring(plan))
+  end
+end)
+
+test("without friction the same is converged, with nothing left", function()
+  for _ = 1, 30 do
+    local world, _, cost = stuck_cart(0)
+    local plan = control.trajectory(world, { horizon = 1, period = 0.1, cost = cost })
+    eq({ plan.status, plan.unmet, plan.flags, plan.message }, { "converged", {}, {} })
+  end
+end)
+
+test("where all is met already the plan is converged, also if nothing moves", function()
+  for _, controls in ipairs { 0, 0.1 } do
+    for _, friction in ipairs { 0, 2 } do
+      local world, rail = stuck_cart(friction)
+      local plan = control.trajectory(world, { horizon = 1, period = 0.1, cost = {
+        { "place", of = rail, field = { "translation", "speed" } }, controls = controls } })
+      eq({ plan.status, plan.unmet }, { "converged", {} }, controls .. " " .. friction)
+    end
+  end
+end)
+
+test("a body out of reach, and a cost that is flat", function()
+  for _ = 1, 20 do
+    local world = sim.world { dt = 0.02, gravity = { 0, 0 } }
+    local hand = world:circle { radius = 0.1, mass = 1 }
+    local box = world:box { size = { 0.2, 0.2 }, position = { E:uniform(1, 3), 0 } }
+    world:actuator { "x", body = hand, kind = "force", direction = { 1, 0 }, range = { -1, 1 } }
+    local plan = control.trajectory(world, { horizon = 0.4, period = 0.1, cost = {
+      { "hand", of = hand, field = "x", goal = 0.01 }, { "box", of = box, field = "x", goal = 4 }, controls = 0.01 } })
+    eq({ plan.status, plan.unmet }, { "stuck", { "box" } })
+  end
+  local world, hinge = pendulum(3) -- it hangs: the slope of the height is 0
+  local plan = control.trajectory(world, { horizon = 0.5, period = 0.1, cost = {
+    { "height", residual = function(w) return 1 + sim.cos(w.joints[1].angle) end }, controls = 0.01 } })
+  eq({ plan.status, plan.unmet, hinge.angle }, { "stuck", { "height" }, 0.0 })
+end)
+
+test("goals that are not met are named, whatever the method", function()
+  for _ = 1, 10 do
+    local world, cart = mass()
+    local goal = { { of = cart, field = "x", value = E:uniform(1, 2) } }
+    local cost = { { "speed", of = cart, field = "vx" }, controls = 1 }
+    eq(control.trajectory(world, { horizon = 1, cost = cost, goal = goal }).status, "converged")
+    local plan = control.trajectory(world, { horizon = 1, cost = cost, goal = goal, method = "gradient" }) -- it has no goals
+    eq({ plan.status, plan.unmet }, { "stuck", { "goal 1" } })
+  end
+end)
+
+test("of several starts the best is taken, the same for the same seed", function()
+  for k = 1, 4 do
+    local world, rail, cost, goal = stuck_cart(E:uniform(0.5, 2))
+    local def = { method = k % 2 == 0 and "ilqr" or "gradient", horizon = 2, iterations = 40, period = 0.1, cost = cost, starts = 4, seed = E:integer(1, 99) }
+    local plan = control.trajectory(world, def)
+    ok(plan.status ~= "stuck" or plan.unmet[1] ~= nil)
+    ok(plan.start > 1 and plan.start <= 4)
+    sim.random.uniform()
+    local again = control.trajectory(world, def)
+    eq({ again.cost, again.start, again.u:table() }, { plan.cost, plan.start, plan.u:table() })
+    def.starts = 1
+    ok(control.trajectory(world, def).cost > plan.cost)
+    world:control(plan:law())
+    world:run { duration = 2 }
+    near(rail.translation, goal, 0.1)
+    eq(rail.translation, plan.x[21][1])
+  end
+  local world, _, cost = stuck_cart(1)
+  for _, starts in ipairs { 0, 1.5, "2" } do
+    raises("key 'starts': a whole number of at least 1 expected", control.trajectory, world, { horizon = 1, cost = cost, starts = starts })
+  end
+end)
+
+test("a planner whose commands do nothing warns once, another does not", function()
+  local text = [[
+local sim = require "sim2d"
+local world = sim.world { dt = 0.02, gravity = { 0, %s } }
+local bob = world:box { size = { 1, 1 }, mass = 1, mask = 0 }
+local rail = world:slider { bob, axis = { 1, 0 }, anchor = { 0, 0 }, friction = %s }
+world:actuator { "f", joint = rail, kind = "force", range = { -10, 10 } }
+world:control(sim.control.planner(world, { horizon = 0.5, period = 0.1, method = "%s", seed = 1, starts = %s, cost = {
+  { "place", of = rail, field = "translation", goal = %s, weight = 10 }, controls = 0.01, terminal = { place = 100 } } }),
+  { period = 0.1, log = false })
+world:run { duration = %s }
+]]
+  local out = os.tmpname()
+  for _, case in ipairs { { 0, 2, "ilqr", 1, 1, 4, 1 }, { 0, 2, "gradient", 1, 1, 4, 1 }, { 0, 0, "ilqr", 1, 1, 4, 0 },
+    { 0, 2, "ilqr", 1, 0, 4, 0 }, { 0, 2, "ilqr", 1, 1, 0.8, 0 }, { 0, 1, "sampling", 1, 1, 4, 0 } } do
+    local file <close> = assert(io.open(out, "w"))
+    file:write(text:format(table.unpack(case, 1, 6)))
+    file:close()
+    local pipe = io.popen(("'%s' '%s' 2>&1"):format(os.getenv "S2_SIM2D", out))
+    local told = pipe:read "a"
+    pipe:close()
+    eq(select(2, told:gsub("planner: nothing has moved for 10 periods, as no command of its plan changes 'place'", "")), case[7],
+      table.concat(case, " ") .. told)
+  end
+  os.remove(out)
+end)

@@ -112,6 +112,41 @@ test("ipairs, unpack and names", function()
   raises("Array has no field true", function() return M[true] end)
 end)
 
+test("a float without a fraction is the index that it is, as in a table", function()
+  local random = sim.random.split()
+  random:seed(4)
+  for _ = 1, 200 do
+    local rows, columns = random:integer(1, 6), random:integer(1, 6)
+    local i, j = random:integer(1, rows), random:integer(1, columns)
+    local fi, fj, m = 2 * i / 2, j + 0.0, sim.randn({ rows, columns }, random)
+    local list = m:row(i)
+    ok(math.type(fi) == "float")
+    eq(list[fj], list[j])
+    eq(m[fi]:table(), m[i]:table())
+    eq(m[{ fi, fj }], m[{ i, j }])
+    eq(m:row(fi):table(), list:table())
+    eq(m:column(fj):table(), m:column(j):table())
+    eq(list:slice({ 1.0, fj }):table(), list:slice({ 1, j }):table())
+    eq(m:slice({ 1.0, fi }, { fj, fj }).shape, { i, 1 })
+    eq(sim.zeros(rows + 0.0, columns + 0.0).shape, { rows, columns })
+    eq(m:reshape(columns + 0.0, rows + 0.0).shape, { columns, rows })
+    list[fj] = 7
+    m[{ fi, fj }] = 8
+    m[fi] = m[fi] * 2
+    eq({ list[j], m[{ i, j }] }, { 7.0, 16.0 })
+    local gradient = sim.grad(function(p) return p.a[fj] ^ 2 + p.m[fi][fj] * p.m[{ fi, fj }] end, { a = list, m = m })
+    eq({ gradient.a[j], gradient.m[{ i, j }] }, { 14.0, 32.0 })
+  end
+  local world = sim.world {}
+  local ball = world:circle { radius = 1, position = { 3, 4 } }
+  eq({ ball.position[4 / 2], world.bodies[2 / 2].x, ball.position[3.0] }, { 4.0, 3.0, nil })
+  raises("Array has no field 1.5", function() return M[1.5] end)
+  raises("an array has no field 0.5 that can be assigned", function() array { 1 }[0.5] = 1 end)
+  raises("Vector has no field 1.5", function() return ball.position[1.5] end)
+  raises("index 4 of an array", function() return array { 1, 2 }[8 / 2] end)
+  raises("integer expected, got '1'", function() return array { 1, 2 }:slice { "1", 2 } end)
+end)
+
 test("indices out of range", function()
   local v = array { 1, 2 }
   eq(v[3], nil) -- ends ipairs

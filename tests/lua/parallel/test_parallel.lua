@@ -47,6 +47,18 @@ end)
 test("the elements of an array are items, its rows are", function()
   eq(map(function(x) return 2 * x end, sim.array { 1, 2.5 }), { 2, 5 })
   eq(map(function(row) return row[1] + row[2] end, sim.array { { 1, 2 }, { 3, 4 } }), { 3, 7 })
+  -- rows arrive as the arrays that they are
+  local random = sim.random.split()
+  random:seed(1)
+  for _ = 1, 20 do
+    local m = sim.randn({ random:integer(1, 5), random:integer(1, 5) }, random)
+    local rows = map(function(row) return row * 2 end, m)
+    eq(#rows, #m)
+    for i, row in ipairs(rows) do
+      eq(row.shape, { m.shape[2] })
+      eq(row:table(), (m:row(i) * 2):table())
+    end
+  end
 end)
 
 test("random numbers of a job depend on the seed and its number alone", function()

@@ -173,3 +173,45 @@ test("a robustness map has a pixel for each pair of values, and holds the runs",
   raises("sweep:plot: x: a column of numbers or booleans expected, got 'b'", sweep.plot, sweep, { x = "b", y = "even" })
   raises("ends with .html or .svg expected", sweep.map, sweep, { x = "a", y = "b", value = "even", path = "x.png" })
 end)
+
+test("summaries of results that are infinite, or no numbers", function()
+  local random = sim.random.split()
+  random:seed(6)
+  for _ = 1, 60 do
+    local values, n = {}, random:integer(2, 8)
+    for i = 1, n do
+      values[i] = random:choice { random:normal(), random:normal(), math.huge, -math.huge, 0 / 0 }
+    end
+    local nans, first, some, low, high, sum = 0, nil, 0, math.huge, -math.huge, 0
+    for i, x in ipairs(values) do
+      if x ~= x then
+        nans, first = nans + 1, first or i
+      else
+        some, low, high, sum = some + 1, math.min(low, x), math.max(high, x), sum + x
+      end
+    end
+    local sweep = sim.sweep { threads = 1, progress = false, common = values, grid = { a = { 3 } }, repeats = n,
+      run = function(_, job, all) return { v = all[job] } end }
+    local text = lines(sweep.summary, sweep)
+    local by_class = lines(sweep.summary, sweep, "a")
+    local told = ("v: %d of %d results are nan and are left out (the first: job %d)"):format(nans, n, first or 0)
+    eq(text:find(told, 1, true) ~= nil, nans > 0)
+    eq(by_class:find(told, 1, true) ~= nil, nans > 0)
+    local row = { text:match "\nv +(%d+) +(%S+) +(%S+) +(%S+) +(%S+)" }
+    if some > 0 then
+      eq(tonumber(row[1]), some)
+      local mean = sum / some -- of infinite numbers too
+      local shown = ("%.6g"):format(mean):gsub("^%-nan", "nan")
+      if math.abs(mean) < math.huge then near(tonumber(row[2]), mean, 1e-5 * (1 + math.abs(mean))) else eq(row[2], shown) end
+      if high == math.huge or low == -math.huge then eq(row[3], low == high and "0" or "inf") end
+      eq({ row[4] == "inf", row[5] == "inf", row[4] == "-inf" }, { low == math.huge, high == math.huge, low == -math.huge })
+    end
+  end
+end)
+
+test("rows of an array are values of a parameter", function()
+  local sweep = sim.sweep { threads = 1, progress = false, grid = { a = sim.array { { 1, 2 }, { 3, 4 } } },
+    run = function(p) return { sum = p.a:sum() } end }
+  eq(sweep:column "sum":table(), { 3, 7 })
+  eq(sweep:column "a", { "{1.0, 2.0}", "{3.0, 4.0}" })
+end)

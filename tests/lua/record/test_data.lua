@@ -222,7 +222,7 @@ test("NumPy reads what we save", function()
   eq(numpy [==[
 d = np.load("ours.npz", allow_pickle=False)
 for k in d.files: print(k, d[k].dtype, d[k].shape)
-print(d["x"][1] == 1 / 3, d["x"].tolist(), d["text"].tolist(), d["n"], d["flag"].tolist(), dict(d["units"]))
+print(d["x"][1] == 1 / 3, d["x"].tolist(), d["text"].tolist(), d["n"], d["flag"].tolist(), dict(d["units"].tolist()))
 a = np.load("ours.npy")
 print(a.tolist(), a.flags["C_CONTIGUOUS"])
 c = np.genfromtxt("ours.csv", delimiter=",", names=True, deletechars="")
@@ -372,7 +372,7 @@ test("what the script watches is a column by its name, where it was asked for", 
     { world.bodies.cart.x, math.deg(world.bodies.pole.angle), 5 })
   raises("a world has no 'tilt'", function() world:record(path "w.csv", { columns = { "tilt" } }) end)
   sim.watch("no number", function() return "x" end)
-  raises("column 'no number' of a recording: its function must return a number",
+  raises("watch 'no number': a number, true, false or nil expected as the value of its function, got 'x'",
     function() world:record(path "w.csv", { columns = { "no number" } }) end)
 end)
 

@@ -238,6 +238,28 @@ test("validate runs no script outside of the folder, unless it is named", functi
   end
 end)
 
+test("a recording whose script has moved is validated with the path it has now", function()
+  assert(os.execute(("mkdir -p '%s/first/deep' '%s/second'"):format(FOLDER, FOLDER)))
+  local text = 'local sim = require "sim2d" local w = sim.world {} local b = w:circle { radius = 1 } '
+    .. 'b.vx = sim.options { v = 0 }.v + sim.random.uniform() w:step(3)'
+  for i, name in ipairs { "first/deep/mover.lua", "first/mover.lua", "mover.lua" } do
+    write_file(name, text)
+    eq(run(("--seed %d --record moved.s2d %s --v 2"):format(i, name)).status, 0)
+    assert(os.rename(FOLDER .. "/" .. name, FOLDER .. "/second/other.lua"))
+    local result = run "replay moved.s2d --validate --run"
+    eq(result.status, 2)
+    has(result.err, "cannot open '" .. name .. "': No such file or directory; if the script has moved, name it: --run=PATH")
+    result = run "replay moved.s2d --validate --run=second/other.lua"
+    eq(result.status, 0)
+    ok(not result.err:find "has changed", result.err)
+    write_file("second/other.lua", text .. " -- now")
+    has(run("replay moved.s2d --validate --run=second/other.lua").err, "'second/other.lua' has changed since it was recorded")
+    write_file("second/other.lua", text:gsub("%.v %+", ".v + 1 +"))
+    eq(run("replay moved.s2d --validate --run=second/other.lua").status, 1)
+    eq(run("replay moved.s2d --validate --run=second/none.lua").status, 2)
+  end
+end)
+
 test("validate takes no code from a recording, and writes nothing that it names", function()
   write_file("plain.lua", "require 'sim2d'")
   local code = [["io.open('ran', 'w'):close() local w = sim.world {} w:circle { radius = 1 } w:step(3)"]]
@@ -521,4 +543,51 @@ print(select(2, pcall(columns.plot, columns, plot)))
     has(result.out, part)
   end
   has(run("inspect own.s2d").out, "  plots           mine\n                  another\n")
+end)
+
+-- ---- Videos ---------------------------------------------------------------------------------------
+
+local VIDEO = [[
+local sim = require "sim2d"
+local options = sim.options { frames = 3, width = 100, fps = 30, out = "x.gif" }
+local world = sim.world { dt = 1 / 30, gravity = { 0, 0 } }
+world:circle { radius = 0.3 }.velocity = { 1, 0.3 }
+local recording, message = world:record(options.out, { width = options.width, fps = options.fps })
+if not recording then print(message) os.exit(9) end
+world:step(options.frames)
+print(recording:close())
+]]
+
+test("a .gif of many frames takes no more memory than one of few", function()
+  write_file("video.lua", VIDEO)
+  if run("video.lua").status == 9 then skip(read_file "out") end
+  -- an ffmpeg with so little room that it cannot hold the frames: 200 of 4 MB
+  local real = io.popen "command -v ffmpeg":read "l"
+  assert(os.execute(("mkdir -p '%s/bin'"):format(FOLDER)))
+  write_file("bin/ffmpeg", ("#!/bin/sh\nulimit -s 512; ulimit -v 800000; export MALLOC_ARENA_MAX=1\nexec timeout 60 '%s' \"$@\"\n"):format(real))
+  assert(os.execute(("chmod +x '%s/bin/ffmpeg'"):format(FOLDER)))
+  local function within(line)
+    os.execute(("cd '%s' && PATH=\"$PWD/bin:$PATH\" '%s' %s >out 2>err </dev/null"):format(FOLDER, SIM2D, line))
+    return read_file "out"
+  end
+  if within "video.lua --frames 2 --width 1000" ~= "true\n" then skip "ffmpeg does not run in 800 MB here" end
+  eq(within "video.lua --frames 200 --width 1000", "true\n")
+end)
+
+test("a video of more than ten million frames is an error, and no file", function()
+  write_file("video.lua", VIDEO)
+  if run("video.lua").status == 9 then skip(read_file "out") end
+  for _, suffix in ipairs { ".gif", ".mp4" } do
+    for _, fps in ipairs { "3.1e8", "1e9", "1e300" } do
+      local name = "many" .. suffix
+      local result = run(("video.lua --fps %s --out %s"):format(fps, name))
+      has(result.out, "nil\tcannot write 'many" .. suffix .. "': a video of more than 10 million frames: choose a lower fps")
+      eq(io.open(FOLDER .. "/" .. name), nil)
+      write_file("plain.lua", 'local w = require "sim2d".world { dt = 1 / 30 } w:circle { radius = 1 } w:step(3)')
+      result = run(("--record %s --fps %s plain.lua"):format(name, fps))
+      eq(result.status, 1)
+      has(result.err, "10 million frames")
+      eq(io.open(FOLDER .. "/" .. name), nil)
+    end
+  end
 end)

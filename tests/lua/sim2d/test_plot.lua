@@ -715,3 +715,30 @@ test("what is wrong with a map is said", function()
   refused("series 1.range: {lo, hi} with lo < hi expected", { { 1, 2 }, { 1, 2 }, rows, kind = "heat", range = { 2, 1 } })
   refused("series 1.points: only a function has them", { { 1, 2 }, { 1, 2 }, rows, kind = "heat", points = 3 })
 end)
+
+test("a spread far below its value is drawn, and told by an offset", function()
+  local random = sim.random.split()
+  random:seed(12)
+  local function span(ys)
+    local xs = {}
+    for i = 1, #ys do xs[i] = i end
+    local svg = sim.plot { { xs, ys } }:svg()
+    local path = svg:match '<g clip%-path.-<path d="([^"]*)"'
+    local low, high = math.huge, -math.huge
+    for y in path:gmatch "[ML][%d.]+ ([%d.]+)" do
+      low, high = math.min(low, tonumber(y)), math.max(high, tonumber(y))
+    end
+    local _, top, _, bottom = box_of(svg)
+    return (high - low) / (bottom - top), svg
+  end
+  for _ = 1, 200 do
+    local value, spread = random:choice { -1, 1 } * 10 ^ random:uniform(-3, 6), 10 ^ random:uniform(-13, -9)
+    local ys = {}
+    for i = 1, 9 do ys[i] = value * (1 + spread * i) end
+    local part, svg = span(ys)
+    ok(part > 0.8, ("%g, %g: %g"):format(value, spread, part))
+    ok(svg:find("+ ", 1, true) or svg:find("− ", 1, true), svg)
+    for i = 1, 9 do ys[i] = value end
+    ok(span(ys) == 0)
+  end
+end)

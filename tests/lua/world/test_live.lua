@@ -99,6 +99,42 @@ test("wrong views", function()
   raises("world is closed", world.view, world)
 end)
 
+test("what is watched and is no number is told once, and the others are kept", function()
+  local out = os.tmpname()
+  local file <close> = assert(io.open(out .. ".lua", "w"))
+  file:write(([[
+local sim = require "sim2d"
+local world = sim.world {}
+world:circle { radius = 1 }
+sim.watch("text", function() return "x" end)
+sim.watch("flag", function() return true end)
+sim.watch("digits", function() return "5" end)
+sim.watch("list", function() return { 1 } end)
+sim.watch("nothing", function() end)
+sim.watch("number", function(w) return w.time * 0 + 3 end)
+local recording = assert(world:record "%s.s2d")
+world:step(3)
+recording:close()
+local read = sim.read_recording "%s.s2d"
+for _, name in ipairs { "text", "flag", "digits", "list", "nothing", "number" } do print(name, (read:column(name))) end
+]]):format(out, out))
+  file:close()
+  local pipe = io.popen(("'%s' '%s.lua' 2>'%s'"):format(os.getenv "S2_SIM2D", out, out))
+  local text = pipe:read "a"
+  pipe:close()
+  local nan = "{nan, nan, nan, nan}\n"
+  eq(text, "text\t" .. nan .. "flag\t{1.0, 1.0, 1.0, 1.0}\ndigits\t" .. nan .. "list\t" .. nan .. "nothing\t" .. nan
+    .. "number\t{3.0, 3.0, 3.0, 3.0}\n")
+  local errors <close> = assert(io.open(out))
+  local told = errors:read "a"
+  for line, name in pairs { [4] = "text", [6] = "digits", [7] = "list" } do
+    local want = (":%d: watch '%s': a number, true, false or nil expected as the value of its function, got "):format(line, name)
+    eq(select(2, told:gsub(want:gsub("%p", "%%%0"), "")), 1)
+  end
+  ok(not told:find "nothing" and not told:find "flag" and not told:find "stop_gradient", told)
+  for _, suffix in ipairs { "", ".lua", ".s2d" } do os.remove(out .. suffix) end
+end)
+
 test("recordings hold what is watched", function()
   local world = sim.world {}
   local ball = world:circle { radius = 1 }

@@ -1,0 +1,86 @@
+-- How the searches of sim.control.trajectory and of planners end: at a minimum, or stuck, and where.
+
+local UNREACHED = 1e-12  -- of what a term adds: a command of 1 that changes less of it does not act on it
+local SLACK = 100        -- times the tolerance: a step that promises more than this part of the cost is not the end
+local STILL_PERIODS = 10 -- after so many in which nothing has moved, a planner asks whether its commands act
+local IDLE_PART = 1e-2   -- of the largest cost a planner has met: what is left of terms below it is as good as met
+local STILL = 1e-9       -- relative change of what the cost looks at that is none
+
+return function(_, host)
+  -- Names of the terms of the cost that add more than `least` to it (the tolerance's part of it), and of those among them
+  -- that no command changes: derivatives that are 0 because something sticks, or is out of reach.
+  local function terms_left(problem, least)
+    local value, slope = problem.solver:terms(#problem.terms)
+    least = least or problem.tolerance * (math.abs(problem.result.cost) + problem.tolerance)
+    local left, dead, named = {}, {}, {}
+    for i, term in ipairs(problem.terms) do
+      local name = problem.cost.terms[term.of].name
+      if math.abs(value[i]) > least then
+        if not named[name] then left[#left + 1], named[name] = name, true end
+        if slope[i] <= UNREACHED * math.abs(value[i]) and named[name] ~= "dead" then
+          dead[#dead + 1], named[name] = name, "dead"
+        end
+      end
+    end
+    return left, dead
+  end
+
+  local function goals_left(problem)
+    local y, names = nil, {}
+    if #problem.goals == 0 or problem.result.violation <= problem.violation then return names end
+    _, _, y = problem.solver:plan()
+    for _, goal in ipairs(problem.goals) do
+      local name = ("goal %d"):format(goal.of)
+      if math.abs(y[problem.periods + 1][goal[1]] - goal[2]) > problem.violation and names[#names] ~= name then
+        names[#names + 1] = name
+      end
+    end
+    return names
+  end
+
+  local function quoted(names) return "'" .. table.concat(names, "', '") .. "'" end
+
+  -- "converged" is kept where goals are met, each term that is left depends on the commands, and no step promises more;
+  -- else the search is stuck: result.unmet has the names, result.message a sentence.
+  function host.judge_end(problem)
+    local result = problem.result
+    if result.state ~= "converged" and result.state ~= "stuck" then return end
+    local goals, left, dead = goals_left(problem), terms_left(problem)
+    local flags = result.flags[1] and (" (derivatives are flagged: %s)"):format(table.concat(result.flags, ", ")) or ""
+    local function stuck(names, message)
+      result.state, result.unmet, result.message = "stuck", names, message .. flags
+    end
+    if #dead > 0 then
+      table.move(goals, 1, #goals, #dead + 1, dead)
+      stuck(dead, ("no command changes %s: something sticks, is out of reach, or is flat there"):format(quoted(dead)))
+    elseif #goals > 0 then
+      stuck(goals, ("%s: not met"):format(quoted(goals)))
+    elseif #left == 0 and #problem.terms > 0 then
+      result.state = "converged" -- nothing is left to be won, but by smaller commands
+    elseif result.state == "stuck" or not problem.ends_flat and problem.promised > SLACK * problem.tolerance then
+      stuck(left, ("no step lowers the cost, though its slope is not 0; left are %s"):format(quoted(left)))
+    end
+  end
+
+  -- Once: what the cost looks at has not moved for some periods, and no command changes it.
+  function host.warn_if_idle(problem, world)
+    local _, _, y = problem.solver:plan()
+    local now, idle = y[1]:table(), problem.idle
+    problem.most_cost = math.max(problem.most_cost or 0, math.abs(problem.result.cost))
+    local moved = not idle
+    for i = 1, idle and #now or 0 do
+      moved = moved or math.abs(now[i] - idle.seen[i]) > STILL * (1 + math.abs(idle.seen[i]))
+    end
+    if moved then idle = { seen = now, periods = -1 } end
+    problem.idle = idle
+    idle.periods = idle.periods + 1
+    if problem.warned_idle or idle.periods < STILL_PERIODS then return end
+    idle.periods = 0
+    local _, dead = terms_left(problem, IDLE_PART * problem.most_cost)
+    if #dead == 0 then return end
+    problem.warned_idle = true
+    host.warn(world, ("planner: nothing has moved for %d periods, as no command of its plan changes %s: something sticks, is out of "
+      .. "reach, or is flat there; give it u0 to begin with, starts = n, gradient = \"smooth\" or a method that samples"):format(
+      STILL_PERIODS, quoted(dead)))
+  end
+end
