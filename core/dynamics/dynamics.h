@@ -640,7 +640,8 @@ S2WorldResiduals s2_world_residuals(const S2World *world);
 
 // Findings of the setting `audit`. A step with one counts as unsolved.
 typedef struct S2AuditStats {
-  uint64_t passages, jumps, momenta, energies, events;
+  uint64_t passages, overlaps; // pairs that changed sides; that were in each other
+  uint64_t jumps, momenta, energies, events;
   uint64_t slips; // these are no findings
   double energy;  // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
 } S2AuditStats;

@@ -53,6 +53,7 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("cut steps", total->cut);
   print_count("mode changes", total->mode_changes);
   print_count("audit: passages", total->audit.passages);
+  print_count("audit: overlaps", total->audit.overlaps);
   print_count("audit: jumps", total->audit.jumps);
   print_count("audit: slips", total->audit.slips);
   print_count("audit: momenta", total->audit.momenta);

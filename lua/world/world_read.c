@@ -196,6 +196,7 @@ static int world_stats(lua_State *L) {
   set_integer(L, "shared", stats->shared);
   set_integer(L, "stiffened", stats->stiffened);
   set_integer(L, "passages", stats->audit.passages);
+  set_integer(L, "overlaps", stats->audit.overlaps);
   set_integer(L, "jumps", stats->audit.jumps);
   set_integer(L, "slips", stats->audit.slips);
   set_integer(L, "momenta", stats->audit.momenta);

@@ -3,22 +3,23 @@ local sim = require "sim2d"
 
 local BOXES, EVERY, SPEED = 8, 1.5, 1 -- boxes, one each so many s, m/s of the belts
 local LOW, TALL, SEEN = 0.2, 0.4, 0.3 -- m; the sensor sees what is higher
-local DROP = 0.02 -- m
+local DROP, STEP = 0.02, 0.001 -- m
 local FRICTION = 0.6 -- a tall box would tip as the belt takes it along from 0.75 on
 
 local function build()
   local world = sim.world { combine_friction = "min" }
-  local function belt(name, from, to, type)
+  local function belt(name, from, to, top, type)
     -- its surface runs counterclockwise: to the right on top where surface_speed is negative
-    return world:box { name = name, type = type, position = { (from + to) / 2, -0.1 }, size = { to - from, 0.2 },
+    return world:box { name = name, type = type, position = { (from + to) / 2, top - 0.1 }, size = { to - from, 0.2 },
       surface_speed = -SPEED, friction = FRICTION }
   end
-  belt("belt", 0, 4, "static")
-  belt("belt", 5.04, 7, "static")
+  -- Each surface is a step lower than the one before it, so that no edge stops a box.
+  belt("belt", 0, 4, 0, "static")
+  belt("belt", 5.04, 7, -2 * STEP, "static")
   -- The flap hangs at its lower right corner; its motor gives way to what is in its way.
-  local flap = belt("flap", 4.02, 5.02, "dynamic")
+  local flap = belt("flap", 4.02, 5.02, -STEP, "dynamic")
   flap.mass = 5
-  local hinge = world:hinge { flap, anchor = { 5.02, -0.2 }, limits = { 0, 1.3 },
+  local hinge = world:hinge { flap, anchor = { 5.02, -0.2 - STEP }, limits = { 0, 1.3 },
     motor = { speed = -8, max_torque = 100 } }
   world:box { name = "floor", type = "static", position = { 4.5, -2.1 }, size = { 11, 0.2 }, friction = FRICTION }
   world:box { name = "wall", type = "static", position = { 5.5, -1.3 }, size = { 0.1, 1.4 } }

@@ -219,6 +219,10 @@ static void add_pulley(S2Rng *rng, S2World *world, double x) {
   pulley.ground_b = s2_vec2(x + between(rng, 0.5, 0.8), 4.1);
   pulley.ratio = between(rng, 0.5, 2);
   weaken(rng, &pulley);
+  // Its coordinate is the length of the rope on the side of a.
+  double begins = s2_length(s2_sub(pulley.anchor_a, pulley.ground_a));
+  pulley.limit_lo += begins;
+  pulley.limit_hi += begins;
   S2JointId joint;
   must(s2_joint_create(world, &pulley, &joint));
 }

@@ -186,7 +186,9 @@ static void hinges(void **state) {
     S2BodyId second = add_box(world, link, 1, 0.1);
     add_hinge(world, second, first, 1, 0);
     if (thrown) {
-      add_disc(world, moving(2.3, 0, -2, 0, 2), 0.2);
+      S2BodyDef disc = moving(2.3, 0, -2, 0, 2);
+      disc.gravity_scale = 1.3; // what falls alike has no relative acceleration: on an edge
+      add_disc(world, disc, 0.2);
     } else {
       add_hinge(world, first, base, 0, 0);
     }

@@ -26,7 +26,7 @@
 // Places are right to this part of a body: forces times that are no energy.
 #define S2_AUDIT_PLACE 1e-8
 // Shapes that came closer than this part of the smaller body have touched: the time at which they
-// meet is found to 1e-4 of what counts as touching, and a step solves for it from several lengths.
+// meet is found to 1e-5 of what counts as touching, and a step solves for it from several lengths.
 #define S2_AUDIT_TOUCH 1e-5
 // Sides of a pair are told when its cores are apart by this part of the smaller body.
 #define S2_AUDIT_SIDE 1e-7

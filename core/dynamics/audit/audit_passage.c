@@ -223,7 +223,7 @@ static void pair_judge(const Pair *pair) {
                   "one passed through the other (%.3g m deep)", found.depth);
   } else if (deep > slop) {
     worst->passage = fmax(worst->passage, deep);
-    s2_audit_find(world, &stats->passages, pair->a, pair->b, found.at,
+    s2_audit_find(world, &stats->overlaps, pair->a, pair->b, found.at,
                   "they overlap by %.3g m more than at the start of the step", deep);
   }
 }

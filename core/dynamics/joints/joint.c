@@ -445,7 +445,7 @@ static S2Status joint_check_begins(const S2World *world, const S2Joint *joint) {
                   "it",
                   joint->limit_lo, joint->limit_hi, value,
                   length || joint->type == S2_WHEEL ? "move the bodies or anchors"
-                                                    : "say what it is there by reference");
+                                                    : "give the coordinate it has there as reference");
 }
 
 S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {

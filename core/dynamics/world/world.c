@@ -232,6 +232,7 @@ void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats) {
   total->unsolved_impacts += stats->unsolved_impacts;
   total->mode_changes += stats->mode_changes;
   total->audit.passages += stats->audit.passages;
+  total->audit.overlaps += stats->audit.overlaps;
   total->audit.jumps += stats->audit.jumps;
   total->audit.slips += stats->audit.slips;
   total->audit.momenta += stats->audit.momenta;

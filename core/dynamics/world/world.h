@@ -144,7 +144,7 @@
 // And of the search between two times where these lead nowhere.
 #define S2_EVENT_NARROWINGS 40
 // Part of what counts as touching that a gap at its time may be off.
-#define S2_EVENT_MET 1e-4
+#define S2_EVENT_MET 1e-5
 // The same beyond which derivatives are told that its time is not exact.
 #define S2_EVENT_CLOSED 1e-2
 // Part of what is left of a step that what leaves is given before it may meet the same again.

@@ -126,9 +126,12 @@ static void limits_apart(S2World *world) {
   for (int i = 0; i < 2; i++) {
     S2JointDef hinge = hinge_def(rod, no_body, 0, 0);
     hinge.has_limits = true;
-    hinge.limit_lo = i == 0 ? 0.5 : -1;
-    hinge.limit_hi = i == 0 ? 1 : -0.5;
-    named(world, hinge, i == 0 ? "up" : "down");
+    hinge.limit_lo = -1;
+    hinge.limit_hi = 1;
+    // Limits that exclude where a joint begins are refused; those of a living one may be set.
+    S2JointId joint = named(world, hinge, i == 0 ? "up" : "down");
+    must(s2_joint_set(world, joint, i == 0 ? S2_JOINT_LIMIT_LO : S2_JOINT_LIMIT_HI,
+                      i == 0 ? 0.5 : -0.5));
   }
 }
 
@@ -136,8 +139,9 @@ static void equal_limits_and_lock(S2World *world) {
   S2BodyId rod = rod_at(world, 0.5);
   S2JointDef hinge = hinge_def(rod, no_body, 0, 0);
   hinge.has_limits = true;
-  hinge.limit_lo = hinge.limit_hi = 0.5;
-  named(world, hinge, "bent");
+  hinge.limit_lo = 0;
+  hinge.limit_hi = 0.5;
+  must(s2_joint_set(world, named(world, hinge, "bent"), S2_JOINT_LIMIT_LO, 0.5));
   lock_angle(world, rod);
 }
 

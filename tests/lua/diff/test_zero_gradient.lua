@@ -312,7 +312,8 @@ test("a restitution of 0 after a landing", function()
   end
   way = "bisect"
   local _, g = sim.value_and_grad(f, 0)
-  ok(g > 0.05 and apart(g, difference(f, 1e-5)) < 1e-5, g)
+  -- What leaves more slowly than gravity brings it back within the step does not leave there.
+  eq({ g, difference(f, 1e-5) }, { 0, 0 })
   eq(flags(), "impact")
   way = "speculative" -- which has none to that side
   sim.value_and_grad(f, 0)

@@ -10,7 +10,7 @@ test("residuals, statistics and the setting of audits", function()
   w:run { duration = 1, progress = false }
   local r, s = w:residuals(), w:stats()
   for _, name in ipairs { "passage", "jump", "slip", "momentum", "energy", "distance" } do eq(r[name], 0) end
-  for _, name in ipairs { "passages", "jumps", "slips", "momenta", "energies", "events", "unsolved" } do eq(s[name], 0) end
+  for _, name in ipairs { "passages", "overlaps", "jumps", "slips", "momenta", "energies", "events", "unsolved" } do eq(s[name], 0) end
   near(b.y, 0.5, 1e-9)
   eq(sim.world {}.audit, false)
 end)
