@@ -218,7 +218,7 @@ static int joint_soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessia
   return count;
 }
 
-// The row of a gear that moves more than two bodies (gear_rows.c). Its copies have no data of their
+// The row of a gear that moves more than two bodies (wide_rows.c). Its copies have no data of their
 // own, and with what is beside them are the bodies: what acts along a body's part of the row is the
 // row's impulse, and what it feels the body's velocity.
 static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
@@ -229,8 +229,8 @@ static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointHessian hessian[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   // Its copies come first, the last row is its own.
-  S2GearMovers movers = s2_gear_movers(step, gear);
-  int count = s2_gear_row_count(&movers), r = cursor->row + count - 1;
+  S2WideMovers movers = s2_wide_movers(step, gear);
+  int count = s2_wide_row_count(&movers), r = cursor->row + count - 1;
   cursor->row += count;
   if (count == 0) {
     return;
@@ -241,8 +241,8 @@ static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   joint_rigid_vjp(undo, &soft[0].row, of->bias[r], &bar);
   // Along each of up to four angles: to the factor and, of ground, to its speed.
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
-  const double factors[4] = {row[0].ja[0], row[0].jb[0], row[0].more[0], row[0].more[1]};
-  double *const factor_bar[4] = {&bar.ja[0], &bar.jb[0], &bar.more[0], &bar.more[1]};
+  const double factors[4] = {row[0].ja[0], row[0].jb[0], row[0].more[0][0], row[0].more[1][0]};
+  double *const factor_bar[4] = {&bar.ja[0], &bar.jb[0], &bar.more[0][0], &bar.more[1][0]};
   for (int i = 0; i < 4; i++) {
     int at = 3 * slots[i], node = slots[i] == S2_NONE ? S2_GROUND : step->node_of[slots[i]];
     if (node != S2_GROUND) {

@@ -6,7 +6,7 @@
 #include "dynamics/joints/joint.h"
 
 typedef struct S2RowBar { // adjoint of an S2JointRow, and of the second derivatives where `bent`
-  double value, rate, ja[3], jb[3], more[2], speed, bend;
+  double value, rate, ja[3], jb[3], more[2][3], speed, bend;
   bool bent;
   S2JointHessian hessian;
 } S2RowBar;

@@ -158,7 +158,7 @@ double *s2_inertial_bar(S2Undo *undo, int32_t slot, int c) {
 }
 
 int s2_solve_nodes(const S2Undo *undo, const S2Note *note) {
-  return note->of->island.nodes + s2_gear_nodes(&undo->step, &note->of->island);
+  return note->of->island.nodes + s2_wide_nodes(&undo->step, &note->of->island);
 }
 
 void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
@@ -172,7 +172,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
   for (int i = 0; i < solve->note->of->island.nodes && s2_solve_traits(kind).displacements; i++) {
     solve->data.mass[3 * i] *= solve->note->of->stiffness;
   }
-  s2_gear_join(step, &solve->note->of->island, solve->assembly->problem.nodes, solve->data.mass);
+  s2_wide_join(step, &solve->note->of->island, solve->assembly->problem.nodes, solve->data.mass);
   for (int i = 0; i < solve->note->of->island.nodes; i++) {
     int32_t slot = solve->note->of->island.node[i];
     const S2Body *body = &undo->world->bodies.at[slot];

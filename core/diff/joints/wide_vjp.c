@@ -1,12 +1,12 @@
-// Gears that move more than two bodies (dynamics/joints/gear_rows.c), backwards.
+// Gears that move more than two bodies (dynamics/joints/wide_rows.c), backwards.
 #include "diff/joints/step_adjoint.h"
 #include "dynamics/joints/rows.h"
 
-void s2_gear_join(const S2Step *step, const S2Island *island, int nodes, double *mass) {
-  double part = s2_gear_part(nodes - island->nodes);
+void s2_wide_join(const S2Step *step, const S2Island *island, int nodes, double *mass) {
+  double part = s2_wide_part(nodes - island->nodes);
   int aside = nodes;
   for (int i = island->joints - 1; i >= 0 && aside > island->nodes; i--) {
-    S2GearMovers movers = s2_gear_movers(step, &step->world->joints.at[island->joint[i]]);
+    S2WideMovers movers = s2_wide_movers(step, &step->world->joints.at[island->joint[i]]);
     if (movers.count <= 2) {
       continue;
     }
