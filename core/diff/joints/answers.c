@@ -58,10 +58,15 @@ void s2_answer_constraint_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   memcpy(its.j, bar->ja, sizeof bar->ja);
   memcpy(its.j + 3, bar->jb, sizeof bar->jb);
   memcpy(its.j + 6, bar->more, sizeof bar->more);
-  // Second derivatives matter along the velocities of all bodies, ...
-  double bent[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS] = {{0}};
-  for (int i = 0; i < 36 && bar->bent; i++) {
-    bent[i / 6][i % 6] = bar->hessian.at[i / 6][i % 6];
+  // Those of more than two bodies bend along their velocities alone.
+  double bent[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS];
+  bool wide = s2_joint_is_wide(at->joint);
+  for (int i = 0; i < S2_JOINT_COLUMNS * S2_JOINT_COLUMNS && bar->bent; i++) {
+    int from = i / S2_JOINT_COLUMNS, column = i % S2_JOINT_COLUMNS;
+    bool first = !wide && from < 6 && column < 6;
+    bent[from][column] = wide    ? bar->bend * bar->along[from] * bar->along[column]
+                        : first ? bar->hessian.at[from][column]
+                                : 0;
   }
   its.hessian = bar->bent ? (const double(*)[S2_JOINT_COLUMNS])bent : NULL;
   const S2WorldDef *def = &at->world->kept.def;

@@ -9,6 +9,7 @@ typedef struct S2RowBar { // adjoint of an S2JointRow, and of the second derivat
   double value, rate, ja[3], jb[3], more[2][3], speed, bend;
   bool bent;
   S2JointHessian hessian;
+  double along[S2_JOINT_COLUMNS]; // of a wide constraint with `bend`: v of the bend v' Hess v
 } S2RowBar;
 
 typedef struct S2PlaceBar { // where it goes; all are added to

@@ -49,12 +49,16 @@ int s2_wide_room(const S2Step *step, const S2Island *island);
 // The rows of a constraint's copies; returns how many. `aside` is the first of its row's nodes.
 int s2_wide_copies(const S2Step *step, const S2WideMovers *movers, int32_t aside,
                    S2Row rows[S2_WIDE_ROWS]);
+// m: the length by which turns of a body are measured beside its shifts.
+double s2_wide_length(const S2Step *step, int32_t slot);
+// An orthonormal basis whose first vector is along (j_w/length, j_v); returns how long that is.
+double s2_wide_basis(const double j[3], double length, double e[3][3]);
 // Nodes and Jacobians of a constraint's own row.
 void s2_wide_sides(const S2Step *step, const S2WideMovers *movers, int32_t aside, S2Row *row);
 // J M^-1 J' over all its bodies.
 double s2_wide_mobility(const S2Step *step, const S2WideMovers *movers);
-// Velocities and right sides of copies, from those of `nodes` bodies.
-void s2_wide_share(const S2Row *rows, int count, int nodes, const S2NodeArrays *arrays);
+// Velocities of copies to begin with, from those of `nodes` bodies.
+void s2_wide_guess(const S2Row *rows, int count, int nodes, const S2NodeArrays *arrays);
 // How many nodes there are beside those of the island's bodies; and what is in them, taken from the
 // bodies. They follow in the order of the gears.
 int s2_wide_nodes(const S2Step *step, const S2Island *island);
@@ -62,6 +66,8 @@ int s2_wide_nodes(const S2Step *step, const S2Island *island);
 static inline double s2_wide_part(int nodes) {
   return 1.0 / (nodes + 1);
 }
+// In projections: inertias of the bodies times `stiffness`, whatever part of them copies have.
+void s2_wide_stiffen(const S2Step *step, const S2Island *island, double stiffness, double *mass);
 void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
                    const S2NodeArrays *arrays);
 int s2_wide_row_count(const S2WideMovers *movers);

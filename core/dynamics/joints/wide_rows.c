@@ -98,8 +98,7 @@ bool s2_wide_any(const S2Step *step, const S2Island *island) {
   return any;
 }
 
-// m: L of a body.
-static double length_of(const S2Step *step, int32_t slot) {
+double s2_wide_length(const S2Step *step, int32_t slot) {
   const S2Body *body = &step->world->bodies.at[slot];
   return sqrt(body->inertia / body->mass);
 }
@@ -110,7 +109,7 @@ static void split_row(const S2Step *step, const S2WideMovers *movers, int aside,
   for (int k = 0; k < 3; k++) {
     bool copies = k < movers->count - 1;
     int32_t slot = movers->slot[copies ? k : 0];
-    double *of = arrays->mass + 3 * step->node_of[slot], length = length_of(step, slot);
+    double *of = arrays->mass + 3 * step->node_of[slot], length = s2_wide_length(step, slot);
     double share = part * fmin(of[0] / (length * length), fmin(of[1], of[2]));
     for (int j = 0; j < S2_WIDE_NODES; j++) {
       // What is unused stands still.
@@ -125,8 +124,7 @@ static void split_row(const S2Step *step, const S2WideMovers *movers, int aside,
   }
 }
 
-// An orthonormal basis whose first vector is along j in (L w, v); returns how long that is.
-static double basis_of(const double j[3], double length, double e[3][3]) {
+double s2_wide_basis(const double j[3], double length, double e[3][3]) {
   double along[3] = {j[0] / length, j[1], j[2]};
   double size = hypot(along[0], hypot(along[1], along[2]));
   for (int c = 0; c < 3; c++) {
@@ -150,8 +148,8 @@ int s2_wide_copies(const S2Step *step, const S2WideMovers *movers, int32_t aside
                    S2Row rows[S2_WIDE_ROWS]) {
   int count = 0;
   for (int k = 0; k < movers->count - 1 && movers->count > 2; k++) {
-    double e[3][3], length = length_of(step, movers->slot[k]);
-    basis_of(movers->j[k], length, e);
+    double e[3][3], length = s2_wide_length(step, movers->slot[k]);
+    s2_wide_basis(movers->j[k], length, e);
     for (int j = 0; j < S2_WIDE_NODES; j++) {
       rows[count] = (S2Row){.a = step->node_of[movers->slot[k]],
                             .b = aside + j,
@@ -179,7 +177,7 @@ void s2_wide_sides(const S2Step *step, const S2WideMovers *movers, int32_t aside
   for (int k = 0; k < last && movers->count > 2; k++) {
     double e[3][3];
     row->b = aside;
-    row->jb[k] = basis_of(movers->j[k], length_of(step, movers->slot[k]), e);
+    row->jb[k] = s2_wide_basis(movers->j[k], s2_wide_length(step, movers->slot[k]), e);
   }
 }
 
@@ -192,24 +190,16 @@ double s2_wide_mobility(const S2Step *step, const S2WideMovers *movers) {
   return w;
 }
 
-void s2_wide_share(const S2Row *rows, int count, int nodes, const S2NodeArrays *arrays) {
-  // Copies begin as their bodies move, and bring what they weigh of the momentum.
+void s2_wide_guess(const S2Row *rows, int count, int nodes, const S2NodeArrays *arrays) {
+  // Copies begin as their bodies move; the momentum stays with those.
   for (int r = 0; r < count; r++) {
     const S2Row *row = &rows[r];
-    int k = row->jb[0] != 0 ? 0 : row->jb[1] != 0 ? 1 : 2, to = 3 * row->b + k;
-    if (row->b < nodes || arrays->place[to] != S2_NONE || row->jb[k] != -1 || row->bias != 0) {
+    int k = row->jb[0] == -1 ? 0 : row->jb[1] == -1 ? 1 : 2, to = 3 * row->b + k;
+    if (row->b < nodes || arrays->place[to] != S2_NONE || row->jb[k] != -1) {
       continue;
     }
-    double v = 0, momentum = 0;
     for (int c = 0; c < 3; c++) {
-      int from = 3 * row->a + c;
-      v += row->ja[c] * arrays->v[from];
-      momentum += row->ja[c] * arrays->rhs[from] / arrays->mass[from] * arrays->mass[to];
-    }
-    arrays->v[to] = v;
-    arrays->rhs[to] = momentum;
-    for (int c = 0; c < 3; c++) {
-      arrays->rhs[3 * row->a + c] -= row->ja[c] * momentum;
+      arrays->v[to] += row->ja[c] * arrays->v[3 * row->a + c];
     }
   }
 }
@@ -247,6 +237,13 @@ void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
       }
     }
     aside += 1;
+  }
+}
+
+void s2_wide_stiffen(const S2Step *step, const S2Island *island, double stiffness, double *mass) {
+  for (int i = 0; i < island->nodes; i++) {
+    double inertia = step->world->bodies.at[island->node[i]].inertia;
+    mass[3 * i] = stiffness * inertia - (inertia - mass[3 * i]);
   }
 }
 

@@ -212,9 +212,7 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
   }
   S2Assembly assembly =
       s2_assemble(step, step->q1, step->touches, island, choices, S2_SOLVE_PROJECTION);
-  for (int i = 0; i < island->nodes; i++) {
-    assembly.mass[3 * i] *= stiffness;
-  }
+  s2_wide_stiffen(step, island, stiffness, assembly.mass);
   if (shaken != NULL) {
     S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
     if (!take_rows_of_start(step, island, choices, &assembly, rows, shaken)) {

@@ -226,7 +226,7 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
   if (island->joints > 0) {
     n += s2_step_joint_rows(step, q, island, kind, rows + drag, parts + drag, lambda + drag, rhs,
                             &speed, &given);
-    s2_wide_share(rows + drag, aside > 0 ? n - drag : 0, island->nodes, &arrays);
+    s2_wide_guess(rows + drag, aside > 0 ? n - drag : 0, island->nodes, &arrays);
   }
   for (int i = drag; i < n; i++) {
     rows[i].group += drag;

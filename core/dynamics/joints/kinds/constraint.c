@@ -100,9 +100,6 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
                    .number = number,
                    .slope = call.sloped ? slope : NULL};
   memcpy(note.q, probe->q, sizeof note.q);
-  if (world->notes != NULL && s2_joint_is_wide(probe->joint)) {
-    world->notes->reason = "a constraint of more than two bodies";
-  }
   s2_note_answer(world, &note);
   return constraint_check_finite(probe, asked[what].name, number, count, asked[what].count);
 }
