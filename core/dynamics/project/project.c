@@ -321,10 +321,11 @@ static bool shake_by_passes(S2Step *step, S2Island *island, S2Shaken *shaken, do
 }
 
 static S2Shaken new_shaken(const S2Step *step, const S2Island *island) {
+  int rows = S2_JOINT_ROWS * island->joints + s2_wide_room(step, island);
   return (S2Shaken){
-      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * (island->nodes + island->joints)),
-      .lambda = S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
-      .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
+      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * (island->nodes + s2_wide_nodes(step, island))),
+      .lambda = S2_TAKE_ZEROED(step->arena, double, rows),
+      .part = S2_TAKE_ZEROED(step->arena, S2JointPart, rows),
   };
 }
 

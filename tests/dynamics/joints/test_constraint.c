@@ -13,7 +13,7 @@ enum { PARABOLA, DISTANCE, ROLLING, FLOOR, MOVING };
 
 static bool constraint(void *user, S2World *world, S2ConstraintCall *call) {
   Program *program = user;
-  const double *a = call->qa, *b = call->qb;
+  const double *a = call->q[0], *b = call->q[1];
   program->calls += 1;
   if (program->changes) {
     program->change = s2_world_step(world).code;
