@@ -363,7 +363,7 @@ enum { S2_JOINT_WAY = 2 };
 
 typedef struct S2JointInfo {
   S2JointType type;
-  S2BodyId a, b, more[2]; // more: of a gear or constraint, null: none
+  S2BodyId a, b, more[2];     // more: of a gear or constraint, null: none
   S2JointId joint_a, joint_b; // gear
   bool enabled, broken, collide;
   bool compliant;            // has rows that give way, apart from those of springs
@@ -404,9 +404,9 @@ typedef struct S2PreContact {
 } S2PreContact;
 
 // How a number that a callback gives changes with what it was asked with; for the derivative of the
-// step (diff/step/trace.h). `by` of a constraint: (angle, x, y) of its bodies, then t (12); of a spring:
-// the extension; of a motion: angle, x, y, t, h, then the velocity of the same number that was
-// there.
+// step (diff/step/trace.h). `by` of a constraint: (angle, x, y) of its bodies, then t (12); of a
+// spring: the extension; of a motion: angle, x, y, t, h, then the velocity of the same number that
+// was there.
 typedef struct S2Slope {
   double by[S2_JOINT_COLUMNS + 1];
   uint32_t origin; // what else it came from: a number of the callback's own, 0: nothing
@@ -415,14 +415,14 @@ typedef struct S2Slope {
 // What a constraint is asked. Poses are angle (rad), x, y (m). What is NULL
 // is not asked for. Answers must depend on nothing but the arguments: they are kept within a step.
 typedef struct S2ConstraintCall {
-  S2JointId joint; // null while s2_joint_create makes it
-  int bodies;                 // 1 to 4
-  double q[S2_JOINT_BODIES][3]; // of a, b and S2JointDef.more
-  double t;                // s
-  int rows;                // of the joint
-  double *value;           // a row: g, m or rad
+  S2JointId joint;                      // null while s2_joint_create makes it
+  int bodies;                           // 1 to 4
+  double q[S2_JOINT_BODIES][3];         // of a, b and S2JointDef.more
+  double t;                             // s
+  int rows;                             // of the joint
+  double *value;                        // a row: g, m or rad
   double (*jacobian)[S2_JOINT_COLUMNS]; // a row: dg by (angle, x, y) of a, of b, ...
-  double *rate;            // a row: dg/dt at fixed poses, m/s or rad/s
+  double *rate;                         // a row: dg/dt at fixed poses, m/s or rad/s
   double (*hessian)[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]; // a row: second derivatives
   S2Slope *slope; // NULL, or for each number asked for, in their order; zero until it is filled in
   bool sloped;    // set where it was; else the step has no derivative

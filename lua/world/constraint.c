@@ -72,8 +72,8 @@ static void read_list(lua_State *L, int count, const Reader *reader, double *num
   }
 }
 
-static void read_matrix(lua_State *L, int columns, const Reader *reader, double (*numbers)[S2_JOINT_COLUMNS],
-                        S2Slope *slope) {
+static void read_matrix(lua_State *L, int columns, const Reader *reader,
+                        double (*numbers)[S2_JOINT_COLUMNS], S2Slope *slope) {
   s2_lua_array_unfold(L, -1);
   if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != columns) {
     s2_lua_wrong_answer(

@@ -21,8 +21,8 @@ typedef struct Back { // of s2_constraint_back
   const S2PlaceBar *to;
 } Back;
 
-static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT_COLUMNS], double t, int number,
-                              double bar) {
+static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT_COLUMNS], double t,
+                              int number, double bar) {
   const Back *back = user;
   const S2World *world = back->at->world;
   const S2Joint *joint = back->at->joint;
@@ -65,8 +65,8 @@ void s2_answer_constraint_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
     int from = i / S2_JOINT_COLUMNS, column = i % S2_JOINT_COLUMNS;
     bool first = !wide && from < 6 && column < 6;
     bent[from][column] = wide    ? bar->bend * bar->along[from] * bar->along[column]
-                        : first ? bar->hessian.at[from][column]
-                                : 0;
+                         : first ? bar->hessian.at[from][column]
+                                 : 0;
   }
   its.hessian = bar->bent ? (const double(*)[S2_JOINT_COLUMNS])bent : NULL;
   const S2WorldDef *def = &at->world->kept.def;

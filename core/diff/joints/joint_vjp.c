@@ -113,9 +113,9 @@ static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double le
     along[c] = e_bar[0][c];
     for (int k = 0; k < 3; k++) {
       along[c] -= (e_bar[0][k] * e[0][k]) * e[0][c];
-      along[c] -= k > 0 ? (e[0][0] * e_bar[k][0] + e[0][1] * e_bar[k][1] + e[0][2] * e_bar[k][2]) *
-                              e[k][c]
-                        : 0;
+      along[c] -=
+          k > 0 ? (e[0][0] * e_bar[k][0] + e[0][1] * e_bar[k][1] + e[0][2] * e_bar[k][2]) * e[k][c]
+                : 0;
     }
     bar[c] += (size_bar * e[0][c] + (size > 0 ? along[c] / size : 0)) / (c == 0 ? length : 1);
   }
@@ -228,12 +228,11 @@ static void joint_spread(const S2RowBar *own, const S2SoftRow *soft, int count, 
 }
 
 static void joint_soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row, int part,
-                               const double p[S2_JOINT_COLUMNS], S2SoftSum *sum,
-                               S2RowBar *own) {
+                               const double p[S2_JOINT_COLUMNS], S2SoftSum *sum, S2RowBar *own) {
   const S2RowsAdjoint *rows = undo->rows;
   double h = undo->step->h, kept = part >= 0 ? rows->given[part] : 0;
-  double force =
-      row >= 0 ? h * soft->compliance * rows->bias[row] : -h * (joint_times(undo, &soft->row, p) + kept);
+  double force = row >= 0 ? h * soft->compliance * rows->bias[row]
+                          : -h * (joint_times(undo, &soft->row, p) + kept);
   double impulse = soft->given + (row >= 0 ? rows->lambda[row] : 0);
   own->rate += row >= 0 ? rows->bias[row] : 0;
   joint_reaction_vjp(undo, &soft->row, soft->given, own);

@@ -168,8 +168,8 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
   S2SolveKind kind = solve->note->solve.kind;
   bool forces = s2_solve_traits(kind).takes_time;
   bool from_v2 = !s2_solve_traits(kind).from_v0 && !s2_solve_traits(kind).displacements;
-  // Projections scaled the inertias. (What nodes of wide joints have of the masses of their bodies is
-  // taken as given: no solution depends on how much that is.)
+  // Projections scaled the inertias. (What nodes of wide joints have of the masses of their bodies
+  // is taken as given: no solution depends on how much that is.)
   for (int i = 0; i < solve->note->of->island.nodes && s2_solve_traits(kind).displacements; i++) {
     solve->data.mass[3 * i] *= solve->note->of->stiffness;
   }

@@ -358,9 +358,9 @@ static int32_t *list_of(S2World *world, int32_t slot, int which) {
                                           gear ? joint->joint_a : joint->more[0],
                                           gear ? joint->joint_b : joint->more[1]};
   int32_t owner = owners[which];
-  return owner == S2_NONE              ? NULL
-         : gear && which > S2_LINK_B   ? &world->joints.at[owner].first_link
-                                       : &world->bodies.at[owner].first_link;
+  return owner == S2_NONE            ? NULL
+         : gear && which > S2_LINK_B ? &world->joints.at[owner].first_link
+                                     : &world->bodies.at[owner].first_link;
 }
 
 static void join_lists(S2World *world, int32_t slot) {

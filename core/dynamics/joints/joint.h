@@ -197,8 +197,8 @@ S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
 void s2_constraints_begin(S2World *world);
 S2Status s2_constraints_end(S2World *world);
 // Second derivatives by the poses of all its bodies.
-void s2_constraint_hessians(const S2JointAt *at, double hessians[S2_JOINT_EQUATIONS]
-                            [S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]);
+void s2_constraint_hessians(
+    const S2JointAt *at, double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]);
 // Has it one row along its coordinate, with bounds, in place of equations?
 bool s2_constraint_one_sided(const S2Joint *joint);
 // Evaluates a joint that is being made.
@@ -213,8 +213,8 @@ typedef struct S2ConstraintBar {
   double value, rate, j[S2_JOINT_COLUMNS];
   const double (*hessian)[S2_JOINT_COLUMNS]; // NULL: none
 } S2ConstraintBar;
-typedef void S2ConstraintBack(void *user, S2Asked asked, const double q[S2_JOINT_COLUMNS], double t, int number,
-                              double bar);
+typedef void S2ConstraintBack(void *user, S2Asked asked, const double q[S2_JOINT_COLUMNS], double t,
+                              int number, double bar);
 double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *bar,
                           S2ConstraintBack *back, void *user);
 

@@ -25,13 +25,13 @@ typedef struct Builder {
   S2Vec2 arm; // of the anchor on a, world axes
   int32_t slot;
   int group;
-  int32_t aside;        // the next node of a gear or constraint
-  int32_t *nodes;       // a joint of the island: the first one of a constraint's
-  int place;            // of the joint in the island
+  int32_t aside;       // the next node of a gear or constraint
+  int32_t *nodes;      // a joint of the island: the first one of a constraint's
+  int place;           // of the joint in the island
   S2WideMovers *along; // of the last row, if it acts on more than two bodies
-  double *speed; // V, raised by what drives
-  double *rhs;   // of the problem
-  List *given;   // impulses without a row
+  double *speed;       // V, raised by what drives
+  double *rhs;         // of the problem
+  List *given;         // impulses without a row
 } Builder;
 
 // Rows on ground that moves as given: their known part of the velocity goes into the bias.
@@ -138,7 +138,8 @@ static void row_drives(const Builder *builder, const S2Row *row) {
   // With compliance C' less of the bias is met, and bounded rows bring hi w at most.
   double w = row_mobility(builder, row), speed = fabs(row->bias);
   speed = w > 0 ? fmin(speed * w / (w + row->compliance), row->hi * w) : 0;
-  *builder->speed = fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
+  *builder->speed =
+      fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
 }
 
 // An impulse known before the solve, along the last row of the list.
@@ -163,7 +164,8 @@ static void row_give(const Builder *builder, List *list, double impulse) {
   }
   // They bring speed, too, for the scale that residuals are measured by.
   double speed = fabs(impulse) * row_mobility(builder, row);
-  *builder->speed = fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
+  *builder->speed =
+      fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
 }
 
 static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, double bias) {
@@ -172,7 +174,7 @@ static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, do
   S2Row *rows = &list->row[list->count];
   bool positions = s2_solve_traits(builder->kind).displacements;
   int count = s2_wide_gear_rows(builder->step, &movers, builder->aside,
-                           bias + (positions ? 0 : movers.given), rows);
+                                bias + (positions ? 0 : movers.given), rows);
   builder->aside += movers.count > 2;
   builder->along->count = 0;
   for (int i = 0; i < count; i++) {
@@ -188,8 +190,8 @@ static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, do
   }
 }
 
-// A constraint of more than two bodies has its copies whatever of its own rows there is: they hold a
-// part of its bodies.
+// A constraint of more than two bodies has its copies whatever of its own rows there is: they hold
+// a part of its bodies.
 static void add_copies(Builder *builder, List *list) {
   S2JointRow along[S2_JOINT_EQUATIONS];
   if (!s2_joint_is_wide(builder->joint)) {
@@ -203,8 +205,7 @@ static void add_copies(Builder *builder, List *list) {
   }
   for (int i = 0; i < count; i++) {
     S2WideMovers movers = s2_wide_row_movers(builder->step, builder->joint, &along[i]);
-    int copies =
-        s2_wide_copies(builder->step, &movers, builder->aside, &list->row[list->count]);
+    int copies = s2_wide_copies(builder->step, &movers, builder->aside, &list->row[list->count]);
     builder->aside += copies > 0 ? S2_WIDE_NODES : 0;
     for (int k = 0; k < copies; k++) {
       list->row[list->count].group = builder->group;

@@ -73,6 +73,6 @@ void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
 int s2_wide_row_count(const S2WideMovers *movers);
 // The rows, 0 to 4; the last one is the gear's own. `aside` is its node.
 int s2_wide_gear_rows(const S2Step *step, const S2WideMovers *movers, int32_t aside, double bias,
-                 S2Row rows[4]);
+                      S2Row rows[4]);
 
 #endif

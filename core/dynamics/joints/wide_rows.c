@@ -1,16 +1,17 @@
 // Gears and constraints that move three or four bodies, in problems whose rows act on two. A gear's
 // row sum c_i w_i = 0 over the angular velocities w_i becomes as many rows as it has bodies, by way
-// of a node beside the bodies' own: its three numbers copy the first bodies' velocities, w_i - x_i =
-// 0, and one row joins it to the last body, sum c_i x_i + c w = 0. Each copy takes a part of its
+// of a node beside the bodies' own: its three numbers copy the first bodies' velocities, w_i - x_i
+// = 0, and one row joins it to the last body, sum c_i x_i + c w = 0. Each copy takes a part of its
 // body's inertia and momentum, so that the two together are the body: the solution is that of the
 // one row.
 //
 // A row sum J_i v_i = 0 of a constraint does the same with J_i v_i in place of w_i. A copy of that
-// number alone would leave a mass that is not diagonal. With the length L = sqrt(I/m) the body is as
-// heavy in all directions of (L w, v): the copy takes the part p m I of that, in an orthonormal basis
-// e whose first vector is along (J_w/L, J_v). So three rows e_j (L w, v) - x_j = 0 copy the body,
-// what is left of it is diagonal, and J_i v_i = |(J_w/L, J_v)| x_0. The numbers x_0 of up to three
-// bodies are the node that the constraint's row acts on; those of e_1 and e_2 are two nodes aside.
+// number alone would leave a mass that is not diagonal. With the length L = sqrt(I/m) the body is
+// as heavy in all directions of (L w, v): the copy takes the part p m I of that, in an orthonormal
+// basis e whose first vector is along (J_w/L, J_v). So three rows e_j (L w, v) - x_j = 0 copy the
+// body, what is left of it is diagonal, and J_i v_i = |(J_w/L, J_v)| x_0. The numbers x_0 of up to
+// three bodies are the node that the constraint's row acts on; those of e_1 and e_2 are two nodes
+// aside.
 #include "dynamics/joints/rows.h"
 
 #include <string.h>
@@ -252,7 +253,7 @@ int s2_wide_row_count(const S2WideMovers *movers) {
 }
 
 int s2_wide_gear_rows(const S2Step *step, const S2WideMovers *movers, int32_t aside, double bias,
-                 S2Row rows[4]) {
+                      S2Row rows[4]) {
   int count = s2_wide_row_count(movers);
   S2Row plain = {.a = S2_GROUND, .b = S2_GROUND, .coupled_to = -1, .lo = -INFINITY, .hi = INFINITY};
   for (int i = 0; i < count; i++) {

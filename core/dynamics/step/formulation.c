@@ -37,8 +37,10 @@ S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const dou
     S2Row *row = &rows[i];
     *row = posed.row[i];
     for (int c = 0; c < 3; c++) {
-      row->bias += row->a == S2_GROUND ? 0 : row->ja[c] * before_of(assembly, before, 3 * row->a + c);
-      row->bias += row->b == S2_GROUND ? 0 : row->jb[c] * before_of(assembly, before, 3 * row->b + c);
+      row->bias +=
+          row->a == S2_GROUND ? 0 : row->ja[c] * before_of(assembly, before, 3 * row->a + c);
+      row->bias +=
+          row->b == S2_GROUND ? 0 : row->jb[c] * before_of(assembly, before, 3 * row->b + c);
     }
     row->bias /= scale;
     row->lo /= scale;

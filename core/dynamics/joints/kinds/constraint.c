@@ -16,7 +16,7 @@ typedef struct Probe { // a constraint under examination
   S2World *world;
   const S2Joint *joint;
   S2JointId id;
-  int columns;           // of its bodies: 6, or all where it has more than two
+  int columns;                       // of its bodies: 6, or all where it has more than two
   double q[COLUMNS], scale[COLUMNS]; // their poses, and what changes of these are measured by
   bool moves[COLUMNS];               // not the world's
   double t;
@@ -104,7 +104,8 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
   return constraint_check_finite(probe, asked[what].name, number, count, asked[what].count);
 }
 
-static bool constraint_ask_jacobian(Probe *probe, double relative_step, double jacobian[N][COLUMNS]) {
+static bool constraint_ask_jacobian(Probe *probe, double relative_step,
+                                    double jacobian[N][COLUMNS]) {
   // The program's own jacobian, where it has one.
   Answer plus, minus;
   if (probe->joint->has_jacobian) {
@@ -572,10 +573,10 @@ static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2
   if ((wide && gap) || (def->more[1].index != 0 && def->more[0].index == 0)) {
     return s2_error(S2_INVALID, "more: of a constraint whose bodies before it are given");
   }
-  const char *what = def->bounded                                         ? "lo, hi"
-                     : def->coupled_to.index != 0                         ? "coupled_to"
-                     : def->compliance.size > 0 || def->damping.size > 0  ? "compliance, damping"
-                                                                          : NULL;
+  const char *what = def->bounded                                        ? "lo, hi"
+                     : def->coupled_to.index != 0                        ? "coupled_to"
+                     : def->compliance.size > 0 || def->damping.size > 0 ? "compliance, damping"
+                                                                         : NULL;
   if (wide && what != NULL) {
     return s2_error(S2_INVALID, "%s: %s a constraint of one or two bodies, got %d", what,
                     def->bounded || def->coupled_to.index != 0 ? "of" : "a matrix: of",
