@@ -117,11 +117,14 @@ static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double le
           k > 0 ? (e[0][0] * e_bar[k][0] + e[0][1] * e_bar[k][1] + e[0][2] * e_bar[k][2]) * e[k][c]
                 : 0;
     }
-    bar[c] += (size_bar * e[0][c] + (size > 0 ? along[c] / size : 0)) / (c == 0 ? length : 1);
+    bar[c] += (size_bar * e[0][c] + along[c] / size) / (c == 0 ? length : 1);
   }
 }
 
-// Row r of a constraint of more than two bodies: to its gradient by those that are solved for.
+// Row r of a constraint of more than two bodies: to its gradient by those that are solved for. The
+// copies with what is beside them are the bodies, so what acts along a body's part is the row's
+// impulse, and what it feels the body's velocity. Projections ask for impulses of copies, too: there
+// it goes by the rows as they are, but for a part of 0, which has no direction.
 static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row, int r,
                                  S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
@@ -135,9 +138,18 @@ static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row,
       continue;
     }
     double *to = joint_side_of(bar, i);
-    bool direct = k == last || movers.count <= 2;
+    const double *j = movers.j[k];
+    bool direct = k == last || movers.count <= 2, none = j[0] == 0 && j[1] == 0 && j[2] == 0;
+    if (!s2_solve_traits(undo->kind).displacements || (none && !direct)) {
+      for (int c = 0; c < 3; c++) {
+        int at = 3 * s2_joint_node(undo, i) + c;
+        to[c] += rows->bias[r] * rows->v[at] + rows->lambda[r] * rows->rhs[at];
+      }
+      k += 1;
+      continue;
+    }
     if (!direct) {
-      joint_copy_vjp(undo, movers.j[k], s2_wide_length(undo->step, movers.slot[k]), copy + 3 * k,
+      joint_copy_vjp(undo, j, s2_wide_length(undo->step, movers.slot[k]), copy + 3 * k,
                      rows->jb[3 * r + k], to);
     }
     for (int c = 0; c < 3 && direct; c++) {
