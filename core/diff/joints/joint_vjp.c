@@ -123,8 +123,8 @@ static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double le
 
 // Row r of a constraint of more than two bodies: to its gradient by those that are solved for. The
 // copies with what is beside them are the bodies, so what acts along a body's part is the row's
-// impulse, and what it feels the body's velocity. Projections ask for impulses of copies, too: there
-// it goes by the rows as they are, but for a part of 0, which has no direction.
+// impulse, and what it feels the body's velocity. Projections ask for impulses of copies, too:
+// there it goes by the rows as they are, but for a part of 0, which has no direction.
 static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row, int r,
                                  S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;

@@ -638,6 +638,20 @@ test("gradients go through rows of three and four bodies", function()
   end
 end)
 
+test("a body whose part of a row is 0 has a derivative, too", function()
+  local function loss(p)
+    local world, b = sim.world { dt = 0.01, tolerance = 1e-13 }, {}
+    for i = 1, 3 do
+      b[i] = world:box { size = { 0.3, 0.4 }, density = i, position = { i, i == 2 and p[2] * 0.1 or 0 },
+        velocity = { 0.5 * i, 0.3 + (i == 1 and p[1] or 0) } }
+    end
+    world:constraint { bodies = b, phi = function(q, r, s) return q.x + r.y * r.y + 0.5 * s.x * s.x - 5.5 end }
+    world:run { steps = 3 }
+    return b[1].x + 3 * b[2].y + b[2].vy + b[3].x + b[1].vy
+  end
+  ok(sim.check_grad(loss, { 0.3, 0 }, { print = false }) < 1e-6)
+end)
+
 test("what rows of three cannot be is said", function()
   local world = sim.world {}
   local b = {}
@@ -647,6 +661,11 @@ test("what rows of three cannot be is said", function()
   raises("the same one twice", world.constraint, world, { bodies = { b[1], b[2], b[1] }, phi = phi })
   raises("lo, hi: of a constraint of one or two bodies, got 3", world.constraint, world,
     { bodies = { b[1], b[2], b[3] }, lo = -1, hi = 1, phi = phi })
+  local push = world:constraint { bodies = { b[1], b[2], b[3] }, unilateral = true, phi = function() return 1 end }
+  raises("same bodies, one or two,", world.constraint, world,
+    { bodies = { b[1], b[2] }, coupled_to = push, friction = 0.3, phi = phi })
+  raises("compliance, damping: a matrix: of a constraint of one or two bodies, got 3", world.constraint, world,
+    { bodies = { b[1], b[2], b[3] }, phi = function() return 0, 0 end, compliance = { { 1, 0 }, { 0, 1 } } })
   raises("lists of 9 numbers", world.constraint, world,
     { bodies = { b[1], b[2], b[3] }, phi = phi, jacobian = function() return { 1, 2 } end })
 end)

@@ -502,8 +502,9 @@ static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S
                                                   : s2_joint_type_name(normal->type));
   }
   if (normal->a != joint->a || normal->b != joint->b || s2_joint_is_wide(normal)) {
-    return s2_error(S2_INVALID, "coupled_to: a constraint of the same one or two bodies in the same "
-                                "order expected");
+    return s2_error(S2_INVALID,
+                    "coupled_to: a constraint of the same bodies, one or two, in the same "
+                    "order expected");
   }
   // ... and without friction yet.
   for (int i = 0; i < world->joint_order.count; i++) {
