@@ -244,6 +244,9 @@ typedef struct S2JointWeights {
   double matrix[9]; // row-major, size * size of it
 } S2JointWeights;
 
+// Bodies that a constraint may join, and the columns of its gradient.
+enum { S2_JOINT_BODIES = 4, S2_JOINT_COLUMNS = 3 * S2_JOINT_BODIES };
+
 typedef struct S2JointDef {
   S2JointType type;
   S2BodyId a, b;             // one of them may be null: the world (lock and mouse: b is)
@@ -263,6 +266,7 @@ typedef struct S2JointDef {
   double limit_lo, limit_hi;       // rad or m; may be infinite
   double motor_speed, motor_max;   // rad/s or m/s; N m or N, >= 0, may be infinite
   double break_force;              // N (N m where there is no force), > 0, may be infinite
+  S2BodyId more[2];                // constraint: its third and fourth body, null: none
   int rows;                        // constraint: 1 to 3; of a unilateral one 1
   bool velocity_only;              // constraint: rows J v + rate = 0 without a value
   bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0)
@@ -359,7 +363,7 @@ enum { S2_JOINT_WAY = 2 };
 
 typedef struct S2JointInfo {
   S2JointType type;
-  S2BodyId a, b;
+  S2BodyId a, b, more[2];     // more: of a gear or constraint, null: none
   S2JointId joint_a, joint_b; // gear
   bool enabled, broken, collide;
   bool compliant;            // has rows that give way, apart from those of springs
@@ -400,26 +404,26 @@ typedef struct S2PreContact {
 } S2PreContact;
 
 // How a number that a callback gives changes with what it was asked with; for the derivative of the
-// step (diff/step/trace.h). `by` of a constraint: (angle, x, y) of a, of b, then t; of a spring:
-// the extension; of a motion: angle, x, y, t, h, then the velocity of the same number that was
-// there.
+// step (diff/step/trace.h). `by` of a constraint: (angle, x, y) of its bodies, then t (12); of a
+// spring: the extension; of a motion: angle, x, y, t, h, then the velocity of the same number that
+// was there.
 typedef struct S2Slope {
-  double by[7];
+  double by[S2_JOINT_COLUMNS + 1];
   uint32_t origin; // what else it came from: a number of the callback's own, 0: nothing
 } S2Slope;
 
-// What a constraint is asked. Poses are angle (rad), x, y (m); the world's is 0, 0, 0. What is NULL
+// What a constraint is asked. Poses are angle (rad), x, y (m). What is NULL
 // is not asked for. Answers must depend on nothing but the arguments: they are kept within a step.
 typedef struct S2ConstraintCall {
-  S2JointId joint; // null while s2_joint_create makes it
-  double qa[3], qb[3];
-  bool has_b;              // b is a body
-  double t;                // s
-  int rows;                // of the joint
-  double *value;           // a row: g, m or rad
-  double (*jacobian)[6];   // a row: dg by (angle, x, y) of a, then of b
-  double *rate;            // a row: dg/dt at fixed poses, m/s or rad/s
-  double (*hessian)[6][6]; // a row: second derivatives
+  S2JointId joint;                      // null while s2_joint_create makes it
+  int bodies;                           // 1 to 4
+  double q[S2_JOINT_BODIES][3];         // of a, b and S2JointDef.more
+  double t;                             // s
+  int rows;                             // of the joint
+  double *value;                        // a row: g, m or rad
+  double (*jacobian)[S2_JOINT_COLUMNS]; // a row: dg by (angle, x, y) of a, of b, ...
+  double *rate;                         // a row: dg/dt at fixed poses, m/s or rad/s
+  double (*hessian)[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]; // a row: second derivatives
   S2Slope *slope; // NULL, or for each number asked for, in their order; zero until it is filled in
   bool sloped;    // set where it was; else the step has no derivative
 } S2ConstraintCall;

@@ -93,7 +93,7 @@ bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, do
 
 void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, const S2Slope *of) {
   // Slopes are linear in the results.
-  for (int i = 0; i < 7; i++) {
+  for (int i = 0; i <= S2_JOINT_COLUMNS; i++) {
     sum->by[i] += weight * of->by[i];
   }
   if (slopes->diff != NULL) { // the value of this node is nobody's

@@ -5,7 +5,7 @@
 
 #include "lua/diff/on_tape.h"
 
-enum { S2_SLOPE_INPUTS = 3 };
+enum { S2_SLOPE_INPUTS = S2_JOINT_BODIES + 1 }; // poses and the time
 
 // One call of a function. The nodes of its arguments are new, and so is what it computes with them;
 // what else its results depend on (upvalues) was on the tape before.

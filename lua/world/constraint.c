@@ -18,13 +18,16 @@ typedef struct Reader { // of what a function returned
   const char *what;
 } Reader;
 
-static void push_pose(lua_State *L, S2LuaSlopes *slopes, const double q[3], bool exists, int at) {
-  // Without a second body there is nil in place of its pose.
-  if (exists) {
-    s2_lua_slopes_pose(L, slopes, q, at);
-  } else {
+// The poses of all bodies; returns how many arguments these are. Without a second body there is nil
+// in place of its pose.
+static int push_poses(lua_State *L, S2LuaSlopes *slopes, double q[S2_JOINT_BODIES][3], int bodies) {
+  for (int i = 0; i < bodies; i++) {
+    s2_lua_slopes_pose(L, slopes, q[i], 3 * i);
+  }
+  if (bodies == 1) {
     lua_pushnil(L);
   }
+  return bodies == 1 ? 2 : bodies;
 }
 
 static void read_number(lua_State *L, const Reader *reader, double *number, S2Slope *slope) {
@@ -49,10 +52,10 @@ static void constraint_refuse_list(lua_State *L, int count, const Reader *reader
   s2_lua_wrong_answer(
       L, reader->function,
       lua_pushfstring(L, "%s must return lists of %d numbers: angle, x, y of %s; got %s%s",
-                      reader->what, count, count == 3 ? "the body" : "a, then of b", got, remedy));
+                      reader->what, count, count == 3 ? "the body" : "each body", got, remedy));
 }
 
-// A list of `count` (6, or 3 where there is one body) numbers on top of the stack.
+// A list of `count` (3 a body) numbers on top of the stack.
 static void read_list(lua_State *L, int count, const Reader *reader, double *numbers,
                       S2Slope *slope) {
   // An array of the library counts as a list.
@@ -69,8 +72,8 @@ static void read_list(lua_State *L, int count, const Reader *reader, double *num
   }
 }
 
-static void read_matrix(lua_State *L, int columns, const Reader *reader, double (*numbers)[6],
-                        S2Slope *slope) {
+static void read_matrix(lua_State *L, int columns, const Reader *reader,
+                        double (*numbers)[S2_JOINT_COLUMNS], S2Slope *slope) {
   s2_lua_array_unfold(L, -1);
   if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != columns) {
     s2_lua_wrong_answer(
@@ -79,7 +82,7 @@ static void read_matrix(lua_State *L, int columns, const Reader *reader, double 
   }
   for (int i = 0; i < columns; i++) {
     lua_rawgeti(L, -1, i + 1);
-    read_list(L, columns, reader, numbers[i], slope == NULL ? NULL : slope + 6 * i);
+    read_list(L, columns, reader, numbers[i], slope == NULL ? NULL : slope + S2_JOINT_COLUMNS * i);
     lua_pop(L, 1);
   }
 }
@@ -90,7 +93,7 @@ static void read_results(lua_State *L, const S2ConstraintCall *call, int which,
   int function = reader->function;
   // Slopes go where the engine wants them, a row after the other.
   S2Slope *slope = reader->slopes.diff == NULL ? NULL : call->slope;
-  int got = lua_gettop(L) - function, columns = call->has_b ? 6 : 3;
+  int got = lua_gettop(L) - function, columns = 3 * call->bodies;
   if (got != call->rows) {
     s2_lua_wrong_answer(L, function,
                         lua_pushfstring(L, "%s must return %d value%s here, got %d", names[which],
@@ -103,9 +106,11 @@ static void read_results(lua_State *L, const S2ConstraintCall *call, int which,
       double *to = which == PHI ? call->value : call->rate;
       read_number(L, reader, &to[r], slope == NULL ? NULL : &slope[r]);
     } else if (which == JACOBIAN) {
-      read_list(L, columns, reader, call->jacobian[r], slope == NULL ? NULL : &slope[6 * r]);
+      read_list(L, columns, reader, call->jacobian[r],
+                slope == NULL ? NULL : &slope[S2_JOINT_COLUMNS * r]);
     } else {
-      read_matrix(L, columns, reader, call->hessian[r], slope == NULL ? NULL : &slope[36 * r]);
+      read_matrix(L, columns, reader, call->hessian[r],
+                  slope == NULL ? NULL : &slope[S2_JOINT_COLUMNS * S2_JOINT_COLUMNS * r]);
     }
     lua_pop(L, 1);
   }
@@ -137,14 +142,13 @@ static int constraint_answer(lua_State *L) {
     }
     // Poses and the time, as inputs where slopes are wanted.
     lua_pushvalue(L, reader.function);
-    push_pose(L, &reader.slopes, call->qa, true, 0);
-    push_pose(L, &reader.slopes, call->qb, call->has_b, 3);
+    int poses = push_poses(L, &reader.slopes, call->q, call->bodies);
     if (s2_world_way(s2_world_settings(lw->world)) == S2_EVENT) { // it asks when others meet, too
-      s2_lua_slopes_number(L, &reader.slopes, call->t, 6);
+      s2_lua_slopes_number(L, &reader.slopes, call->t, S2_JOINT_COLUMNS);
     } else {
-      s2_lua_slopes_time(L, lw, &reader.slopes, call->t, 6);
+      s2_lua_slopes_time(L, lw, &reader.slopes, call->t, S2_JOINT_COLUMNS);
     }
-    lua_call(L, 3, LUA_MULTRET);
+    lua_call(L, poses + 1, LUA_MULTRET);
     read_results(L, call, which, &reader);
     lua_settop(L, 3);
   }
@@ -173,16 +177,16 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
 
 static void constraint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   lua_State *L = keys->L;
-  // One or two bodies, all of this world and alive.
+  // One to four bodies, all of this world and alive.
   s2_keys_require(keys, "bodies");
   char text[S2_LUA_TEXT];
   if (s2_keys_push(keys, "bodies") != LUA_TTABLE) {
-    s2_keys_fail(keys, "bodies", "a list of one or two bodies expected, got %s",
+    s2_keys_fail(keys, "bodies", "a list of 1 to 4 bodies expected, got %s",
                  s2_lua_describe(L, -1, text));
   }
   int count = (int)lua_rawlen(L, -1);
-  if (count < 1 || count > 2) {
-    s2_keys_fail(keys, "bodies", "a list of one or two bodies expected, got %d", count);
+  if (count < 1 || count > S2_JOINT_BODIES) {
+    s2_keys_fail(keys, "bodies", "a list of 1 to 4 bodies expected, got %d", count);
   }
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, -1, i + 1);
@@ -194,7 +198,7 @@ static void constraint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2J
     } else if (!s2_body_alive(lw->world, body->id)) {
       s2_keys_fail(keys, "bodies", "body '%s' is destroyed", body->name);
     } else {
-      *(i == 0 ? &def->a : &def->b) = body->id;
+      *(i < 2 ? (i == 0 ? &def->a : &def->b) : &def->more[i - 2]) = body->id;
     }
     lua_pop(L, 1);
   }
@@ -254,21 +258,21 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
   lua_State *L = keys->L;
   // Called with the present poses, and protected: it is not the engine that calls.
   int functions = lua_gettop(L), which = def->velocity_only ? JACOBIAN : PHI;
-  double qa[3] = {0}, qb[3] = {0};
-  s2_lua_try(L, s2_body_q(lw->world, def->a, qa));
-  if (def->b.index != 0) {
-    s2_lua_try(L, s2_body_q(lw->world, def->b, qb));
+  double q[S2_JOINT_BODIES][3];
+  const S2BodyId ids[S2_JOINT_BODIES] = {def->a, def->b, def->more[0], def->more[1]};
+  int bodies = 0;
+  for (; bodies < S2_JOINT_BODIES && ids[bodies].index != 0; bodies++) {
+    s2_lua_try(L, s2_body_q(lw->world, ids[bodies], q[bodies]));
   }
   lua_pushcfunction(L, s2_lua_keep_traceback);
   int handler = lua_gettop(L);
   lua_rawgeti(L, functions, which);
   S2LuaSlopes plain = {0};
-  push_pose(L, &plain, qa, true, 0);
-  push_pose(L, &plain, qb, def->b.index != 0, 3);
+  int poses = push_poses(L, &plain, q, bodies);
   lua_pushnumber(L, s2_world_time(lw->world));
   S2Phase phase = lw->phase;
   lw->phase = S2_INSIDE; // it must not step or restore the world
-  int result = lua_pcall(L, 3, LUA_MULTRET, handler);
+  int result = lua_pcall(L, poses + 1, LUA_MULTRET, handler);
   lw->phase = phase;
   if (result != LUA_OK) {
     lua_error(L);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const S2Answer *s2_answer_of(const S2Answers *answers, S2Asked asked, int32_t slot, double t,
-                             const double q[6]) {
+                             const double q[S2_JOINT_COLUMNS]) {
   S2Answer like = {.asked = asked, .slot = slot, .t = t};
   memcpy(like.q, q, sizeof like.q);
   return s2_notes_answer(answers->notes, &like);
@@ -21,8 +21,8 @@ typedef struct Back { // of s2_constraint_back
   const S2PlaceBar *to;
 } Back;
 
-static void answer_number_vjp(void *user, S2Asked asked, const double q[6], double t, int number,
-                              double bar) {
+static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT_COLUMNS], double t,
+                              int number, double bar) {
   const Back *back = user;
   const S2World *world = back->at->world;
   const S2Joint *joint = back->at->joint;
@@ -34,15 +34,16 @@ static void answer_number_vjp(void *user, S2Asked asked, const double q[6], doub
   }
   // To the poses it was asked for.
   const S2Slope *slope = &answer->slope[number];
-  for (int i = 0; i < 6; i++) {
-    int32_t slot = i < 3 ? joint->a : joint->b;
+  const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  for (int i = 0; i < S2_JOINT_COLUMNS; i++) {
+    int32_t slot = slots[i / 3];
     if (slot != S2_NONE) {
       back->to->q[3 * slot + i % 3] += bar * slope->by[i];
     }
   }
   // Intervals of event stepping begin when others meet; what is asked later than the row is for is
   // so by a fraction of dt, and so is the start of the substep.
-  double by_time = bar * slope->by[6], now = world->kept.time + back->at->elapsed;
+  double by_time = bar * slope->by[S2_JOINT_COLUMNS], now = world->kept.time + back->at->elapsed;
   *back->to->elapsed += by_time;
   answers->gradient->time += by_time;
   answers->gradient->dt +=
@@ -56,7 +57,18 @@ void s2_answer_constraint_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   Back back = {at, to};
   memcpy(its.j, bar->ja, sizeof bar->ja);
   memcpy(its.j + 3, bar->jb, sizeof bar->jb);
-  its.hessian = bar->bent ? bar->hessian.at : NULL;
+  memcpy(its.j + 6, bar->more, sizeof bar->more);
+  // Those of more than two bodies bend along their velocities alone.
+  double bent[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS];
+  bool wide = s2_joint_is_wide(at->joint);
+  for (int i = 0; i < S2_JOINT_COLUMNS * S2_JOINT_COLUMNS && bar->bent; i++) {
+    int from = i / S2_JOINT_COLUMNS, column = i % S2_JOINT_COLUMNS;
+    bool first = !wide && from < 6 && column < 6;
+    bent[from][column] = wide    ? bar->bend * bar->along[from] * bar->along[column]
+                         : first ? bar->hessian.at[from][column]
+                                 : 0;
+  }
+  its.hessian = bar->bent ? (const double(*)[S2_JOINT_COLUMNS])bent : NULL;
   const S2WorldDef *def = &at->world->kept.def;
   to->gradient->dt += s2_constraint_back(at, row, &its, answer_number_vjp, &back) / def->substeps;
 }
@@ -64,7 +76,7 @@ void s2_answer_constraint_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
 double s2_answer_pull_vjp(const S2World *world, int32_t slot, double extension, double force_bar,
                           double tangent_bar) {
   const S2Answers *answers = world->callbacks.user;
-  const double q[6] = {extension}, bar[2] = {force_bar, tangent_bar};
+  const double q[S2_JOINT_COLUMNS] = {extension}, bar[2] = {force_bar, tangent_bar};
   const S2Answer *answer = s2_answer_of(answers, S2_ASKED_PULL, slot, 0, q);
   double sum = 0;
   for (int i = 0; i < 2 && answer != NULL; i++) {

@@ -18,7 +18,7 @@ typedef struct S2Answers {
 
 // As s2_notes_answer; NULL: nothing was.
 const S2Answer *s2_answer_of(const S2Answers *answers, S2Asked asked, int32_t slot, double t,
-                             const double q[6]);
+                             const double q[S2_JOINT_COLUMNS]);
 // To what an answer was computed from on the tape, if it was.
 void s2_answer_origin_vjp(const S2Answers *answers, uint32_t origin, double bar);
 // Of a row of a constraint (as s2_joint_function_vjp).

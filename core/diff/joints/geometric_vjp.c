@@ -203,7 +203,8 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   bool whole = def.geometric_stiffness != S2_GEOMETRIC_PSD;
   double h = step->h, alpha = def.alpha, beta = def.beta;
   // Against momenta z: K+ z and K- z, each by what multiplies it.
-  double z[N], v[N], v0[N], mean[N], up[N], down[N], k_bar[N][N] = {{0}};
+  double z[S2_JOINT_COLUMNS], v[S2_JOINT_COLUMNS], v0[S2_JOINT_COLUMNS], mean[N], up[N], down[N],
+      k_bar[N][N] = {{0}};
   s2_joint_momenta_bar(undo, z);
   geometric_add_reaction(undo, z);
   s2_joint_velocities(undo, v);

@@ -1,23 +1,28 @@
-// A joint in a solve that is undone: what it sees of its two bodies, and where adjoints of that go.
+// A joint in a solve that is undone: what it sees of its bodies, and where adjoints of that go.
 #include "diff/joints/joint_vjp.h"
 
-void s2_joint_velocities(const S2JointUndo *undo, double v[6]) {
-  for (int i = 0; i < 6; i++) {
+#include <string.h>
+
+void s2_joint_velocities(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]) {
+  memset(v, 0, sizeof *v * S2_JOINT_COLUMNS);
+  for (int i = 0; i < s2_joint_columns(undo->joint); i++) {
     int node = s2_joint_node(undo, i);
     const double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
     v[i] = node != S2_GROUND ? undo->rows->v[3 * node + i % 3] : given != NULL ? *given : 0;
   }
 }
 
-void s2_joint_start(const S2JointUndo *undo, double v[6]) {
-  for (int i = 0; i < 6; i++) {
+void s2_joint_start(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]) {
+  memset(v, 0, sizeof *v * S2_JOINT_COLUMNS);
+  for (int i = 0; i < s2_joint_columns(undo->joint); i++) {
     const double *at = s2_joint_number(undo->joint, undo->step->v0, i);
     v[i] = at == NULL ? 0 : *at;
   }
 }
 
-void s2_joint_momenta_bar(const S2JointUndo *undo, double p[6]) {
-  for (int i = 0; i < 6; i++) {
+void s2_joint_momenta_bar(const S2JointUndo *undo, double p[S2_JOINT_COLUMNS]) {
+  memset(p, 0, sizeof *p * S2_JOINT_COLUMNS);
+  for (int i = 0; i < s2_joint_columns(undo->joint); i++) {
     int node = s2_joint_node(undo, i);
     p[i] = node == S2_GROUND ? 0 : undo->rows->rhs[3 * node + i % 3];
   }

@@ -6,14 +6,15 @@
 #include <string.h>
 
 static double *joint_side_of(S2RowBar *bar, int i) {
-  return i < 3 ? &bar->ja[i] : &bar->jb[i - 3];
+  return i < 3 ? &bar->ja[i] : i < 6 ? &bar->jb[i - 3] : &bar->more[i / 3 - 2][i % 3];
 }
 
 static double joint_j_of(const S2JointRow *row, int i) {
-  return i < 3 ? row->ja[i] : row->jb[i - 3];
+  return i < 3 ? row->ja[i] : i < 6 ? row->jb[i - 3] : row->more[i / 3 - 2][i % 3];
 }
 
-static double joint_times(const S2JointRow *row, const double x[6]) {
+static double joint_times(const S2JointUndo *undo, const S2JointRow *row,
+                          const double x[S2_JOINT_COLUMNS]) {
   double sum = 0;
   for (int c = 0; c < 3; c++) {
     sum += row->ja[c] * x[c];
@@ -21,19 +22,47 @@ static double joint_times(const S2JointRow *row, const double x[6]) {
   for (int c = 0; c < 3; c++) {
     sum += row->jb[c] * x[3 + c];
   }
+  for (int i = 6; i < s2_joint_columns(undo->joint); i++) {
+    sum += joint_j_of(row, i) * x[i];
+  }
   return sum;
 }
 
+// The same of equation `index` of a constraint of more than two bodies.
+static void joint_wide_speed_vjp(S2JointUndo *undo, const S2JointRow *row, int index,
+                                 const double v[S2_JOINT_COLUMNS], S2RowBar *bar) {
+  double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS];
+  if (bar->bend != 0) {
+    s2_constraint_hessians(&undo->at, hessians);
+  }
+  memcpy(bar->along, v, sizeof bar->along);
+  for (int i = 0; i < S2_JOINT_COLUMNS; i++) {
+    double *to = s2_joint_number(undo->joint, undo->bar->v0, i);
+    double sum = bar->speed * joint_j_of(row, i);
+    *joint_side_of(bar, i) += bar->speed * v[i];
+    for (int j = 0; j < S2_JOINT_COLUMNS && bar->bend != 0; j++) {
+      sum += 2 * bar->bend * hessians[index][i][j] * v[j];
+    }
+    if (to != NULL) {
+      *to += sum;
+    }
+  }
+}
+
 // Of speed and bend of a row: to it and to v0.
-static void joint_speed_vjp(S2JointUndo *undo, const S2JointRow *row, const S2JointHessian *hessian,
-                            S2RowBar *bar) {
+static void joint_speed_vjp(S2JointUndo *undo, int index, const S2JointRow *row,
+                            const S2JointHessian *hessian, S2RowBar *bar) {
   if (bar->speed == 0 && bar->bend == 0) {
     return;
   }
-  double v[6] = {0};
+  double v[S2_JOINT_COLUMNS] = {0};
   s2_joint_start(undo, v);
   bar->rate += bar->speed;
   bar->bent |= bar->bend != 0;
+  if (s2_joint_is_wide(undo->joint)) {
+    joint_wide_speed_vjp(undo, row, index, v, bar);
+    return;
+  }
   for (int i = 0; i < 6; i++) {
     double *to = s2_joint_number(undo->joint, undo->bar->v0, i),
            sum = bar->speed * joint_j_of(row, i);
@@ -62,13 +91,88 @@ static void joint_reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double 
   s2_joint_arm_vjp(undo, s2_scale(impulse, s2_vec2(row->ja[1], row->ja[2])));
 }
 
+// The first row of the copies of a constraint that row `index` of it acts on (wide_rows.c).
+static int joint_copies(const S2JointUndo *undo, int index, int copies) {
+  const S2JointPart *part = undo->assembly->part;
+  int first = 0;
+  while (part[first].joint != undo->slot || part[first].row != S2_NONE) {
+    first += 1;
+  }
+  return first + 3 * copies * (index < S2_JOINT_EQUATIONS ? index : 0);
+}
+
+// One body's part of a constraint's row: the copy's basis has its direction, and row r its length.
+static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double length, int copy,
+                           double size_bar, double bar[3]) {
+  double e[3][3], size = s2_wide_basis(j, length, e), e_bar[3][3], along[3];
+  for (int i = 0; i < 9; i++) {
+    e_bar[i / 3][i % 3] = undo->rows->ja[3 * copy + i] * (i % 3 == 0 ? length : 1);
+  }
+  // The basis turns with its first vector: d e_j = -(e_j d e_0) e_0.
+  for (int c = 0; c < 3; c++) {
+    along[c] = e_bar[0][c];
+    for (int k = 0; k < 3; k++) {
+      along[c] -= (e_bar[0][k] * e[0][k]) * e[0][c];
+      along[c] -=
+          k > 0 ? (e[0][0] * e_bar[k][0] + e[0][1] * e_bar[k][1] + e[0][2] * e_bar[k][2]) * e[k][c]
+                : 0;
+    }
+    bar[c] += (size_bar * e[0][c] + along[c] / size) / (c == 0 ? length : 1);
+  }
+}
+
+// Row r of a constraint of more than two bodies: to its gradient by those that are solved for. The
+// copies with what is beside them are the bodies, so what acts along a body's part is the row's
+// impulse, and what it feels the body's velocity. Projections ask for impulses of copies, too:
+// there it goes by the rows as they are, but for a part of 0, which has no direction.
+static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row, int r,
+                                 S2RowBar *bar) {
+  const S2RowsAdjoint *rows = undo->rows;
+  S2WideMovers movers = s2_wide_row_movers(undo->step, undo->joint, row);
+  int last = movers.count - 1, copy = 0;
+  if (movers.count > 2) {
+    copy = joint_copies(undo, undo->assembly->part[r].row, last);
+  }
+  for (int i = 0, k = 0; i < S2_JOINT_COLUMNS; i += 3) {
+    if (s2_joint_node(undo, i) == S2_GROUND) {
+      continue;
+    }
+    double *to = joint_side_of(bar, i);
+    const double *j = movers.j[k];
+    bool direct = k == last || movers.count <= 2, none = j[0] == 0 && j[1] == 0 && j[2] == 0;
+    if (!s2_solve_traits(undo->kind).displacements || (none && !direct)) {
+      for (int c = 0; c < 3; c++) {
+        int at = 3 * s2_joint_node(undo, i) + c;
+        to[c] += rows->bias[r] * rows->v[at] + rows->lambda[r] * rows->rhs[at];
+      }
+      k += 1;
+      continue;
+    }
+    if (!direct) {
+      joint_copy_vjp(undo, j, s2_wide_length(undo->step, movers.slot[k]), copy + 3 * k,
+                     rows->jb[3 * r + k], to);
+    }
+    for (int c = 0; c < 3 && direct; c++) {
+      to[c] += (k == last ? rows->ja : rows->jb)[3 * r + c];
+    }
+    k += 1;
+  }
+}
+
 // Row r of the problem along `sign` times a function, without its part of the reaction: to the
 // function, and what moves the ground.
 static void joint_unfelt_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
                                    S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
-  for (int i = 0; i < 6; i++) {
+  bool wide = s2_joint_is_wide(undo->joint);
+  if (wide) {
+    joint_wide_sides_vjp(undo, row, r, bar);
+  }
+  for (int i = 0; i < s2_joint_columns(undo->joint); i++) {
     double *given = s2_joint_number(undo->joint, undo->step->free_v, i);
+    if (s2_joint_node(undo, i) != S2_GROUND && wide) {
+      continue;
+    }
     if (s2_joint_node(undo, i) != S2_GROUND) {
       *joint_side_of(bar, i) += sign * (i < 3 ? rows->ja : rows->jb)[3 * r + i % 3];
     } else if (given != NULL && !s2_solve_traits(undo->kind).displacements) {
@@ -129,20 +233,22 @@ static void joint_spread(const S2RowBar *own, const S2SoftRow *soft, int count, 
     for (int c = 0; c < 3; c++) {
       bars[i].ja[c] += part * own->ja[c];
       bars[i].jb[c] += part * own->jb[c];
+      bars[i].more[0][c] += part * own->more[0][c];
+      bars[i].more[1][c] += part * own->more[1][c];
     }
   }
 }
 
 static void joint_soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row, int part,
-                               const double p[6], S2SoftSum *sum, S2RowBar *own) {
+                               const double p[S2_JOINT_COLUMNS], S2SoftSum *sum, S2RowBar *own) {
   const S2RowsAdjoint *rows = undo->rows;
   double h = undo->step->h, kept = part >= 0 ? rows->given[part] : 0;
-  double force =
-      row >= 0 ? h * soft->compliance * rows->bias[row] : -h * (joint_times(&soft->row, p) + kept);
+  double force = row >= 0 ? h * soft->compliance * rows->bias[row]
+                          : -h * (joint_times(undo, &soft->row, p) + kept);
   double impulse = soft->given + (row >= 0 ? rows->lambda[row] : 0);
   own->rate += row >= 0 ? rows->bias[row] : 0;
   joint_reaction_vjp(undo, &soft->row, soft->given, own);
-  for (int i = 0; i < 6; i++) { // what is given acts along the row, too
+  for (int i = 0; i < s2_joint_columns(undo->joint); i++) { // what is given acts along it, too
     *joint_side_of(own, i) += soft->given * p[i];
   }
   for (int i = 0; i < sum->count; i++) {
@@ -212,13 +318,13 @@ static int joint_soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessia
   s2_joint_speeds(joint, undo->step->v0, rows, count);
   if (blend->ahead > 0 || blend->bent > 0) {
     s2_joint_hessians(&undo->at, hessians);
-    s2_joint_bends(joint, undo->step->v0, hessians, rows, count);
+    s2_joint_bend_rows(&undo->at, undo->step->v0, rows, count);
   }
   s2_joint_soften(joint, rows, count, *blend, soft);
   return count;
 }
 
-// The row of a gear that moves more than two bodies (gear_rows.c). Its copies have no data of their
+// The row of a gear that moves more than two bodies (wide_rows.c). Its copies have no data of their
 // own, and with what is beside them are the bodies: what acts along a body's part of the row is the
 // row's impulse, and what it feels the body's velocity.
 static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
@@ -229,8 +335,8 @@ static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   S2JointHessian hessian[S2_JOINT_EQUATIONS] = {{{{0}}}};
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   // Its copies come first, the last row is its own.
-  S2GearMovers movers = s2_gear_movers(step, gear);
-  int count = s2_gear_row_count(&movers), r = cursor->row + count - 1;
+  S2WideMovers movers = s2_wide_movers(step, gear);
+  int count = s2_wide_row_count(&movers), r = cursor->row + count - 1;
   cursor->row += count;
   if (count == 0) {
     return;
@@ -241,8 +347,8 @@ static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   joint_rigid_vjp(undo, &soft[0].row, of->bias[r], &bar);
   // Along each of up to four angles: to the factor and, of ground, to its speed.
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
-  const double factors[4] = {row[0].ja[0], row[0].jb[0], row[0].more[0], row[0].more[1]};
-  double *const factor_bar[4] = {&bar.ja[0], &bar.jb[0], &bar.more[0], &bar.more[1]};
+  const double factors[4] = {row[0].ja[0], row[0].jb[0], row[0].more[0][0], row[0].more[1][0]};
+  double *const factor_bar[4] = {&bar.ja[0], &bar.jb[0], &bar.more[0][0], &bar.more[1][0]};
   for (int i = 0; i < 4; i++) {
     int at = 3 * slots[i], node = slots[i] == S2_NONE ? S2_GROUND : step->node_of[slots[i]];
     if (node != S2_GROUND) {
@@ -256,7 +362,7 @@ static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
       undo->bar->v0[at] += bar.speed * factors[i];
     }
   }
-  joint_speed_vjp(undo, &row[0], &hessian[0], &bar);
+  joint_speed_vjp(undo, 0, &row[0], &hessian[0], &bar);
   s2_joint_function_vjp(&undo->at, 0, &bar, &undo->place);
 }
 
@@ -269,9 +375,15 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
       (undo->joint->velocity_only || !s2_joint_projected(undo->joint))) {
     return;
   }
-  if (undo->joint->more[0] != S2_NONE) {
+  if (undo->joint->type == S2_GEAR && undo->joint->more[0] != S2_NONE) {
     joint_wide_gear_vjp(undo, cursor);
     return;
+  }
+  int last = undo->assembly->parts;
+  while (s2_joint_is_wide(undo->joint) && cursor->row < last && // its copies
+         undo->assembly->part[cursor->row].joint == undo->slot &&
+         undo->assembly->part[cursor->row].row == S2_NONE) {
+    cursor->row += 1;
   }
   // Rigid rows as they are need no blend.
   if (joint_is_plain(undo)) {
@@ -286,7 +398,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   // Rows that may give way, and rigid ones that see the start of the step.
   int count = joint_soften(undo, rows, hessians, soft);
   S2SoftSum sum = {.count = count};
-  double p[6], v[6];
+  double p[S2_JOINT_COLUMNS], v[S2_JOINT_COLUMNS];
   s2_joint_momenta_bar(undo, p);
   s2_joint_velocities(undo, v);
   bool any = false;
@@ -313,14 +425,14 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   }
   for (int i = 0; i < count; i++) {
     // What gives way is undone in the equations as they are (compliance_vjp.c).
-    sum.speed[i] = joint_times(&rows[i], v) + rows[i].rate;
+    sum.speed[i] = joint_times(undo, &rows[i], v) + rows[i].rate;
   }
   if (any) {
     s2_joint_soften_vjp(undo, rows, &sum, bars);
   }
   for (int i = 0; i < count; i++) {
     // Last the functions themselves, with their speeds and bends.
-    joint_speed_vjp(undo, &rows[i], &hessians[i], &bars[i]);
+    joint_speed_vjp(undo, i, &rows[i], &hessians[i], &bars[i]);
     s2_joint_function_vjp(&undo->at, i, &bars[i], &undo->place);
   }
 }
@@ -338,7 +450,7 @@ static void joint_equal_limits_vjp(S2JointUndo *undo, int r) {
   joint_sides_vjp(undo, &row, 1, r, &bar);
   joint_rigid_vjp(undo, &row, undo->rows->bias[r], &bar);
   undo->gradient->limit_lo -= bar.value;
-  joint_speed_vjp(undo, &row, &hessian, &bar);
+  joint_speed_vjp(undo, 0, &row, &hessian, &bar);
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
 
@@ -421,10 +533,10 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
   S2RowBar bar = {0};
   S2Servo servo;
   s2_servo_row(&undo->at, undo->step->h, undo->step->v0, undo->kind == S2_SOLVE_MOTION, &servo);
-  double v[6], p[6], alpha = world->alpha, beta = world->beta;
+  double v[S2_JOINT_COLUMNS], p[S2_JOINT_COLUMNS], alpha = world->alpha, beta = world->beta;
   s2_joint_velocities(undo, v);
   S2SoftSum sum = {.count = 1, .soft = {true}};
-  sum.speed[0] = joint_times(&servo.row, v) + servo.row.rate;
+  sum.speed[0] = joint_times(undo, &servo.row, v) + servo.row.rate;
   if (r != S2_NONE) {
     joint_unfelt_sides_vjp(undo, &servo.soft[0].row, 1, r, &bar);
     bar.rate = undo->rows->bias[r];
@@ -432,7 +544,7 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
     sum.force[0] = undo->step->h * servo.soft[0].compliance * undo->rows->bias[r];
   } else {
     s2_joint_momenta_bar(undo, p);
-    sum.force[0] = -undo->step->h * joint_times(&servo.row, p);
+    sum.force[0] = -undo->step->h * joint_times(undo, &servo.row, p);
   }
   // To its gains as those of a spring; implicit Euler's alpha and beta are not the world's.
   spring.joint = &servo.spring;
@@ -447,7 +559,7 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
   if (r != S2_NONE && isfinite(joint->servo_max)) {
     joint_bound_vjp(undo, r, joint->servo_max, &g->servo_max);
   }
-  joint_speed_vjp(undo, &servo.row, &servo.hessian, &bar);
+  joint_speed_vjp(undo, 0, &servo.row, &servo.hessian, &bar);
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
@@ -564,11 +676,11 @@ static void joint_soft_stop_vjp(S2JointUndo *undo, int r) {
   s2_joint_soften(undo->joint, &row, 1, undo->blend, soft);
   joint_sides_vjp(undo, &row, 1, r, &bar);
   // One soft row of the coordinate.
-  double v[6], force = undo->step->h * soft[0].compliance * undo->rows->bias[r];
+  double v[S2_JOINT_COLUMNS], force = undo->step->h * soft[0].compliance * undo->rows->bias[r];
   s2_joint_velocities(undo, v);
   S2SoftSum sum = {.count = 1, .soft = {true}, .impulse = {undo->rows->lambda[r]}};
   sum.force[0] = force;
-  sum.speed[0] = joint_times(&row, v) + row.rate;
+  sum.speed[0] = joint_times(undo, &row, v) + row.rate;
   bar.rate = undo->rows->bias[r];
   s2_joint_soften_vjp(undo, &row, &sum, &bar);
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
@@ -621,6 +733,7 @@ void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind k
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2JointUndo undo = joint_begin(step, island, kind, rows, adjoint, &elapsed);
   undo.still = rows->still;
+  undo.assembly = assembly;
   Cursor cursor = {0, assembly->parts};
   while (cursor.row < assembly->parts && assembly->part[cursor.row].joint == S2_NONE) {
     cursor.row += 1; // viscosity of contacts

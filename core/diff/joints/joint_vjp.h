@@ -16,6 +16,7 @@ typedef struct S2JointUndo { // a joint in a solve
   int32_t slot;
   S2JointAt at;
   S2PlaceBar place;
+  const S2Assembly *assembly;
   S2Blend world_blend, blend; // the world's; the joint's in this solve
   double length, still;       // m, of the island; m/s: slower is rounding
 } S2JointUndo;
@@ -49,19 +50,26 @@ void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all
 S2Vec2 s2_joint_arm(const S2JointUndo *undo);
 void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push);
 
-// Velocities of a and b: those of the solution (of the ground as it moves), of the start; and the
-// adjoint of the momenta, 0 of the ground.
-void s2_joint_velocities(const S2JointUndo *undo, double v[6]);
-void s2_joint_start(const S2JointUndo *undo, double v[6]);
-void s2_joint_momenta_bar(const S2JointUndo *undo, double p[6]);
-// The place in arrays of 3 a slot of number i of a and b; NULL: the world.
+// Velocities of its bodies (3 each; of others 0): those of the solution (of the ground as it
+// moves), of the start; and the adjoint of the momenta, 0 of the ground.
+void s2_joint_velocities(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
+void s2_joint_start(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
+void s2_joint_momenta_bar(const S2JointUndo *undo, double p[S2_JOINT_COLUMNS]);
+// Columns of its gradient, and the body of one.
+static inline int s2_joint_columns(const S2Joint *joint) {
+  return s2_joint_is_wide(joint) ? S2_JOINT_COLUMNS : 6;
+}
+static inline int32_t s2_joint_body(const S2Joint *joint, int i) {
+  return i < 6 ? (i < 3 ? joint->a : joint->b) : joint->more[i / 3 - 2];
+}
+// The place in arrays of 3 a slot of number i of its bodies; NULL: the world.
 static inline double *s2_joint_number(const S2Joint *joint, double *of, int i) {
-  int32_t slot = i < 3 ? joint->a : joint->b;
+  int32_t slot = s2_joint_body(joint, i);
   return slot == S2_NONE ? NULL : of + 3 * slot + i % 3;
 }
 // The node of its body, or S2_GROUND.
 static inline int s2_joint_node(const S2JointUndo *undo, int i) {
-  int32_t slot = i < 3 ? undo->joint->a : undo->joint->b;
+  int32_t slot = s2_joint_body(undo->joint, i);
   return slot == S2_NONE ? S2_GROUND : undo->step->node_of[slot];
 }
 

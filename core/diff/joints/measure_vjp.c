@@ -308,7 +308,7 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
       if (column[i / 3] < 0 || (column[i / 3] >= S2_GEAR_MORE && i % 3 > 0)) {
         continue;
       }
-      double j_bar = column[i / 3] >= S2_GEAR_MORE ? bar->more[from - S2_GEAR_MORE]
+      double j_bar = column[i / 3] >= S2_GEAR_MORE ? bar->more[from - S2_GEAR_MORE][0]
                      : from < 3                    ? bar->ja[from]
                                                    : bar->jb[from - 3];
       *(i < 3 ? &part.ja[i] : &part.jb[i - 3]) = factor * j_bar;

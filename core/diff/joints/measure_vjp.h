@@ -6,9 +6,10 @@
 #include "dynamics/joints/joint.h"
 
 typedef struct S2RowBar { // adjoint of an S2JointRow, and of the second derivatives where `bent`
-  double value, rate, ja[3], jb[3], more[2], speed, bend;
+  double value, rate, ja[3], jb[3], more[2][3], speed, bend;
   bool bent;
   S2JointHessian hessian;
+  double along[S2_JOINT_COLUMNS]; // of a wide constraint with `bend`: v of the bend v' Hess v
 } S2RowBar;
 
 typedef struct S2PlaceBar { // where it goes; all are added to

@@ -50,10 +50,6 @@ void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind k
                        const S2Assembly *assembly, const S2RowsAdjoint *rows,
                        S2StepAdjoint *adjoint);
 
-// Adjoints of the masses of a problem's nodes (3 each): what s2_gear_split put into nodes of gears
-// goes back to the bodies'. (gear_vjp.c)
-void s2_gear_join(const S2Step *step, const S2Island *island, int nodes, double *mass);
-
 // The midpoint rule of an island: v1 (that carries the positions) and v2 from q0 and `before` (3 a
 // node: v0, or what the impact before it left in v2), force, h and the joints. v1, v2 and the
 // impulses in `step` are those it ended with. Takes adjoint->v1 and v2 of the island's nodes (then

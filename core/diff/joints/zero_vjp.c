@@ -8,7 +8,7 @@
 
 // Of an impulse along a row: by what it does to velocities and to the reaction of the joint.
 static double zero_impulse_bar(const S2JointUndo *undo, const S2JointRow *row) {
-  double p[6], bar = 0;
+  double p[S2_JOINT_COLUMNS], bar = 0;
   s2_joint_momenta_bar(undo, p);
   for (int i = 0; i < 3; i++) {
     bar += row->ja[i] * p[i] + row->jb[i] * p[3 + i];
@@ -24,7 +24,7 @@ static double zero_impulse_bar(const S2JointUndo *undo, const S2JointRow *row) {
 }
 
 static double zero_speed(const S2JointUndo *undo, const S2JointRow *row) {
-  double v[6], speed = row->rate;
+  double v[S2_JOINT_COLUMNS], speed = row->rate;
   s2_joint_velocities(undo, v);
   for (int i = 0; i < 3; i++) {
     speed += row->ja[i] * v[i] + row->jb[i] * v[3 + i];
@@ -112,7 +112,7 @@ static void zero_ground_vjp(S2JointUndo *undo) {
   if (joint->type != S2_GROUND_FRICTION || undo->kind != S2_SOLVE_MOTION) {
     return;
   }
-  double v[6], h = undo->step->h;
+  double v[S2_JOINT_COLUMNS], h = undo->step->h;
   s2_joint_velocities(undo, v);
   S2Vec2 along = s2_vec2(v[1], v[2]);
   double size = s2_length(along);

@@ -102,8 +102,7 @@ static void line_add_row(const S2Lines *lines, S2Line *line, const S2Joint *join
   s2_line_add_slot(lines, line, joint->a, row->ja);
   s2_line_add_slot(lines, line, joint->b, row->jb);
   for (int i = 0; i < 2 && joint->more[i] != S2_NONE; i++) {
-    const double angle[3] = {row->more[i], 0, 0};
-    s2_line_add_slot(lines, line, joint->more[i], angle);
+    s2_line_add_slot(lines, line, joint->more[i], row->more[i]);
   }
   line->rest += row->rate;
   line->value = row->value;

@@ -8,7 +8,7 @@
 
 static bool program_constraint(void *user, S2World *world, S2ConstraintCall *call) {
   S2Asked asked = S2_ASKED_VALUE;
-  double q[6], *to = call->value;
+  double q[S2_JOINT_COLUMNS], *to = call->value;
   (void)world;
   if (call->jacobian != NULL) {
     asked = S2_ASKED_JACOBIAN;
@@ -20,8 +20,7 @@ static bool program_constraint(void *user, S2World *world, S2ConstraintCall *cal
     asked = S2_ASKED_HESSIAN;
     to = call->hessian[0][0];
   }
-  memcpy(q, call->qa, sizeof call->qa);
-  memcpy(q + 3, call->qb, sizeof call->qb);
+  memcpy(q, call->q, sizeof q);
   const S2Answer *answer = s2_answer_of(user, asked, (int32_t)call->joint.index - 1, call->t, q);
   if (answer == NULL || to == NULL) {
     return false;
@@ -31,7 +30,7 @@ static bool program_constraint(void *user, S2World *world, S2ConstraintCall *cal
 }
 
 static bool program_spring(void *user, S2World *world, S2SpringCall *call) {
-  const double q[6] = {call->extension};
+  const double q[S2_JOINT_COLUMNS] = {call->extension};
   (void)world;
   const S2Answer *answer = s2_answer_of(user, S2_ASKED_PULL, (int32_t)call->joint.index - 1, 0, q);
   if (answer != NULL) {
@@ -110,7 +109,7 @@ static const S2Drive *program_drive_before(const S2Undo *undo, int32_t slot) {
 static void program_lock_vjp(S2Undo *undo, const S2Note *note, int32_t slot) {
   const S2Drive *drive = &note->free.drives[slot], *before = program_drive_before(undo, slot);
   S2JointGradient *g = &undo->gradient->joint[slot];
-  const double q[6] = {note->h};
+  const double q[S2_JOINT_COLUMNS] = {note->h};
   const S2Answer *answer = s2_answer_of(&undo->answers, S2_ASKED_LOCK, slot, note->t, q);
   double *goal = undo->answers.goal + 3 * slot, *rate = undo->answers.rate + 3 * slot;
   for (int c = 0; c < 3; c++) { // what is not locked has the rate 0
@@ -137,7 +136,7 @@ static void program_lock_vjp(S2Undo *undo, const S2Note *note, int32_t slot) {
 
 void s2_undo_motions(S2Undo *undo, const S2Note *note) {
   const S2World *world = undo->world;
-  const double q[6] = {note->h};
+  const double q[S2_JOINT_COLUMNS] = {note->h};
   for (int i = 0; i < world->joint_order.count && note->free.drives != NULL; i++) {
     int32_t slot = world->joint_order.at[i];
     if (note->free.drives[slot].valid) {

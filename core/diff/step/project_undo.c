@@ -1,5 +1,6 @@
 // A projection of an island, backwards: as a solve (solve_undo.c), of displacements.
 #include "diff/step/solve_undo.h"
+#include "dynamics/joints/rows.h"
 
 #include <string.h>
 
@@ -117,13 +118,12 @@ static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int eq
       double *j_bar = side == 0 ? ja : jb;
       for (int c = 0; c < 3 && node != S2_GROUND && node < note->of->island.nodes; c++) {
         int32_t slot = note->of->island.node[node]; // nodes of gears are displaced for nothing
-        const S2Body *body = &undo->world->bodies.at[slot];
-        double mass = solve->assembly->problem.mass[3 * node + c]; // a part of the body's
+        double mass = solve->assembly->problem.mass[3 * node + c];
         double over = note->solve.fraction * undo->displaced[3 * slot + c] / mass;
         sum += j[c] * over;
         j_bar[3 * r + c] += lambda * over;
         *s2_inertial_bar(undo, slot, c) -=
-            over * j[c] * lambda / (c == 0 ? body->inertia : body->mass);
+            over * j[c] * lambda * (c == 0 ? note->of->stiffness : 1) / mass;
       }
     }
     // And the impulses that joints keep.
@@ -339,9 +339,7 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
                                 undo->open.choices, S2_SOLVE_PROJECTION);
   solve.assembly = &made;
   project_scale(&made.problem, note);
-  for (int i = 0; i < note->of->island.nodes; i++) {
-    made.mass[3 * i] *= note->of->stiffness;
-  }
+  s2_wide_stiffen(&undo->step, &note->of->island, note->of->stiffness, made.mass);
   // Equations of joints as at q0, and what of them goes into velocities.
   solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
   double *ja = S2_TAKE_ZEROED(arena, double, 3 * note->solve.rows);

@@ -158,7 +158,7 @@ double *s2_inertial_bar(S2Undo *undo, int32_t slot, int c) {
 }
 
 int s2_solve_nodes(const S2Undo *undo, const S2Note *note) {
-  return note->of->island.nodes + s2_gear_nodes(&undo->step, &note->of->island);
+  return note->of->island.nodes + s2_wide_nodes(&undo->step, &note->of->island);
 }
 
 void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
@@ -168,11 +168,11 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
   S2SolveKind kind = solve->note->solve.kind;
   bool forces = s2_solve_traits(kind).takes_time;
   bool from_v2 = !s2_solve_traits(kind).from_v0 && !s2_solve_traits(kind).displacements;
-  // Projections scaled the inertias; nodes of gears have shares of the masses of their bodies.
+  // Projections scaled the inertias. (What nodes of wide joints have of the masses of their bodies
+  // is taken as given: no solution depends on how much that is.)
   for (int i = 0; i < solve->note->of->island.nodes && s2_solve_traits(kind).displacements; i++) {
     solve->data.mass[3 * i] *= solve->note->of->stiffness;
   }
-  s2_gear_join(step, &solve->note->of->island, solve->assembly->problem.nodes, solve->data.mass);
   for (int i = 0; i < solve->note->of->island.nodes; i++) {
     int32_t slot = solve->note->of->island.node[i];
     const S2Body *body = &undo->world->bodies.at[slot];

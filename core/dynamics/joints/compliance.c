@@ -97,7 +97,11 @@ static void eigen(int n, Matrix a, double value[N], Matrix *q) {
 }
 
 bool s2_joint_row_angular(const S2JointRow *row) {
-  return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
+  bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
+  for (int i = 0; i < 2; i++) {
+    angular = angular && row->more[i][1] == 0 && row->more[i][2] == 0;
+  }
+  return angular;
 }
 
 static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *rows, int count) {
@@ -143,15 +147,16 @@ S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
 }
 
 void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, int count) {
-  // u = J v + rate; gears act on the angles of two more bodies.
+  // u = J v + rate; gears and constraints may act on two more bodies.
   for (int i = 0; i < count; i++) {
     rows[i].speed = rows[i].rate;
     for (int c = 0; c < 3; c++) {
       rows[i].speed += joint->a == S2_NONE ? 0 : rows[i].ja[c] * v[3 * joint->a + c];
       rows[i].speed += joint->b == S2_NONE ? 0 : rows[i].jb[c] * v[3 * joint->b + c];
     }
-    for (int c = 0; c < 2; c++) {
-      rows[i].speed += joint->more[c] == S2_NONE ? 0 : rows[i].more[c] * v[3 * joint->more[c]];
+    for (int c = 0; c < 6; c++) {
+      int32_t slot = joint->more[c / 3];
+      rows[i].speed += slot == S2_NONE ? 0 : rows[i].more[c / 3][c % 3] * v[3 * slot + c % 3];
     }
   }
 }
@@ -168,6 +173,28 @@ void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian 
     rows[r].bend = 0;
     for (int i = 0; i < 36; i++) {
       rows[r].bend += both[i / 6] * hessians[r].at[i / 6][i % 6] * both[i % 6];
+    }
+  }
+}
+
+void s2_joint_bend_rows(const S2JointAt *at, const double *v, S2JointRow *rows, int count) {
+  const S2Joint *joint = at->joint;
+  if (!s2_joint_is_wide(joint)) {
+    S2JointHessian hessians[S2_JOINT_EQUATIONS];
+    s2_joint_hessians(at, hessians);
+    s2_joint_bends(joint, v, hessians, rows, count);
+    return;
+  }
+  // Over the velocities of all bodies.
+  double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS];
+  double all[S2_JOINT_COLUMNS];
+  s2_joint_all_velocities(joint, v, all);
+  s2_constraint_hessians(at, hessians);
+  for (int r = 0; r < count; r++) {
+    rows[r].bend = 0;
+    for (int i = 0; i < S2_JOINT_COLUMNS * S2_JOINT_COLUMNS; i++) {
+      int row = i / S2_JOINT_COLUMNS, column = i % S2_JOINT_COLUMNS;
+      rows[r].bend += all[row] * hessians[r][row][column] * all[column];
     }
   }
 }
@@ -260,7 +287,8 @@ static S2SoftRow rows_combine(const S2SoftRow *rows, int count, const Matrix *q,
       sum.row.jb[c] += share * rows[k].row.jb[c];
     }
     for (int c = 0; c < 2; c++) {
-      sum.row.more[c] += share * rows[k].row.more[c];
+      sum.row.more[0][c] += share * rows[k].row.more[0][c];
+      sum.row.more[1][c] += share * rows[k].row.more[1][c];
     }
     for (int i = 0; i < N; i++) {
       sum.mix[i] += share * rows[k].mix[i];

@@ -228,7 +228,7 @@ static bool turns_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) 
   const S2Joint *joint = &world->joints.at[slot];
   // Implicit Euler with geometric stiffness is stable for all steps already.
   bool implicit = def->beta == 1 && def->geometric_stiffness != S2_GEOMETRIC_OFF;
-  if (implicit || !(joint->reaction_time > 0)) {
+  if (implicit || !(joint->reaction_time > 0) || s2_joint_is_wide(joint)) {
     return false;
   }
   S2JointAt at = {world, joint, step->q0, step->t - world->kept.time, turn, NULL};

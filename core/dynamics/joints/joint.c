@@ -353,11 +353,14 @@ static S2JointLink *link_at(S2World *world, int32_t place) {
 // The head of the list that a joint is in by one of its links; NULL: in none.
 static int32_t *list_of(S2World *world, int32_t slot, int which) {
   const S2Joint *joint = &world->joints.at[slot];
-  const int32_t owners[S2_JOINT_LINKS] = {joint->a, joint->b, joint->joint_a, joint->joint_b};
+  bool gear = joint->type == S2_GEAR; // its further bodies are those of its joints
+  const int32_t owners[S2_JOINT_LINKS] = {joint->a, joint->b,
+                                          gear ? joint->joint_a : joint->more[0],
+                                          gear ? joint->joint_b : joint->more[1]};
   int32_t owner = owners[which];
-  return owner == S2_NONE     ? NULL
-         : which <= S2_LINK_B ? &world->bodies.at[owner].first_link
-                              : &world->joints.at[owner].first_link;
+  return owner == S2_NONE            ? NULL
+         : gear && which > S2_LINK_B ? &world->joints.at[owner].first_link
+                                     : &world->bodies.at[owner].first_link;
 }
 
 static void join_lists(S2World *world, int32_t slot) {
@@ -390,6 +393,21 @@ static void leave_lists(S2World *world, int32_t slot) {
   }
 }
 
+// Joined bodies do not collide, unless asked for: each pair of them. (Those of a gear are its first
+// two.)
+static void joint_part_pairs(S2World *world, const S2Joint *joint,
+                             void part(S2World *, int32_t, int32_t, bool)) {
+  const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  int count = s2_joint_is_wide(joint) ? S2_JOINT_BODIES : 2;
+  for (int i = 0; i < count && !joint->collide; i++) {
+    for (int k = i + 1; k < count; k++) {
+      if (slots[i] != S2_NONE && slots[k] != S2_NONE) {
+        part(world, slots[i], slots[k], false);
+      }
+    }
+  }
+}
+
 static S2JointId joint_add(S2World *world, const S2Joint *joint) {
   // A slot that is free, or a new one; slots may come again, serials never.
   int32_t slot = world->kept.free_joint;
@@ -406,10 +424,7 @@ static S2JointId joint_add(S2World *world, const S2Joint *joint) {
   world->joint_order.at[world->joint_order.count - 1] = slot;
   join_lists(world, slot);
   s2_world_revised(world);
-  // Joined bodies do not collide, unless asked for.
-  if (!joint->collide && joint->a != S2_NONE && joint->b != S2_NONE) {
-    s2_world_exclude(world, joint->a, joint->b, false);
-  }
+  joint_part_pairs(world, joint, s2_world_exclude);
   return (S2JointId){(uint32_t)slot + 1, world->joints.at[slot].serial};
 }
 
@@ -546,9 +561,7 @@ void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double ma
 static void joint_destroy_one(S2World *world, int32_t slot) {
   // Undoes what making it did: the pair collides again, the body has no drive, the lists lose it.
   S2Joint *joint = &world->joints.at[slot];
-  if (!joint->collide && joint->a != S2_NONE && joint->b != S2_NONE) {
-    s2_world_include(world, joint->a, joint->b, false);
-  }
+  joint_part_pairs(world, joint, s2_world_include);
   if (joint->type == S2_LOCK && world->bodies.at[joint->a].drive == slot) {
     world->bodies.at[joint->a].drive = S2_NONE; // nothing pushes it again
     world->boxes_stale = true;

@@ -104,6 +104,24 @@ bool s2_joint_sprung(const S2Joint *joint, int row);
 // kinds/kinds.c
 const S2JointKind *s2_joint_kind(S2JointType type);
 
+// How many bodies it names.
+static inline int s2_joint_bodies(const S2Joint *joint) {
+  return (joint->a != S2_NONE) + (joint->b != S2_NONE) + (joint->more[0] != S2_NONE) +
+         (joint->more[1] != S2_NONE);
+}
+// Of arrays of 3 a slot what its bodies have, in the order of its columns; 0 where there is none.
+static inline void s2_joint_all_velocities(const S2Joint *joint, const double *v,
+                                           double all[S2_JOINT_COLUMNS]) {
+  const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  for (int i = 0; i < S2_JOINT_COLUMNS; i++) {
+    all[i] = slots[i / 3] == S2_NONE ? 0 : v[3 * slots[i / 3] + i % 3];
+  }
+}
+// Is it a constraint of more than two bodies? (wide_rows.c)
+static inline bool s2_joint_is_wide(const S2Joint *joint) {
+  return joint->type == S2_CONSTRAINT && joint->more[0] != S2_NONE;
+}
+
 // joint.c
 // "hinge 'name'" or "hinge #3": how messages call a joint.
 void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE + 32]);
@@ -178,6 +196,9 @@ S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
 // what went wrong, as world->refused does before it.
 void s2_constraints_begin(S2World *world);
 S2Status s2_constraints_end(S2World *world);
+// Second derivatives by the poses of all its bodies.
+void s2_constraint_hessians(
+    const S2JointAt *at, double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]);
 // Has it one row along its coordinate, with bounds, in place of equations?
 bool s2_constraint_one_sided(const S2Joint *joint);
 // Evaluates a joint that is being made.
@@ -186,14 +207,14 @@ S2Status s2_constraint_first(S2World *world, S2Joint *joint);
 void s2_constraint_keep(const S2JointAt *at, S2Joint *joint);
 
 // A row is a sum of answers at poses nearby. Its adjoint goes to them: `back` gets that of number
-// `number` of what was asked at q (a, then b) and t. Returns what is left for the length of the
+// `number` of what was asked at q (of all bodies) and t. Returns what is left for the length of the
 // step, as part of the default rate.
 typedef struct S2ConstraintBar {
-  double value, rate, j[6];
-  const double (*hessian)[6]; // NULL: none
+  double value, rate, j[S2_JOINT_COLUMNS];
+  const double (*hessian)[S2_JOINT_COLUMNS]; // NULL: none
 } S2ConstraintBar;
-typedef void S2ConstraintBack(void *user, S2Asked asked, const double q[6], double t, int number,
-                              double bar);
+typedef void S2ConstraintBack(void *user, S2Asked asked, const double q[S2_JOINT_COLUMNS], double t,
+                              int number, double bar);
 double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *bar,
                           S2ConstraintBack *back, void *user);
 
@@ -293,6 +314,8 @@ void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, in
 // What rows bend by, from their Hessians.
 void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
                     S2JointRow *rows, int count);
+// The same of the joint's own equations at these poses.
+void s2_joint_bend_rows(const S2JointAt *at, const double *v, S2JointRow *rows, int count);
 // Speed that a rigid row asks for against the end of the step: u = -this.
 double s2_joint_return(S2Blend blend, const S2JointRow *row);
 // Rows with compliance and damping, blended (docs/stepping.md).

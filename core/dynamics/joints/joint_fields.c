@@ -47,8 +47,9 @@ static double joint_rate(const S2World *world, const S2Joint *joint, const S2Joi
     rate += joint->a == S2_NONE ? 0 : row->ja[c] * world->v.at[3 * joint->a + c];
     rate += joint->b == S2_NONE ? 0 : row->jb[c] * world->v.at[3 * joint->b + c];
   }
-  for (int c = 0; c < 2; c++) {
-    rate += joint->more[c] == S2_NONE ? 0 : row->more[c] * world->v.at[3 * joint->more[c]];
+  for (int c = 0; c < 6; c++) {
+    int32_t slot = joint->more[c / 3];
+    rate += slot == S2_NONE ? 0 : row->more[c / 3][c % 3] * world->v.at[3 * slot + c % 3];
   }
   return rate;
 }
@@ -438,8 +439,8 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
   S2JointRow angle;
   // Angles count as errors by the size of the larger body.
   double length = 0;
-  const int32_t bodies[2] = {joint->a, joint->b};
-  for (int i = 0; i < 2; i++) {
+  const int32_t bodies[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  for (int i = 0; i < (joint->type == S2_GEAR ? 2 : S2_JOINT_BODIES); i++) {
     length = bodies[i] == S2_NONE ? length : fmax(length, world->bodies.at[bodies[i]].reach);
   }
   s2_measure_angle(&at, &angle, NULL);
@@ -447,6 +448,7 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
       .type = joint->type,
       .a = s2_body_id(world, joint->a),
       .b = s2_body_id(world, joint->b),
+      .more = {s2_body_id(world, joint->more[0]), s2_body_id(world, joint->more[1])},
       .joint_a = id_of(world, joint->joint_a),
       .joint_b = id_of(world, joint->joint_b),
       .enabled = joint->enabled,

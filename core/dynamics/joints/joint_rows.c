@@ -25,10 +25,13 @@ typedef struct Builder {
   S2Vec2 arm; // of the anchor on a, world axes
   int32_t slot;
   int group;
-  int32_t aside; // the next node of a gear
-  double *speed; // V, raised by what drives
-  double *rhs;   // of the problem
-  List *given;   // impulses without a row
+  int32_t aside;       // the next node of a gear or constraint
+  int32_t *nodes;      // a joint of the island: the first one of a constraint's
+  int place;           // of the joint in the island
+  S2WideMovers *along; // of the last row, if it acts on more than two bodies
+  double *speed;       // V, raised by what drives
+  double *rhs;         // of the problem
+  List *given;         // impulses without a row
 } Builder;
 
 // Rows on ground that moves as given: their known part of the velocity goes into the bias.
@@ -40,6 +43,22 @@ static void row_ground(const S2Step *step, int32_t slot, const double *j, int32_
     if (bias != NULL && node == S2_GROUND && slot != S2_NONE) {
       *bias += j[c] * step->free_v[3 * slot + c];
     }
+  }
+}
+
+// The sides of a row of a constraint of more than two bodies.
+static void row_widen(const Builder *builder, S2Row *row, const S2JointRow *of, double sign,
+                      int index, double *moving) {
+  const S2Step *step = builder->step;
+  S2WideMovers *movers = builder->along;
+  *movers = s2_wide_row_movers(step, builder->joint, of);
+  for (int i = 0; i < 3 * movers->count; i++) {
+    movers->j[i / 3][i % 3] *= sign;
+  }
+  int at = index < S2_JOINT_EQUATIONS ? index : 0; // what is one-sided has one row
+  s2_wide_sides(step, movers, builder->nodes[builder->place] + S2_WIDE_NODES * at, row);
+  if (moving != NULL) {
+    *moving += sign * movers->given;
   }
 }
 
@@ -65,8 +84,13 @@ static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *o
   };
   // Displacements: what moves as given stays where it is.
   double *moving = s2_solve_traits(builder->kind).displacements ? NULL : &row->bias;
-  row_ground(step, joint->a, ja, row->a, row->ja, moving);
-  row_ground(step, joint->b, jb, row->b, row->jb, moving);
+  builder->along->count = 0;
+  if (s2_joint_is_wide(joint)) {
+    row_widen(builder, row, of, sign, index, moving);
+  } else {
+    row_ground(step, joint->a, ja, row->a, row->ja, moving);
+    row_ground(step, joint->b, jb, row->b, row->jb, moving);
+  }
   // The force on a at its anchor, and the torque about that point.
   S2Vec2 arm = builder->arm;
   *part = (S2JointPart){
@@ -81,6 +105,9 @@ static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *o
 static double row_mobility(const Builder *builder, const S2Row *row) {
   // J M^-1 J': the speed that a unit impulse along the row gives.
   double w = 0;
+  if (builder->along->count > 2) {
+    return s2_wide_mobility(builder->step, builder->along);
+  }
   for (int side = 0; side < 2; side++) {
     const double *j = side == 0 ? row->ja : row->jb;
     int32_t node = side == 0 ? row->a : row->b;
@@ -92,6 +119,16 @@ static double row_mobility(const Builder *builder, const S2Row *row) {
   return w;
 }
 
+// Does it act on angles alone?
+static bool turns_alone(const Builder *builder, const S2Row *row) {
+  bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
+  for (int i = 0; i < builder->along->count && builder->along->count > 2; i++) {
+    const double *j = builder->along->j[i];
+    angular = (i == 0 || angular) && j[1] == 0 && j[2] == 0;
+  }
+  return angular;
+}
+
 // What a row that drives (a motor, a spring, a goal that moves) brings of speed by itself: an
 // island at rest without gravity would else have no scale to measure residuals by.
 static void row_drives(const Builder *builder, const S2Row *row) {
@@ -101,8 +138,8 @@ static void row_drives(const Builder *builder, const S2Row *row) {
   // With compliance C' less of the bias is met, and bounded rows bring hi w at most.
   double w = row_mobility(builder, row), speed = fabs(row->bias);
   speed = w > 0 ? fmin(speed * w / (w + row->compliance), row->hi * w) : 0;
-  bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
-  *builder->speed = fmax(*builder->speed, speed * (angular ? builder->island->length : 1));
+  *builder->speed =
+      fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
 }
 
 // An impulse known before the solve, along the last row of the list.
@@ -111,7 +148,13 @@ static void row_give(const Builder *builder, List *list, double impulse) {
   S2JointPart *part = &list->part[list->count - 1];
   // M v = rhs + J' given: known impulses are part of the right side.
   part->given = impulse;
-  for (int c = 0; c < 3; c++) {
+  const S2WideMovers *along = builder->along;
+  bool wide = along->count > 2; // the bodies themselves, not their copies
+  for (int i = 0; i < 3 * along->count && wide; i++) {
+    int at = 3 * builder->step->node_of[along->slot[i / 3]] + i % 3;
+    builder->rhs[at] += along->j[i / 3][i % 3] * impulse;
+  }
+  for (int c = 0; c < 3 && !wide; c++) {
     if (row->a != S2_GROUND) {
       builder->rhs[3 * row->a + c] += row->ja[c] * impulse;
     }
@@ -121,18 +164,19 @@ static void row_give(const Builder *builder, List *list, double impulse) {
   }
   // They bring speed, too, for the scale that residuals are measured by.
   double speed = fabs(impulse) * row_mobility(builder, row);
-  bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
-  *builder->speed = fmax(*builder->speed, speed * (angular ? builder->island->length : 1));
+  *builder->speed =
+      fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
 }
 
 static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, double bias) {
-  // The gear's row becomes several (gear_rows.c), of which all but the last are helpers.
-  S2GearMovers movers = s2_gear_movers(builder->step, builder->joint);
+  // The gear's row becomes several (wide_rows.c), of which all but the last are helpers.
+  S2WideMovers movers = s2_wide_movers(builder->step, builder->joint);
   S2Row *rows = &list->row[list->count];
   bool positions = s2_solve_traits(builder->kind).displacements;
-  int count = s2_gear_rows(builder->step, &movers, builder->aside,
-                           bias + (positions ? 0 : movers.given), rows);
+  int count = s2_wide_gear_rows(builder->step, &movers, builder->aside,
+                                bias + (positions ? 0 : movers.given), rows);
   builder->aside += movers.count > 2;
+  builder->along->count = 0;
   for (int i = 0; i < count; i++) {
     rows[i].group = builder->group;
     list->part[list->count++] = (S2JointPart){.joint = builder->slot, .row = S2_NONE};
@@ -143,6 +187,30 @@ static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, do
     S2JointPart *own = &list->part[list->count - 1];
     own->row = 0;
     own->push[0] = of->ja[0];
+  }
+}
+
+// A constraint of more than two bodies has its copies whatever of its own rows there is: they hold
+// a part of its bodies.
+static void add_copies(Builder *builder, List *list) {
+  S2JointRow along[S2_JOINT_EQUATIONS];
+  if (!s2_joint_is_wide(builder->joint)) {
+    return;
+  }
+  builder->nodes[builder->place] = builder->aside;
+  int count = s2_joint_rows(&builder->at, along);
+  if (s2_constraint_one_sided(builder->joint)) {
+    s2_joint_kind(builder->joint->type)->coordinate(&builder->at, along, NULL);
+    count = 1;
+  }
+  for (int i = 0; i < count; i++) {
+    S2WideMovers movers = s2_wide_row_movers(builder->step, builder->joint, &along[i]);
+    int copies = s2_wide_copies(builder->step, &movers, builder->aside, &list->row[list->count]);
+    builder->aside += copies > 0 ? S2_WIDE_NODES : 0;
+    for (int k = 0; k < copies; k++) {
+      list->row[list->count].group = builder->group;
+      list->part[list->count++] = (S2JointPart){.joint = builder->slot, .row = S2_NONE};
+    }
   }
 }
 
@@ -228,7 +296,7 @@ static void add_equations(Builder *builder, List *list) {
     s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
   }
   S2Blend blend = blend_of(builder);
-  bool wide = builder->joint->more[0] != S2_NONE;                     // gear_rows.c
+  bool wide = builder->joint->type == S2_GEAR && builder->joint->more[0] != S2_NONE; // wide_rows.c
   if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) { // what follows changes no row
     for (int i = 0; i < count; i++) {
       double bias = projection_rate(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
@@ -239,9 +307,7 @@ static void add_equations(Builder *builder, List *list) {
   // What softening needs: speeds at the start, and where rows bend within the step their bends.
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
   if (blend.ahead > 0 || blend.bent > 0) {
-    S2JointHessian hessians[S2_JOINT_EQUATIONS];
-    s2_joint_hessians(&builder->at, hessians);
-    s2_joint_bends(builder->joint, builder->step->v0, hessians, rows, count);
+    s2_joint_bend_rows(&builder->at, builder->step->v0, rows, count);
   }
   s2_joint_soften(builder->joint, rows, count, blend, soft);
   // Each soft row becomes rows of the problem, or an impulse that is given.
@@ -292,6 +358,10 @@ static bool in_reach(const Builder *builder, const S2JointRow *row, double dista
   double length = builder->island->length, speed = *builder->speed;
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
   double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
+  for (int i = 0; i < 2 && s2_joint_is_wide(builder->joint); i++) {
+    linear += hypot(row->more[i][1], row->more[i][2]);
+    angular += fabs(row->more[i][0]);
+  }
   if (s2_solve_traits(builder->kind).displacements) { // projections are small
     return distance <= length * linear + angular;
   }
@@ -613,6 +683,9 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
       s2_joint_blend(&step->world->kept.def, s2_solve_traits(kind).displacements ? 0 : step->h);
   builder.rhs = rhs;
   builder.aside = island->nodes;
+  builder.nodes = S2_TAKE(step->arena, int32_t, island->joints);
+  S2WideMovers along = {0};
+  builder.along = &along;
   // Limits look as far as what drives will bring; those with friction come last, as contacts do.
   for (int pass = 0; pass < 3; pass++) {
     for (int i = 0; i < island->joints; i++) {
@@ -620,11 +693,13 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
         continue;
       }
       builder.slot = island->joint[i];
-      builder.group = i;
+      builder.group = builder.place = i;
       builder.joint = &step->world->joints.at[builder.slot];
       builder.at = (S2JointAt){step->world, builder.joint, q, elapsed, turn, NULL};
       builder.arm = arm_of(&builder.at);
+      along.count = 0;
       if (pass == 0) {
+        add_copies(&builder, &all);
         add_equations(&builder, &all);
         add_geometric(&builder, &all);
         add_equal_limits(&builder, &all);

@@ -25,30 +25,54 @@ void s2_step_find_stiff(S2Step *step);
 bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembly *assembly,
                            const double *v, const double *lambda);
 
-// Gears that move more than two bodies (gear_rows.c).
-typedef struct S2GearMovers {
-  bool wide; // it is such a gear
+// Gears and constraints that move more than two bodies (wide_rows.c).
+typedef struct S2WideMovers {
+  bool wide; // it is such a joint
   int count; // bodies that are solved for; with up to two of them it has one row and no node
   int32_t slot[4];
-  double factor[4], given; // of the angular velocities; what moving ground brings, rad/s
-} S2GearMovers;
-typedef struct S2NodeArrays { // 3 a node
+  double factor[4]; // gear: of the angular velocities
+  double j[4][3];   // constraint: its row by (angle, x, y) of each
+  double given;     // what moving ground brings, rad/s or m/s
+} S2WideMovers;
+// Of a row of a constraint: its nodes, the first of which the row acts on; rows of copies, at most.
+enum { S2_WIDE_NODES = 3, S2_WIDE_ROWS = 9 };
+S2WideMovers s2_wide_movers(const S2Step *step, const S2Joint *gear);
+typedef struct S2NodeArrays { // 3 a node; place: S2_NONE of copies in a basis of their own
   double *mass, *rhs, *v;
   int32_t *place;
 } S2NodeArrays;
-S2GearMovers s2_gear_movers(const S2Step *step, const S2Joint *gear);
+S2WideMovers s2_wide_row_movers(const S2Step *step, const S2Joint *joint, const S2JointRow *row);
+// Do rows of the island act on more than the two bodies of S2JointRow?
+bool s2_wide_any(const S2Step *step, const S2Island *island);
+// Rows of copies there may be.
+int s2_wide_room(const S2Step *step, const S2Island *island);
+// The rows of a constraint's copies; returns how many. `aside` is the first of its row's nodes.
+int s2_wide_copies(const S2Step *step, const S2WideMovers *movers, int32_t aside,
+                   S2Row rows[S2_WIDE_ROWS]);
+// m: the length by which turns of a body are measured beside its shifts.
+double s2_wide_length(const S2Step *step, int32_t slot);
+// An orthonormal basis whose first vector is along (j_w/length, j_v); returns how long that is.
+double s2_wide_basis(const double j[3], double length, double e[3][3]);
+// Nodes and Jacobians of a constraint's own row.
+void s2_wide_sides(const S2Step *step, const S2WideMovers *movers, int32_t aside, S2Row *row);
+// J M^-1 J' over all its bodies.
+double s2_wide_mobility(const S2Step *step, const S2WideMovers *movers);
+// Velocities of copies to begin with, from those of `nodes` bodies.
+void s2_wide_guess(const S2Row *rows, int count, int nodes, const S2NodeArrays *arrays);
 // How many nodes there are beside those of the island's bodies; and what is in them, taken from the
 // bodies. They follow in the order of the gears.
-int s2_gear_nodes(const S2Step *step, const S2Island *island);
+int s2_wide_nodes(const S2Step *step, const S2Island *island);
 // Of what is left, so that a third of a body is left however many gears it is in.
-static inline double s2_gear_part(int nodes) {
+static inline double s2_wide_part(int nodes) {
   return 1.0 / (nodes + 1);
 }
-void s2_gear_split(const S2Step *step, const S2Island *island, int nodes,
+// In projections: inertias of the bodies times `stiffness`, whatever part of them copies have.
+void s2_wide_stiffen(const S2Step *step, const S2Island *island, double stiffness, double *mass);
+void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
                    const S2NodeArrays *arrays);
-int s2_gear_row_count(const S2GearMovers *movers);
+int s2_wide_row_count(const S2WideMovers *movers);
 // The rows, 0 to 4; the last one is the gear's own. `aside` is its node.
-int s2_gear_rows(const S2Step *step, const S2GearMovers *movers, int32_t aside, double bias,
-                 S2Row rows[4]);
+int s2_wide_gear_rows(const S2Step *step, const S2WideMovers *movers, int32_t aside, double bias,
+                      S2Row rows[4]);
 
 #endif

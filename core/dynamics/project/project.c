@@ -212,9 +212,7 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
   }
   S2Assembly assembly =
       s2_assemble(step, step->q1, step->touches, island, choices, S2_SOLVE_PROJECTION);
-  for (int i = 0; i < island->nodes; i++) {
-    assembly.mass[3 * i] *= stiffness;
-  }
+  s2_wide_stiffen(step, island, stiffness, assembly.mass);
   if (shaken != NULL) {
     S2Row *rows = S2_TAKE(step->arena, S2Row, assembly.problem.rows);
     if (!take_rows_of_start(step, island, choices, &assembly, rows, shaken)) {
@@ -323,10 +321,11 @@ static bool shake_by_passes(S2Step *step, S2Island *island, S2Shaken *shaken, do
 }
 
 static S2Shaken new_shaken(const S2Step *step, const S2Island *island) {
+  int rows = S2_JOINT_ROWS * island->joints + s2_wide_room(step, island);
   return (S2Shaken){
-      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * (island->nodes + island->joints)),
-      .lambda = S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
-      .part = S2_TAKE_ZEROED(step->arena, S2JointPart, S2_JOINT_ROWS * island->joints),
+      .dq = S2_TAKE_ZEROED(step->arena, double, 3 * (island->nodes + s2_wide_nodes(step, island))),
+      .lambda = S2_TAKE_ZEROED(step->arena, double, rows),
+      .part = S2_TAKE_ZEROED(step->arena, S2JointPart, rows),
   };
 }
 

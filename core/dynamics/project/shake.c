@@ -88,7 +88,7 @@ static bool shake_prepare(Shake *shake, double worst) {
   const S2Island *island = shake->island;
   S2Arena *arena = step->arena;
   const double *q1 = step->q1;
-  if (s2_gear_nodes(step, island) > 0) { // their rows are not one a joint's
+  if (s2_wide_any(step, island)) { // their rows are not one a joint's
     return false;
   }
   // Rows J0 of the first solve, or of a solve made for that.

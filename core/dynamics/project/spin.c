@@ -38,7 +38,7 @@ bool s2_island_floats(const S2Step *step, const S2Island *island) {
   for (int i = 0; i < island->joints && floats; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     floats = joint->a != S2_NONE && joint->b != S2_NONE && step->node_of[joint->a] != S2_GROUND &&
-             step->node_of[joint->b] != S2_GROUND &&
+             step->node_of[joint->b] != S2_GROUND && !s2_joint_is_wide(joint) &&
              (!s2_joint_may_hold(joint) || spin_balances(step, joint));
   }
   return floats;

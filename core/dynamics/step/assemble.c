@@ -193,7 +193,7 @@ static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Isla
 S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touches,
                        const S2Island *island, const S2Choice *choices, S2SolveKind kind) {
   // Room for all rows there may be; nodes of gears follow those of bodies.
-  int of_joints = S2_JOINT_ROWS * island->joints;
+  int of_joints = S2_JOINT_ROWS * island->joints + s2_wide_room(step, island);
   for (int i = 0; i < island->joints; i++) {
     bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
     of_joints += turns ? S2_GEOMETRIC_ROWS : 0;
@@ -208,14 +208,14 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
   S2Row *rows = S2_TAKE(step->arena, S2Row, most);
   double *lambda = S2_TAKE(step->arena, double, most);
   S2JointPart *parts = S2_TAKE(step->arena, S2JointPart, of_joints + of_drag);
-  int aside = s2_gear_nodes(step, island), nodes = island->nodes + aside;
+  int aside = s2_wide_nodes(step, island), nodes = island->nodes + aside;
   double *mass = S2_TAKE(step->arena, double, 3 * nodes);
   double *rhs = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
   double *v = S2_TAKE_ZEROED(step->arena, double, 3 * nodes);
   int32_t *place = S2_TAKE(step->arena, int32_t, 3 * nodes);
   S2NodeArrays arrays = {mass, rhs, v, place};
   assemble_nodes(step, island, kind, &arrays);
-  s2_gear_split(step, island, aside, &arrays);
+  s2_wide_split(step, island, aside, &arrays);
   // The scale that residuals are measured by.
   double speed =
       s2_solve_traits(kind).displacements ? island->length : s2_island_speed(step, island);
@@ -226,6 +226,7 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
   if (island->joints > 0) {
     n += s2_step_joint_rows(step, q, island, kind, rows + drag, parts + drag, lambda + drag, rhs,
                             &speed, &given);
+    s2_wide_guess(rows + drag, aside > 0 ? n - drag : 0, island->nodes, &arrays);
   }
   for (int i = drag; i < n; i++) {
     rows[i].group += drag;

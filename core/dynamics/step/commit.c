@@ -50,6 +50,10 @@ static double joint_length(const S2World *world, const S2Joint *joint) {
   double length = 0;
   length = joint->a == S2_NONE ? length : fmax(length, world->bodies.at[joint->a].reach);
   length = joint->b == S2_NONE ? length : fmax(length, world->bodies.at[joint->b].reach);
+  for (int i = 0; i < 2 && s2_joint_is_wide(joint); i++) {
+    int32_t slot = joint->more[i];
+    length = slot == S2_NONE ? length : fmax(length, world->bodies.at[slot].reach);
+  }
   return length > 0 ? length : 1;
 }
 

@@ -147,7 +147,10 @@ double s2_step_gap_bias(const S2Step *step, double gap);
 // The settings that a joint's rows follow in this step.
 S2WorldDef s2_step_settings(const S2Step *step, int32_t joint);
 static inline S2GeometricStiffness s2_step_geometric(const S2Step *step, int32_t joint) {
-  return step->stiff[joint] ? S2_GEOMETRIC_PSD : step->world->kept.def.geometric_stiffness;
+  bool wide = s2_joint_is_wide(&step->world->joints.at[joint]); // that of two bodies is no part
+  return wide                 ? S2_GEOMETRIC_OFF
+         : step->stiff[joint] ? S2_GEOMETRIC_PSD
+                              : step->world->kept.def.geometric_stiffness;
 }
 // How the bodies that the island's joints join are turned at the poses q, a slot.
 const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const double *q);

@@ -13,6 +13,11 @@ static double scale_of(const S2Step *step) {
   return step->world->kept.def.formulation == S2_FORM_ACCELERATION ? step->h : 1;
 }
 
+// Copies of a constraint's bodies change from 0, where their rows have the rest.
+static double before_of(const S2Assembly *assembly, const double *before, int i) {
+  return assembly->place[i] == S2_NONE ? 0 : before[assembly->place[i]];
+}
+
 S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const double *before) {
   S2Problem posed = assembly->problem;
   if (step->world->kept.def.formulation == S2_FORM_VELOCITY) {
@@ -23,7 +28,7 @@ S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const dou
   S2Row *rows = S2_TAKE(step->arena, S2Row, posed.rows);
   // c - W v_k over s, and the guess by the same.
   for (int i = 0; i < 3 * posed.nodes; i++) {
-    double v = before[assembly->place[i]];
+    double v = before_of(assembly, before, i);
     rhs[i] = (posed.rhs[i] - posed.mass[i] * v) / scale;
     assembly->v[i] = (assembly->v[i] - v) / scale;
   }
@@ -32,8 +37,10 @@ S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const dou
     S2Row *row = &rows[i];
     *row = posed.row[i];
     for (int c = 0; c < 3; c++) {
-      row->bias += row->a == S2_GROUND ? 0 : row->ja[c] * before[assembly->place[3 * row->a + c]];
-      row->bias += row->b == S2_GROUND ? 0 : row->jb[c] * before[assembly->place[3 * row->b + c]];
+      row->bias +=
+          row->a == S2_GROUND ? 0 : row->ja[c] * before_of(assembly, before, 3 * row->a + c);
+      row->bias +=
+          row->b == S2_GROUND ? 0 : row->jb[c] * before_of(assembly, before, 3 * row->b + c);
     }
     row->bias /= scale;
     row->lo /= scale;
@@ -54,7 +61,7 @@ void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double
   const S2Problem *problem = &assembly->problem;
   double scale = scale_of(step);
   for (int i = 0; i < 3 * problem->nodes; i++) {
-    solution->v[i] = before[assembly->place[i]] + scale * solution->v[i];
+    solution->v[i] = before_of(assembly, before, i) + scale * solution->v[i];
   }
   for (int i = 0; i < problem->rows; i++) {
     solution->lambda[i] *= scale;

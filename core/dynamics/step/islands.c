@@ -43,7 +43,7 @@ static Edge touch_edge(const S2Step *step, int i) {
 
 enum { JOINT_EDGES = 3 };
 
-// The first one has a body that moves if there is any; gears have up to three.
+// The first one has a body that moves if there is any; gears and constraints have up to three.
 static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
   const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -123,6 +123,9 @@ static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     add_holder(step, joint->a, &sum, &count);
     add_holder(step, joint->b, &sum, &count);
+    for (int k = 0; k < 2 && s2_joint_is_wide(joint); k++) {
+      add_holder(step, joint->more[k], &sum, &count);
+    }
   }
   return count > 0 ? s2_scale(1.0 / count, sum) : sum;
 }

@@ -229,7 +229,7 @@ typedef struct S2Answer {
   S2Asked asked;
   int32_t slot;
   int count; // of numbers
-  double t, q[6];
+  double t, q[S2_JOINT_COLUMNS];
   const double *number;
   const S2Slope *slope; // 1 a number; NULL: they have no derivative
 } S2Answer;

@@ -63,7 +63,7 @@ const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
   while (at != NULL) {
     // Poses are the same to the bit, times to rounding.
     bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < S2_JOINT_COLUMNS; i++) {
       same = same && at->q[i] == like->q[i];
     }
     if (same) {

@@ -217,19 +217,20 @@ enum {
 };
 
 // A function of the poses: its value (m or rad), how fast the value changes by itself (moving
-// goals), and its exact gradient with respect to (angle, x, y) of a and b.
+// goals), and its exact gradient with respect to (angle, x, y) of its bodies.
 typedef struct S2JointRow {
   double value, rate;
   double ja[3], jb[3];
-  double more[2];        // of a gear: with respect to the angles of S2Joint.more
+  double more[2][3];     // with respect to those of S2Joint.more
   double force, tangent; // of a spring with a law at this value, N and N/m (where it was asked)
   double speed; // J v0 + rate, of the value at the start of the step (where s2_joint_speeds was)
   double bend;  // v0' Hess v0: how that changes by the motion alone (where s2_joint_bends was)
 } S2JointRow;
 
-// A joint is in the lists of its two bodies; a gear in those of its two joints, too. What a list
-// links are places: S2_JOINT_LINKS * slot + which.
-enum { S2_LINK_A, S2_LINK_B, S2_LINK_JOINT_A, S2_LINK_JOINT_B, S2_JOINT_LINKS };
+// A joint is in the lists of its two bodies; a gear in those of its two joints, too, and a
+// constraint in those of its further bodies. What a list links are places: S2_JOINT_LINKS * slot +
+// which.
+enum { S2_LINK_A, S2_LINK_B, S2_LINK_MORE, S2_JOINT_LINKS = S2_LINK_MORE + 2 };
 
 typedef struct S2JointLink {
   int32_t before, after; // places, S2_NONE
@@ -243,7 +244,7 @@ typedef struct S2Joint {
   bool locked[3];           // lock: angle, x, y
   int32_t a, b;             // slots; S2_NONE: the world
   int32_t joint_a, joint_b; // gear: slots
-  int32_t more[2];          // gear of hinges: its third and fourth body, S2_NONE
+  int32_t more[2];          // gear of hinges, constraint: its third and fourth body, S2_NONE
   bool has_law;             // spring
   bool has_spring;          // stiffness and damping act on the equation S2JointKind.sprung
   bool has_servo;           // a goal is held along what the motor acts on
@@ -274,7 +275,7 @@ typedef struct S2TouchPoint {
 typedef struct S2ConstraintMemo { // what a constraint said last in this step
   S2World *world;
   bool valid;
-  double t, q[6];
+  double t, q[S2_JOINT_COLUMNS];
   S2JointRow rows[S2_JOINT_EQUATIONS];
 } S2ConstraintMemo;
 

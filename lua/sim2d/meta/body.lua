@@ -155,6 +155,7 @@ function Body:destroy() end
 ---@class sim2d.Joint
 ---@field a sim2d.Body?
 ---@field b sim2d.Body?
+---@field bodies sim2d.Body[] all that it joins, in their order
 ---@field joint_a sim2d.Joint? of a gear
 ---@field joint_b sim2d.Joint?
 ---@field name string

@@ -257,12 +257,13 @@ function World:mouse(def) end
 ---@return sim2d.Joint
 function World:ground_friction(def) end
 
----@alias sim2d.PoseFunction fun(qa: sim2d.Vector, qb: sim2d.Vector?, t: number): ...
+---Poses of all bodies (nil in place of the second one where there is one), then the time.
+---@alias sim2d.PoseFunction fun(qa: sim2d.Vector, qb: sim2d.Vector?, ...): ...
 
 ---@class sim2d.ConstraintDef: sim2d.JointDef
----@field bodies sim2d.Body[] one or two
+---@field bodies sim2d.Body[] one to four
 ---@field phi? sim2d.PoseFunction 1 to 3 numbers, to be 0 (unilateral: one, not below 0)
----@field jacobian? sim2d.PoseFunction a list {angle, x, y of a, of b} a row; default: differences
+---@field jacobian? sim2d.PoseFunction a list {angle, x, y of each body} a row; default: differences
 ---@field hessian? sim2d.PoseFunction a matrix a row
 ---@field rate? sim2d.PoseFunction|number change of phi with time at fixed poses; a number a row
 ---@field velocity_only? boolean rows jacobian * v + rate = 0 without phi

@@ -24,6 +24,7 @@ enum {
   FIELD_ERROR,
   FIELD_TYPE,
   FIELD_COLLIDE,
+  FIELD_BODIES,
   FIELD_ALIVE,
   FIELD_COUNT
 };
@@ -45,6 +46,7 @@ static const char *const field_names[FIELD_COUNT] = {[FIELD_IMPULSE] = "impulse"
                                                      [FIELD_ERROR] = "error",
                                                      [FIELD_TYPE] = "type",
                                                      [FIELD_COLLIDE] = "collide",
+                                                     [FIELD_BODIES] = "bodies",
                                                      [FIELD_ALIVE] = "alive"};
 
 // ---- Objects ----------------------------------------------------------------------------------
@@ -370,6 +372,20 @@ static void push_limits(lua_State *L, const S2LuaJoint *joint) {
   }
 }
 
+// All bodies that it names, in their order.
+static void push_bodies(lua_State *L, const S2JointInfo *info) {
+  const S2BodyId bodies[S2_JOINT_BODIES] = {info->a, info->b, info->more[0], info->more[1]};
+  lua_newtable(L);
+  lua_getiuservalue(L, 1, 1);
+  for (int i = 0; i < S2_JOINT_BODIES; i++) {
+    if (bodies[i].index != 0) {
+      s2_lua_push_body(L, -1, bodies[i]);
+      lua_rawseti(L, -3, (lua_Integer)lua_rawlen(L, -3) + 1);
+    }
+  }
+  lua_pop(L, 1);
+}
+
 static void joint_push_field(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
                              int field) {
   switch (field) {
@@ -386,6 +402,9 @@ static void joint_push_field(lua_State *L, const S2LuaJoint *joint, const S2Join
   case FIELD_B:
     lua_getiuservalue(L, 1, 1);
     s2_lua_push_body(L, -1, field == FIELD_A ? info->a : info->b);
+    return;
+  case FIELD_BODIES:
+    push_bodies(L, info);
     return;
   case FIELD_ANCHOR_A:
     s2_lua_push_vec2(L, info->anchor_a, NULL);

@@ -13,7 +13,7 @@ enum { PARABOLA, DISTANCE, ROLLING, FLOOR, MOVING };
 
 static bool constraint(void *user, S2World *world, S2ConstraintCall *call) {
   Program *program = user;
-  const double *a = call->qa, *b = call->qb;
+  const double *a = call->q[0], *b = call->q[1];
   program->calls += 1;
   if (program->changes) {
     program->change = s2_world_step(world).code;
@@ -397,6 +397,64 @@ static void nonlinear_steps_keep_energy(void **state) {
   }
 }
 
+// The sum of the heights of all its bodies.
+static bool sum_of_heights(void *user, S2World *world, S2ConstraintCall *call) {
+  (void)user;
+  (void)world;
+  for (int i = 0; i < call->bodies && call->value != NULL; i++) {
+    call->value[0] += call->q[i][2];
+  }
+  for (int i = 0; i < call->bodies && call->jacobian != NULL; i++) {
+    call->jacobian[0][3 * i + 2] = 1;
+  }
+  return true;
+}
+
+// m_i a_i = -m_i g + T and sum a_i = 0: T = n g / sum 1/m_i.
+static void three_and_four_bodies_share_a_row(void **state) {
+  (void)state;
+  for (int n = 3; n <= S2_JOINT_BODIES; n++) {
+    double dt = 1e-3, g = 10, light = 0, m[S2_JOINT_BODIES];
+    S2World *world = world_new(-g, dt);
+    s2_world_set_callbacks(world, &(S2Callbacks){.constraint = sum_of_heights});
+    S2BodyId body[S2_JOINT_BODIES];
+    for (int i = 0; i < n; i++) {
+      S2BodyInfo ball;
+      body[i] = add_disc(world, at(2 * i, 0), 0.1 * (i + 1));
+      must(s2_body_info(world, body[i], &ball));
+      m[i] = ball.mass;
+      light += 1 / m[i];
+    }
+    S2JointDef def = definition(body[0], 1);
+    def.b = body[1];
+    def.more[0] = body[2];
+    def.more[1] = n > 3 ? body[3] : (S2BodyId){0, 0};
+    def.has_jacobian = n > 3;
+    S2JointId joint = make(world, def);
+    S2JointInfo info;
+    for (int i = 0; i < 100; i++) {
+      must(s2_world_step(world));
+    }
+    must(s2_joint_info(world, joint, &info));
+    assert_int_equal(info.more[0].index, body[2].index);
+    assert_int_equal(info.more[1].index, def.more[1].index);
+    near(info.force.y, n * g / light, 1e-8);
+    near(info.error, 0, 1e-12);
+    for (int i = 0; i < n; i++) {
+      double v[3];
+      must(s2_body_v(world, body[i], v));
+      near(v[2], 0.1 * (n * g / light / m[i] - g), 1e-9);
+    }
+    // It goes with any of its bodies; bodies before it are given, and all are different.
+    def.more[1] = def.a;
+    assert_int_equal(s2_joint_create(world, &def, &joint).code, S2_INVALID);
+    must(s2_body_destroy(world, body[n - 1]));
+    assert_int_equal(s2_world_joints(world, NULL, 0), 0);
+    must(s2_world_step(world));
+    s2_world_destroy(world);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nonlinear_steps_keep_energy),
@@ -409,6 +467,7 @@ int main(void) {
       cmocka_unit_test(clones_go_on_with_the_same_bits),
       cmocka_unit_test(nonsense_is_refused),
       cmocka_unit_test(differences_are_derivatives),
+      cmocka_unit_test(three_and_four_bodies_share_a_row),
       cmocka_unit_test(pucks_stop_in_straight_lines),
       cmocka_unit_test(the_bound_is_a_disc),
       cmocka_unit_test(a_pushed_puck_keeps_to_the_disc),

@@ -121,7 +121,7 @@ typedef struct Program {
 static bool distance(void *user, S2World *world, S2ConstraintCall *call) {
   (void)world;
   Program *program = user;
-  const double *a = call->qa, *b = call->qb;
+  const double *a = call->q[0], *b = call->q[1];
   double length = hypot(a[1] - b[1], a[2] - b[2]);
   program->length = program->length > 0 ? program->length : length;
   if (call->value != NULL) {
@@ -295,7 +295,7 @@ static void momentum_is_kept(void **state) {
 static bool wire(void *user, S2World *world, S2ConstraintCall *call) {
   (void)user, (void)world;
   if (call->value != NULL) {
-    call->value[0] = call->qa[2] - call->qa[1] * call->qa[1];
+    call->value[0] = call->q[0][2] - call->q[0][1] * call->q[0][1];
   }
   return true;
 }

@@ -11,11 +11,11 @@ static bool rolls(void *user, S2World *world, S2ConstraintCall *call) {
   (void)world;
   double speed = *(const double *)user; // of the goal, m/s; 0: none
   if (call->value != NULL) {
-    call->value[0] = call->qa[1] - speed * call->t;
+    call->value[0] = call->q[0][1] - speed * call->t;
   }
   if (call->jacobian != NULL) { // along x, of a goal; else a runner that does not go sideways
-    call->jacobian[0][1] = speed != 0 ? 1 : -sin(call->qa[0]);
-    call->jacobian[0][2] = speed != 0 ? 0 : cos(call->qa[0]);
+    call->jacobian[0][1] = speed != 0 ? 1 : -sin(call->q[0][0]);
+    call->jacobian[0][2] = speed != 0 ? 0 : cos(call->q[0][0]);
   }
   return true;
 }

@@ -134,7 +134,7 @@ test("nonsense is refused", function()
     raises(pattern, world.constraint, world, def)
   end
   refuse("key 'bodies' is missing", { phi = phi })
-  refuse("one or two bodies expected, got 0", { bodies = {}, phi = phi })
+  refuse("1 to 4 bodies expected, got 0", { bodies = {}, phi = phi })
   refuse("Body expected, got 3", { bodies = { 3 }, phi = phi })
   refuse("two different bodies", { bodies = { body, body }, phi = phi })
   refuse("key 'phi' is missing", { bodies = { body } })
@@ -403,4 +403,269 @@ test("what cannot be is said by key", function()
     local w = sim.world { stepping = "event" }
     w:constraint { bodies = { w:circle { radius = 1 } }, phi = x, stabilization = "baumgarte" }
   end)
+end)
+
+-- ---- Three and four bodies ---------------------------------------------------------------------
+
+-- M v = M v_free + J' l, J v = 0 by the Delassus matrix, in the order (angle, x, y) of each body.
+local function closed(free, inverse, rows)
+  local w, u = {}, {}
+  for p = 1, #rows do
+    w[p], u[p] = {}, { 0 }
+    for i = 1, #free do u[p][1] = u[p][1] - rows[p][i] * free[i] end
+    for q = 1, #rows do
+      w[p][q] = 0
+      for i = 1, #free do w[p][q] = w[p][q] + rows[p][i] * inverse[i] * rows[q][i] end
+    end
+  end
+  local l = sim.linalg.solve(sim.array(w), sim.array(u))
+  local v = {}
+  for i = 1, #free do
+    v[i] = free[i]
+    for p = 1, #rows do v[i] = v[i] + inverse[i] * rows[p][i] * l[p][1] end
+  end
+  return v
+end
+
+-- The bodies in a row, of which number `fixed` is kinematic or static.
+local function company(rng, world, n, fixed)
+  local bodies = {}
+  for i = 1, n do
+    local kind = i == fixed and (rng:uniform(0, 1) < 0.5 and "kinematic" or "static") or "dynamic"
+    bodies[i] = world:box { size = { rng:uniform(0.1, 1), rng:uniform(0.1, 1) }, type = kind,
+      density = 10 ^ rng:uniform(-1, 1), position = { 3 * i, rng:uniform(-1, 1) }, angle = rng:uniform(-1, 1),
+      velocity = kind ~= "static" and { rng:uniform(-1, 1), rng:uniform(-1, 1) } or nil,
+      angular_velocity = kind ~= "static" and rng:uniform(-1, 1) or nil }
+  end
+  return bodies
+end
+
+local function row_of(rng, n)
+  local row = {}
+  for i = 1, 3 * n do row[i] = rng:uniform(0, 1) < 0.2 and 0 or rng:uniform(-1, 1) end
+  return row
+end
+
+local function along(row, poses)
+  local sum = 0
+  for i, q in ipairs(poses) do sum = sum + row[3 * i - 2] * q.a + row[3 * i - 1] * q.x + row[3 * i] * q.y end
+  return sum
+end
+
+test("rows of three and four bodies are those of Lagrange's multipliers", function()
+  sim.random.seed(71)
+  local rng = sim.random.split()
+  for case = 1, 120 do
+    local n, count = rng:integer(3, 4), rng:integer(1, 3)
+    local world = sim.world { dt = 0.01, gravity = { rng:uniform(-1, 1), -9.81 },
+      stepping = ({ "auto", "speculative", "event", "bisect" })[rng:integer(1, 4)],
+      formulation = ({ "velocity", "acceleration", "variation" })[rng:integer(1, 3)] }
+    local bodies, rows, start = company(rng, world, n, rng:integer(1, n + 3)), {}, {}
+    local poses = {}
+    for i, b in ipairs(bodies) do poses[i] = { a = b.angle, x = b.x, y = b.y } end
+    for r = 1, count do
+      rows[r] = row_of(rng, n)
+      start[r] = along(rows[r], poses)
+    end
+    local joint = world:constraint { bodies = bodies, jacobian = function() return table.unpack(rows) end,
+      phi = function(...)
+        local values = {}
+        for r = 1, count do values[r] = along(rows[r], { table.unpack({ ... }, 1, n) }) - start[r] end
+        return table.unpack(values)
+      end, rate = count == 1 and 0 or nil }
+    local free, inverse = {}, {}
+    for i, b in ipairs(bodies) do
+      local moves = b.type == "dynamic"
+      local v = { b.angular_velocity, b.vx + (moves and 0.01 * world.gravity.x or 0), b.vy + (moves and 0.01 * world.gravity.y or 0) }
+      for c = 1, 3 do
+        free[3 * i - 3 + c] = v[c]
+        inverse[3 * i - 3 + c] = not moves and 0 or 1 / (c == 1 and b.inertia or b.mass)
+      end
+    end
+    local expected = closed(free, inverse, rows)
+    world:step()
+    local size = 1
+    for _, v in ipairs(expected) do size = math.max(size, math.abs(v)) end
+    for i, b in ipairs(bodies) do
+      near(b.angular_velocity, expected[3 * i - 2], 1e-9 * size)
+      near(b.vx, expected[3 * i - 1], 1e-9 * size)
+      near(b.vy, expected[3 * i], 1e-9 * size)
+    end
+    ok(joint.error < 1e-9)
+  end
+end)
+
+test("an Atwood machine with a movable pulley is one row of three masses", function()
+  -- the rope over the fixed pulley, and that over the movable one on its other end: with y3, y1, y2
+  -- of the masses y1 + y2 + 2 y3 stays, so the tension T of the lower rope has T = m1 (g + a1) =
+  -- m2 (g + a2), 2 T = m3 (g + a3) and a1 + a2 + 2 a3 = 0
+  local world = sim.world { dt = 1e-3, gravity = { 0, -9.81 } }
+  local m = { 1, 2.5, 4 }
+  local mass = {}
+  for i = 1, 3 do mass[i] = world:circle { radius = 0.1, mass = m[i], position = { i, 0 } } end
+  local rope = world:constraint { bodies = mass, phi = function(p, q, r) return p.y + q.y + 2 * r.y end }
+  world:run { steps = 500 }
+  local tension = 4 * 9.81 / (1 / m[1] + 1 / m[2] + 4 / m[3])
+  for i = 1, 3 do
+    local a = (i == 3 and 2 or 1) * tension / m[i] - 9.81
+    near(mass[i].vy, 0.5 * a, 1e-9)
+    eq(mass[i].vx, 0)
+  end
+  near(rope.force.y, tension, 1e-9)
+  ok(rope.error < 1e-9)
+  eq(#rope.bodies, 3)
+  ok(rope.bodies[3] == mass[3] and rope.a == mass[1])
+end)
+
+test("a row of three that only pushes, one that gives way, and one of speeds", function()
+  local function three(def, settings)
+    local world = sim.world(settings or { dt = 1e-3, gravity = { 0, -10 } })
+    local bodies = {}
+    for i = 1, 3 do bodies[i] = world:circle { radius = 0.1, mass = i, position = { i, 0 } } end
+    def.bodies = bodies
+    return world, bodies, world:constraint(def)
+  end
+  -- falls free until the sum is 0, then its sum stays and it pushes as three masses together
+  local world, b, stop = three { unilateral = true, phi = function(p, q, r) return p.y + q.y + r.y + 0.15 end }
+  world:run { steps = 50 }
+  near(b[1].vy, -0.5, 1e-12)
+  eq(stop.force.y, 0)
+  world:run { steps = 200 }
+  near(b[1].y + b[2].y + b[3].y, -0.15, 1e-9)
+  near(stop.force.y, 3 * 10 / (1 + 1 / 2 + 1 / 3), 1e-6)
+  -- y1 + y2 + y3 swings about where it would rest, as one mass on a spring
+  local compliance, w = 1e-3, 1 + 1 / 2 + 1 / 3
+  world, b = three({ compliance = compliance, phi = function(p, q, r) return p.y + q.y + r.y end },
+    { dt = 1e-4, gravity = { 0, -10 }, alpha = 0.5, beta = 0.5 })
+  world:run { steps = 1000 }
+  local omega = math.sqrt(w / compliance)
+  near(b[1].y + b[2].y + b[3].y, -30 / omega ^ 2 * (1 - math.cos(omega * 0.1)), 1e-5)
+  -- speeds add up to the given one, each in its share
+  world, b = three({ velocity_only = true, rate = -1.1, jacobian = function() return { 0, 1, 0, 0, 1, 0, 0, 1, 0 } end },
+    { dt = 1e-2, gravity = { 0, 0 } })
+  world:step()
+  for i = 1, 3 do near(b[i].vx, 1.1 / w / i, 1e-12) end
+end)
+
+test("a row of three keeps energy and value, and goes with its bodies", function()
+  local world = sim.world { dt = 1e-3, gravity = { 0, 0 } }
+  local b = {}
+  for i = 1, 3 do b[i] = world:circle { radius = 0.1, mass = i, position = { i, 0 }, velocity = { 0, i == 2 and -1 or 1 } } end
+  local link = world:constraint { bodies = b, phi = function(p, q, r)
+    return (p.x - q.x) ^ 2 + (p.y - q.y) ^ 2 + (r.x - q.x) ^ 2 + (r.y - q.y) ^ 2 - 2
+  end }
+  world:step()
+  local energy = world:energy().total
+  local worst = 0
+  for _ = 1, 2000 do
+    world:step()
+    worst = math.max(worst, link.error)
+  end
+  ok(worst < 1e-9, worst)
+  near(world:energy().total, energy, 1e-5 * energy)
+  -- the same bits after a snapshot and in a clone
+  local image, clone = world:snapshot(), world:clone { callbacks = true }
+  world:step(10)
+  clone:step(10)
+  local x = b[3].x
+  world:restore(image)
+  world:step(10)
+  eq({ b[3].x, clone.bodies[3].x }, { x, x })
+  -- joined bodies do not collide, and the last one takes the constraint with it
+  b[3]:destroy()
+  eq(#world.joints, 0)
+  ok(not link.alive)
+  world:step()
+end)
+
+test("gradients go through rows of three and four bodies", function()
+  sim.random.seed(5)
+  local rng = sim.random.split()
+  for case = 1, 24 do
+    local n, p0 = rng:integer(3, 4), {}
+    local linear, bent, size, at = row_of(rng, n), row_of(rng, n), {}, {}
+    local moving, sided = rng:integer(1, n + 3), case % 4 == 0
+    local settings = { dt = 0.02, tolerance = 1e-13, stepping = ({ "auto", "speculative", "event", "bisect" })[case % 4 + 1] }
+    if case % 4 == 1 then settings.alpha, settings.beta = 0.5, 0.5 end
+    local compliance = not sided and case % 3 == 0 and 0.05 or nil
+    for i = 1, n do
+      size[i] = { rng:uniform(0.2, 1), rng:uniform(0.2, 1) }
+      at[i] = { 3 * i, rng:uniform(-1, 1), rng:uniform(-1, 1) }
+    end
+    for i = 1, 6 do p0[i] = rng:uniform(-1, 1) end
+    local function value(poses)
+      local sum = 0
+      for i = 1, n do
+        local x = { poses[i].a, poses[i].x - at[i][1], poses[i].y }
+        for c = 1, 3 do
+          local k = 3 * i - 3 + c
+          sum = sum + linear[k] * x[c] + 0.2 * bent[k] * x[c] * x[c % 3 + 1]
+        end
+      end
+      return sum
+    end
+    local function slopes(poses)
+      local list = {}
+      for i = 1, n do
+        local x = { poses[i].a, poses[i].x - at[i][1], poses[i].y }
+        for c = 1, 3 do
+          local k, before = 3 * i - 3 + c, (c + 1) % 3 + 1
+          list[k] = linear[k] + 0.2 * (bent[k] * x[c % 3 + 1] + bent[3 * i - 3 + before] * x[before])
+        end
+      end
+      return list
+    end
+    local function loss(p)
+      local world = sim.world(settings)
+      local b = {}
+      for i = 1, n do
+        b[i] = world:box { size = size[i], type = i == moving and "kinematic" or "dynamic",
+          density = i == 2 and 1.5 + p[6] * 0.3 or i, angle = at[i][3] + (i == 3 and p[3] * 0.1 or 0),
+          position = { at[i][1] + (i == 1 and p[1] * 0.1 or 0), at[i][2] + (i == n and p[2] * 0.1 or 0) },
+          velocity = { 0.3 * i + (i == 2 and p[4] or 0), -0.2 }, angular_velocity = i == 1 and p[5] or 0.1 }
+      end
+      world:constraint { bodies = b, compliance = compliance, unilateral = sided or nil,
+        phi = function(...) return value { ... } end, jacobian = function(...) return slopes { ... } end }
+      world:run { steps = 3 }
+      local sum = 0
+      for i = 1, n do
+        sum = sum + i * b[i].x - (1 + i) * b[i].y + 0.3 * b[i].angle + 0.1 * i * b[i].vx - 0.4 * b[i].vy + 0.1 * b[i].angular_velocity
+      end
+      return sum
+    end
+    local worst = sim.check_grad(loss, p0, { print = false, step = 1e-4 })
+    ok(worst < 1e-5, ("case %d: off by %g"):format(case, worst))
+  end
+end)
+
+test("a body whose part of a row is 0 has a derivative, too", function()
+  local function loss(p)
+    local world, b = sim.world { dt = 0.01, tolerance = 1e-13 }, {}
+    for i = 1, 3 do
+      b[i] = world:box { size = { 0.3, 0.4 }, density = i, position = { i, i == 2 and p[2] * 0.1 or 0 },
+        velocity = { 0.5 * i, 0.3 + (i == 1 and p[1] or 0) } }
+    end
+    world:constraint { bodies = b, phi = function(q, r, s) return q.x + r.y * r.y + 0.5 * s.x * s.x - 5.5 end }
+    world:run { steps = 3 }
+    return b[1].x + 3 * b[2].y + b[2].vy + b[3].x + b[1].vy
+  end
+  ok(sim.check_grad(loss, { 0.3, 0 }, { print = false }) < 1e-6)
+end)
+
+test("what rows of three cannot be is said", function()
+  local world = sim.world {}
+  local b = {}
+  for i = 1, 5 do b[i] = world:circle { radius = 0.1, position = { i, 0 } } end
+  local function phi() return 0 end
+  raises("a list of 1 to 4 bodies expected, got 5", world.constraint, world, { bodies = b, phi = phi })
+  raises("the same one twice", world.constraint, world, { bodies = { b[1], b[2], b[1] }, phi = phi })
+  raises("lo, hi: of a constraint of one or two bodies, got 3", world.constraint, world,
+    { bodies = { b[1], b[2], b[3] }, lo = -1, hi = 1, phi = phi })
+  local push = world:constraint { bodies = { b[1], b[2], b[3] }, unilateral = true, phi = function() return 1 end }
+  raises("same bodies, one or two,", world.constraint, world,
+    { bodies = { b[1], b[2] }, coupled_to = push, friction = 0.3, phi = phi })
+  raises("compliance, damping: a matrix: of a constraint of one or two bodies, got 3", world.constraint, world,
+    { bodies = { b[1], b[2], b[3] }, phi = function() return 0, 0 end, compliance = { { 1, 0 }, { 0, 1 } } })
+  raises("lists of 9 numbers", world.constraint, world,
+    { bodies = { b[1], b[2], b[3] }, phi = phi, jacobian = function() return { 1, 2 } end })
 end)

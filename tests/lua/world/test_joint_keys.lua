@@ -274,7 +274,7 @@ test("constraint takes its keys, and says what is wrong with them", function()
     for key, value in pairs(with) do d[key] = value end
     return d
   end
-  local good = { bodies = { { s.a }, { s.b, s.wall } }, phi = { phi, function(q) return q.x, q.y end },
+  local good = { bodies = { { s.a }, { s.b, s.wall }, { s.a, s.b, s.wall } }, phi = { phi, function(q) return q.x, q.y end },
     jacobian = { function() return { 0, 0, 1, 0, 0, 0 } end }, rate = { 0.5, function() return 1 end },
     compliance = { 0.1 }, break_force = breaks.good, unilateral = flag.good, name = name.good, collide = flag.good }
   for key, values in pairs(good) do
@@ -283,7 +283,7 @@ test("constraint takes its keys, and says what is wrong with them", function()
   local functions = { { 1, "expected, got 1" }, { "x", "expected, got" }, { {}, "expected, got" } }
   local bad = { phi = functions, jacobian = functions, hessian = functions,
     rate = { { "x", "expected, got" }, { nan, "expected" }, { inf, "expected" }, { {}, "expected" } },
-    bodies = { { 3, "expected" }, { {}, "expected" }, { { s.a, s.b, s.wall }, "expected" },
+    bodies = { { 3, "expected" }, { {}, "expected" }, { { s.a, s.b, s.wall, s.floor, s.c or s.a }, "1 to 4 bodies expected, got 5" },
       { { 3 }, "Body expected, got 3" },
       { { s.a, s.a }, "same" }, { { s.wall, s.floor }, "dynamic body" }, { { s.wall }, "dynamic body" },
       { { s.a, s.gone }, "'gone' is destroyed" }, { { s.stranger }, "another world" },

@@ -1,12 +1,12 @@
-// Constraints of the program's own: rows given by a callback as functions of two poses and the
-// time. What the callback does not know comes from central differences.
+// Constraints of the program's own: rows given by a callback as functions of the poses of up to
+// four bodies and the time. What the callback does not know comes from central differences.
 #include "dynamics/joints/joint.h"
 #include "dynamics/trace/notes.h"
 
 #include <stddef.h>
 #include <string.h>
 
-enum { N = S2_JOINT_EQUATIONS };
+enum { N = S2_JOINT_EQUATIONS, COLUMNS = S2_JOINT_COLUMNS, SQUARE = COLUMNS * COLUMNS };
 
 // Steps of central differences, parts of a scale: the cube root of the rounding unit for first
 // derivatives, its fourth root for second ones (where truncation and rounding are alike).
@@ -16,16 +16,17 @@ typedef struct Probe { // a constraint under examination
   S2World *world;
   const S2Joint *joint;
   S2JointId id;
-  double q[6], scale[6]; // poses of a and b, and what their changes are measured by
-  bool moves[6];         // not the world's
+  int columns;                       // of its bodies: 6, or all where it has more than two
+  double q[COLUMNS], scale[COLUMNS]; // their poses, and what changes of these are measured by
+  bool moves[COLUMNS];               // not the world's
   double t;
 } Probe;
 
 typedef struct Answer {
-  double value[N], jacobian[N][6], rate[N], hessian[N][6][6];
+  double value[N], jacobian[N][COLUMNS], rate[N], hessian[N][COLUMNS][COLUMNS];
 } Answer;
 
-enum { MOST = 36 * N }; // numbers that are asked for at once
+enum { MOST = SQUARE * N }; // numbers that are asked for at once
 
 static bool constraint_refuse(Probe *probe, S2Status status) {
   probe->world->refused = status;
@@ -49,13 +50,14 @@ static bool constraint_check_finite(Probe *probe, const char *what, const double
 }
 
 static const struct {
+  const char *name;
   int count; // of numbers, a row
   size_t at; // in Answer
 } asked[] = {
-    [S2_ASKED_VALUE] = {1, offsetof(Answer, value)},
-    [S2_ASKED_JACOBIAN] = {6, offsetof(Answer, jacobian)},
-    [S2_ASKED_RATE] = {1, offsetof(Answer, rate)},
-    [S2_ASKED_HESSIAN] = {36, offsetof(Answer, hessian)},
+    [S2_ASKED_VALUE] = {"value", 1, offsetof(Answer, value)},
+    [S2_ASKED_JACOBIAN] = {"jacobian", COLUMNS, offsetof(Answer, jacobian)},
+    [S2_ASKED_RATE] = {"rate", 1, offsetof(Answer, rate)},
+    [S2_ASKED_HESSIAN] = {"hessian", SQUARE, offsetof(Answer, hessian)},
 };
 
 // One call of the program, which may not touch the world meanwhile.
@@ -65,10 +67,10 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
   int rows = probe->joint->rows, count = rows * asked[what].count;
   S2Slope slope[MOST];
   S2ConstraintCall call = {
-      .joint = probe->id, .t = probe->t, .rows = rows, .has_b = probe->joint->b != S2_NONE};
-  memcpy(call.qa, probe->q, sizeof call.qa);
-  memcpy(call.qb, probe->q + 3, sizeof call.qb);
-  memset(answer, 0, sizeof *answer);
+      .joint = probe->id, .t = probe->t, .rows = rows, .bodies = s2_joint_bodies(probe->joint)};
+  memcpy(call.q, probe->q, sizeof call.q);
+  double *number = (double *)(void *)((char *)answer + asked[what].at);
+  memset(number, 0, sizeof *number * (size_t)count);
   // Exactly one of these is asked for.
   call.value = what == S2_ASKED_VALUE ? answer->value : NULL;
   call.jacobian = what == S2_ASKED_JACOBIAN ? answer->jacobian : NULL;
@@ -95,27 +97,25 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
                    .slot = (int32_t)probe->id.index - 1,
                    .t = probe->t,
                    .count = count,
-                   .number = (const double *)(const void *)((const char *)answer + asked[what].at),
+                   .number = number,
                    .slope = call.sloped ? slope : NULL};
   memcpy(note.q, probe->q, sizeof note.q);
   s2_note_answer(world, &note);
-  return constraint_check_finite(probe, "value", answer->value, rows, 1) &&
-         constraint_check_finite(probe, "jacobian", answer->jacobian[0], 6 * rows, 6) &&
-         constraint_check_finite(probe, "rate", answer->rate, rows, 1) &&
-         constraint_check_finite(probe, "hessian", answer->hessian[0][0], 36 * rows, 36);
+  return constraint_check_finite(probe, asked[what].name, number, count, asked[what].count);
 }
 
-static bool constraint_ask_jacobian(Probe *probe, double relative_step, double jacobian[N][6]) {
+static bool constraint_ask_jacobian(Probe *probe, double relative_step,
+                                    double jacobian[N][COLUMNS]) {
   // The program's own jacobian, where it has one.
   Answer plus, minus;
   if (probe->joint->has_jacobian) {
     bool good = constraint_ask(probe, S2_ASKED_JACOBIAN, &plus);
-    memcpy(jacobian, plus.jacobian, sizeof plus.jacobian);
+    memcpy(jacobian, plus.jacobian, sizeof plus.jacobian[0] * (size_t)probe->joint->rows);
     return good;
   }
   // (g(q + d) - g(q - d))/2d in each coordinate that can change.
   memset(jacobian, 0, sizeof plus.jacobian);
-  for (int c = 0; c < 6; c++) {
+  for (int c = 0; c < probe->columns; c++) {
     double q = probe->q[c], up = q + relative_step * probe->scale[c],
            down = q - relative_step * probe->scale[c];
     if (!probe->moves[c]) {
@@ -143,7 +143,7 @@ static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N
   memset(rate, 0, sizeof later.rate);
   if (joint->has_rate) {
     bool good = constraint_ask(probe, S2_ASKED_RATE, &later);
-    memcpy(rate, later.rate, sizeof later.rate);
+    memcpy(rate, later.rate, sizeof *rate * (size_t)joint->rows);
     return good;
   }
   if (joint->velocity_only) {
@@ -163,7 +163,7 @@ static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N
 static bool constraint_evaluate(Probe *probe, S2JointRow rows[N]) {
   // Value, gradients and rate, in the order in which the program is asked.
   Answer now = {0};
-  double jacobian[N][6], rate[N];
+  double jacobian[N][COLUMNS], rate[N];
   bool good = (probe->joint->velocity_only || constraint_ask(probe, S2_ASKED_VALUE, &now)) &&
               constraint_ask_jacobian(probe, FIRST, jacobian) &&
               constraint_ask_rate(probe, now.value, rate);
@@ -171,6 +171,7 @@ static bool constraint_evaluate(Probe *probe, S2JointRow rows[N]) {
     rows[r] = (S2JointRow){.value = now.value[r], .rate = rate[r]};
     memcpy(rows[r].ja, jacobian[r], sizeof rows[r].ja);
     memcpy(rows[r].jb, jacobian[r] + 3, sizeof rows[r].jb);
+    memcpy(rows[r].more, jacobian[r] + 6, sizeof rows[r].more);
   }
   return good;
 }
@@ -178,8 +179,9 @@ static bool constraint_evaluate(Probe *probe, S2JointRow rows[N]) {
 static Probe probe_of(S2World *world, const S2Joint *joint, const double *q, double t) {
   Probe probe = {.world = world, .joint = joint, .t = t};
   // A change is measured by 1 rad, or by the larger of the body's size and its distance.
-  const int32_t slots[2] = {joint->a, joint->b};
-  for (int i = 0; i < 6; i++) {
+  const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  probe.columns = joint->more[0] == S2_NONE ? 6 : COLUMNS;
+  for (int i = 0; i < probe.columns; i++) {
     int32_t slot = slots[i / 3];
     if (slot == S2_NONE) {
       continue;
@@ -225,9 +227,9 @@ S2Status s2_constraint_first(S2World *world, S2Joint *joint) {
   return refused;
 }
 
-static bool same_poses(const double a[6], const double b[6]) {
+static bool same_poses(const double a[COLUMNS], const double b[COLUMNS]) {
   bool same = true;
-  for (int i = 0; i < 6; i++) {
+  for (int i = 0; i < COLUMNS; i++) {
     same = same && a[i] == b[i];
   }
   return same;
@@ -331,14 +333,14 @@ static void hand_back(const Backwards *to, S2Asked what, int at, double bar) {
 }
 
 // The adjoint of constraint_ask_jacobian, of one row.
-static void jacobian_back(Backwards *to, int row, double relative_step, const double bar[6]) {
+static void jacobian_back(Backwards *to, int row, double relative_step, const double bar[COLUMNS]) {
   Probe *probe = &to->probe;
   // The adjoint of each difference goes to the two answers that it is made of.
-  for (int c = 0; c < 6; c++) {
+  for (int c = 0; c < probe->columns; c++) {
     double q = probe->q[c], up = q + relative_step * probe->scale[c],
            down = q - relative_step * probe->scale[c];
     if (probe->joint->has_jacobian) {
-      hand_back(to, S2_ASKED_JACOBIAN, 6 * row + c, bar[c]);
+      hand_back(to, S2_ASKED_JACOBIAN, COLUMNS * row + c, bar[c]);
     } else if (probe->moves[c]) {
       probe->q[c] = up;
       hand_back(to, S2_ASKED_VALUE, row, bar[c] / (up - down));
@@ -369,19 +371,19 @@ static double rate_back(Backwards *to, int row, double rate, double bar) {
   return -bar * rate / step;
 }
 
-static void hessian_back(Backwards *to, int row, const double bar[6][6]) {
+static void hessian_back(Backwards *to, int row, const double bar[COLUMNS][COLUMNS]) {
   Probe *probe = &to->probe;
   double relative_step = probe->joint->has_jacobian ? FIRST : SECOND;
   // A second derivative is the mean of two differences of gradients, [c][i] and [i][c].
-  for (int c = 0; c < 6; c++) {
+  for (int c = 0; c < probe->columns; c++) {
     double q = probe->q[c], up = q + relative_step * probe->scale[c],
            down = q - relative_step * probe->scale[c];
-    double above[6], below[6];
-    for (int i = 0; i < 6; i++) {
+    double above[COLUMNS] = {0}, below[COLUMNS] = {0};
+    for (int i = 0; i < probe->columns; i++) {
       above[i] = (bar[c][i] + bar[i][c]) / (up - down) / 2;
       below[i] = -above[i];
       if (probe->joint->has_hessian) {
-        hand_back(to, S2_ASKED_HESSIAN, 36 * row + 6 * c + i, bar[c][i]);
+        hand_back(to, S2_ASKED_HESSIAN, SQUARE * row + COLUMNS * c + i, bar[c][i]);
       }
     }
     if (!probe->joint->has_hessian && probe->moves[c]) {
@@ -430,9 +432,9 @@ static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
 }
 
 // Outside a step there is nobody to ask: zero.
-static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
+void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COLUMNS]) {
   const S2Joint *joint = at->joint;
-  memset(hessians, 0, sizeof(S2JointHessian) * N);
+  memset(hessians, 0, sizeof(double) * N * SQUARE);
   // As in constraint_current(): the program is asked within a step only.
   if (!at->world->evaluating || at->world->refused.code != S2_OK ||
       s2_constraint_one_sided(joint)) {
@@ -443,14 +445,15 @@ static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N])
   Probe probe = probe_of(world, joint, at->q, world->kept.time + at->elapsed);
   probe.id = (S2JointId){(uint32_t)slot + 1, joint->serial};
   if (joint->has_hessian) {
-    Answer answer;
+    Answer answer = {0};
     (void)constraint_ask(&probe, S2_ASKED_HESSIAN, &answer);
     memcpy(hessians, answer.hessian, sizeof answer.hessian);
     return;
   }
   // Differences of gradients: of the program's own with a short step, of values with a longer one.
-  double relative_step = joint->has_jacobian ? FIRST : SECOND, plus[N][6], minus[N][6];
-  for (int c = 0; c < 6; c++) {
+  double relative_step = joint->has_jacobian ? FIRST : SECOND;
+  double plus[N][COLUMNS], minus[N][COLUMNS];
+  for (int c = 0; c < probe.columns; c++) {
     double q = probe.q[c], up = q + relative_step * probe.scale[c],
            down = q - relative_step * probe.scale[c];
     if (!probe.moves[c]) {
@@ -462,12 +465,21 @@ static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N])
     good = good && constraint_ask_jacobian(&probe, relative_step, minus);
     probe.q[c] = q;
     for (int r = 0; r < joint->rows && good; r++) {
-      for (int i = 0; i < 6; i++) { // symmetric but for what differences leave
+      for (int i = 0; i < probe.columns; i++) { // symmetric but for what differences leave
         double half = (plus[r][i] - minus[r][i]) / (up - down) / 2;
-        hessians[r].at[c][i] += half;
-        hessians[r].at[i][c] += half;
+        hessians[r][c][i] += half;
+        hessians[r][i][c] += half;
       }
     }
+  }
+}
+
+// Of the first two bodies.
+static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
+  double all[N][COLUMNS][COLUMNS];
+  s2_constraint_hessians(at, all);
+  for (int i = 0; i < 36 * N; i++) {
+    hessians[i / 36].at[i / 6 % 6][i % 6] = all[i / 36][i / 6 % 6][i % 6];
   }
 }
 
@@ -489,9 +501,10 @@ static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S
                     normal->type == S2_CONSTRAINT ? "constraint that pushes and pulls"
                                                   : s2_joint_type_name(normal->type));
   }
-  if (normal->a != joint->a || normal->b != joint->b) {
-    return s2_error(S2_INVALID, "coupled_to: a constraint of the same bodies in the same order "
-                                "expected");
+  if (normal->a != joint->a || normal->b != joint->b || s2_joint_is_wide(normal)) {
+    return s2_error(S2_INVALID,
+                    "coupled_to: a constraint of the same bodies, one or two, in the same "
+                    "order expected");
   }
   // ... and without friction yet.
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -546,7 +559,35 @@ static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2
   return coupled ? constraint_couple(world, def, joint) : s2_ok();
 }
 
+// Its third and fourth body, and what they leave out.
+static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  const int32_t *const before[3] = {&joint->a, &joint->b, &joint->more[0]};
+  for (int i = 0; i < 2 && def->more[i].index != 0; i++) {
+    S2_TRY(s2_body_slot(world, def->more[i], &joint->more[i]));
+    for (int k = 0; k < 2 + i; k++) {
+      if (*before[k] == joint->more[i]) {
+        return s2_error(S2_INVALID, "a joint needs different bodies, got the same one twice");
+      }
+    }
+  }
+  bool wide = joint->more[0] != S2_NONE, gap = joint->a == S2_NONE || joint->b == S2_NONE;
+  if ((wide && gap) || (def->more[1].index != 0 && def->more[0].index == 0)) {
+    return s2_error(S2_INVALID, "more: of a constraint whose bodies before it are given");
+  }
+  const char *what = def->bounded                                        ? "lo, hi"
+                     : def->coupled_to.index != 0                        ? "coupled_to"
+                     : def->compliance.size > 0 || def->damping.size > 0 ? "compliance, damping"
+                                                                         : NULL;
+  if (wide && what != NULL) {
+    return s2_error(S2_INVALID, "%s: %s a constraint of one or two bodies, got %d", what,
+                    def->bounded || def->coupled_to.index != 0 ? "of" : "a matrix: of",
+                    s2_joint_bodies(joint));
+  }
+  return s2_ok();
+}
+
 static S2Status constraint_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
+  S2_TRY(constraint_widen(world, def, joint));
   // What the program cannot be asked for with these options.
   if (def->rows < 1 || def->rows > N || (def->unilateral && def->rows > 1)) {
     return s2_error(S2_INVALID, "rows: %s expected, got %d",

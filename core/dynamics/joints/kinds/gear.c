@@ -1,5 +1,5 @@
 // Gear: the coordinates of two joints go together, c_a + ratio c_b = constant. Of hinges up to four
-// bodies may move (gear_rows.c), of other joints two, since a row acts on no more.
+// bodies may move (wide_rows.c), of other joints two, since a row acts on no more.
 #include "dynamics/joints/joint.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static void gear_add(const S2JointAt *at, int32_t slot, double factor, S2JointRo
       continue;
     }
     if (column[i / 3] >= S2_GEAR_MORE) { // of a hinge: the angle alone, without second derivatives
-      row->more[column[i / 3] - S2_GEAR_MORE] +=
+      row->more[column[i / 3] - S2_GEAR_MORE][0] +=
           i % 3 > 0 ? 0 : factor * (i < 3 ? its.ja[0] : its.jb[0]);
       continue;
     }
@@ -81,7 +81,7 @@ static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinge
       *at[count++] = slot;
     }
   }
-  // More than two bodies: gear_rows.c can split rows of angles only, and rigid ones.
+  // More than two bodies: wide_rows.c can split rows of angles only, and rigid ones.
   if (count > 2 && !hinges) {
     return s2_error(
         S2_INVALID,
