@@ -88,7 +88,7 @@ static S2Status pulley_create(const S2World *world, const S2JointDef *def, S2Joi
 
 const S2JointKind s2_pulley_kind = {
     .traits = {.name = "pulley",
-               .keys = S2_KEYS(S2_KEYS_LENGTH, "ground_a", "ground_b", "ratio", "length", "limits",
+               .keys = S2_KEYS(S2_KEYS_LENGTH, "ground_a", "ground_b", "ratio", "length", "limits", "restitution",
                                "compliance", "damping"),
                .span = S2_SPAN_LINE,
                .dots = S2_DOTS_ENDS},
