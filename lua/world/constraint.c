@@ -450,9 +450,10 @@ static void note_made(lua_State *L, S2LuaWorld *lw, Tracked *tracked, int32_t sl
 
 static int world_constraint(lua_State *L) {
   static const char *const keys_known[] = {
-      "bodies",  "phi",        "jacobian",    "hessian",       "rate",          "compliance",
-      "damping", "unilateral", "break_force", "velocity_only", "name",          "collide",
-      "lo",      "hi",         "friction",    "coupled_to",    "stabilization", "restitution", NULL};
+      "bodies",     "phi",           "jacobian",    "hessian",     "rate",
+      "compliance", "damping",       "unilateral",  "break_force", "velocity_only",
+      "name",       "collide",       "lo",          "hi",          "friction",
+      "coupled_to", "stabilization", "restitution", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
   if (lw->phase == S2_INSIDE) {

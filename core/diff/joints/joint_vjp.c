@@ -369,6 +369,8 @@ static void joint_rebound_vjp(S2JointUndo *undo, int index, double target) {
   if (target == 0 || !from.rebounds) {
     return;
   }
+  // The time of the impact is the end of a step, whatever the data are.
+  undo->bar->gradient->flags |= S2_GRADIENT_PARTIAL;
   double w = from.arrival, h = step->h, w_bar = target * undo->joint->restitution / w;
   double change = from.free_speed - from.speed, distance = fmax(from.distance, 0);
   double free_bar = -w_bar * distance / h, speed_bar = w_bar * from.speed - free_bar;
@@ -382,8 +384,7 @@ static void joint_rebound_vjp(S2JointUndo *undo, int index, double target) {
     if (v0 != NULL) {
       double j = from.sign * joint_j_of(&from.row, i);
       *joint_side_of(&bar, i) +=
-          from.sign * (speed_bar * *v0 +
-                       free_bar * *s2_joint_number(undo->joint, step->free_v, i));
+          from.sign * (speed_bar * *v0 + free_bar * *s2_joint_number(undo->joint, step->free_v, i));
       *s2_joint_number(undo->joint, undo->bar->v0, i) += speed_bar * j;
       *s2_joint_number(undo->joint, undo->bar->free_v, i) += free_bar * j;
     }

@@ -99,29 +99,43 @@ static double limits_square(const S2Step *step, const S2Island *island, const do
   return square;
 }
 
-// J, what the motion from v0 to v1 along `carry` has lost: of a step from q0 the impulses p = M dv
-// change the kinetic energy by p (v0 + v1)/2, and forces do the work f carry. What limits and
-// contacts took is their impulse times carry. Where an impact of contacts came after it, what they
-// have given is not known any more: limits have taken nothing then, and contacts have not either.
-static double limits_motion_lost(const S2Step *step, const S2Island *island) {
-  double lost = 0, gained = 0;
-  bool struck = false;
+// J, the work of all rows but limits along the motion: of joints, and of ground that moves.
+// (Contacts press, which takes energy, but for those of bisect, whose motion has their rebounds:
+// elsewhere what they took is left to their own impacts.)
+static double limits_work_of_others(const S2Step *step, const S2Island *island) {
+  double work = 0, elapsed = step->t - step->world->kept.time;
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    work += step->mass[at] * (step->v1[at] - step->free_v[at]) * step->carry[at];
+  }
+  work -= limits_work(step, island, NULL, step->q0, elapsed, step->carry);
+  bool bisect = step->world->kept.def.stepping == S2_BISECT;
+  return work - (bisect ? 0 : limits_work_of_contacts(step, island, NULL, step->carry));
+}
+
+// J, what v2 lacks of the kinetic energy at the start and the work of forces along q0 to q1.
+static double limits_lacking(const S2Step *step, const S2Island *island) {
+  double lacking = 0;
   for (int i = 0; i < 3 * island->nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     const S2Body *body = &step->world->bodies.at[island->node[i / 3]];
-    double inertial = i % 3 == 0 ? body->inertia : body->mass;
-    double v0 = step->v0[at], v1 = step->v1[at], v2 = step->v2[at];
-    lost += inertial * (v1 - v0) * (step->carry[at] - (v0 + v1) / 2);
-    gained += inertial * (v2 - v1) * (v2 + v1) / 2;
-    struck |= v2 != v1;
+    double v0 = step->v0[at], v2 = step->v2[at], push = step->mass[at] * (step->free_v[at] - v0);
+    lacking += (i % 3 == 0 ? body->inertia : body->mass) * (v0 * v0 - v2 * v2) / 2;
+    lacking += push * (step->q1[at] - step->q0[at]) / step->h;
   }
-  bool bisect = step->world->kept.def.stepping == S2_BISECT; // its impacts are those of the motion
-  if (!struck || bisect) {
-    double elapsed = step->t - step->world->kept.time;
-    lost -= limits_work(step, island, NULL, step->q0, elapsed, step->carry);
-    lost -= limits_work_of_contacts(step, island, NULL, step->carry);
-  }
-  return lost - fmax(gained, 0);
+  return lacking;
+}
+
+// J, what ground that moves has given by limits in the stop since `before`.
+static double limits_driven(const S2Step *step, const S2Island *island, const Taken *before) {
+  double elapsed = step->t - step->world->kept.time + step->h;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  double *stopped = limits_velocities(step, island);
+  limits_put_nodes(step, island, S2_TAKE_ZEROED(step->arena, double, 3 * island->nodes));
+  double given = -limits_work(step, island, &before->joints, step->q1, elapsed, step->v2);
+  limits_put_nodes(step, island, stopped);
+  s2_arena_rewind(step->arena, mark);
+  return given;
 }
 
 // Of the rebound since `stopped` the fraction that brings no more than `room`, J.
@@ -133,9 +147,8 @@ static double limits_fraction(const S2Step *step, const S2Island *island, const 
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *thrown = limits_velocities(step, island);
   limits_put_nodes(step, island, stopped->v);
-  double linear =
-      limits_work(step, island, &stopped->joints, step->q1, elapsed, step->v2) +
-      limits_work_of_contacts(step, island, stopped->contacts, step->v2);
+  double linear = limits_work(step, island, &stopped->joints, step->q1, elapsed, step->v2) +
+                  limits_work_of_contacts(step, island, stopped->contacts, step->v2);
   limits_put_nodes(step, island, thrown);
   s2_arena_rewind(step->arena, mark);
   room = fmax(room, 0);
@@ -175,22 +188,14 @@ static void limits_keep(S2Step *step, const S2Island *island, const Taken *stopp
   }
 }
 
-// After the stop: from `before` that, with `lost` in the motion. Targets that contradict each other
-// leave it at that.
+// After the stop, which began `before`; `others`: limits_work_of_others. Targets that contradict
+// each other leave it at that.
 static bool limits_rebound(S2Step *step, const S2Island *island, const S2Choice *choices,
-                           const Taken *before, double lost) {
-  // What the stop has taken: half of its impulses times the speeds before and after.
-  double elapsed = step->t - step->world->kept.time + step->h;
+                           const Taken *before, double others) {
   Taken stopped = limits_now(step, island);
-  double took = -limits_work(step, island, &before->joints, step->q1, elapsed, step->v2) / 2 -
-                limits_work_of_contacts(step, island, before->contacts, step->v2) / 2;
-  limits_put_nodes(step, island, before->v);
-  took -= limits_work(step, island, &before->joints, step->q1, elapsed, step->v2) / 2 +
-          limits_work_of_contacts(step, island, before->contacts, step->v2) / 2;
-  limits_put_nodes(step, island, stopped.v);
+  double room = others + limits_lacking(step, island) + limits_driven(step, island, before);
   // The rebound.
   S2SolveStatus outcome = S2_SOLVED;
-  s2_note_island(step, island, S2_ACT_HIT, NULL);
   step->world->stats.second_solves += 1;
   if (!s2_step_solve(step, island, choices, S2_SOLVE_REBOUND, step->v2, &outcome)) {
     return false;
@@ -200,7 +205,7 @@ static bool limits_rebound(S2Step *step, const S2Island *island, const S2Choice 
     step->world->stats.unsolved_impacts += outcome != S2_INFEASIBLE;
     return true;
   }
-  double fraction = limits_fraction(step, island, &stopped, lost + took);
+  double fraction = limits_fraction(step, island, &stopped, room);
   if (fraction < 1) {
     limits_keep(step, island, &stopped, fraction);
   }
@@ -228,14 +233,14 @@ bool s2_island_stop_at_limits(S2Step *step, const S2Island *island) {
   // What is thrown back stops first, so that it is known what that takes.
   bool rebounds = s2_step_limit_rebounds(step, island);
   Taken before = {0};
-  double lost = 0;
+  double others = 0;
   if (rebounds) {
     before = limits_now(step, island);
-    lost = limits_motion_lost(step, island);
+    others = limits_work_of_others(step, island);
   }
   step->world->stats.second_solves += 1;
   bool going = s2_step_impact(step, island, choices, S2_SOLVE_LIMITS) &&
-               (!rebounds || limits_rebound(step, island, choices, &before, lost));
+               (!rebounds || limits_rebound(step, island, choices, &before, others));
   for (int i = 0; i < island->touches; i++) {
     s2_log_touch(step, island->touch[i], &step->touches[island->touch[i]], logged + 4 * i);
   }

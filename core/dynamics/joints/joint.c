@@ -244,8 +244,8 @@ static S2Status joint_read_drive(const S2JointDef *def, S2Joint *joint) {
   if ((kind->parts & S2_HAS_DRIVE) == 0 && (def->has_motor || dry)) {
     return joint_unasked(kind, def->has_motor ? "motor" : "friction");
   }
-  bool rebounds = (kind->parts & S2_HAS_LIMITS) != 0 ||
-                  (kind->fields & S2_FIELD_BIT(RESTITUTION)) != 0;
+  bool rebounds =
+      (kind->parts & S2_HAS_LIMITS) != 0 || (kind->fields & S2_FIELD_BIT(RESTITUTION)) != 0;
   if (!rebounds && def->restitution != 0) {
     return joint_unasked(kind, "restitution");
   }

@@ -308,8 +308,7 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
     // Met before: stopped there, or thrown back by its restitution.
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
     bool rebounds = builder->kind == S2_SOLVE_REBOUND;
-    bool again =
-        builder->kind == S2_SOLVE_IMPACT || builder->kind == S2_SOLVE_LIMITS || rebounds;
+    bool again = builder->kind == S2_SOLVE_IMPACT || builder->kind == S2_SOLVE_LIMITS || rebounds;
     bool met = s2_limit_touches(builder->island, row, distance) || (again && impulse[index] > 0);
     bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its impacts move bodies
     bool ahead = builder->kind == S2_SOLVE_MOTION || (builder->kind == S2_SOLVE_FORCES && bisect);

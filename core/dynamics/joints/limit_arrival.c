@@ -23,8 +23,7 @@ S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int3
   // speed^2 grows by 2 a d on the way there.
   double change = arrival.free_speed - arrival.speed;
   double gain = -2 * change / h * fmax(arrival.distance, 0);
-  arrival.arrival =
-      arrival.speed < 0 ? sqrt(fmax(arrival.speed * arrival.speed + gain, 0)) : 0;
+  arrival.arrival = arrival.speed < 0 ? sqrt(fmax(arrival.speed * arrival.speed + gain, 0)) : 0;
   double length = s2_joint_row_angular(row) ? island->length : 1;
   double tiny = s2_island_rest_speed(step, island) / length;
   arrival.rebounds = joint->restitution * arrival.arrival > fmax(fabs(change) / 2, tiny);
