@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// The work of an impulse that changes a speed from `before` to `after` is their mean times it.
+// Velocities and impulses of an island before a solve.
 typedef struct Taken {
   const double *contacts; // S2_TOUCH_IMPULSES a touch of the island: their impulses before
   const double *v;        // 3 a node: velocities before
