@@ -338,8 +338,8 @@ void s2_lua_store_functions(lua_State *L, int world, uint32_t serial) {
 // Compliance, damping and bounds that were given as tracked numbers.
 typedef struct Tracked {
   int count;
-  S2Term term[2 * (2 + 9) + 3]; // of places
-  S2Place place[2 * (2 + 9) + 3];
+  S2Term term[2 * (2 + 9) + 4]; // of places
+  S2Place place[2 * (2 + 9) + 4];
 } Tracked;
 
 // The tracked number that was read into `at`, if there was one.
@@ -390,6 +390,7 @@ static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2J
   def->bounded = lo;
   // Friction of another one, of this world.
   s2_keys_number(keys, "friction", S2_NON_NEGATIVE, &def->friction);
+  s2_keys_number(keys, "restitution", S2_NON_NEGATIVE, &def->restitution);
   if (s2_keys_push(keys, "coupled_to") != LUA_TNIL) {
     const S2LuaJoint *normal = s2_lua_test(L, -1, s2_type_joint);
     if (normal == NULL) {
@@ -431,6 +432,7 @@ static Tracked read_weights(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef
     take_number(&tracked, &def->bound_lo, S2_OF_BOUND_LO, list, reads);
     take_number(&tracked, &def->bound_hi, S2_OF_BOUND_HI, list, reads);
     take_number(&tracked, &def->friction, S2_OF_JOINT_FRICTION, list, reads);
+    take_number(&tracked, &def->restitution, S2_OF_JOINT_RESTITUTION, list, reads);
   }
   return tracked;
 }
@@ -452,9 +454,10 @@ static void note_made(lua_State *L, S2LuaWorld *lw, Tracked *tracked, int32_t sl
 
 static int world_constraint(lua_State *L) {
   static const char *const keys_known[] = {
-      "bodies",  "phi",        "jacobian",    "hessian",       "rate",          "compliance",
-      "damping", "unilateral", "break_force", "velocity_only", "name",          "collide",
-      "lo",      "hi",         "friction",    "coupled_to",    "stabilization", NULL};
+      "bodies",     "phi",           "jacobian",    "hessian",     "rate",
+      "compliance", "damping",       "unilateral",  "break_force", "velocity_only",
+      "name",       "collide",       "lo",          "hi",          "friction",
+      "coupled_to", "stabilization", "restitution", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
   if (lw->phase == S2_INSIDE) {

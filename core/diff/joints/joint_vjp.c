@@ -473,6 +473,45 @@ static bool joint_just_met(const S2JointUndo *undo, const S2JointRow *row, doubl
   return fabs(distance) <= slop && before == 0;
 }
 
+// `target`: adjoint of s2_limit_target, e times the speed of arrival, which is that of the start of
+// the step: w^2 = u^2 - 2 (f - u) d/h with u and f before and after the forces, at the distance d.
+static void joint_rebound_vjp(S2JointUndo *undo, int index, double target) {
+  const S2Step *step = undo->step;
+  S2LimitArrival from = s2_limit_arrival(step, undo->island, undo->slot, index);
+  if (target == 0 || !from.rebounds) {
+    return;
+  }
+  // The time of the impact is the end of a step, whatever the data are.
+  undo->bar->gradient->flags |= S2_GRADIENT_PARTIAL;
+  double w = from.arrival, h = step->h, w_bar = target * undo->joint->restitution / w;
+  double change = from.free_speed - from.speed, distance = fmax(from.distance, 0);
+  double free_bar = -w_bar * distance / h, speed_bar = w_bar * from.speed - free_bar;
+  double distance_bar = from.distance > 0 ? -w_bar * change / h : 0;
+  undo->gradient->restitution += target * w;
+  undo->bar->h += w_bar * change * distance / (h * h);
+  // Distance and speeds are sign times those of the coordinate, at q0.
+  S2RowBar bar = {.value = from.sign * distance_bar, .rate = from.sign * (speed_bar + free_bar)};
+  for (int i = 0; i < 6; i++) {
+    double *v0 = s2_joint_number(undo->joint, step->v0, i);
+    if (v0 != NULL) {
+      double j = from.sign * joint_j_of(&from.row, i);
+      *joint_side_of(&bar, i) +=
+          from.sign * (speed_bar * *v0 + free_bar * *s2_joint_number(undo->joint, step->free_v, i));
+      *s2_joint_number(undo->joint, undo->bar->v0, i) += speed_bar * j;
+      *s2_joint_number(undo->joint, undo->bar->free_v, i) += free_bar * j;
+    }
+  }
+  *(index == S2_JOINT_HI ? &undo->gradient->limit_hi : &undo->gradient->limit_lo) -= bar.value;
+  S2JointAt at = undo->at;
+  at.q = step->q0;
+  at.elapsed = step->t - step->world->kept.time;
+  at.turn = NULL;
+  S2PlaceBar place = undo->place;
+  place.q = undo->bar->q0;
+  place.elapsed = &undo->bar->elapsed;
+  s2_joint_function_vjp(&at, S2_OF_COORDINATE, &bar, &place);
+}
+
 static void joint_limit_vjp(S2JointUndo *undo, int r, bool upper) {
   const S2Joint *joint = undo->joint;
   S2JointRow row;
@@ -491,6 +530,9 @@ static void joint_limit_vjp(S2JointUndo *undo, int r, bool upper) {
     bool edge =
         bias != 0 && joint_just_met(undo, &row, distance, upper ? S2_JOINT_HI : S2_JOINT_LO);
     undo->bar->gradient->flags |= edge ? S2_GRADIENT_WEAK : 0;
+  }
+  if (undo->kind == S2_SOLVE_REBOUND) {
+    joint_rebound_vjp(undo, upper ? S2_JOINT_HI : S2_JOINT_LO, -bias);
   }
   // To the coordinate and the limit.
   joint_sides_vjp(undo, &row, sign, r, &bar);
@@ -610,6 +652,7 @@ static S2JointUndo joint_begin(const S2Step *step, const S2Island *island, S2Sol
   double *q = end ? step->q1 : step->q0;
   S2JointUndo undo = {
       .step = step,
+      .island = island,
       .rows = rows,
       .bar = adjoint,
       .kind = kind,

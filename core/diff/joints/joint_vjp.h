@@ -8,6 +8,7 @@
 
 typedef struct S2JointUndo { // a joint in a solve
   const S2Step *step;
+  const S2Island *island;
   const S2RowsAdjoint *rows;
   S2StepAdjoint *bar;
   S2SolveKind kind;

@@ -511,7 +511,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
   // Those of contacts, and of reactions.
   solve->aside = S2_TAKE_ZEROED(undo->arena, double, 2 * note->of->island.touches);
   s2_undo_contact_impulses(undo, note, assembly, solve->dl_dlambda, solve->aside);
-  solve->reaction = s2_undo_reaction(undo, note, 1);
+  solve->reaction = s2_undo_reaction(undo, note, note->solve.fraction);
   if (s2_solve_traits(note->solve.kind).from_v0) { // replaced by this solve
     s2_undo_forget_joints(undo, note);
     s2_undo_forget_contacts(undo, note);
@@ -553,6 +553,29 @@ static void solve_take_impulses(S2SolveUndo *solve) {
   }
 }
 
+// Of what the solve changed a fraction stayed, which counts as constant: the rest is as before.
+static void solve_keep_fraction(S2SolveUndo *solve, double *bar) {
+  const S2Note *note = solve->note;
+  double fraction = note->solve.fraction;
+  if (fraction == 1) {
+    return;
+  }
+  bool any = false;
+  for (int i = 0; i < 3 * note->of->island.nodes; i++) {
+    bar[3 * note->of->island.node[i / 3] + i % 3] = (1 - fraction) * solve->dl_dv[i];
+    any |= solve->dl_dv[i] != 0;
+    solve->dl_dv[i] *= fraction;
+  }
+  for (int r = 0; r < note->solve.rows; r++) {
+    any |= solve->dl_dlambda[r] != 0;
+    solve->dl_dlambda[r] *= fraction;
+  }
+  for (int k = 0; k < 2 * note->of->island.touches; k++) {
+    solve->aside[k] *= fraction;
+  }
+  solve->undo->gradient->flags |= any ? S2_GRADIENT_PARTIAL : 0;
+}
+
 void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   S2SolveUndo solve = {.undo = undo, .note = note, .v = note->solve.x, .lambda = note->of->lambda};
@@ -586,6 +609,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   if (s2_solve_same_rows(&solve)) {
     solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->solve.rows);
     solve_take_impulses(&solve);
+    solve_keep_fraction(&solve, bar);
     // ... to its data, ...
     bool any = s2_solve_differentiate(&solve);
     if (!any) {

@@ -33,7 +33,7 @@ void s2_undo_point(S2Undo *undo, int touch, int k, const S2PointBar *bar) {
 
 void s2_undo_solved_point(S2Undo *undo, int touch, int k, const S2PointBar *bar) {
   S2SolveKind kind = s2_note_at(undo->notes, undo->index)->solve.kind;
-  if (kind == S2_SOLVE_LIMITS || kind == S2_SOLVE_TURNED) { // at q1
+  if (s2_solve_traits(kind).at_end || kind == S2_SOLVE_TURNED) { // at q1
     s2_touch_point_vjp(undo->world, &undo->open.solved[touch], k, undo->step.q1, bar, undo->bar.q1,
                        undo->gradient);
     return;

@@ -194,41 +194,6 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
   return true;
 }
 
-bool s2_island_stop_at_limits(S2Step *step, const S2Island *island) {
-  if (!s2_step_limit_arrives(step, island)) {
-    return true;
-  }
-  S2ArenaMark mark = s2_arena_mark(step->arena);
-  S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
-  double *before = S2_TAKE_ZEROED(step->arena, double, 4 * island->touches); // logged already
-  for (int k = 0; k < 2 * island->touches; k++) {
-    int32_t index = island->touch[k / 2];
-    const S2Touch *touch = &step->touches[index];
-    if (k % 2 < touch->count) {
-      const S2TouchPoint *point = &touch->points[k % 2];
-      before[2 * k] = point->normal_impulse;
-      before[2 * k + 1] = point->tangent_impulse;
-      choices[2 * index + k % 2].use =
-          point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
-    }
-  }
-  step->world->stats.second_solves += 1;
-  bool going = s2_step_impact(step, island, choices, S2_SOLVE_LIMITS);
-  for (int i = 0; i < island->touches; i++) {
-    s2_log_touch(step, island->touch[i], &step->touches[island->touch[i]], before + 4 * i);
-  }
-  s2_arena_rewind(step->arena, mark);
-  return going;
-}
-
-bool s2_step_stop_at_limits(S2Step *step) {
-  bool going = true;
-  for (int i = 0; i < step->island_count && going; i++) {
-    going = step->islands[i].kept || s2_island_stop_at_limits(step, &step->islands[i]);
-  }
-  return going;
-}
-
 bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2SolveKind kind) {
   bool bounces = false;
   for (int i = 0; i < island->touches; i++) {

@@ -244,6 +244,15 @@ static S2Status joint_read_drive(const S2JointDef *def, S2Joint *joint) {
   if ((kind->parts & S2_HAS_DRIVE) == 0 && (def->has_motor || dry)) {
     return joint_unasked(kind, def->has_motor ? "motor" : "friction");
   }
+  bool rebounds =
+      (kind->parts & S2_HAS_LIMITS) != 0 || (kind->fields & S2_FIELD_BIT(RESTITUTION)) != 0;
+  if (!rebounds && def->restitution != 0) {
+    return joint_unasked(kind, "restitution");
+  }
+  if (!(def->restitution >= 0 && def->restitution <= 1)) {
+    return s2_error(S2_INVALID, "restitution: a number from 0 to 1 expected, got %g",
+                    def->restitution);
+  }
   if (def->has_limits) {
     S2_TRY(s2_joint_check_limits(joint->type, def->limit_lo, def->limit_hi));
     joint->limit_lo = def->limit_lo;
@@ -262,6 +271,7 @@ static S2Status joint_read_drive(const S2JointDef *def, S2Joint *joint) {
   joint->motor_max = def->motor_max;
   joint->friction = def->friction;
   joint->break_force = def->break_force;
+  joint->restitution = def->restitution;
   return s2_ok();
 }
 

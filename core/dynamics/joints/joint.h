@@ -89,7 +89,7 @@ typedef struct S2JointKind {
 #define S2_KEYS_SHARED   "a", "b", "anchor", "compliance", "damping"
 #define S2_KEYS_REST     "stiffness", "rest", "reference"
 #define S2_KEYS_LENGTH   "a", "b", "anchor_a", "anchor_b"
-#define S2_KEYS_DRIVEN   "limits", "motor", "friction"
+#define S2_KEYS_DRIVEN   "limits", "restitution", "motor", "friction"
 #define S2_FIELD_BIT(ID) (1u << S2_JOINT_##ID)
 
 // The equations of a joint; returns how many. Hessians of the same.

@@ -6,7 +6,7 @@
 
 enum { OWN = 1 << 30 }; // of types that name it (S2JointKind.fields)
 
-typedef enum Domain { READ_ONLY, ANY, NOT_NEGATIVE, LIMIT, BOUND, POSITIVE, FLAG } Domain;
+typedef enum Domain { READ_ONLY, ANY, NOT_NEGATIVE, LIMIT, BOUND, POSITIVE, PART, FLAG } Domain;
 
 static const struct {
   const char *name;
@@ -187,6 +187,9 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   if ((domain == NOT_NEGATIVE || domain == BOUND) && !(value >= 0)) {
     return s2_error(S2_INVALID, "%s: a number not below 0 expected, got %g", name, value);
   }
+  if (domain == PART && !(value >= 0 && value <= 1)) {
+    return s2_error(S2_INVALID, "%s: a number from 0 to 1 expected, got %g", name, value);
+  }
   // Of constraints those that were made with them.
   if (joint->type == S2_CONSTRAINT && !joint->bounded &&
       (field == S2_JOINT_BOUND_LO || field == S2_JOINT_BOUND_HI)) {
@@ -194,6 +197,9 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   }
   if (joint->type == S2_CONSTRAINT && joint->coupled == S2_NONE && field == S2_JOINT_FRICTION) {
     return s2_error(S2_INVALID, "friction: only of a constraint made with coupled_to");
+  }
+  if (joint->type == S2_CONSTRAINT && !joint->unilateral && field == S2_JOINT_RESTITUTION) {
+    return s2_error(S2_INVALID, "restitution: only of a unilateral constraint");
   }
   if ((field == S2_JOINT_BOUND_LO && !(value < joint->bound_hi)) ||
       (field == S2_JOINT_BOUND_HI && !(value > joint->bound_lo))) {

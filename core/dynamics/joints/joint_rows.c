@@ -368,41 +368,6 @@ static bool in_reach(const Builder *builder, const S2JointRow *row, double dista
   return distance <= S2_LIMIT_REACH * builder->step->h * speed * (linear + angular / length);
 }
 
-// Is it as near as makes no difference?
-static bool touches_limit(const S2Island *island, const S2JointRow *row, double distance) {
-  return distance <= S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : island->length);
-}
-
-bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
-  double tiny = s2_island_rest_speed(step, island), elapsed = step->t - step->world->kept.time;
-  for (int i = 0; i < island->joints; i++) {
-    int32_t slot = island->joint[i];
-    const S2Joint *joint = &step->world->joints.at[slot];
-    // Only limits that have pushed, by themselves (lo < hi) and without giving way.
-    const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
-    bool lo = impulse[S2_JOINT_LO] > 0, hi = impulse[S2_JOINT_HI] > 0;
-    if (!(lo || hi) || !(joint->limit_lo < joint->limit_hi) || s2_joint_soft_stop(joint)) {
-      continue;
-    }
-    // Distance at the start, speed towards the limit at the end.
-    S2JointRow start, end;
-    S2JointAt at = {step->world, joint, step->q0, elapsed, NULL, NULL};
-    s2_joint_kind(joint->type)->coordinate(&at, &start, NULL);
-    at.q = step->q1;
-    at.elapsed += step->h;
-    s2_joint_kind(joint->type)->coordinate(&at, &end, NULL);
-    s2_joint_speeds(joint, step->v2, &end, 1);
-    double distance = lo ? start.value - joint->limit_lo : joint->limit_hi - start.value;
-    double approach =
-        (lo ? -end.speed : end.speed) * (s2_joint_row_angular(&end) ? island->length : 1);
-    // It came from further away than touching and still approaches: it has arrived within the step.
-    if (!touches_limit(island, &start, distance) && approach > tiny) {
-      return true;
-    }
-  }
-  return false;
-}
-
 static void add_limit(const Builder *builder, List *list, const S2JointRow *row, double sign,
                       double distance, int index) {
   double bias = distance;
@@ -410,10 +375,11 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
     return;
   }
   if (!s2_solve_traits(builder->kind).displacements) {
-    // Met before: stopped there, without rebound.
+    // Met before: stopped there, or thrown back by its restitution.
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
-    bool again = builder->kind == S2_SOLVE_IMPACT || builder->kind == S2_SOLVE_LIMITS;
-    bool met = touches_limit(builder->island, row, distance) || (again && impulse[index] > 0);
+    bool rebounds = builder->kind == S2_SOLVE_REBOUND;
+    bool again = builder->kind == S2_SOLVE_IMPACT || builder->kind == S2_SOLVE_LIMITS || rebounds;
+    bool met = s2_limit_touches(builder->island, row, distance) || (again && impulse[index] > 0);
     bool bisect = builder->step->world->kept.def.stepping == S2_BISECT; // its impacts move bodies
     bool ahead = builder->kind == S2_SOLVE_MOTION || (builder->kind == S2_SOLVE_FORCES && bisect);
     if (!met && !ahead) {
@@ -424,6 +390,7 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
            : own         ? builder->joint->stabilization * distance / builder->step->h
                          : s2_step_gap_bias(builder->step, distance);
     bias += sign * row->rate;
+    bias -= rebounds ? s2_limit_target(builder->step, builder->island, builder->slot, index) : 0;
   }
   row_append(builder, list, row, sign, index, bias)->hi = INFINITY;
 }

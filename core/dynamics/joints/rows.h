@@ -13,7 +13,33 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
                        double *rhs, double *speed, int *given);
 // What a joint's rows follow in a solve; `world` is s2_joint_blend of the world's settings.
 S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world);
-// Did a limit that was out of touch at q0 stop its joint, but for speed that goes on at q1 with v2?
+
+// Limits (limit_arrival.c).
+// Is the coordinate, this far from a limit, as near as makes no difference?
+static inline bool s2_limit_touches(const S2Island *island, const S2JointRow *row,
+                                    double distance) {
+  return distance <= S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : island->length);
+}
+// How a coordinate reaches a limit in this step. Speeds are those of the distance (rad/s or m/s):
+// negative as it closes.
+typedef struct S2LimitArrival {
+  S2JointRow row;           // at q0
+  double sign;              // of the distance by the coordinate: 1 of the lower limit
+  double distance;          // rad or m, at q0
+  double speed, free_speed; // at q0: before the step, and as forces alone would leave it
+  double arrival;           // >= 0: its size at the limit, at constant acceleration
+  bool rebounds;            // the limit has pushed and throws it back: arrival counts
+} S2LimitArrival;
+// `index`: S2_JOINT_LO or S2_JOINT_HI. A speed below half of what forces change within the step
+// does not rebound, so that bounces end.
+S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int32_t slot,
+                                int index);
+// The speed that its restitution asks of the distance after the impact; 0: it stops there.
+double s2_limit_target(const S2Step *step, const S2Island *island, int32_t slot, int index);
+// Does a limit of the island throw its joint back?
+bool s2_step_limit_rebounds(const S2Step *step, const S2Island *island);
+// The same; or did a limit that was out of touch at q0 stop its joint, but for speed that goes on
+// at q1 with v2?
 bool s2_step_limit_arrives(const S2Step *step, const S2Island *island);
 
 // Which islands are too stiff for the world's way to take forces that turn? Sets `stiff` of their

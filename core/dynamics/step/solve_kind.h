@@ -12,6 +12,7 @@ typedef enum S2SolveKind {
   S2_SOLVE_FRICTIONLESS, // an impact without friction (reflections)
   S2_SOLVE_FRICTION,     // friction of an impact, with bounds that are known (reflections)
   S2_SOLVE_LIMITS,       // an impact at q1: what arrived at limits loses what takes it beyond
+  S2_SOLVE_REBOUND,      // the same once more: what arrived with speed leaves by its restitution
   S2_SOLVE_FORCES,       // the forces of the step after an impact
   S2_SOLVE_PROJECTION,   // displacements that bring q1 back; joint biases are their position errors
 } S2SolveKind;
@@ -33,6 +34,7 @@ static inline S2SolveTraits s2_solve_traits(S2SolveKind kind) {
       [S2_SOLVE_FRICTIONLESS] = {.normals = true},
       [S2_SOLVE_FRICTION] = {.friction = true},
       [S2_SOLVE_LIMITS] = {.normals = true, .friction = true, .at_end = true},
+      [S2_SOLVE_REBOUND] = {.normals = true, .friction = true, .at_end = true},
       [S2_SOLVE_FORCES] = {.takes_time = true, .normals = true, .friction = true},
       [S2_SOLVE_PROJECTION] = {.normals = true, .at_end = true, .displacements = true},
   };

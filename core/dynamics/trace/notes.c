@@ -400,11 +400,19 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
   note->solve.kind = kind;
   note->solve.into_v1 = v == step->v1;
   note->solve.rows = assembly->problem.rows;
+  note->solve.fraction = 1;
   // Mostly velocities are those of the free motion before their solve.
   note->solve.before =
       note_nodes_are(island, v, step->free_v) ? NULL : note_of_nodes(notes, island, v);
   note->of->lambda = note_numbers(notes, solution->lambda, note->solve.rows);
   note->solve.x = note_numbers(notes, solution->v, 3 * assembly->problem.nodes);
+}
+
+void s2_note_fraction(const S2Step *step, double fraction) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    notes->at.at[notes->at.count - 1].note->solve.fraction = fraction;
+  }
 }
 
 void s2_note_linearise(const S2Step *step, int32_t touch, double until) {

@@ -165,7 +165,8 @@ typedef struct S2Note {
       bool into_v1 : 1;       // SOLVE
       bool of_motion : 1;     // SHAKE: its rows are those of the first solve
       int rows;               // of the problem
-      double fraction;        // of the displacement or, in FEEDBACK, of what goes into v2
+      double fraction;        // of the displacement or, in FEEDBACK, of what goes into v2; SOLVE:
+                              // of the change of v
       double *before;         // v1 or v2, q1; SOLVE: NULL where that is free_v
       double *x; // the solution, of nodes of gears too; SHAKE, FEEDBACK: displacements, by the
                  // joints alone
@@ -320,6 +321,8 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const
 void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *choices,
                    S2SolveKind kind, const S2Assembly *assembly, const double *v,
                    const S2Solution *solution);
+// Of what the last solve has changed only a fraction stays.
+void s2_note_fraction(const S2Step *step, double fraction);
 // At `until` (s) on its way.
 void s2_note_linearise(const S2Step *step, int32_t touch, double until);
 // `restarted`: v0 (3 a node) is from v2.

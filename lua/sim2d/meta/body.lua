@@ -168,6 +168,7 @@ function Body:destroy() end
 ---@field length number? m, between the anchors; of a distance: settable
 ---@field speed number rad/s or m/s, of what the motor acts on; of hinges, sliders, wheels, springs and ropes: may be set
 ---@field limits number[]? {lo, hi}
+---@field restitution number? 0 to 1, at the limits
 ---@field motor_speed number?
 ---@field motor_max number? N m or N
 ---@field servo_goal number? rad or m, of an actuator of kind "position"

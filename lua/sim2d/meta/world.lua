@@ -91,6 +91,7 @@ function World:compound(def) end
 ---@class sim2d.HingeDef: sim2d.PairDef
 ---@field anchor sim2d.XY m, world coordinates
 ---@field limits? number[] {lo, hi}, rad or m
+---@field restitution? number 0 to 1, at the limits; default 0
 ---@field friction? number N m or N, dry
 ---@field motor? { speed: number, max_torque?: number } rad/s, N m
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
@@ -118,6 +119,7 @@ function World:weld(def) end
 ---@field anchor sim2d.XY m, world coordinates
 ---@field axis sim2d.XY direction in world coordinates, fixed in b
 ---@field limits? number[] {lo, hi}, rad or m
+---@field restitution? number 0 to 1, at the limits; default 0
 ---@field friction? number N m or N, dry
 ---@field motor? { speed: number, max_force?: number } m/s, N
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
@@ -135,6 +137,7 @@ function World:slider(def) end
 ---@field anchor sim2d.XY m, world coordinates
 ---@field axis sim2d.XY direction in world coordinates, fixed in b
 ---@field limits? number[] {lo, hi}, rad or m
+---@field restitution? number 0 to 1, at the limits; default 0
 ---@field friction? number N m or N, dry
 ---@field motor? { speed: number, max_torque?: number } rad/s, N m
 ---@field stiffness number N/m
@@ -162,6 +165,7 @@ function World:distance(def) end
 ---@field anchor_b? sim2d.XY
 ---@field rest_length? number m, default as now
 ---@field limits? number[] {lo, hi}, rad or m
+---@field restitution? number 0 to 1, at the limits; default 0
 ---@field friction? number N m or N, dry
 ---@field motor? { speed: number, max_force?: number } m/s, N
 ---@field stiffness? number N/m; needed without force
@@ -179,6 +183,7 @@ function World:spring(def) end
 ---@field anchor_a? sim2d.XY m, world coordinates; the centre of mass
 ---@field anchor_b? sim2d.XY
 ---@field max_length? number m, default as now
+---@field restitution? number 0 to 1, when it is taut; default 0
 
 ---Two points are at most so far apart.
 ---@param def sim2d.RopeDef
@@ -193,6 +198,7 @@ function World:rope(def) end
 ---@field ratio? number strands on the side of b, default 1
 ---@field length? number m, default as now
 ---@field limits? number[] {lo, hi} of the length on the side of a, m
+---@field restitution? number 0 to 1, at the limits; default 0
 ---@field compliance? sim2d.Weights m/N; default 0, rigid
 ---@field damping? sim2d.Weights N s/m
 
@@ -268,6 +274,7 @@ function World:ground_friction(def) end
 ---@field rate? sim2d.PoseFunction|number change of phi with time at fixed poses; a number a row
 ---@field velocity_only? boolean rows jacobian * v + rate = 0 without phi
 ---@field unilateral? boolean
+---@field restitution? number 0 to 1, of a unilateral one; default 0
 ---@field compliance? sim2d.Weights m/N; default 0, rigid
 ---@field damping? sim2d.Weights N s/m
 ---@field lo? number N or N m: its row, without a value to hold, pushes with no less

@@ -199,7 +199,7 @@ test("a field that its type lacks is an error that says which it has", function(
       end
     end
   end
-  raises("not for a rope, which has beside what all joints have: length, max_length$",
+  raises("not for a rope, which has beside what all joints have: length, restitution, max_length$",
     function() return joints.rope.motor_speed end)
 end)
 

@@ -82,6 +82,9 @@ local length_limits = { good = { { 0, 5 }, { nil, 5 }, { 1 }, {}, { 3, 3 }, { 0,
     { { 5, 1 }, "lo <= hi expected" } } }
 
 local any, positive, not_negative = number_key(), number_key("positive"), number_key("not negative")
+local part = number_key("not negative")
+part.good = { 0, 0.5, 1 }
+table.insert(part.bad, { 1.5, "expected, got 1.5" })
 local bound = number_key("not negative", { infinite = true })
 local breaks = number_key("positive", { infinite = true })
 local name = { good = { "third" }, bad = { { 3, "expected" }, { {}, "expected" }, { true, "expected" } } }
@@ -111,6 +114,7 @@ end
 
 local function driven(def, most)
   def.keys.limits, def.keys.motor, def.keys.friction = limits, motor(most), not_negative
+  def.keys.restitution = part
   return def
 end
 
@@ -123,7 +127,7 @@ local KINDS = {
   distance = lengths { keys = { length = positive, compliance = weights() }, base = {} },
   spring = driven(lengths { keys = { rest_length = not_negative, stiffness = not_negative, damping = not_negative },
     base = { stiffness = 10 }, required = { "stiffness" } }, "max_force"),
-  rope = lengths { keys = { max_length = positive }, base = {} },
+  rope = lengths { keys = { max_length = positive, restitution = part }, base = {} },
   gear = { keys = { ratio = { good = { 0.5, -2 }, bad = any.bad }, compliance = weights() }, base = {}, joints = true },
   lock = { keys = { x = flag, y = flag, angle = flag, velocity = vector, angular_velocity = any,
     compliance = weights(), max_force = bound, max_torque = bound },
@@ -305,6 +309,10 @@ test("constraint takes its keys, and says what is wrong with them", function()
   refused(s, "constraint", def { phi = function() return "x" end }, "phi", "x")
   refused(s, "constraint", def { phi = function() return nan end }, "value", "nan in row 1")
   refused(s, "constraint", def { phi = function() return 1, 2, 3, 4 end }, "phi", "1 to 3 values.*got 4")
+  refused(s, "constraint", def { restitution = 0.5 }, "restitution", "with unilateral = true")
+  for _, case in ipairs(part.bad) do
+    refused(s, "constraint", def { unilateral = true, restitution = case[1] }, "restitution", case[2])
+  end
   raises("inside", function() s.world:constraint(def { phi = function() error "inside" end }) end)
 end)
 

@@ -604,6 +604,9 @@ static S2Status constraint_create(const S2World *world, const S2JointDef *def, S
                           def->compliance.linear != def->compliance.angular)) {
     return s2_error(S2_INVALID, "compliance: one number expected of a unilateral constraint");
   }
+  if (def->restitution != 0 && !def->unilateral) {
+    return s2_error(S2_INVALID, "restitution: with unilateral = true");
+  }
   // A unilateral constraint is a coordinate with the lower limit 0.
   joint->rows = def->rows;
   joint->velocity_only = def->velocity_only;
@@ -618,7 +621,8 @@ static S2Status constraint_create(const S2World *world, const S2JointDef *def, S
 const S2JointKind s2_constraint_kind = {
     .traits = {.name = "constraint"},
     .parts = S2_HAS_COMPLIANCE | S2_HAS_OTHERS,
-    .fields = S2_FIELD_BIT(BOUND_LO) | S2_FIELD_BIT(BOUND_HI) | S2_FIELD_BIT(FRICTION),
+    .fields = S2_FIELD_BIT(BOUND_LO) | S2_FIELD_BIT(BOUND_HI) | S2_FIELD_BIT(FRICTION) |
+              S2_FIELD_BIT(RESTITUTION),
     .rows = constraint_equations,
     .hessians = constraint_hessians,
     .coordinate = constraint_coordinate,

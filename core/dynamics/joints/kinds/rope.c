@@ -13,11 +13,11 @@ static S2Status rope_create(const S2World *world, const S2JointDef *def, S2Joint
 
 const S2JointKind s2_rope_kind = {
     .traits = {.name = "rope",
-               .keys = S2_KEYS(S2_KEYS_LENGTH, "max_length"),
+               .keys = S2_KEYS(S2_KEYS_LENGTH, "max_length", "restitution"),
                .span = S2_SPAN_LINE,
                .dots = S2_DOTS_ENDS},
     .parts = S2_HAS_LENGTH,
-    .fields = S2_FIELD_BIT(MAX_LENGTH),
+    .fields = S2_FIELD_BIT(MAX_LENGTH) | S2_FIELD_BIT(RESTITUTION),
     .anchors = S2_ANCHORS_TWO,
     .coordinate = s2_measure_length,
     .create = rope_create,

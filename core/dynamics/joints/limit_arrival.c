@@ -1,0 +1,76 @@
+// How joints arrive at their limits within a step, and what speed restitution asks of them then.
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/islands.h"
+
+S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int32_t slot,
+                                int index) {
+  const S2Joint *joint = &step->world->joints.at[slot];
+  S2LimitArrival arrival = {.sign = index == S2_JOINT_LO ? 1 : -1};
+  double limit = index == S2_JOINT_LO ? joint->limit_lo : joint->limit_hi, h = step->h;
+  bool pushed = step->joint_impulse[S2_JOINT_ROWS * slot + index] > 0;
+  if (!pushed || !(joint->restitution > 0) || !(joint->limit_lo < joint->limit_hi) ||
+      s2_joint_soft_stop(joint)) {
+    return arrival;
+  }
+  S2JointRow *row = &arrival.row;
+  S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL, NULL};
+  s2_joint_kind(joint->type)->coordinate(&at, row, NULL);
+  arrival.distance = arrival.sign * (row->value - limit);
+  s2_joint_speeds(joint, step->free_v, row, 1);
+  arrival.free_speed = arrival.sign * row->speed;
+  s2_joint_speeds(joint, step->v0, row, 1);
+  arrival.speed = arrival.sign * row->speed;
+  // speed^2 grows by 2 a d on the way there.
+  double change = arrival.free_speed - arrival.speed;
+  double gain = -2 * change / h * fmax(arrival.distance, 0);
+  arrival.arrival = arrival.speed < 0 ? sqrt(fmax(arrival.speed * arrival.speed + gain, 0)) : 0;
+  double length = s2_joint_row_angular(row) ? island->length : 1;
+  double tiny = s2_island_rest_speed(step, island) / length;
+  arrival.rebounds = joint->restitution * arrival.arrival > fmax(fabs(change) / 2, tiny);
+  return arrival;
+}
+
+double s2_limit_target(const S2Step *step, const S2Island *island, int32_t slot, int index) {
+  S2LimitArrival arrival = s2_limit_arrival(step, island, slot, index);
+  return arrival.rebounds ? step->world->joints.at[slot].restitution * arrival.arrival : 0;
+}
+
+bool s2_step_limit_rebounds(const S2Step *step, const S2Island *island) {
+  bool any = false;
+  for (int i = 0; i < island->joints && !any; i++) {
+    int32_t slot = island->joint[i];
+    any = s2_limit_arrival(step, island, slot, S2_JOINT_LO).rebounds ||
+          s2_limit_arrival(step, island, slot, S2_JOINT_HI).rebounds;
+  }
+  return any;
+}
+
+bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
+  double tiny = s2_island_rest_speed(step, island), elapsed = step->t - step->world->kept.time;
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    const S2Joint *joint = &step->world->joints.at[slot];
+    // Only limits that have pushed, by themselves (lo < hi) and without giving way.
+    const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
+    bool lo = impulse[S2_JOINT_LO] > 0, hi = impulse[S2_JOINT_HI] > 0;
+    if (!(lo || hi) || !(joint->limit_lo < joint->limit_hi) || s2_joint_soft_stop(joint)) {
+      continue;
+    }
+    // Distance at the start, speed towards the limit at the end.
+    S2JointRow start, end;
+    S2JointAt at = {step->world, joint, step->q0, elapsed, NULL, NULL};
+    s2_joint_kind(joint->type)->coordinate(&at, &start, NULL);
+    at.q = step->q1;
+    at.elapsed += step->h;
+    s2_joint_kind(joint->type)->coordinate(&at, &end, NULL);
+    s2_joint_speeds(joint, step->v2, &end, 1);
+    double distance = lo ? start.value - joint->limit_lo : joint->limit_hi - start.value;
+    double approach =
+        (lo ? -end.speed : end.speed) * (s2_joint_row_angular(&end) ? island->length : 1);
+    // It came from further away than touching and still approaches: it has arrived within the step.
+    if (!s2_limit_touches(island, &start, distance) && approach > tiny) {
+      return true;
+    }
+  }
+  return s2_step_limit_rebounds(step, island);
+}
