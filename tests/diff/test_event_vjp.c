@@ -253,7 +253,9 @@ static void a_ball_rattles(void **state) {
     settings.stepping = k < 4 ? S2_EVENT : S2_SPECULATIVE;
     must(s2_world_configure(world, &settings));
     int before = counts[OF_NOTHING].compared, most = k < 4 ? 1 : 2;
-    compare("kept in part", world, most, 170 + (uint64_t)k, counts);
+    if (!ends_short(world, most)) {
+      compare("kept in part", world, most, 170 + (uint64_t)k, counts);
+    }
     if (counts[OF_NOTHING].compared > before) {
       look(world, most, &seen);
     }

@@ -63,6 +63,7 @@ static void joint_speed_vjp(S2JointUndo *undo, int index, const S2JointRow *row,
     joint_wide_speed_vjp(undo, row, index, v, bar);
     return;
   }
+  // Two sides: the gradient, the velocities and the bend of each.
   for (int i = 0; i < 6; i++) {
     double *to = s2_joint_number(undo->joint, undo->bar->v0, i),
            sum = bar->speed * joint_j_of(row, i);
@@ -133,6 +134,7 @@ static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row,
   if (movers.count > 2) {
     copy = joint_copies(undo, undo->assembly->part[r].row, last);
   }
+  // Each body that moves: by the row itself, or by the copy that stands for it.
   for (int i = 0, k = 0; i < S2_JOINT_COLUMNS; i += 3) {
     if (s2_joint_node(undo, i) == S2_GROUND) {
       continue;

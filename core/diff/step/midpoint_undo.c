@@ -184,6 +184,7 @@ static void midpoint_make_member(Midpoint *m, int32_t slot, Member *member) {
   midpoint_flag_zeros(m, slot);
   member->of[0] = joint->a == S2_NONE ? S2_GROUND : m->step->node_of[joint->a];
   member->of[1] = joint->b == S2_NONE ? S2_GROUND : m->step->node_of[joint->b];
+  // Its equations, limits that coincide, then motor and friction.
   S2JointAt at = midpoint_at_of(m, joint, m->step->q0, NULL);
   S2JointRow rows[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(&at, rows);
@@ -206,7 +207,7 @@ static void midpoint_make_member(Midpoint *m, int32_t slot, Member *member) {
 
 // ---- The matrix -------------------------------------------------------------------------------
 
-static void midpoint_number(Midpoint *m, S2Arena *arena, int *size, int *width) {
+static void midpoint_undo_number(Midpoint *m, S2Arena *arena, int *size, int *width) {
   S2MidpointGraph graph = {.nodes = m->island->nodes, .joints = m->island->joints};
   int32_t *body = S2_TAKE(arena, int32_t, 2 * graph.joints);
   for (int i = 0; i < 2 * graph.joints; i++) {
@@ -535,7 +536,7 @@ void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *b
   // Unknowns: 3 a node, then the rows of each joint.
   int size, width, nodes = island->nodes;
   midpoint_begin(&m, arena);
-  midpoint_number(&m, arena, &size, &width);
+  midpoint_undo_number(&m, arena, &size, &width);
   m.matrix = s2_band_make(size, width, arena);
   m.y = S2_TAKE_ZEROED(arena, double, size);
   // dl/d(v+), where v1 is the mean of both ends and turns as the chord does, ...

@@ -74,6 +74,7 @@ void s2_quiet_look_at_step(S2Undo *undo) {
     return;
   }
   int32_t entered = S2_NONE, asked = S2_NONE;
+  // Bodies that parameters enter, and bodies that the loss depends on.
   for (int i = 0; i < undo->world->order.count; i++) {
     int32_t slot = undo->world->order.at[i];
     bool has = quiet_any(all->q + 3 * slot, 3 * sizeof(double)) ||
@@ -91,6 +92,7 @@ void s2_quiet_look_at_step(S2Undo *undo) {
                     "nothing strikes body %s, so its restitution has no effect");
     }
   }
+  // The same of joints.
   for (int i = 0; i < undo->world->joint_order.count; i++) {
     int32_t slot = undo->world->joint_order.at[i];
     const S2JointGradient *t = slot < all->tracked->joints ? &all->tracked->joint[slot] : NULL;
@@ -100,6 +102,7 @@ void s2_quiet_look_at_step(S2Undo *undo) {
                      "%s does not reach its limits, so they have no effect");
     }
   }
+  // Gravity and dt enter all bodies.
   const S2WorldGradient *t = all->tracked;
   quiet->linked |= t->gravity.x != 0 || t->gravity.y != 0 || t->dt != 0;
   if (entered != S2_NONE && asked != S2_NONE) {
@@ -119,6 +122,7 @@ static void quiet_look_at_joint_row(const S2SolveUndo *solve, int r) {
   double lambda = solve->note->of->lambda[r];
   bool full = lambda >= row->hi * (1 - 1e-9) || lambda <= row->lo * (1 - 1e-9);
   int32_t slot = part->joint;
+  // A reason holds where no row denies it.
   if (part->row == S2_JOINT_MOTOR && full) {
     all->quiet->denied[S2_QUIET_MOTOR_IDLE] = true;
     if (S2_TRACKS_JOINT(all, slot, motor_speed)) {
@@ -169,6 +173,7 @@ static void quiet_look_at_point(const S2SolveUndo *solve, int i, int k, int norm
   if (!(lambda[normal] > 0)) {
     return;
   }
+  // A point that presses shows that material and impacts have an effect.
   bool material = quiet_tracks_material(all, a) || quiet_tracks_material(all, b) ||
                   S2_TRACKS_PIECE(all, touch->shape_a, friction) ||
                   S2_TRACKS_PIECE(all, touch->shape_b, friction);
@@ -179,6 +184,7 @@ static void quiet_look_at_point(const S2SolveUndo *solve, int i, int k, int norm
   if (slides) {
     return;
   }
+  // It sticks: friction below its bound has no effect, and may hold all that enters.
   bool friction = S2_TRACKS_BODY(all, a, friction) || S2_TRACKS_BODY(all, b, friction);
   if (friction) {
     bool ground = undo->step.node_of[a] == S2_GROUND;

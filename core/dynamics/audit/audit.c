@@ -25,6 +25,7 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
     audit->corrected = audit_doubles(audit->corrected, 3 * room);
     audit->work = audit_doubles(audit->work, room);
     audit->excused = audit_doubles(audit->excused, room);
+    // Flags, groups and paths.
     s2_memory_free(audit->jointed);
     s2_memory_free(audit->held);
     s2_memory_free(audit->root);
@@ -119,8 +120,10 @@ void s2_audit_begin(S2World *world) {
   }
   if (world->audit == NULL) {
     world->audit = s2_memory_take_zeroed(sizeof *world->audit);
+    world->free_audit = s2_audit_free;
     s2_arena_init(&world->audit->arena);
   }
+  // Nothing is known of the step.
   S2Auditor *audit = world->audit;
   int slots = world->bodies.count, substeps = world->kept.def.substeps;
   audit_make_room(audit, slots, world->joints.count, S2_AUDIT_KNOTS * substeps);
@@ -141,6 +144,7 @@ void s2_audit_begin(S2World *world) {
   memset(audit->knots, 0, sizeof(int) * (size_t)slots);
   memset(audit->driven, 0, sizeof(double) * (size_t)world->joints.count);
   memset(audit->carried, 0, sizeof(double) * (size_t)world->joints.count);
+  // Where it begins.
   memcpy(audit->q0, world->q.at, 3 * bytes);
   memcpy(audit->v0, world->v.at, 3 * bytes);
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -208,6 +212,7 @@ static void audit_body(const S2Step *step, int32_t slot, double h) {
   if (audit->knots[slot] == 0 ||
       audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)audit->knots[slot] - 1].t <=
           audit->h) {
+    // A body of no island flies, by the trapezoid in event stepping.
     bool flies = step->share < 1 && step->node_of[slot] == S2_GROUND && s2_body_moves(body);
     S2AuditKnot knot = {.t = audit->h + h, .curved = flies};
     memcpy(knot.q, q1, sizeof knot.q);
@@ -362,27 +367,4 @@ void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double
   s2_world_warn(world, "audit of step %llu (t = %.6g s): %s%s%s: %s",
                 (unsigned long long)world->kept.steps, audit->time + t, label[0],
                 b == S2_NONE ? "" : " and ", b == S2_NONE ? "" : label[1], text);
-}
-
-S2Status s2_audit_end(S2World *world) {
-  S2Auditor *audit = world->audit;
-  if (audit == NULL || audit->slots != world->bodies.count) {
-    return s2_ok();
-  }
-  uint64_t unsolved = world->stats.unsolved;
-  s2_arena_reset(&audit->arena);
-  s2_audit_passages(world, audit);
-  s2_audit_jumps(world, audit);
-  s2_audit_balances(world, audit);
-  if (!audit->found) {
-    return s2_ok();
-  }
-  world->stats.unsolved = unsolved + !world->missed;
-  if (!world->kept.def.strict) {
-    return s2_ok();
-  }
-  S2Status status = s2_error(S2_UNSOLVED, "%s", world->warning);
-  (void)s2_world_image_read(world, audit->image, audit->image_size);
-  world->events.count = 0;
-  return status;
 }

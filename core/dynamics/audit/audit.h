@@ -11,6 +11,7 @@
 //                       friction holds did not slip
 //     audit_balance.c   the momentum of every body, the energy of bodies that act on each other
 //     audit.c           collects what they need during a step, and reports what they find
+//     audit_end.c       calls them
 //
 // A step is audited when the setting `audit` is on. Nothing here changes the motion.
 #ifndef S2_AUDIT_H
@@ -97,9 +98,6 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
 // Poses of this substep that were noted are of an attempt that is made again.
 void s2_audit_again(const S2Step *step);
 void s2_audit_substep(const S2Step *step); // a substep is finished, and not yet in the world
-// Judges the step that has ended. S2_UNSOLVED in a strict world with a finding, which is then as it
-// was before the step.
-S2Status s2_audit_end(S2World *world);
 void s2_audit_free(S2World *world);
 // A finding: counts it, once a step, and warns. The text begins with its kind.
 void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double t,
@@ -123,6 +121,9 @@ double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b,
                          S2Vec2 *normal);
 double s2_audit_thickness(const S2Shape *shape); // m: its least width
 
+// audit_end.c: judges the step that has ended. S2_UNSOLVED in a strict world with a finding, which
+// is then as it was before the step.
+S2Status s2_audit_end(S2World *world);
 void s2_audit_passages(S2World *world, S2Auditor *audit);
 void s2_audit_jumps(S2World *world, S2Auditor *audit);
 void s2_audit_balances(S2World *world, S2Auditor *audit);

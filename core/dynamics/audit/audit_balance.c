@@ -86,7 +86,7 @@ typedef struct Budget { // of bodies that act on each other, by their smallest s
   bool unknown;         // something drives it whose work is not known
 } Budget;
 
-static double dot3(const double a[3], const double b[3]) {
+static double audit_dot(const double a[3], const double b[3]) {
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
@@ -116,7 +116,7 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   budget->slow += body->mass * still * still +
                   (contacts + audit->size[slot]) / audit->h * S2_AUDIT_PLACE * body->reach;
   const double mean[3] = {(v0[0] + v1[0]) / 2, (v0[1] + v1[1]) / 2, (v0[2] + v1[2]) / 2};
-  budget->correction += dot3(audit->corrected + 3 * slot, mean);
+  budget->correction += audit_dot(audit->corrected + 3 * slot, mean);
   for (int k = 0; k < audit->knots[slot]; k++) {
     double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].q[0];
     budget->turn = fmax(budget->turn, fabs(next - at));
@@ -174,7 +174,7 @@ static bool moves_by_itself(const S2World *world, const S2Auditor *audit, int32_
     return false;
   }
   const double *v0 = audit->v0 + 3 * slot, *v1 = world->v.at + 3 * slot;
-  return dot3(v0, v0) > 0 || dot3(v1, v1) > 0;
+  return audit_dot(v0, v0) > 0 || audit_dot(v1, v1) > 0;
 }
 
 // rad: how far the line between a joint's anchors turns in the step.
@@ -266,6 +266,7 @@ void s2_audit_balances(S2World *world, S2Auditor *audit) {
   Budget *budgets = S2_TAKE_ZEROED(&audit->arena, Budget, audit->slots);
   contact_sums(world, contacts, size);
   judge_momentum(world, audit, contacts, size);
+  // Bodies, contacts and joints add to the budget of their group.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (s2_body_moves(&world->bodies.at[slot])) {

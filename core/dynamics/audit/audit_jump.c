@@ -6,7 +6,7 @@
 #include <string.h>
 
 // Smallest slot of the bodies that act on each other, by contacts and joints.
-static int32_t root_of(int32_t *root, int32_t slot) {
+static int32_t jump_root(int32_t *root, int32_t slot) {
   while (root[slot] != slot) {
     root[slot] = root[root[slot]];
     slot = root[slot];
@@ -14,12 +14,12 @@ static int32_t root_of(int32_t *root, int32_t slot) {
   return slot;
 }
 
-static void join(const S2World *world, int32_t *root, int32_t a, int32_t b) {
+static void jump_join(const S2World *world, int32_t *root, int32_t a, int32_t b) {
   if (a == S2_NONE || b == S2_NONE || !s2_body_moves(&world->bodies.at[a]) ||
       !s2_body_moves(&world->bodies.at[b])) {
     return;
   }
-  int32_t of_a = root_of(root, a), of_b = root_of(root, b);
+  int32_t of_a = jump_root(root, a), of_b = jump_root(root, b);
   root[of_a > of_b ? of_a : of_b] = of_a < of_b ? of_a : of_b;
 }
 
@@ -28,16 +28,16 @@ static void find_groups(const S2World *world, const S2Auditor *audit) {
     audit->root[slot] = slot;
   }
   for (int i = 0; i < world->acted.count; i++) {
-    join(world, audit->root, world->acted.at[i].body_a, world->acted.at[i].body_b);
+    jump_join(world, audit->root, world->acted.at[i].body_a, world->acted.at[i].body_b);
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
-    join(world, audit->root, joint->a, joint->b);
-    join(world, audit->root, joint->a, joint->more[0]);
-    join(world, audit->root, joint->a, joint->more[1]);
+    jump_join(world, audit->root, joint->a, joint->b);
+    jump_join(world, audit->root, joint->a, joint->more[0]);
+    jump_join(world, audit->root, joint->a, joint->more[1]);
   }
   for (int32_t slot = 0; slot < audit->slots; slot++) {
-    audit->root[slot] = root_of(audit->root, slot);
+    audit->root[slot] = jump_root(audit->root, slot);
   }
 }
 
@@ -100,7 +100,7 @@ static void spread_excuses(const S2World *world, const S2Auditor *audit, double 
 
 // m: how far a way ends from what a velocity alone leads to, or from a part of that: a step may end
 // the way of an island before something passes through something else.
-static double away(S2Vec2 way, S2Vec2 led) {
+static double jump_from(S2Vec2 way, S2Vec2 led) {
   double square = s2_dot(led, led), part = square > 0 ? s2_dot(way, led) / square : 0;
   return s2_length(s2_add_scaled(way, -fmin(fmax(part, 0), 1), led));
 }
@@ -115,10 +115,10 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
   double pushed = linear + audit->size[slot] + hypot(force[1], force[2]) + hypot(own[1], own[2]);
   double change = hypot(v1[1] - v0[1], v1[2] - v0[2]);
-  double beyond = away(s2_vec2(q1[1] - q0[1], q1[2] - q0[2]), s2_vec2(h * v0[1], h * v0[2])) -
+  double beyond = jump_from(s2_vec2(q1[1] - q0[1], q1[2] - q0[2]), s2_vec2(h * v0[1], h * v0[2])) -
                   h * fmax(pushed / body->mass, change);
   double spin = angular + audit->size[slot] * body->reach + fabs(force[0]) + fabs(own[0]);
-  double turned = away(s2_vec2(q1[0] - q0[0], 0), s2_vec2(h * v0[0], 0));
+  double turned = jump_from(s2_vec2(q1[0] - q0[0], 0), s2_vec2(h * v0[0], 0));
   double most = audit->jointed[slot] ? INFINITY : spin / body->inertia;
   double over = body->reach * (turned - h * fmax(most, fabs(v1[0] - v0[0])));
   double jump = fmax(beyond, over) - 2 * excuse;

@@ -41,7 +41,7 @@ static S2Box path_box(const S2World *world, const S2Auditor *audit, int32_t slot
 }
 
 // By their left sides, without memory: a heap of `count`, whose root is the rightmost.
-static void sift(Swept *heap, int at, int count) {
+static void swept_sift(Swept *heap, int at, int count) {
   Swept moved = heap[at];
   for (int child = 2 * at + 1; child < count; child = 2 * at + 1) {
     child += child + 1 < count && heap[child + 1].box.lo.x > heap[child].box.lo.x;
@@ -56,13 +56,13 @@ static void sift(Swept *heap, int at, int count) {
 
 static void sort_by_left(Swept *swept, int count) {
   for (int at = count / 2 - 1; at >= 0; at--) {
-    sift(swept, at, count);
+    swept_sift(swept, at, count);
   }
   for (int last = count - 1; last > 0; last--) {
     Swept rightmost = swept[0];
     swept[0] = swept[last];
     swept[last] = rightmost;
-    sift(swept, 0, last);
+    swept_sift(swept, 0, last);
   }
 }
 
@@ -242,6 +242,7 @@ static void judge_events(S2World *world, S2Auditor *audit) {
         of_a->contact_compliance + of_b->contact_compliance > 0) {
       continue;
     }
+    // The pair, as the audit of passages follows it.
     Pair pair = {
         .world = world,
         .audit = audit,
@@ -276,6 +277,7 @@ void s2_audit_passages(S2World *world, S2Auditor *audit) {
     if (!body->enabled || body->sensor || body->mask == 0 || body->category == 0) {
       continue;
     }
+    // The box around the path of the body; what stands still has its own.
     S2Box box = path_box(world, audit, slot);
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
       swept[count++] = (Swept){p, slot, box};
@@ -285,6 +287,7 @@ void s2_audit_passages(S2World *world, S2Auditor *audit) {
       }
     }
   }
+  // Pairs whose boxes overlap.
   sort_by_left(swept, count);
   for (int i = 0; i < count; i++) {
     for (int k = i + 1; k < count && swept[k].box.lo.x <= swept[i].box.hi.x; k++) {

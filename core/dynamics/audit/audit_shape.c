@@ -9,7 +9,7 @@ typedef struct Placed {
   double c, s;
 } Placed;
 
-static Placed place(const S2Shape *shape, const double q[3], const double origin[3]) {
+static Placed shape_place(const S2Shape *shape, const double q[3], const double origin[3]) {
   return (Placed){shape, {q[1] - origin[1], q[2] - origin[2]}, cos(q[0]), sin(q[0])};
 }
 
@@ -20,7 +20,7 @@ static S2Vec2 placed_vertex(const Placed *placed, int i) {
 }
 
 // How far b lies beyond a along n: the least n.b minus the largest n.a.
-static double beyond(const Placed *a, const Placed *b, S2Vec2 n) {
+static double shape_beyond(const Placed *a, const Placed *b, S2Vec2 n) {
   double most = -INFINITY, least = INFINITY;
   for (int i = 0; i < a->shape->count; i++) {
     most = fmax(most, s2_dot(n, placed_vertex(a, i)));
@@ -43,7 +43,7 @@ static double widest_gap(const Placed *a, const Placed *b, S2Vec2 *normal) {
       continue;
     }
     S2Vec2 n = s2_vec2(edge.y / length, -edge.x / length);
-    double gap = beyond(a, b, n);
+    double gap = shape_beyond(a, b, n);
     if (gap > best) {
       best = gap;
       *normal = n;
@@ -75,7 +75,7 @@ static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
 
 double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
                          S2Vec2 *normal) {
-  Placed pa = place(a, qa, qa), pb = place(b, qb, qa);
+  Placed pa = shape_place(a, qa, qa), pb = shape_place(b, qb, qa);
   S2Vec2 n_a = {0, 0}, n_b = {0, 0};
   double radii = a->radius + b->radius;
   // From a to b along a's normals, from b to a along b's.

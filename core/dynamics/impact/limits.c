@@ -167,6 +167,7 @@ static void limits_keep(S2Step *step, const S2Island *island, const Taken *stopp
     double *v = &step->v2[3 * island->node[i / 3] + i % 3], was = stopped->v[i];
     *v = was + fraction * (*v - was);
   }
+  // What joints and contacts gave, by the same part.
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     for (int r = 0; r < S2_JOINT_ROWS; r++) {

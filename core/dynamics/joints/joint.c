@@ -469,8 +469,9 @@ static S2Status joint_check_begins(const S2World *world, const S2Joint *joint) {
                   "limits: {%g, %g} exclude where the joint begins, %g: %s, or limits that include "
                   "it",
                   joint->limit_lo, joint->limit_hi, value,
-                  length || joint->type == S2_WHEEL ? "move the bodies or anchors"
-                                                    : "give the coordinate it has there as reference");
+                  length || joint->type == S2_WHEEL
+                      ? "move the bodies or anchors"
+                      : "give the coordinate it has there as reference");
 }
 
 S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {

@@ -154,9 +154,8 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
 }
 
 static S2Status joint_check(const S2Joint *joint, S2JointField field, double value) {
-  const char *name = fields[field].name;
+  const char *name = fields[field].name; // does this type have it, and may it be set?
   Domain domain = fields[field].domain;
-  // Does this type have it, and may it be set?
   if (!s2_joint_type_has(joint->type, field)) {
     return joint_lacks(joint, field);
   }

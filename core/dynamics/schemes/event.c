@@ -550,6 +550,7 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
       return true;
     }
     way->first = first;
+    // To where they meet, or to the last time that is known to be free.
     double tau = fmax(ends.at, S2_EVENT_ROUNDING * event->left);
     bool meets = ends.meets;
     if (ends.meets) {
@@ -567,6 +568,7 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
     way->h = tau;
     way->meets = meets && tau < event->left;
     way->cut = !meets && tau < event->left;
+    // On the shorter way others may be the first.
     take_touches(event, way->solved);
     event_collide_at_end(event);
     ends = s2_event_find_meeting(event, way->solved, way->meets ? way->first : S2_NONE, &first);

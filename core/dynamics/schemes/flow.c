@@ -310,7 +310,7 @@ static S2FlowEnd by_end_or_deep(const S2Flow *flow, const S2Touch *touch, const 
 }
 
 // Do the shapes approach each other at the point, at the time of the pair?
-static bool approaches(const Pair *pair, const S2TouchPoint *point) {
+static bool flow_approaches(const Pair *pair, const S2TouchPoint *point) {
   const Rim *a = &pair->a, *b = &pair->b;
   S2Vec2 n = point->at.normal;
   double u = s2_dot(n, s2_vec2(a->v[1] - b->v[1], a->v[2] - b->v[2])) +
@@ -343,7 +343,7 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
       normal = closest.normal;
     }
     bool closed = !(gap > met);
-    if (closed && approaches(&pair, point)) {
+    if (closed && flow_approaches(&pair, point)) {
       return flow_meets_at(s);
     }
     // What is closed and opens has the slop to go on in.

@@ -169,6 +169,7 @@ bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *fra
       return false;
     }
   }
+  // Forces of the step are those that are held and those of the laws.
   S2LawsAct act = {.answers = answers, .count = count, .since = view.since};
   s2_note_laws(step, island, S2_ACT_LAWS, &act);
   for (int i = 0; i < count; i++) {
@@ -266,6 +267,7 @@ void s2_laws_solve(const double c[3], const double d[9], bool transposed, double
     }
     a[i][3] = x[i];
   }
+  // Gauss-Jordan with row pivots.
   for (int k = 0; k < 3; k++) {
     int pivot = k;
     for (int i = k + 1; i < 3; i++) {
@@ -307,7 +309,7 @@ static void agreeing_move(const View *view, Agreeing *body) {
 }
 
 // Asks until all agree. False: aborted.
-static bool agree(const View *view, Agreeing *bodies, int count, S2LawAnswer *answers) {
+static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswer *answers) {
   bool all = false;
   for (int pass = 0; pass < PASSES && !all; pass++) {
     for (int i = 0; i < count; i++) {
@@ -316,6 +318,7 @@ static bool agree(const View *view, Agreeing *bodies, int count, S2LawAnswer *an
         return false;
       }
     }
+    // Those that agree are done.
     all = true;
     for (int i = 0; i < count; i++) {
       if (!bodies[i].given_up) {
@@ -325,6 +328,7 @@ static bool agree(const View *view, Agreeing *bodies, int count, S2LawAnswer *an
     }
     for (int i = 0; i < count && !all; i++) {
       Agreeing *body = &bodies[i];
+      // Where repeating is slow, Newton by differences takes over.
       bool slow = pass > 0 && !body->given_up && body->most > SLOW * body->before;
       if (slow && !body->sloped && !agreeing_find_slope(view, body)) {
         return false;
@@ -354,6 +358,7 @@ bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *fram
   act.answers = noted ? S2_TAKE_ZEROED(step->arena, S2LawAnswer, count) : NULL;
   View view = view_at(step, island, frame, step->q1, step->v2, act.part);
   act.since = view.since;
+  // Velocities that agree with the laws at the end.
   Agreeing *bodies = S2_TAKE_ZEROED(step->arena, Agreeing, count);
   for (int i = 0; i < count; i++) {
     bodies[i].slot = slots[i];
@@ -364,7 +369,7 @@ bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *fram
       bodies[i].c[k] = step->h / 2 / bodies[i].mass[k];
     }
   }
-  if (!agree(&view, bodies, count, act.answers)) {
+  if (!laws_agree(&view, bodies, count, act.answers)) {
     return false;
   }
   for (int i = 0; i < count && noted; i++) {
@@ -373,6 +378,7 @@ bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *fram
       act.answers[i].change[k] = bodies[i].law[k] - step->law[3 * slots[i] + k];
     }
   }
+  // They become those of the step.
   s2_note_laws(step, island, S2_ACT_LAWS_END, &act);
   for (int i = 0; i < count; i++) {
     for (int k = 0; k < 3 && !bodies[i].given_up; k++) {

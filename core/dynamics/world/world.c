@@ -1,5 +1,4 @@
 // Worlds: making, settings, marks.
-#include "dynamics/audit/audit.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -128,7 +127,9 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->rest.body);
   s2_array_free(world->rest.touch);
   s2_array_free(world->rest.given);
-  s2_audit_free(world);
+  if (world->audit != NULL) {
+    world->free_audit(world);
+  }
   if (world->threads != NULL) {
     world->free_threads(world->threads);
   }

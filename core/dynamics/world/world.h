@@ -502,6 +502,7 @@ struct S2World {
   void (*free_threads)(S2Threads *threads);
   S2Rest rest;      // what the last step left as it was
   S2Auditor *audit; // audit/audit.h; NULL: steps are not audited
+  void (*free_audit)(S2World *world);
 };
 
 // ---- Shared among the files of dynamics/ ------------------------------------------------------

@@ -30,18 +30,18 @@ test("two bodies that laws couple, above the ground", function()
     local settings = { stepping = pick { "auto", "event", "speculative", "bisect" }, substeps = pick { 1, 1, 1, 2 } }
     -- Steps of a given length do not know when an impact is.
     local ground = (settings.stepping == "auto" or settings.stepping == "event") and n % 2 == 0
-    local spin, together, push, bounce, rub = between(0, 4), between(0, 60), between(0, 5), pick { 0, 0.8 }, between(0, 0.5)
+    local spin, together, push, bounce, friction = between(0, 4), between(0, 60), between(0, 5), pick { 0, 0.8 }, between(0, 0.5)
     local high, far, steps = between(0.8, 2), between(-2, 2), math.random(20, 50)
     local function f(p)
       settings.dt, settings.gravity = p.dt, { 0, -3 * p.g }
       local world = sim.world(settings)
       if ground then
-        world:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, restitution = 0.7, friction = rub }
+        world:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, restitution = 0.7, friction = friction }
       end
       local a = world:circle { radius = 0.2, mass = p.m, position = { p.x, high }, velocity = { far, p.vy },
-        restitution = bounce, friction = rub }
+        restitution = bounce, friction = friction }
       local b = world:box { size = { 0.3, 0.3 }, mass = 1.3, position = { 3, high - 0.3 }, velocity = { 0, far },
-        restitution = 0.3, friction = rub, angle = 0.3 }
+        restitution = 0.3, friction = friction, angle = 0.3 }
       a:force_law(function(_, t, dt)
         local fx = -p.k * a.x - p.c * a.vx - spin * a.vy + push * p.a * t - 0.3 * a.vx ^ 3 + dt
         local fy = -p.c * a.vy + spin * a.vx - 0.3 * together * (a.y - 0.1)
