@@ -210,11 +210,13 @@ static void contact_combine_bar(S2Combine how, Combined of_a, Combined of_b, dou
 }
 
 // A shape's own number goes before its body's.
+// NOLINTBEGIN(bugprone-macro-parentheses): `number` is the name of a member
 #define COMBINED(number, side)                                                                     \
   (isnan(p##side->number) ? (Combined){side->number, &body_##side->number,                         \
                                        S2_TRACKS_BODY(gradient, touch->body_##side, number)}       \
                           : (Combined){p##side->number, &piece_##side->number,                     \
                                        S2_TRACKS_PIECE(gradient, touch->shape_##side, number)})
+// NOLINTEND(bugprone-macro-parentheses)
 
 void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2TouchBar *bar,
                            S2WorldGradient *gradient) {

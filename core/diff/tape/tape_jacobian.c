@@ -237,7 +237,8 @@ static S2Status jacobian_forwards(const Wanted *wanted) {
 }
 
 S2Status s2_tape_jacobian(S2Tape *tape, int outputs, const S2TapeNumber *output, int inputs,
-                          const S2TapeNumber *input, double *matrix) {
+                          const S2TapeNumber *input,
+                          double *matrix) { // NOLINT(readability-non-const-parameter): is written
   Wanted wanted = {tape, outputs, inputs, output, input, matrix, 0, NULL};
   for (int i = 0; i < outputs; i++) {
     wanted.last = output[i].var > wanted.last ? output[i].var : wanted.last;

@@ -61,10 +61,15 @@ typedef struct S2WorldGradient {
   S2Quiet *quiet; // what sweeps look for; NULL: nothing
 } S2WorldGradient;
 
+static inline bool s2_world_tracks(const S2WorldGradient *tracked, double number) {
+  return tracked == NULL || number != 0;
+}
 // May the number `member` of item `slot` of an array depend on a parameter?
 #define S2_TRACKS(gradient, array, count, slot, member)                                            \
-  ((gradient)->tracked == NULL ||                                                                  \
-   ((slot) < (gradient)->tracked->count && (gradient)->tracked->array[slot].member != 0))
+  s2_world_tracks((gradient)->tracked,                                                             \
+                  (gradient)->tracked != NULL && (slot) < (gradient)->tracked->count               \
+                      ? (gradient)->tracked->array[slot].member                                    \
+                      : 0)
 #define S2_TRACKS_BODY(gradient, slot, member)  S2_TRACKS(gradient, body, slots, slot, member)
 #define S2_TRACKS_PIECE(gradient, slot, member) S2_TRACKS(gradient, piece, pieces, slot, member)
 #define S2_TRACKS_JOINT(gradient, slot, member) S2_TRACKS(gradient, joint, joints, slot, member)

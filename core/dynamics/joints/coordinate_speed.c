@@ -9,6 +9,7 @@
 #include "dynamics/joints/forest.h"
 #include "linalg/dense.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -245,13 +246,14 @@ static S2Status speed_begin(S2World *world, S2JointId id, Speed *s, void **memor
 }
 
 S2Status s2_joint_set_speed(S2World *world, S2JointId id, double speed) {
-  Speed s;
-  void *memory;
-  double now;
+  Speed s = {0};
+  void *memory = NULL;
+  double now = 0;
   if (!isfinite(speed)) {
     return s2_error(S2_INVALID, "speed: finite number expected, got %g", speed);
   }
   S2_TRY(speed_begin(world, id, &s, &memory));
+  assert(s.world != NULL && memory != NULL);
   S2Status status = s2_joint_get(world, id, S2_JOINT_SPEED, &now);
   if (status.code == S2_OK && !speed_add(&s, s.slot, speed - now)) {
     status = s2_error(S2_INVALID, "speed: its anchors coincide, so its length has no direction");
@@ -268,10 +270,11 @@ S2Status s2_joint_set_speed(S2World *world, S2JointId id, double speed) {
 }
 
 S2Status s2_joint_branch(S2World *world, S2JointId id, S2BodyId *bodies, int *count, bool *of_a) {
-  Speed s;
-  void *memory;
+  Speed s = {0};
+  void *memory = NULL;
   int32_t unused;
   S2_TRY(speed_begin(world, id, &s, &memory));
+  assert(s.world != NULL && memory != NULL);
   *of_a = speed_mark(&s, s.slot);
   *count = 0;
   for (int i = 0; i < world->bodies.count; i++) {

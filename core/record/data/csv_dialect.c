@@ -85,7 +85,10 @@ static Score score_of(const char *text, char separator, int from, int most) {
       text = at + strcspn(at, "\r\n");
     } else {
       text = take_row(&score, text, separator);
-      score = ++passed == from ? (Score){0} : score; // what stands above the table is no measure
+      passed += 1;
+      if (passed == from) { // what stands above the table is no measure
+        score = (Score){0};
+      }
     }
     text += *text == '\r' || *text == '\n';
   }
