@@ -1,15 +1,19 @@
 // What force laws answered in a step, and what acts on their bodies before.
 #include "dynamics/trace/notes.h"
 
+#include <assert.h>
 #include <string.h>
 
 static void *laws_copy(S2Notes *notes, const void *from, size_t bytes) {
   void *to = s2_note_take(notes, bytes);
-  memcpy(to, from, bytes);
+  if (bytes > 0) {
+    memcpy(to, from, bytes);
+  }
   return to;
 }
 
 static void laws_note_nodes(const S2Step *step, const S2Island *island, S2Note *note) {
+  assert(island != NULL);
   S2Notes *notes = step->world->notes;
   size_t nodes = 3 * (size_t)island->nodes, joints = (size_t)island->joints;
   note->laws.nodes_v1 = s2_note_take(notes, sizeof(double) * nodes);
