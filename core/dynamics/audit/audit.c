@@ -142,11 +142,14 @@ void s2_audit_begin(S2World *world) {
   memset(audit->jointed, 0, sizeof(bool) * (size_t)slots);
   memset(audit->held, 0, sizeof(bool) * (size_t)slots);
   memset(audit->knots, 0, sizeof(int) * (size_t)slots);
-  memset(audit->driven, 0, sizeof(double) * (size_t)world->joints.count);
-  memset(audit->carried, 0, sizeof(double) * (size_t)world->joints.count);
+  for (int slot = 0; slot < world->joints.count; slot++) {
+    audit->driven[slot] = audit->carried[slot] = 0;
+  }
   // Where it begins.
-  memcpy(audit->q0, world->q.at, 3 * bytes);
-  memcpy(audit->v0, world->v.at, 3 * bytes);
+  if (slots > 0) {
+    memcpy(audit->q0, world->q.at, 3 * bytes);
+    memcpy(audit->v0, world->v.at, 3 * bytes);
+  }
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     audit->coordinate[slot] = s2_audit_coordinate(world, slot);
