@@ -40,9 +40,8 @@
 // Momentum: part of the largest term of a body's balance that rounding and the solver's tolerance
 // (1e-9, times the mass ratios of an island) may leave.
 #define S2_AUDIT_MOMENTUM 1e-6
-// Energy: part of an island's energy in the step that the balance may be off by. The largest loss
-// that bodies at rest, or turning less than a thousandth of a radian, showed in sound steps is a
-// hundredth of this.
+// Energy: part of an island's energy in the step that the balance may be off by, beside the square
+// of its largest turn. Chosen by judgement: it is far above rounding and below what is seen.
 #define S2_AUDIT_ENERGY 1e-3
 // The same for what the stepping itself takes or gives, to make up for what its projection of
 // positions lifted or lost.
