@@ -90,6 +90,17 @@ static void add_candidate(Candidates *found, Candidate candidate, double floor) 
   }
 }
 
+// A segment's two edges are its two sides. Where an edge ends on the end of a segment across it,
+// neither side faces the edge: the contact is on the side towards which the shape of the edge goes
+// from there, along its edge (`along`, unit) and inwards.
+static void take_side(const S2Placed *placed, const Edge *against, S2Vec2 along, int *index,
+                      Edge *edge) {
+  if (placed->shape->count == 2 && s2_dot(edge->normal, s2_sub(along, against->normal)) < 0) {
+    *index = 1 - *index;
+    *edge = manifold_edge_of(placed, *index);
+  }
+}
+
 // The points between the edge of `axis` and the one facing it whose gap is at least `floor`: a
 // smaller one is not in front of its edge but behind the whole shape.
 static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2Axis *axis,
@@ -136,7 +147,12 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
     if (tie ? reference_is_a == edge_of_a : manifold_within(w_at, edge.length, rounding)) {
       add_candidate(&found, against_edge(reference_is_a, r, &edge, w_index, w), floor);
     } else if (tie || (beyond > 0 && manifold_within(v_at, other.length, rounding))) {
-      add_candidate(&found, against_edge(!reference_is_a, i, &other, v_index, v), floor);
+      int side = i;
+      Edge faced = other;
+      if (tie) {
+        take_side(incident, &edge, k == 0 ? edge.along : s2_neg(edge.along), &side, &faced);
+      }
+      add_candidate(&found, against_edge(!reference_is_a, side, &faced, v_index, v), floor);
     }
   }
   return found;

@@ -253,12 +253,51 @@ static void test_hilltop(void **state) {
   }
 }
 
+// A box stands with a corner at the end of a segment, to rounding in both directions: no contact is
+// on the side of the segment where the box is not.
+static void test_corner_at_the_end(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(9);
+  for (int trial = 0; trial < 20000; trial++) {
+    double tilt = trial % 2 == 0 ? 0 : random_in(&rng, -PI, PI);
+    S2Rot turn = s2_rot(tilt);
+    bool above = s2_rng_uniform(&rng) < 0.5, right = s2_rng_uniform(&rng) < 0.5;
+    // In the frame of the segment, which goes from the origin along x.
+    S2Vec2 end = s2_vec2(right ? 1 : 0, 0);
+    S2Vec2 centre = s2_vec2(end.x + (right ? 0.1 : -0.1), above ? 0.1 : -0.1);
+    centre.x += (double)s2_rng_integer(&rng, -40, 40) * 2.2e-16;
+    centre.y += (double)s2_rng_integer(&rng, -40, 40) * 2.2e-16;
+    const S2Vec2 ends[2] = {{0, 0}, {1, 0}};
+    const S2Vec2 corners[4] = {{-0.1, -0.1}, {0.1, -0.1}, {0.1, 0.1}, {-0.1, 0.1}};
+    S2Shape segment = {.vertices = ends, .count = 2};
+    segment.has_previous = segment.has_next = trial % 3 == 0;
+    segment.previous = s2_vec2(-1, 0);
+    segment.next = s2_vec2(2, 0);
+    S2Shape box = {.vertices = corners, .count = 4};
+    S2Pose at = {{0, 0}, turn}, stands = {s2_rotate(turn, centre), turn};
+    S2Manifold manifold;
+    for (int swapped = 0; swapped < 2; swapped++) {
+      if (swapped) {
+        s2_collide(&box, stands, &segment, at, 0.01, &manifold);
+      } else {
+        s2_collide(&segment, at, &box, stands, 0.01, &manifold);
+      }
+      for (int k = 0; k < manifold.count; k++) {
+        S2Vec2 to_box = s2_scale(swapped ? 1 : -1, manifold.points[k].normal);
+        double up = s2_unrotate(turn, to_box).y * (above ? 1 : -1);
+        assert_true(up > -1e-9);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bends),
       cmocka_unit_test(test_straight),
       cmocka_unit_test(test_ball_over_ridge),
       cmocka_unit_test(test_hilltop),
+      cmocka_unit_test(test_corner_at_the_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
