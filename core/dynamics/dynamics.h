@@ -38,6 +38,11 @@ typedef enum S2Stepping {
   S2_AUTO, // event for islands of few bodies, speculative for larger ones, and for worlds with
            // other settings that event stepping does not take
 } S2Stepping;
+
+typedef enum S2FlowRule {
+  S2_FLOW_PROJECTED, // velocities by implicit Euler, positions by projection
+  S2_FLOW_RATTLE,    // islands of joints alone: positions and velocities in a stage each, order 2
+} S2FlowRule;
 // What holds contacts along the surface: S2_CONVEX is Coulomb's law made convex
 // (mcp/problem/convex.h), for rigid contacts under S2_SPECULATIVE.
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS, S2_CONVEX } S2ContactModel;

@@ -38,6 +38,9 @@ S2Status s2_lcs_check(const S2World *world) {
     return s2_error(S2_INVALID,
                     "lcs: not with nonlinear steps or geometric stiffness: turn them off");
   }
+  if (def->flow != S2_FLOW_PROJECTED) {
+    return s2_error(S2_INVALID, "lcs: flow 'projected' expected, got 'rattle'");
+  }
   if (def->restitution_model == S2_REFLECTIONS) {
     return s2_error(S2_INVALID, "lcs: restitution_model 'newton' expected");
   }

@@ -342,6 +342,7 @@ typedef struct S2Servo {
 
 // Does its servo act in a step of length h?
 bool s2_servo_acts(const S2Joint *joint, double h);
+S2Joint s2_servo_spring(const S2Joint *joint); // its gains, as a spring has them
 // The row of a servo in a solve of time h; v0: velocities at the start of the step, 3 a slot;
 // bends: is it the first solve of the step, whose row sees how it bends?
 void s2_servo_row(const S2JointAt *at, double h, const double *v0, bool bends, S2Servo *servo);

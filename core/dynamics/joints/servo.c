@@ -12,13 +12,17 @@ bool s2_servo_acts(const S2Joint *joint, double h) {
   return joint->has_servo && joint->servo_max * h > 0;
 }
 
+S2Joint s2_servo_spring(const S2Joint *joint) {
+  return (S2Joint){.type = S2_SPRING,
+                   .has_spring = true,
+                   .stiffness = joint->servo_kp,
+                   .damping = {.linear = joint->servo_kd, .angular = joint->servo_kd}};
+}
+
 void s2_servo_row(const S2JointAt *at, double h, const double *v0, bool bends, S2Servo *servo) {
   const S2Joint *joint = at->joint;
   *servo = (S2Servo){
-      .spring = {.type = S2_SPRING,
-                 .has_spring = true,
-                 .stiffness = joint->servo_kp,
-                 .damping = {.linear = joint->servo_kd, .angular = joint->servo_kd}},
+      .spring = s2_servo_spring(joint),
       .blend = {.h = h, .alpha = 1, .beta = 1, .bent = bends ? 1 : 0},
   };
   s2_joint_kind(joint->type)->drive(at, &servo->row, &servo->hessian);

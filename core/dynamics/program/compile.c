@@ -13,7 +13,7 @@ static bool fits_def(const S2WorldDef *def) {
          def->alpha == 1 && def->beta == 1 && def->substeps == 1 && !def->nonlinear &&
          def->formulation == S2_FORM_VELOCITY && def->geometric_stiffness == S2_GEOMETRIC_OFF &&
          def->solver == S2_SOLVER_AUTO && def->linear_solver == S2_LINEAR_AUTO && !def->profile &&
-         !def->audit;
+         !def->audit && def->flow == S2_FLOW_PROJECTED;
 }
 
 static bool fits_body(const S2Body *body) {

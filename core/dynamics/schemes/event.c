@@ -20,6 +20,7 @@
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
+#include "dynamics/rattle/rattle.h"
 #include "dynamics/rest/rest.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/schemes/threads.h"
@@ -742,6 +743,21 @@ static bool ground_stands(const S2Step *step, const S2Island *island) {
   return stands;
 }
 
+// The whole step by the two stages, where they take the island; *done: they have.
+static bool rattle_whole(S2EventRun *event, bool *done) {
+  event->done = 0;
+  *done = false;
+  if (!s2_island_rattles(event->step, event->island)) {
+    return true;
+  }
+  S2LawFrame frame = law_frame(event);
+  bool going = s2_island_rattle(event->step, event->island, &frame, done);
+  if (*done) {
+    look_how_far(event);
+  }
+  return going;
+}
+
 // Of a run: what islands share of it are arrays in which each has its own places, but for the
 // ground, which stands at the start of the step for those that look ahead.
 static bool event_work(S2Step *step, S2Island *island, void *user) {
@@ -758,7 +774,8 @@ static bool event_work(S2Step *step, S2Island *island, void *user) {
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   step->h = step->dt;
-  bool going = run_island(&event);
+  bool done, going = rattle_whole(&event, &done);
+  going = going && (done || run_island(&event));
   s2_arena_rewind(step->arena, mark);
   if (event.splits > 0) { // none where threads are
     run->splits += event.splits;

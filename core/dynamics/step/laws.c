@@ -128,6 +128,22 @@ static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswe
   return going;
 }
 
+bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame, const double *q,
+                  const double *v, double *law) {
+  S2LawFrame then = *frame; // as view_at() has it: at the end of a piece of length h
+  then.done -= step->h;
+  View view = view_at(step, island, &then, q, v, 1);
+  view.since = frame->done;
+  view.t = step->t + frame->done;
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t slot = island->node[i];
+    if (s2_step_lawful(step, slot) && !laws_ask(&view, slot, law + 3 * slot, NULL)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Slots of those among the bodies with laws that are the island's; NULL: of no island, or (`all`)
 // all.
 static int laws_of(const S2Step *step, const S2Island *island, bool all, int32_t *slots) {

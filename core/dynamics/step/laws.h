@@ -39,6 +39,11 @@ bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *fra
 // both ends; *changed: some are others. `island` NULL: v2 of those that are in no island, alone.
 bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *frame, bool *changed);
 
+// Laws of the island's bodies at q and v (3 a slot), frame->done s after the frame's start: their
+// forces into `law` (3 a slot). Nothing of the step changes.
+bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame, const double *q,
+                  const double *v, double *law);
+
 // Nonlinear steps of an island, which are made again with the mean of the laws at both ends: sets
 // that force, from v1 and v2 of the last one; *moved: in parts of what it was, the most.
 bool s2_laws_mean(S2Step *step, const S2Island *island, double *moved);

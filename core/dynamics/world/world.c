@@ -16,6 +16,21 @@ S2WorldDef s2_world_def(void) {
   };
 }
 
+// What the flow by two stages is not made for. NULL: nothing stands against it.
+static const char *not_with_rattle(const S2WorldDef *def) {
+  return def->stepping == S2_BISECT                     ? "stepping bisect"
+         : def->stabilization != S2_PROJECTION          ? "a stabilization other than projection"
+         : def->nonlinear                               ? "nonlinear"
+         : def->alpha < 1 || def->beta < 1              ? "alpha or beta below 1"
+         : def->geometric_stiffness != S2_GEOMETRIC_OFF ? "geometric_stiffness"
+         : def->formulation != S2_FORM_VELOCITY         ? "a formulation other than velocity"
+         : def->elasticity != S2_AS_COMPLIANCE          ? "elasticity stiffness"
+         : def->restitution_model == S2_REFLECTIONS     ? "restitution_model reflections"
+         : def->solver != S2_SOLVER_AUTO                ? "a solver other than auto"
+         : def->linear_solver != S2_LINEAR_AUTO         ? "a linear_solver other than auto"
+                                                        : NULL;
+}
+
 // What other options of the step do without implicit blending.
 static S2Status world_check_together(const S2WorldDef *def) {
   // Options of the step that know no blend.
@@ -27,6 +42,10 @@ static S2Status world_check_together(const S2WorldDef *def) {
   if (blends && option != NULL) {
     return s2_error(S2_INVALID, "%s: only with alpha = beta = 1 and no geometric stiffness",
                     option);
+  }
+  const char *other = def->flow == S2_FLOW_RATTLE ? not_with_rattle(def) : NULL;
+  if (other != NULL) {
+    return s2_error(S2_INVALID, "flow rattle: not with %s: leave one of the two out", other);
   }
   // What slides rises: for other ways it leaves the surface.
   if (def->contact == S2_CONVEX &&

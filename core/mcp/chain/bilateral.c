@@ -177,6 +177,27 @@ double s2_bilateral_least_pivot(const S2Bilateral *bilateral) {
   return least;
 }
 
+int s2_bilateral_redundant(const S2Bilateral *bilateral) {
+  int found = -1, first = bilateral->groups;
+  for (int g = 0; g < bilateral->groups; g++) {
+    int place = bilateral->matrix.place[g];
+    const S2Quad *block = bilateral->matrix.diagonal + 3 * place;
+    S2Quad d[3] = {block[0], block[1], block[2]};
+    // As for the least pivot.
+    for (int i = bilateral->first[g], r = 0; i < bilateral->first[g + 1]; i++, r++) {
+      double left = d[r][r] / bilateral->diagonal[i];
+      if (!(left > s2_schur_redundant(false)) && place < first) {
+        found = i;
+        first = place;
+      }
+      for (int c = r + 1; c < 3; c++) {
+        d[c] -= d[r] * (d[c][r] / d[r][r]);
+      }
+    }
+  }
+  return found;
+}
+
 bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena) {
   *bilateral = (S2Bilateral){.problem = problem};
   if (problem->mobility != NULL || !bilateral_find_groups(bilateral, problem, arena)) {

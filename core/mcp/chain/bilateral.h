@@ -36,6 +36,10 @@ bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left);
 // Of what was factored: the smallest part that elimination left of a row's diagonal.
 double s2_bilateral_least_pivot(const S2Bilateral *bilateral);
 
+// Of what could not be factored: the first row, in the order of elimination, that repeats others;
+// -1: none does.
+int s2_bilateral_redundant(const S2Bilateral *bilateral);
+
 // x = S^-1 x, a number a row.
 void s2_bilateral_apply(const S2Bilateral *bilateral, double *x);
 

@@ -115,6 +115,7 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
   settings->linear_solver = (S2LinearSolver)linear;
   settings->substeps = (int)substeps;
   settings->nonlinear = (flags & S2_S2D_NONLINEAR) != 0;
+  settings->flow = (flags & S2_S2D_RATTLE) != 0 ? S2_FLOW_RATTLE : S2_FLOW_PROJECTED;
   settings->gradient = (flags & S2_S2D_SMOOTH) != 0 ? S2_GRADIENT_SMOOTH : S2_GRADIENT_EXACT;
   settings->stepping_partial = (flags & S2_S2D_PARTIAL) != 0;
   settings->audit = (flags & S2_S2D_AUDIT) != 0;

@@ -43,7 +43,8 @@ enum {
   S2_S2D_STRICT = 2,
   S2_S2D_NONLINEAR = 4,
   S2_S2D_SMOOTH = 8,
-  S2_S2D_AUDIT = 16
+  S2_S2D_AUDIT = 16,
+  S2_S2D_RATTLE = 32
 };                                              // flags of the settings
 enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 }; // of a body
 enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };  // of a shape

@@ -1,0 +1,471 @@
+// The substep of an island that only joints act on, in two stages (rattle.h), in as many pieces as
+// keep its turns small.
+#include "dynamics/rattle/rattle.h"
+#include "dynamics/audit/audit.h"
+#include "dynamics/step/islands.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/trace/notes.h"
+
+#include <string.h>
+
+// rad: no body turns further in a piece, or stage 1 may have no solution, or another one.
+static const double TURN = 0.5;
+// Pieces of a substep. Beyond them bodies may turn further, as wheels on their hubs do, if the
+// stages are solved.
+enum { PIECES = 64 };
+// Asks of force laws in stage 1 until force and velocity agree, and when differences begin to help.
+enum { ASKS = 40, SLOW = 3 };
+// Part of a force: it agrees; it is no law of the velocity that could.
+static const double AGREED = 1e-14, NEAR = 1e-8;
+// Part of a velocity by which laws are differenced.
+static const double DIFFERENCE = 1e-6;
+
+typedef enum Outcome { SOLVED, TOO_LONG, ABORTED } Outcome;
+
+// ---- Making
+// -----------------------------------------------------------------------------------------
+
+static S2RattleRows new_rows(S2Arena *arena, int rows) {
+  return (S2RattleRows){S2_TAKE(arena, double, rows), S2_TAKE(arena, double, rows),
+                        S2_TAKE_ZEROED(arena, S2RowSides, rows)};
+}
+
+// m: what rounding leaves of differences of places, in parts of bodies and their distance from the
+// origin.
+static const double ROUNDED = 4e-16;
+// Newton's method ends with errors of this part of a body's size, or of what V goes in the piece.
+static const double PLACE = 1e-13, WAY = 1e-11;
+
+static void set_rounding(S2Rattle *rattle) {
+  double far = 0, length = rattle->island->length;
+  for (int i = 0; i < rattle->nodes; i++) {
+    const double *q = rattle->q0 + 3 * rattle->island->node[i];
+    far = fmax(far, fmax(fabs(q[1]), fabs(q[2])));
+  }
+  rattle->rounding = ROUNDED * (length + far);
+  rattle->placed = fmax(S2_PROJECTION_TRIGGER * length, 100 * rattle->rounding);
+}
+
+static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *frame) {
+  S2Arena *arena = step->arena;
+  int rows = S2_JOINT_ROWS * island->joints, n = 3 * island->nodes;
+  int slots = 3 * step->world->bodies.count;
+  double *numbers = S2_TAKE_ZEROED(arena, double, 7 * n + 2 * rows);
+  S2Rattle rattle = {
+      .step = step,
+      .island = island,
+      .frame = frame,
+      .nodes = island->nodes,
+      .term = S2_TAKE(arena, S2RattleTerm, rows),
+      .row_of = (int32_t(*)[S2_JOINT_ROWS])S2_TAKE(arena, int32_t, rows),
+      .inertial = numbers,
+      .damping = numbers + n,
+      .v0 = numbers + 2 * n,
+      .u = numbers + 3 * n,
+      .v1 = numbers + 4 * n,
+      .force = numbers + 5 * n,
+      .slope = numbers + 6 * n,
+      .l = numbers + 7 * n,
+      .k = numbers + 7 * n + rows,
+      .q0 = S2_TAKE(arena, double, slots),
+      .q1 = S2_TAKE(arena, double, slots),
+      .first = S2_TAKE(arena, S2RattleState, rows),
+      .second = S2_TAKE(arena, S2RattleState, rows),
+      .at0 = new_rows(arena, rows),
+      .at1 = new_rows(arena, rows),
+  };
+  for (int i = 0; i < n; i++) {
+    int32_t slot = island->node[i / 3];
+    const S2Body *body = &step->world->bodies.at[slot];
+    bool turns = i % 3 == 0;
+    rattle.inertial[i] = turns ? body->inertia : body->mass;
+    rattle.damping[i] = rattle.inertial[i] * (turns ? body->angular_damping : body->linear_damping);
+    rattle.q0[3 * slot + i % 3] = frame->q[3 * slot + i % 3];
+    rattle.v0[i] = frame->v[3 * slot + i % 3];
+  }
+  set_rounding(&rattle);
+  return rattle;
+}
+
+// Ground goes at its velocity from where it was as the substep began.
+static void place_slot(const S2Rattle *rattle, int32_t slot, double since, double *q) {
+  const S2Step *step = rattle->step;
+  for (int c = 3 * slot; slot != S2_NONE && c < 3 * slot + 3; c++) {
+    if (step->node_of[slot] == S2_GROUND) {
+      q[c] = rattle->frame->q[c] + since * step->free_v[c];
+    }
+  }
+}
+
+static void place_ground(const S2Rattle *rattle, double since, double *q) {
+  const S2World *world = rattle->step->world;
+  for (int i = 0; i < rattle->island->joints; i++) {
+    const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
+    const int32_t of[2] = {joint->joint_a, joint->joint_b}; // of gears
+    place_slot(rattle, joint->a, since, q);
+    place_slot(rattle, joint->b, since, q);
+    for (int k = 0; k < 2; k++) {
+      place_slot(rattle, of[k] == S2_NONE ? S2_NONE : world->joints.at[of[k]].a, since, q);
+      place_slot(rattle, of[k] == S2_NONE ? S2_NONE : world->joints.at[of[k]].b, since, q);
+    }
+  }
+}
+
+// V: speeds of the island, and what drives bring by themselves; what is near enough for it.
+static void set_speed(S2Rattle *rattle) {
+  double length = rattle->island->length;
+  rattle->speed = s2_island_speed(rattle->step, rattle->island);
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    S2Row row = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
+    double w = 0, asked = fabs(term->bias - term->speed);
+    for (int c = 0; c < 3 && asked > 0; c++) {
+      w += row.a >= 0 ? row.ja[c] * row.ja[c] / rattle->inertial[3 * row.a + c] : 0;
+      w += row.b >= 0 ? row.jb[c] * row.jb[c] / rattle->inertial[3 * row.b + c] : 0;
+    }
+    asked = w > 0 ? fmin(asked * w / (w + term->compliance), term->most * rattle->h * w) : 0;
+    bool turns = row.ja[1] == 0 && row.ja[2] == 0 && row.jb[1] == 0 && row.jb[2] == 0;
+    rattle->speed = fmax(rattle->speed, asked * (turns ? length : 1));
+  }
+  double enough = fmin(PLACE * length, WAY * rattle->speed * rattle->h);
+  rattle->enough = fmax(enough, rattle->rounding);
+}
+
+// ---- Forces
+// -----------------------------------------------------------------------------------------
+
+// What is held over the step, and what laws said, `law` (3 a slot; NULL: there are none).
+static void set_force(const S2Rattle *rattle, const double *law) {
+  const S2Step *step = rattle->step;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    int32_t slot = rattle->island->node[i / 3];
+    int at = 3 * slot + i % 3;
+    bool lawful = law != NULL && s2_step_lawful(step, slot);
+    rattle->force[i] = lawful ? step->held[at] + law[at] : step->force[at];
+  }
+}
+
+// Forces of laws at poses q (3 a slot) and velocities v (3 a node), `since` the substep began.
+static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, double since,
+                     double *law) {
+  S2Step *step = rattle->step;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  int n = 3 * step->world->bodies.count;
+  double *all_q = s2_arena_copy(step->arena, rattle->frame->q, n);
+  double *all_v = s2_arena_copy(step->arena, rattle->frame->v, n);
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    int at = 3 * rattle->island->node[i / 3] + i % 3;
+    all_q[at] = q[at];
+    all_v[at] = v[i];
+  }
+  S2LawFrame frame = *rattle->frame;
+  frame.done = since;
+  bool going = s2_laws_look(step, rattle->island, &frame, all_q, all_v, law);
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}
+
+// How laws damp what their own bodies do, by differences at the velocities u: `slope`.
+static bool find_slopes(const S2Rattle *rattle, const double *law) {
+  S2Step *step = rattle->step;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  double *more = S2_TAKE(step->arena, double, 3 * step->world->bodies.count);
+  bool going = true;
+  for (int i = 0; i < 3 * rattle->nodes && going; i++) {
+    int at = 3 * rattle->island->node[i / 3] + i % 3;
+    if (s2_step_lawful(step, rattle->island->node[i / 3])) {
+      double was = rattle->u[i], by = DIFFERENCE * fmax(fabs(was), DIFFERENCE * rattle->speed);
+      rattle->u[i] = was + by;
+      going = ask_laws(rattle, rattle->q0, rattle->u, rattle->done, more);
+      rattle->u[i] = was;
+      rattle->slope[i] = fmax(0, -(more[at] - law[at]) / by);
+    }
+  }
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}
+
+// Part of the forces by which the laws are off what stage 1 was solved with.
+static double laws_off(const S2Rattle *rattle, const double *was, const double *law) {
+  double off = 0;
+  for (int i = 0; i < rattle->nodes; i++) {
+    int32_t slot = rattle->island->node[i];
+    for (int c = 0; c < 3 && s2_step_lawful(rattle->step, slot); c++) {
+      int at = 3 * slot + c;
+      double size = fabs(rattle->step->held[at]) + fabs(was[at]) + fabs(law[at]);
+      off = size > 0 ? fmax(off, fabs(law[at] - was[at]) / size) : off;
+    }
+  }
+  return off;
+}
+
+// Stage 1 with f(q0, u): solved again until laws that depend on velocities agree. One that does not
+// is held as it was at the start.
+static Outcome first_with_laws(S2Rattle *rattle, double *law) {
+  S2Step *step = rattle->step;
+  int n = 3 * step->world->bodies.count;
+  double *start = s2_arena_copy(step->arena, law, n), *was = S2_TAKE(step->arena, double, n);
+  double off = 1, before = 1;
+  memset(rattle->slope, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
+  set_force(rattle, law);
+  for (int pass = 0; pass < ASKS && off > AGREED; pass++) {
+    if (!s2_rattle_first(rattle)) {
+      return TOO_LONG;
+    }
+    memcpy(was, law, sizeof(double) * (size_t)n);
+    if (!ask_laws(rattle, rattle->q0, rattle->u, rattle->done, law)) {
+      return ABORTED;
+    }
+    before = off;
+    off = laws_off(rattle, was, law);
+    if (pass == SLOW && off > AGREED && !find_slopes(rattle, law)) {
+      return ABORTED;
+    }
+    set_force(rattle, law);
+    for (int i = 0; i < 3 * rattle->nodes; i++) { // f(u) + slope (u - the next u)
+      rattle->force[i] += rattle->slope[i] * rattle->u[i];
+    }
+    if (off <= NEAR && off >= before) { // as smooth as it is
+      return SOLVED;
+    }
+  }
+  if (off <= NEAR) {
+    return SOLVED;
+  }
+  memcpy(law, start, sizeof(double) * (size_t)n);
+  memset(rattle->slope, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
+  set_force(rattle, law);
+  return s2_rattle_first(rattle) ? SOLVED : TOO_LONG;
+}
+
+// ---- A piece
+// ----------------------------------------------------------------------------------------
+
+// It stays as it is, with the impulses it has.
+static void stay(S2Rattle *rattle) {
+  memset(rattle->u, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
+  memset(rattle->v1, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
+  memcpy(rattle->k, rattle->l, sizeof(double) * (size_t)rattle->rows);
+  for (int i = 0; i < rattle->nodes; i++) {
+    int32_t slot = rattle->island->node[i];
+    memcpy(rattle->q1 + 3 * slot, rattle->q0 + 3 * slot, 3 * sizeof(double));
+  }
+}
+
+static bool turns_too_far(const S2Rattle *rattle) {
+  bool far = false;
+  for (int i = 0; i < rattle->nodes; i++) {
+    far |= fabs(rattle->h * rattle->u[3 * i]) > TURN * (1 + 1e-9);
+  }
+  return far;
+}
+
+// `law` (NULL: none acts) has the forces of laws at q0, v0, and then those at q1, u.
+static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
+  set_force(rattle, law);
+  if (law == NULL && s2_rattle_rests(rattle)) {
+    stay(rattle);
+    return SOLVED;
+  }
+  Outcome outcome = SOLVED;
+  if (law != NULL) {
+    outcome = first_with_laws(rattle, law);
+  } else if (!s2_rattle_first(rattle)) {
+    outcome = TOO_LONG;
+  }
+  if (outcome != SOLVED || (!last && turns_too_far(rattle))) {
+    return outcome == ABORTED ? ABORTED : TOO_LONG;
+  }
+  if (law != NULL) {
+    if (!ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law)) {
+      return ABORTED;
+    }
+    set_force(rattle, law);
+  }
+  s2_rattle_measure(rattle, rattle->q1, s2_rattle_elapsed(rattle) + rattle->h, &rattle->at1);
+  return s2_rattle_second(rattle) ? SOLVED : TOO_LONG;
+}
+
+// From q0 and v0 to q1 and v1. `last`: it may be as long as it likes.
+static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
+  S2Step *step = rattle->step;
+  double elapsed = s2_rattle_elapsed(rattle);
+  place_ground(rattle, rattle->done, rattle->q0);
+  place_ground(rattle, rattle->done + rattle->h, rattle->q1);
+  s2_rattle_make_terms(rattle);
+  s2_rattle_measure(rattle, rattle->q0, elapsed, &rattle->at0);
+  if (rattle->done == 0 && s2_rattle_place(rattle)) {
+    s2_rattle_make_terms(rattle);
+  }
+  if (step->world->refused.code != S2_OK) { // by a constraint
+    return ABORTED;
+  }
+  set_speed(rattle);
+  if (law != NULL && !ask_laws(rattle, rattle->q0, rattle->v0, rattle->done, law)) {
+    return ABORTED;
+  }
+  Outcome outcome = solve_stages(rattle, law, last);
+  return step->world->refused.code != S2_OK ? ABORTED : outcome;
+}
+
+// ---- The substep
+// ------------------------------------------------------------------------------------
+
+typedef struct Sums { // over the pieces
+  double *impulse;    // S2_JOINT_ROWS a joint of the island
+  double *reaction;   // 3 a joint of the island
+} Sums;
+
+static void add_impulses(const S2Rattle *rattle, const Sums *sums) {
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    double *reaction = sums->reaction + 3 * term->place;
+    sums->impulse[S2_JOINT_ROWS * term->place + term->index] += rattle->l[r] + rattle->k[r];
+    s2_rattle_push(rattle, r, &rattle->at0.side[r], rattle->q0, rattle->l[r], reaction);
+    s2_rattle_push(rattle, r, &rattle->at1.side[r], rattle->q1, rattle->k[r], reaction);
+  }
+}
+
+// The piece is done; the next one begins at its end.
+static void go_on(S2Rattle *rattle) {
+  for (int i = 0; i < rattle->nodes; i++) {
+    int32_t slot = rattle->island->node[i];
+    memcpy(rattle->q0 + 3 * slot, rattle->q1 + 3 * slot, 3 * sizeof(double));
+  }
+  memcpy(rattle->v0, rattle->v1, sizeof(double) * (size_t)(3 * rattle->nodes));
+  rattle->done += rattle->h;
+}
+
+// Audits follow bodies from piece to piece.
+static void show_piece(const S2Rattle *rattle) {
+  S2Step *step = rattle->step;
+  for (int i = 0; i < rattle->nodes; i++) {
+    int32_t slot = rattle->island->node[i];
+    memcpy(step->q1 + 3 * slot, rattle->q1 + 3 * slot, 3 * sizeof(double));
+  }
+  s2_audit_piece(step, rattle->island, rattle->done + rattle->h, false);
+}
+
+// In so many pieces of equal length.
+static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces) {
+  S2Step *step = rattle->step;
+  const S2Island *island = rattle->island;
+  bool lawful = s2_island_lawful(step, island);
+  double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
+  memset(sums->impulse, 0, sizeof(double) * (size_t)(S2_JOINT_ROWS * island->joints));
+  memset(sums->reaction, 0, sizeof(double) * (size_t)(3 * island->joints));
+  rattle->worst = (S2Residual){0};
+  rattle->h = step->dt / pieces;
+  Outcome outcome = SOLVED;
+  for (int i = 0; i < pieces && outcome == SOLVED; i++) {
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    outcome = solve_piece(rattle, law, 2 * pieces > PIECES);
+    if (outcome == SOLVED) {
+      add_impulses(rattle, sums);
+      show_piece(rattle);
+      go_on(rattle);
+    }
+    s2_arena_rewind(step->arena, mark);
+  }
+  return outcome;
+}
+
+static int pieces_by_speed(const S2Step *step, const S2Island *island, const double *v) {
+  double turn = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    turn = fmax(turn, step->dt * fabs(v[3 * island->node[i]]));
+  }
+  int pieces = 1;
+  while (pieces < PIECES && pieces * TURN < turn) {
+    pieces *= 2;
+  }
+  return pieces;
+}
+
+static void keep_end(const S2Rattle *rattle, const Sums *sums) {
+  S2Step *step = rattle->step;
+  const S2Island *island = rattle->island;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    step->q1[at] = rattle->q1[at];
+    step->v2[at] = rattle->v1[i];
+    step->v1[at] = step->carry[at] = (step->q1[at] - rattle->frame->q[at]) / step->dt;
+  }
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    memcpy(step->joint_impulse + S2_JOINT_ROWS * slot, sums->impulse + S2_JOINT_ROWS * i,
+           sizeof(double) * S2_JOINT_ROWS);
+    memcpy(step->joint_reaction + 3 * slot, sums->reaction + 3 * i, 3 * sizeof(double));
+  }
+}
+
+// What it leaves for statistics and the certificate.
+static void account(S2Rattle *rattle, int pieces) {
+  S2Step *step = rattle->step;
+  S2WorldStats *stats = &step->world->stats;
+  bool met = rattle->worst.scaled <= step->world->kept.def.tolerance;
+  s2_keep_worst(&step->residuals.solve, &rattle->worst);
+  stats->solves += 2 * (uint64_t)pieces;
+  stats->used[S2_SOLVER_LINEAR] += 2 * (uint64_t)pieces;
+  rattle->island->joint_error = NAN;
+  if (!met) {
+    stats->unsolved += !step->world->missed;
+    stats->unsolved_solves += 1;
+    stats->last_status = S2_MAX_ITERATIONS;
+    step->world->missed = true;
+    step->unsolved += 1;
+    s2_note_unsolved(step);
+  }
+}
+
+// No piece was short enough: what follows is not what the flow asks for.
+static void give_up(S2Step *step, const S2Island *island) {
+  S2WorldStats *stats = &step->world->stats;
+  char label[S2_NAME_SIZE + 32];
+  s2_joint_label(step->world, island->joint[0], label);
+  stats->unsolved += !step->world->missed;
+  stats->unsolved_solves += 1;
+  stats->last_status = S2_MAX_ITERATIONS;
+  step->world->missed = true;
+  step->unsolved += 1;
+  s2_note_unsolved(step);
+  s2_world_warn(
+      step->world,
+      "flow rattle: an island of %d bod%s (%s%s) was not solved in %d pieces of the step: "
+      "do its joints contradict each other? The step was made by projection",
+      island->nodes, island->nodes == 1 ? "y" : "ies", label, island->joints > 1 ? ", ..." : "",
+      PIECES);
+}
+
+bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done) {
+  double started = s2_stats_clock(step->world);
+  *done = false;
+  if (!s2_step_goes_on(step)) {
+    return false;
+  }
+  s2_note_refuse_joints(step, island, "flow \"rattle\"");
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  S2Rattle rattle;
+  Sums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
+               S2_TAKE(step->arena, double, 3 * island->joints)};
+  Outcome outcome = TOO_LONG;
+  int pieces = pieces_by_speed(step, island, frame->v);
+  for (int more = pieces; outcome == TOO_LONG && more <= PIECES; more *= 2) {
+    S2ArenaMark attempt = s2_arena_mark(step->arena);
+    pieces = more;
+    rattle = rattle_make(step, island, frame);
+    outcome = solve_pieces(&rattle, &sums, pieces);
+    *done = outcome == SOLVED;
+    if (*done) {
+      keep_end(&rattle, &sums);
+      account(&rattle, pieces);
+    }
+    s2_arena_rewind(step->arena, attempt);
+  }
+  if (outcome == TOO_LONG) {
+    give_up(step, island);
+  }
+  s2_arena_rewind(step->arena, mark);
+  step->world->stats.seconds_solve += s2_stats_clock(step->world) - started;
+  return outcome != ABORTED;
+}

@@ -1,0 +1,120 @@
+// Private to core/dynamics: the flow of islands that only joints act on, in two stages (RATTLE,
+// Andersen 1983, with bounds as in Breuling, Capobianco, Eugster and Leine 2024). With the rows J0
+// at the start and J1 at the end of a piece of length h, and half impulses l and k (N s):
+//
+//   stage 1    M (u - v0) = h/2 f(q0, u) + J0' l,   q1 = q0 + h u
+//              (g(q1) - from)/h + C l + b = 0, or complementary to l within its bounds
+//   stage 2    M (v1 - u) = h/2 f(q1, u) + J1' k
+//              J1 v1 + C k + b = 0, or complementary to the sum l + k within its bounds
+//
+// Rows are chords in stage 1: motors, dry friction and dashpots act on the mean speed of what they
+// measure, and ground that moves enters by its way. docs/stepping.md says how contacts and the
+// adjoint are to be added.
+#ifndef S2_RATTLE_H
+#define S2_RATTLE_H
+
+#include "dynamics/joints/rows.h"
+#include "dynamics/step/laws.h"
+
+typedef enum S2RattleLaw {
+  S2_RATTLE_EQUATION, // rigid or giving way
+  S2_RATTLE_BOUNDED,  // |force| <= most: motors, dry friction, servos
+  S2_RATTLE_LIMIT,    // one-sided: 0 <= impulse
+} S2RattleLaw;
+
+typedef enum S2RattleState { // of the active set
+  S2_RATTLE_HELD,            // its equation holds
+  S2_RATTLE_OPEN,            // no impulse
+  S2_RATTLE_AT_LO,           // the impulse is at its bound
+  S2_RATTLE_AT_HI,
+  S2_RATTLE_GIVEN, // a row that repeats others, or a stage that knows the impulse: it stays
+} S2RattleState;
+
+typedef enum S2RattleSource { // which function of the joint a row measures
+  S2_RATTLE_OF_ROWS,          // a combination of its equations
+  S2_RATTLE_OF_COORDINATE,
+  S2_RATTLE_OF_DRIVE,
+} S2RattleSource;
+
+typedef struct S2RattleTerm { // a row of the island, by its definition
+  int place, index;           // of the joint in the island; in S2Joint.impulse
+  S2RattleLaw law;
+  S2RattleSource source;
+  double mix[S2_JOINT_EQUATIONS]; // of its equations
+  double sign, offset;            // value = sign * (what the source measures) + offset
+  double speed;                   // rad/s or m/s: what a motor asks for
+  double most;                    // N or N m; infinite: no bound
+  bool changes;                   // the change of its value counts, not the value
+  bool soft, trapezoid;           // it gives way; by the trapezoid, else by implicit Euler
+  bool effort;                    // an actuator's, no reaction of the joint
+  // Soft rows, as stage 1 has them: C (velocity per impulse) and b (velocity).
+  double compliance, bias;
+} S2RattleTerm;
+
+typedef struct S2RattleRows { // all rows at some poses, and as s2_rattle_measure knows them
+  double *value, *rate;       // what changes of the value by itself, 1/s
+  S2RowSides *side;
+} S2RattleRows;
+
+typedef struct S2Rattle {
+  S2Step *step;
+  S2Island *island;
+  const S2LawFrame *frame; // poses and velocities at the start of the substep
+  double h, done;          // s: of the piece; from the start of the substep to the piece's
+  int rows, nodes;
+  S2RattleTerm *term;               // bilateral ones, then bounded ones, then limits
+  int32_t (*row_of)[S2_JOINT_ROWS]; // a joint of the island: its terms, S2_NONE
+  double *inertial, *damping;       // 3 a node: I, m, m; those times the rates of damping
+  double *q0, *q1;                  // 3 a slot: of nodes, and of ground that joints name
+  double *v0, *u, *v1;              // 3 a node
+  double *l, *k;                    // a row, N s
+  S2RattleState *first, *second;    // a row: states of the active sets
+  S2RattleRows at0, at1;            // rows at q0, q1
+  double *force;                    // 3 a node: f of the stage
+  double *slope;                    // 3 a node: what laws damp beside that, kg/s
+  double speed;                     // V of scaled residuals, m/s
+  // m: errors that are rounding; with which Newton's method ends; that somebody has made by hand
+  double rounding, enough, placed;
+  S2Residual worst;                 // of all stages of the step
+} S2Rattle;
+
+// Does the island take this flow? By its definition and by what the step found as it began.
+bool s2_island_rattles(const S2Step *step, const S2Island *island);
+// The island's substep, in pieces: v1 = (q1 - q0)/dt, q1, v2, impulses and reactions. *done is
+// false, and nothing is changed but statistics, where no piece was short enough: then the step is
+// unsolved, whatever follows. `frame`: the start of the substep. False: aborted. (rattle.c)
+bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done);
+
+// rattle_rows.c
+// Terms of the island, rows at q0; l gets its first guess.
+void s2_rattle_make_terms(S2Rattle *rattle);
+// Rows at poses q (3 a slot), `elapsed` s after the state that the world is in.
+void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
+                       const S2RattleRows *rows);
+// The same of stage 2 for soft rows by implicit Euler: their combinations, C and b at the end.
+void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
+                          double *bias);
+// The row in a problem, with these sides; bounds are the caller's.
+S2Row s2_rattle_row(const S2Rattle *rattle, int term, const S2RowSides *side);
+// Adds what an impulse along a row pushes the joint's first body with to `reaction` (3).
+void s2_rattle_push(const S2Rattle *rattle, int term, const S2RowSides *side, const double *q,
+                    double impulse, double *reaction);
+static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2RattleTerm *term) {
+  return &rattle->step->world->joints.at[rattle->island->joint[term->place]];
+}
+static inline double s2_rattle_elapsed(const S2Rattle *rattle) { // at the start of the piece
+  return rattle->step->t - rattle->step->world->kept.time + rattle->done;
+}
+
+// rattle_stage.c
+// One stage from the guess of its impulses and states; false: it is not solved.
+bool s2_rattle_first(S2Rattle *rattle);
+bool s2_rattle_second(S2Rattle *rattle);
+// Do bodies that stand still solve stage 1 with the guessed impulses?
+bool s2_rattle_rests(S2Rattle *rattle);
+
+// rattle_place.c: q0 on the joints and within the limits, and rows there, where somebody has placed
+// it off them. False: it was not.
+bool s2_rattle_place(S2Rattle *rattle);
+
+#endif

@@ -1,0 +1,74 @@
+// Poses that somebody has placed off the joints, or beyond limits, are projected before the flow
+// begins: along the rows there, by mass, without a part of the velocities.
+#include "dynamics/rattle/rattle.h"
+#include "mcp/solvers.h"
+
+#include <string.h>
+
+enum { PASSES = 20 };
+static const double SOLVED = 1e-9; // scaled residual of a pass
+
+// Does the row have a place? m: how far q0 is from it.
+static bool row_off(const S2Rattle *rattle, int r, double *off) {
+  const S2RattleTerm *term = &rattle->term[r];
+  const S2RowSides *side = &rattle->at0.side[r];
+  bool angular = side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
+  double value = rattle->at0.value[r] * (angular ? rattle->island->length : 1);
+  *off = term->law == S2_RATTLE_LIMIT ? fmax(-value, 0) : fabs(value);
+  return !term->changes;
+}
+
+static double place_off(const S2Rattle *rattle) {
+  double worst = 0, off;
+  for (int r = 0; r < rattle->rows; r++) {
+    worst = row_off(rattle, r, &off) ? fmax(worst, off) : worst;
+  }
+  return worst;
+}
+
+static void place_once(S2Rattle *rattle) {
+  S2Arena *arena = rattle->step->arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
+  double *x = S2_TAKE_ZEROED(arena, double, rattle->rows);
+  double *dq = S2_TAKE_ZEROED(arena, double, 3 * rattle->nodes), off;
+  double *rhs = S2_TAKE_ZEROED(arena, double, 3 * rattle->nodes);
+  int n = 0;
+  for (int r = 0; r < rattle->rows; r++) {
+    if (row_off(rattle, r, &off)) {
+      rows[n] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
+      rows[n].lo = rattle->term[r].law == S2_RATTLE_LIMIT ? 0 : -INFINITY;
+      rows[n++].bias = rattle->at0.value[r];
+    }
+  }
+  S2Problem problem = {.nodes = rattle->nodes,
+                       .rows = n,
+                       .mass = rattle->inertial,
+                       .rhs = rhs,
+                       .row = rows,
+                       .velocity_scale = rattle->island->length,
+                       .length = rattle->island->length};
+  S2SolverOptions options = {.tolerance = SOLVED, .max_iterations = 100};
+  S2Solution solution = {.v = dq, .lambda = x};
+  s2_mcp_solve(&problem, &options, arena, &solution);
+  double turn = 0;
+  for (int i = 0; i < rattle->nodes; i++) {
+    turn = fmax(turn, fabs(dq[3 * i]));
+  }
+  double part = turn > S2_PROJECTION_TURN ? S2_PROJECTION_TURN / turn : 1;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    rattle->q0[3 * rattle->island->node[i / 3] + i % 3] += part * dq[i];
+  }
+  rattle->step->world->stats.projections += 1;
+  s2_arena_rewind(arena, mark);
+}
+
+bool s2_rattle_place(S2Rattle *rattle) {
+  double enough = fmax(S2_PROJECTION_TOLERANCE * rattle->island->length, 10 * rattle->rounding);
+  bool placed = place_off(rattle) > rattle->placed;
+  for (int pass = 0; pass < PASSES && placed && place_off(rattle) > enough; pass++) {
+    place_once(rattle);
+    s2_rattle_measure(rattle, rattle->q0, s2_rattle_elapsed(rattle), &rattle->at0);
+  }
+  return placed;
+}

@@ -1,0 +1,452 @@
+// The rows of an island's joints in the flow by two stages: their terms by definition, and their
+// values, rates and sides at any poses.
+#include "dynamics/rattle/rattle.h"
+
+#include <string.h>
+
+// ---- Where it applies ---------------------------------------------------------------------------
+
+// Constraints of the program, but for those on one side, with bounds or at velocity level, if
+// rigid.
+static bool takes_constraint(const S2Joint *joint) {
+  return !s2_constraint_one_sided(joint) && s2_joint_projected(joint) && !joint->velocity_only &&
+         joint->more[0] == S2_NONE && s2_joint_is_rigid(joint);
+}
+
+static bool takes_joint(const S2Joint *joint) {
+  bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+  bool rebounds = limited && joint->limit_lo < joint->limit_hi && joint->restitution > 0;
+  bool others = (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0;
+  return joint->type != S2_GROUND_FRICTION && !s2_lock_yields(joint) && !s2_spring_curved(joint) &&
+         joint->more[0] == S2_NONE && !rebounds && (!others || s2_joint_is_rigid(joint)) &&
+         (joint->type != S2_CONSTRAINT || takes_constraint(joint));
+}
+
+bool s2_island_rattles(const S2Step *step, const S2Island *island) {
+  bool takes = step->world->kept.def.flow == S2_FLOW_RATTLE && island->touches == 0 &&
+               island->joints > 0 && island->nodes > 0 && !step->stiff[island->joint[0]];
+  for (int i = 0; takes && i < island->joints; i++) {
+    takes = takes_joint(&step->world->joints.at[island->joint[i]]);
+  }
+  return takes;
+}
+
+// ---- Rows that give way
+// ---------------------------------------------------------------------------
+//
+// With F = -(K g + D g') and the chord s = (g1 - g0)/h the half impulses are
+//
+//   trapezoid        l = h/2 F((g0 + g1)/2, s),  k = l
+//   implicit Euler   l = h/2 F(g1, s),           k = h/2 F(g1 + h/2 J1 v1, J1 v1)
+//
+// The former keeps the energy of springs and has order 2, the latter damps what is too fast for the
+// step and tends to the rigid row as C = K^-1 tends to 0. Multiplied out by C these are the rows of
+// compliance.c, with twice the compliance for h and for h/2.
+
+// 1/kg or 1/(kg m^2): at most what a unit impulse along a linear row of the joint gives of speed,
+// or what one about the joint's angle does. Masses and arms alone decide, not the poses.
+static double linear_mobility(const S2World *world, const S2Joint *joint) {
+  const int32_t slots[2] = {joint->a, joint->b};
+  const S2Vec2 arms[2] = {joint->local_a, joint->local_b};
+  double w = 0;
+  for (int i = 0; i < 2; i++) {
+    const S2Body *body = slots[i] == S2_NONE ? NULL : &world->bodies.at[slots[i]];
+    if (body != NULL && s2_body_moves(body)) {
+      w += 1 / body->mass + s2_dot(arms[i], arms[i]) / body->inertia;
+    }
+  }
+  return w;
+}
+
+// The same about the angle, less what the pin takes where the joint has one: with the two bodies
+// turned as the joint was made, S the pin's own mobility and c that of the pin by the angle,
+// 1/I_a + 1/I_b - c' S^-1 c.
+static double angular_mobility(const S2World *world, const S2Joint *joint) {
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  bool pinned = kind->equation[0] == s2_measure_x && joint->compliance.size == 0 &&
+                joint->compliance.linear == 0 && joint->damping.size == 0 &&
+                (!joint->has_spring || kind->sprung > 1);
+  const int32_t slots[2] = {joint->a, joint->b};
+  const S2Vec2 arms[2] = {s2_left(s2_rotate(s2_rot(joint->angle0), joint->local_a)),
+                          s2_left(joint->local_b)};
+  double w = 0, s[3] = {0}, c[2] = {0};
+  for (int i = 0; i < 2; i++) {
+    const S2Body *body = slots[i] == S2_NONE ? NULL : &world->bodies.at[slots[i]];
+    if (body == NULL || !s2_body_moves(body)) {
+      continue;
+    }
+    w += 1 / body->inertia;
+    c[0] += arms[i].x / body->inertia;
+    c[1] += arms[i].y / body->inertia;
+    s[0] += 1 / body->mass + arms[i].x * arms[i].x / body->inertia;
+    s[1] += arms[i].x * arms[i].y / body->inertia;
+    s[2] += 1 / body->mass + arms[i].y * arms[i].y / body->inertia;
+  }
+  double det = s[0] * s[2] - s[1] * s[1];
+  double taken = (s[2] * c[0] * c[0] - 2 * s[1] * c[0] * c[1] + s[0] * c[1] * c[1]) / det;
+  return pinned && det > 0 ? fmax(w - taken, 0) : w;
+}
+
+// At most, of a combination of rows.
+static double mixed_mobility(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
+                             int count, const double *mix) {
+  double root = 0;
+  for (int i = 0; i < count; i++) {
+    if (mix[i] != 0) {
+      bool angular = s2_joint_row_angular(&rows[i]);
+      double w = angular ? angular_mobility(world, joint) : linear_mobility(world, joint);
+      root += fabs(mix[i]) * sqrt(w);
+    }
+  }
+  return root * root;
+}
+
+static void soften(const S2Joint *joint, const S2JointRow *rows, int count, double h, double beta,
+                   S2SoftRow soft[S2_JOINT_EQUATIONS]) {
+  S2JointRow still[S2_JOINT_EQUATIONS];
+  for (int i = 0; i < count; i++) { // their rates are in the chords
+    still[i] = rows[i];
+    still[i].rate = still[i].speed = still[i].bend = 0;
+  }
+  s2_joint_soften(joint, still, count, (S2Blend){.h = h, .alpha = 1, .beta = beta}, soft);
+}
+
+// A row is resolved where (h w)^2 <= 4 and h w D <= 2 over the whole step: w <= C of the trapezoid.
+// Rows that matrices couple are so all together.
+static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
+                          const S2JointRow *rows, int count, bool resolved[S2_JOINT_EQUATIONS]) {
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  bool all = true;
+  soften(joint, rows, count, dt, 0.5, soft);
+  for (int i = 0; i < count; i++) {
+    double w = soft[i].rigid ? 0 : mixed_mobility(world, joint, rows, count, soft[i].mix);
+    resolved[i] = !soft[i].rigid && w <= 2 * soft[i].compliance;
+    all &= resolved[i] || soft[i].rigid;
+  }
+  bool coupled = joint->compliance.size > 0 || joint->damping.size > 0;
+  for (int i = 0; i < count && coupled; i++) {
+    resolved[i] = all && !soft[i].rigid;
+  }
+}
+
+// ---- Terms
+// ----------------------------------------------------------------------------------------
+
+enum { EQUATIONS, BOUNDS, LIMITS, LISTS };
+
+typedef struct Lists {
+  S2RattleTerm *term[LISTS];
+  int count[LISTS];
+} Lists;
+
+static S2RattleTerm *append(Lists *lists, int list, int place, int index, S2RattleSource source) {
+  static const S2RattleLaw law[LISTS] = {S2_RATTLE_EQUATION, S2_RATTLE_BOUNDED, S2_RATTLE_LIMIT};
+  S2RattleTerm *term = &lists->term[list][lists->count[list]++];
+  *term = (S2RattleTerm){.place = place,
+                         .index = index,
+                         .law = law[list],
+                         .source = source,
+                         .sign = 1,
+                         .most = INFINITY};
+  return term;
+}
+
+static void add_equations(const S2Rattle *rattle, const S2JointAt *at, int place, Lists *lists) {
+  const S2World *world = rattle->step->world;
+  const S2Joint *joint = at->joint;
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  S2SoftRow soft[2][S2_JOINT_EQUATIONS]; // by implicit Euler; by the trapezoid
+  bool resolved[S2_JOINT_EQUATIONS] = {false};
+  int count = s2_joint_rows(at, rows);
+  bool rigid = s2_joint_is_rigid(joint);
+  if (!rigid) {
+    find_resolved(world, rattle->step->dt, joint, rows, count, resolved);
+    soften(joint, rows, count, rattle->h, 1, soft[0]);
+    soften(joint, rows, count, rattle->h, 0.5, soft[1]);
+  }
+  for (int i = 0; i < count; i++) {
+    const S2SoftRow *of = &soft[resolved[i]][i];
+    if (!rigid && !isfinite(of->compliance)) { // neither stiffness nor damping
+      continue;
+    }
+    S2RattleTerm *term = append(lists, EQUATIONS, place, i, S2_RATTLE_OF_ROWS);
+    if (rigid) {
+      term->mix[i] = 1;
+      continue;
+    }
+    memcpy(term->mix, of->mix, sizeof term->mix);
+    term->soft = term->changes = !of->rigid;
+    term->trapezoid = resolved[i];
+    term->compliance = term->soft ? 2 * of->compliance : 0;
+    term->bias = term->soft ? of->bias : 0;
+  }
+}
+
+static void add_limits(const S2Joint *joint, int place, Lists *lists) {
+  bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+  if (!limited || joint->type == S2_CONSTRAINT || s2_joint_kind(joint->type)->coordinate == NULL) {
+    return;
+  }
+  int list = joint->limit_lo == joint->limit_hi ? EQUATIONS : LIMITS;
+  if (joint->limit_lo > -INFINITY) {
+    append(lists, list, place, S2_JOINT_LO, S2_RATTLE_OF_COORDINATE)->offset = -joint->limit_lo;
+  }
+  if (joint->limit_hi < INFINITY && list == LIMITS) {
+    S2RattleTerm *term = append(lists, list, place, S2_JOINT_HI, S2_RATTLE_OF_COORDINATE);
+    term->sign = -1;
+    term->offset = joint->limit_hi;
+  }
+}
+
+static void add_drive(const S2Joint *joint, int place, Lists *lists) {
+  if (joint->type == S2_CONSTRAINT) {
+    return;
+  }
+  if (joint->has_motor && joint->motor_max > 0) {
+    int list = isfinite(joint->motor_max) ? BOUNDS : EQUATIONS;
+    S2RattleTerm *motor = append(lists, list, place, S2_JOINT_MOTOR, S2_RATTLE_OF_DRIVE);
+    motor->speed = joint->motor_speed;
+    motor->most = joint->motor_max;
+    motor->changes = true;
+  }
+  if (joint->friction > 0) {
+    S2RattleTerm *dry = append(lists, BOUNDS, place, S2_JOINT_DRY, S2_RATTLE_OF_DRIVE);
+    dry->most = joint->friction;
+    dry->changes = true;
+  }
+}
+
+// A goal that is held: a spring to it, as far as its force goes.
+static void add_servo(const S2Rattle *rattle, const S2JointAt *at, int place, Lists *lists) {
+  const S2Joint *joint = at->joint;
+  S2JointRow row;
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  if (!s2_servo_acts(joint, rattle->h)) {
+    return;
+  }
+  S2Joint spring = s2_servo_spring(joint);
+  s2_joint_kind(joint->type)->drive(at, &row, NULL);
+  row.value -= joint->servo_goal;
+  double w = s2_joint_row_angular(&row) ? angular_mobility(rattle->step->world, joint)
+                                        : linear_mobility(rattle->step->world, joint);
+  soften(&spring, &row, 1, rattle->step->dt, 0.5, soft);
+  bool resolved = w <= 2 * soft[0].compliance;
+  soften(&spring, &row, 1, rattle->h, resolved ? 0.5 : 1, soft);
+  if (!isfinite(soft[0].compliance)) { // without gains
+    return;
+  }
+  S2RattleTerm *term = append(lists, isfinite(joint->servo_max) ? BOUNDS : EQUATIONS, place,
+                              S2_JOINT_SERVO, S2_RATTLE_OF_DRIVE);
+  term->offset = -joint->servo_goal;
+  term->most = joint->servo_max;
+  term->soft = term->changes = term->effort = true;
+  term->trapezoid = resolved;
+  term->compliance = 2 * soft[0].compliance;
+  term->bias = soft[0].bias;
+}
+
+static S2RattleState state_before(const S2RattleTerm *term, double before, double h) {
+  double full = term->most * h / 2 * (1 - 1e-9); // at the bound but for rounding
+  return term->law == S2_RATTLE_BOUNDED && before >= full    ? S2_RATTLE_AT_HI
+         : term->law == S2_RATTLE_BOUNDED && before <= -full ? S2_RATTLE_AT_LO
+         : term->law == S2_RATTLE_LIMIT && !(before > 0)     ? S2_RATTLE_OPEN
+                                                             : S2_RATTLE_HELD;
+}
+
+// Impulses of the last step, halved; its active set.
+static void guess(const S2Rattle *rattle) {
+  const S2Step *step = rattle->step;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    int32_t slot = rattle->island->joint[term->place];
+    double kept = step->joint_impulse[S2_JOINT_ROWS * slot + term->index];
+    double l = isfinite(kept) ? kept / 2 * (rattle->h / step->dt) : 0;
+    double most = term->most * rattle->h / 2;
+    l = term->law == S2_RATTLE_LIMIT ? fmax(l, 0) : fmax(-most, fmin(most, l));
+    rattle->l[r] = l;
+    rattle->first[r] = state_before(term, l, rattle->h);
+  }
+}
+
+void s2_rattle_make_terms(S2Rattle *rattle) {
+  S2Step *step = rattle->step;
+  const S2Island *island = rattle->island;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  int most = S2_JOINT_ROWS * island->joints;
+  Lists lists = {0};
+  for (int i = 0; i < LISTS; i++) {
+    lists.term[i] = S2_TAKE(step->arena, S2RattleTerm, most);
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    S2JointAt at = {step->world, joint, rattle->q0, s2_rattle_elapsed(rattle), NULL, NULL};
+    add_equations(rattle, &at, i, &lists);
+    add_drive(joint, i, &lists);
+    add_servo(rattle, &at, i, &lists);
+    add_limits(joint, i, &lists);
+  }
+  rattle->rows = 0;
+  for (int i = 0; i < LISTS; i++) {
+    memcpy(rattle->term + rattle->rows, lists.term[i],
+           sizeof(S2RattleTerm) * (size_t)lists.count[i]);
+    rattle->rows += lists.count[i];
+  }
+  s2_arena_rewind(step->arena, mark);
+  memset(rattle->row_of, -1, sizeof *rattle->row_of * (size_t)island->joints);
+  for (int r = 0; r < rattle->rows; r++) {
+    rattle->row_of[rattle->term[r].place][rattle->term[r].index] = r;
+  }
+  guess(rattle);
+}
+
+// ---- Measures
+// -------------------------------------------------------------------------------------
+
+static void keep_row(const S2RattleTerm *term, const S2JointRow *row, int r,
+                     const S2RattleRows *rows) {
+  rows->value[r] = term->sign * row->value + term->offset;
+  rows->rate[r] = term->sign * row->rate;
+  for (int c = 0; c < 3; c++) {
+    rows->side[r].a[c] = term->sign * row->ja[c];
+    rows->side[r].b[c] = term->sign * row->jb[c];
+  }
+}
+
+static S2JointRow combine(const double *mix, const S2JointRow *of, int count) {
+  S2JointRow sum = {0};
+  for (int i = 0; i < count; i++) {
+    sum.value += mix[i] * of[i].value;
+    sum.rate += mix[i] * of[i].rate;
+    for (int c = 0; c < 3; c++) {
+      sum.ja[c] += mix[i] * of[i].ja[c];
+      sum.jb[c] += mix[i] * of[i].jb[c];
+    }
+  }
+  return sum;
+}
+
+static void measure_equations(const S2Rattle *rattle, const S2JointAt *at, const int32_t *of,
+                              const S2RattleRows *rows) {
+  S2JointRow own[S2_JOINT_EQUATIONS];
+  bool rigid = s2_joint_is_rigid(at->joint);
+  int count = s2_joint_rows(at, own);
+  for (int i = 0; i < count; i++) {
+    if (of[i] >= 0) {
+      const S2RattleTerm *term = &rattle->term[of[i]];
+      S2JointRow row = rigid ? own[i] : combine(term->mix, own, count);
+      keep_row(term, &row, of[i], rows);
+    }
+  }
+}
+
+void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
+                       const S2RattleRows *rows) {
+  const S2Step *step = rattle->step;
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  const S2Rot *turn = s2_step_turns(step, rattle->island, q);
+  for (int i = 0; i < rattle->island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[rattle->island->joint[i]];
+    const S2JointKind *kind = s2_joint_kind(joint->type);
+    S2JointAt at = {step->world, joint, q, elapsed, turn, NULL};
+    const int32_t *of = rattle->row_of[i];
+    if (of[0] >= 0 || of[1] >= 0 || of[2] >= 0) {
+      measure_equations(rattle, &at, of, rows);
+    }
+    S2JointRow row;
+    if (of[S2_JOINT_LO] >= 0 || of[S2_JOINT_HI] >= 0) {
+      kind->coordinate(&at, &row, NULL);
+    }
+    for (int k = S2_JOINT_LO; k <= S2_JOINT_HI; k++) {
+      if (of[k] >= 0) {
+        keep_row(&rattle->term[of[k]], &row, of[k], rows);
+      }
+    }
+    if (of[S2_JOINT_MOTOR] >= 0 || of[S2_JOINT_DRY] >= 0 || of[S2_JOINT_SERVO] >= 0) {
+      kind->drive(&at, &row, NULL);
+    }
+    for (int k = S2_JOINT_MOTOR; k <= S2_JOINT_SERVO; k++) {
+      if (of[k] >= 0) {
+        keep_row(&rattle->term[of[k]], &row, of[k], rows);
+      }
+    }
+  }
+  s2_arena_rewind(step->arena, mark);
+}
+
+static void soften_joint_end(const S2Rattle *rattle, const S2JointAt *at, const int32_t *of,
+                             const S2RattleRows *rows, double *compliance, double *bias) {
+  S2JointRow own[S2_JOINT_EQUATIONS];
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
+  int count = s2_joint_rows(at, own);
+  soften(at->joint, own, count, rattle->h / 2, 1, soft);
+  for (int i = 0; i < count; i++) {
+    const S2RattleTerm *term = of[i] < 0 ? NULL : &rattle->term[of[i]];
+    if (term != NULL && term->soft && !term->trapezoid) {
+      S2JointRow row = combine(soft[i].mix, own, count);
+      keep_row(term, &row, of[i], rows);
+      compliance[of[i]] = soft[i].compliance;
+      bias[of[i]] = soft[i].bias;
+    }
+  }
+}
+
+void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
+                          double *bias) {
+  const S2World *world = rattle->step->world;
+  double elapsed = s2_rattle_elapsed(rattle) + rattle->h;
+  for (int i = 0; i < rattle->island->joints; i++) {
+    const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
+    const int32_t *of = rattle->row_of[i];
+    S2JointAt at = {world, joint, rattle->q1, elapsed, NULL, NULL};
+    if (!s2_joint_is_rigid(joint)) {
+      soften_joint_end(rattle, &at, of, rows, compliance, bias);
+    }
+    int r = of[S2_JOINT_SERVO];
+    if (r >= 0 && !rattle->term[r].trapezoid) {
+      S2Joint spring = s2_servo_spring(joint);
+      S2SoftRow soft[S2_JOINT_EQUATIONS];
+      S2JointRow row = {.value = rows->value[r]};
+      soften(&spring, &row, 1, rattle->h / 2, 1, soft);
+      compliance[r] = soft[0].compliance;
+      bias[r] = soft[0].bias;
+    }
+  }
+}
+
+// ---- In a problem
+// ---------------------------------------------------------------------------------
+
+S2Row s2_rattle_row(const S2Rattle *rattle, int r, const S2RowSides *side) {
+  const S2RattleTerm *term = &rattle->term[r];
+  const S2Joint *joint = s2_rattle_joint(rattle, term);
+  const int32_t *node_of = rattle->step->node_of;
+  bool equation = term->law == S2_RATTLE_EQUATION;
+  S2Row row = {
+      .a = joint->a == S2_NONE ? S2_GROUND : node_of[joint->a],
+      .b = joint->b == S2_NONE ? S2_GROUND : node_of[joint->b],
+      .coupled_to = -1,
+      .group = equation ? term->place : rattle->island->joints + r, // rows with bounds: their own
+      .lo = -INFINITY,
+      .hi = INFINITY,
+  };
+  for (int c = 0; c < 3; c++) {
+    row.ja[c] = row.a == S2_GROUND ? 0 : side->a[c];
+    row.jb[c] = row.b == S2_GROUND ? 0 : side->b[c];
+  }
+  return row;
+}
+
+void s2_rattle_push(const S2Rattle *rattle, int r, const S2RowSides *side, const double *q,
+                    double impulse, double *reaction) {
+  const S2RattleTerm *term = &rattle->term[r];
+  const S2Joint *joint = s2_rattle_joint(rattle, term);
+  S2Vec2 arm = {0, 0}, force = {side->a[1], side->a[2]};
+  if (joint->a != S2_NONE) {
+    arm = s2_rotate(s2_rot(q[3 * joint->a]), joint->local_a);
+  }
+  if (!term->effort) { // that of an actuator is no reaction
+    reaction[0] += impulse * (side->a[0] - s2_cross(arm, force));
+    reaction[1] += impulse * force.x;
+    reaction[2] += impulse * force.y;
+  }
+}

@@ -1,0 +1,563 @@
+// One stage of the flow: Newton's method on the rows that an active set holds, with J1 M^-1 J0' of
+// joints and a substitution a pass; the set is that of the last step, or of a certified linear
+// problem, whose impulses are near: those of a wrong set would take Newton to another root.
+#include "dynamics/rattle/rattle.h"
+#include "dynamics/step/solve.h"
+#include "mcp/solvers.h"
+
+#include <string.h>
+
+// Active sets tried; the certified problem says every so many which one it is.
+enum { SETS = 12, CERTIFIED = 4 };
+// Newton passes; a chord serves as long as a pass gains so much.
+enum { PASSES = 25, SYMMETRIC = 40 };
+static const double CHORD = 1e-3;
+// Of the scaled tolerance of a stage: below it a Newton that gains no more has met rounding, and a
+// set of rows that a certified solution has is right.
+static const double ROUNDING = 1e-12, SOLVED = 1e-9;
+// Rounded places over h are no speeds: V of stage 1 is at least so many times that, by which its
+// tolerance is 25 times what rounding leaves.
+static const double ROUNDED = 2.5e10;
+// Part of its bounds, or of its impulse, by which an impulse may be beyond its bound: rounding.
+static const double SLACK = 1e-15;
+
+typedef struct Stage {
+  S2Rattle *rattle;
+  bool second;
+  S2Problem problem; // of the rows; bounds of x
+  S2Row *row;
+  double *mass, *rhs; // 3 a node
+  double *x, *v, *r;  // a row: impulses; 3 a node: their velocities; a row: what it is off, m/s
+  S2RattleState *state;
+  S2RattleRows *at; // where r is measured
+  // Rows that are held, in their order
+  S2Problem active;
+  S2Row *part;
+  S2RowSides *left;
+  double *change;
+  int32_t *index;
+  int held;
+  S2Bilateral matrix;
+  bool patterned; // `matrix` has the pattern of the rows that are held
+  bool dense;     // rows make a dense graph, which has none
+} Stage;
+
+// ---- Residuals
+// ------------------------------------------------------------------------------------
+
+// Poses at the end of stage 1.
+static void move_nodes(const S2Rattle *rattle, const double *u) {
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    int at = 3 * rattle->island->node[i / 3] + i % 3;
+    rattle->q1[at] = rattle->q0[at] + rattle->h * u[i];
+  }
+}
+
+// r of stage 1 at the velocities v: (g(q1) - from)/h + C l + b.
+static void measure_first(Stage *stage, const double *v) {
+  S2Rattle *rattle = stage->rattle;
+  double h = rattle->h;
+  move_nodes(rattle, v);
+  s2_rattle_measure(rattle, rattle->q1, s2_rattle_elapsed(rattle) + h, &rattle->at1);
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    double from = term->changes ? rattle->at0.value[r] : 0;
+    stage->r[r] = (rattle->at1.value[r] - from) / h + term->compliance * stage->x[r] + term->bias -
+                  term->speed;
+  }
+}
+
+// r of all rows at the impulses x; the largest of those that are held, as a displacement, m.
+static double measure(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double worst = 0;
+  s2_mcp_velocity(&stage->problem, stage->x, stage->v);
+  if (stage->second) {
+    s2_mcp_row_velocity(&stage->problem, stage->v, stage->r);
+    for (int r = 0; r < rattle->rows; r++) {
+      stage->r[r] += stage->row[r].compliance * stage->x[r] + stage->row[r].bias;
+    }
+  } else {
+    measure_first(stage, stage->v);
+  }
+  for (int r = 0; r < rattle->rows; r++) {
+    if (stage->state[r] == S2_RATTLE_HELD) {
+      double size = s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1;
+      double error = rattle->h * fabs(stage->r[r]) * size;
+      worst = error <= worst ? worst : error; // keeps a NaN
+    }
+  }
+  return worst;
+}
+
+// What the stage's problem, with the rows as they are measured, leaves of its laws.
+static S2Residual certificate(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  S2Problem problem = stage->problem;
+  if (!stage->second) {
+    S2Row *rows = S2_TAKE(rattle->step->arena, S2Row, rattle->rows);
+    double *speed = S2_TAKE(rattle->step->arena, double, rattle->rows);
+    s2_mcp_row_velocity(&problem, stage->v, speed);
+    for (int r = 0; r < rattle->rows; r++) {
+      rows[r] = stage->row[r];
+      rows[r].bias = stage->r[r] - speed[r] - rows[r].compliance * stage->x[r];
+    }
+    problem.row = rows;
+  }
+  S2Residual residual = s2_mcp_residual(&problem, stage->v, stage->x, rattle->step->arena);
+  s2_arena_rewind(rattle->step->arena, mark);
+  return residual;
+}
+
+// ---- Newton
+// ---------------------------------------------------------------------------------------
+
+static void choose_active(Stage *stage) {
+  int held = 0;
+  bool same = true;
+  for (int r = 0; r < stage->rattle->rows; r++) {
+    if (stage->state[r] == S2_RATTLE_HELD) {
+      same &= held < stage->held && stage->index[held] == r;
+      stage->index[held] = r;
+      stage->part[held] = stage->row[r];
+      stage->part[held].lo = -INFINITY;
+      stage->part[held++].hi = INFINITY;
+    }
+  }
+  stage->patterned &= same && held == stage->held;
+  stage->held = held;
+  stage->active = stage->problem;
+  stage->active.rows = held;
+  stage->active.row = stage->part;
+  stage->matrix.problem = &stage->active;
+}
+
+static bool take_pattern(Stage *stage) {
+  if (!stage->patterned) {
+    stage->patterned =
+        s2_bilateral_init(&stage->matrix, &stage->active, stage->rattle->step->arena);
+    stage->dense = !stage->patterned;
+  }
+  return stage->patterned;
+}
+
+// False: there is no factor, or (*again) a row that repeats others was left out of the set.
+static bool factor(Stage *stage, bool *again) {
+  for (int i = 0; i < stage->held; i++) {
+    stage->left[i] = stage->at->side[stage->index[i]];
+  }
+  if (s2_bilateral_factor(&stage->matrix, stage->second ? NULL : stage->left)) {
+    return true;
+  }
+  int redundant = s2_bilateral_redundant(&stage->matrix);
+  *again = redundant >= 0;
+  if (*again) {
+    int r = stage->index[redundant];
+    stage->state[r] = S2_RATTLE_GIVEN;
+    stage->x[r] = stage->rattle->term[r].law == S2_RATTLE_EQUATION ? 0 : stage->x[r];
+  }
+  return false;
+}
+
+static bool newton_pass(Stage *stage, double *now, double *before) {
+  for (int i = 0; i < stage->held; i++) {
+    stage->change[i] = stage->r[stage->index[i]];
+  }
+  s2_bilateral_apply(&stage->matrix, stage->change);
+  for (int i = 0; i < stage->held; i++) {
+    stage->x[stage->index[i]] -= stage->change[i];
+  }
+  *before = *now;
+  *now = measure(stage);
+  return isfinite(*now);
+}
+
+// Newton's method on what is held. False: it does not converge.
+static bool newton(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double rounding = fmax(100 * rattle->enough, ROUNDING * rattle->speed * rattle->h);
+  double enough = stage->second ? fmin(rattle->enough, 0.1 * ROUNDING * rattle->speed * rattle->h)
+                                : rattle->enough;
+  bool again = true;
+  while (again) { // once for each row that repeats others
+    double now = measure(stage), before = INFINITY;
+    bool factored = false;
+    again = false;
+    choose_active(stage);
+    if (stage->held == 0 || now <= enough) {
+      return true;
+    }
+    if (!take_pattern(stage)) {
+      return false;
+    }
+    for (int pass = 0; pass < PASSES && now > enough && !again; pass++) {
+      bool stalls = factored && now >= before;
+      if (stalls || (stage->second && factored && now > CHORD * before)) {
+        return now <= rounding;
+      }
+      if (!factored || now > CHORD * before) {
+        factored = factor(stage, &again);
+        if (!factored && !again) {
+          return false;
+        }
+      }
+      if (!again && !newton_pass(stage, &now, &before)) {
+        return false;
+      }
+    }
+    if (!again) {
+      return now <= rounding;
+    }
+  }
+  return false;
+}
+
+// ---- The active set
+// -------------------------------------------------------------------------------
+
+static double clip_to(S2RattleState state, const S2Row *row, double x) {
+  return state == S2_RATTLE_AT_HI   ? row->hi
+         : state == S2_RATTLE_AT_LO ? row->lo
+         : state == S2_RATTLE_OPEN  ? 0
+                                    : x;
+}
+
+static void put_bounds(Stage *stage) {
+  for (int r = 0; r < stage->rattle->rows; r++) {
+    stage->x[r] = clip_to(stage->state[r], &stage->row[r], stage->x[r]);
+  }
+}
+
+// Are all rows on their right side? Changes the states of those that are not.
+static bool revise(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double tiny = rattle->enough / rattle->h;
+  bool right = true;
+  for (int r = 0; r < rattle->rows; r++) {
+    S2RattleLaw law = rattle->term[r].law;
+    S2RattleState state = stage->state[r], next = state;
+    const S2Row *row = &stage->row[r];
+    double x = stage->x[r], slack = SLACK * (isfinite(row->hi) ? row->hi - row->lo : fabs(x));
+    if (law == S2_RATTLE_EQUATION || state == S2_RATTLE_GIVEN) {
+      continue;
+    }
+    if (state == S2_RATTLE_HELD) {
+      next = x > row->hi + slack   ? S2_RATTLE_AT_HI
+             : x < row->lo - slack ? (law == S2_RATTLE_LIMIT ? S2_RATTLE_OPEN : S2_RATTLE_AT_LO)
+                                   : state;
+    } else if (state == S2_RATTLE_AT_HI) {
+      next = stage->r[r] > tiny ? S2_RATTLE_HELD : state;
+    } else {
+      next = stage->r[r] < -tiny ? S2_RATTLE_HELD : state;
+    }
+    right &= next == state;
+    stage->state[r] = next;
+  }
+  put_bounds(stage);
+  return right;
+}
+
+// What its solution says of a row: x of a certified problem.
+static S2RattleState state_of(S2RattleLaw law, const S2Row *row, double x) {
+  double near = 1e-9 * (row->hi - row->lo); // a certified impulse is at its bound but for that
+  return law == S2_RATTLE_LIMIT     ? (x > 0 ? S2_RATTLE_HELD : S2_RATTLE_OPEN)
+         : law != S2_RATTLE_BOUNDED ? S2_RATTLE_HELD
+         : x >= row->hi - near      ? S2_RATTLE_AT_HI
+         : x <= row->lo + near      ? S2_RATTLE_AT_LO
+                                    : S2_RATTLE_HELD;
+}
+
+// All rows with their bounds, linear in the impulses with the stage's J on both sides: impulses and
+// states. Stage 1 is linearised at the velocities v, at which r has been measured.
+static bool solve_certified(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  S2Arena *arena = rattle->step->arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
+  double *x = S2_TAKE(arena, double, rattle->rows), *speed = S2_TAKE(arena, double, rattle->rows);
+  double *v = s2_arena_copy(arena, stage->v, 3 * rattle->nodes);
+  double *rhs = s2_arena_copy(arena, stage->rhs, 3 * rattle->nodes);
+  int n = 0;
+  s2_mcp_row_velocity(&stage->problem, stage->v, speed);
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2Row *row = &stage->row[r];
+    if (stage->state[r] == S2_RATTLE_GIVEN) {
+      for (int c = 0; c < 3 && stage->x[r] != 0; c++) {
+        rhs[row->a >= 0 ? 3 * row->a + c : 0] += row->a >= 0 ? row->ja[c] * stage->x[r] : 0;
+        rhs[row->b >= 0 ? 3 * row->b + c : 0] += row->b >= 0 ? row->jb[c] * stage->x[r] : 0;
+      }
+      continue;
+    }
+    rows[n] = *row;
+    if (!stage->second) {
+      rows[n].bias = stage->r[r] - speed[r] - row->compliance * stage->x[r];
+    }
+    x[n++] = stage->x[r];
+  }
+  S2Problem problem = stage->problem;
+  problem.rows = n;
+  problem.row = rows;
+  problem.rhs = rhs;
+  S2SolverOptions options = {.tolerance = 0.01 * SOLVED, .max_iterations = 100};
+  S2Solution solution = {.v = v, .lambda = x};
+  s2_mcp_solve(&problem, &options, arena, &solution);
+  rattle->step->world->stats.iterations += (uint64_t)solution.iterations;
+  n = 0;
+  for (int r = 0; r < rattle->rows; r++) {
+    if (stage->state[r] != S2_RATTLE_GIVEN) {
+      stage->state[r] = state_of(rattle->term[r].law, &stage->row[r], x[n]);
+      stage->x[r] = clip_to(stage->state[r], &stage->row[r], x[n++]);
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return solution.residual.scaled < 1e3 * SOLVED;
+}
+
+// As stage 1 is linearised first: at velocities 0 of the nodes, with the ground at its end.
+static void stand_still(Stage *stage) {
+  memset(stage->v, 0, sizeof(double) * (size_t)(3 * stage->rattle->nodes));
+  if (!stage->second) {
+    measure_first(stage, stage->v);
+  }
+}
+
+static bool accept(Stage *stage) {
+  S2Residual residual = certificate(stage);
+  if (!(residual.scaled <= SOLVED)) {
+    return false;
+  }
+  s2_keep_worst(&stage->rattle->worst, &residual);
+  return true;
+}
+
+// Certified problems alone, each linearised where the one before has led: for graphs that have no
+// pattern, and sets that do not settle. Stage 2 is linear.
+static bool solve_symmetric(Stage *stage) {
+  double before = INFINITY;
+  bool going = true;
+  stand_still(stage);
+  for (int pass = 0; pass < SYMMETRIC && going; pass++) {
+    if (!solve_certified(stage)) {
+      return false;
+    }
+    double now = measure(stage);
+    going = !stage->second && now > stage->rattle->enough && now < before;
+    before = now;
+  }
+  return accept(stage);
+}
+
+static bool stage_solve(Stage *stage) {
+  for (int pass = 0; pass < SETS; pass++) {
+    put_bounds(stage);
+    bool solved = newton(stage);
+    if (solved && revise(stage)) {
+      return accept(stage);
+    }
+    if (stage->dense) {
+      break;
+    }
+    if (pass % CERTIFIED > 0 && solved) {
+      continue;
+    }
+    // A Newton that went elsewhere leaves impulses that say nothing.
+    for (int r = 0; r < stage->rattle->rows && !solved; r++) {
+      stage->x[r] = stage->state[r] == S2_RATTLE_GIVEN ? stage->x[r] : 0;
+    }
+    stand_still(stage);
+    if (!solve_certified(stage)) {
+      return false;
+    }
+  }
+  return solve_symmetric(stage);
+}
+
+// ---- The two stages
+// -------------------------------------------------------------------------------
+
+static double place_speed(const S2Rattle *rattle) {
+  return fmax(rattle->speed, ROUNDED * rattle->rounding / rattle->h);
+}
+
+static Stage stage_make(S2Rattle *rattle, bool second) {
+  S2Arena *arena = rattle->step->arena;
+  int rows = rattle->rows, nodes = 3 * rattle->nodes;
+  double *numbers = S2_TAKE(arena, double, 2 * rows + 2 * nodes);
+  Stage stage = {.rattle = rattle,
+                 .second = second,
+                 .row = S2_TAKE(arena, S2Row, rows),
+                 .part = S2_TAKE(arena, S2Row, rows),
+                 .left = S2_TAKE(arena, S2RowSides, rows),
+                 .index = S2_TAKE(arena, int32_t, rows),
+                 .r = numbers,
+                 .change = numbers + rows,
+                 .mass = numbers + 2 * rows,
+                 .rhs = numbers + 2 * rows + nodes,
+                 .x = second ? rattle->k : rattle->l,
+                 .v = second ? rattle->v1 : rattle->u,
+                 .state = second ? rattle->second : rattle->first,
+                 .at = &rattle->at1};
+  stage.problem = (S2Problem){.nodes = rattle->nodes,
+                              .rows = rows,
+                              .mass = stage.mass,
+                              .rhs = stage.rhs,
+                              .row = stage.row,
+                              .velocity_scale = second ? rattle->speed : place_speed(rattle),
+                              .length = rattle->island->length};
+  return stage;
+}
+
+// M (u - v0) = h/2 (f - D u) + J0' l
+static void make_first(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double half = rattle->h / 2;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    stage->mass[i] = rattle->inertial[i] + half * (rattle->damping[i] + rattle->slope[i]);
+    stage->rhs[i] = rattle->inertial[i] * rattle->v0[i] + half * rattle->force[i];
+  }
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    S2Row *row = &stage->row[r];
+    *row = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
+    row->compliance = term->compliance;
+    row->lo = term->law == S2_RATTLE_LIMIT ? 0 : -term->most * half;
+    row->hi = term->most * half;
+  }
+}
+
+static void push_nodes(const S2Row *row, double x, double *rhs) {
+  for (int c = 0; c < 3; c++) {
+    if (row->a >= 0) {
+      rhs[3 * row->a + c] += row->ja[c] * x;
+    }
+    if (row->b >= 0) {
+      rhs[3 * row->b + c] += row->jb[c] * x;
+    }
+  }
+}
+
+// What ground that moves brings along a row, m/s or rad/s.
+static double ground_speed(const S2Rattle *rattle, int r, const S2RowSides *side) {
+  const S2Step *step = rattle->step;
+  const S2Joint *joint = s2_rattle_joint(rattle, &rattle->term[r]);
+  const int32_t slots[2] = {joint->a, joint->b};
+  const double *const j[2] = {side->a, side->b};
+  double speed = 0;
+  for (int i = 0; i < 2; i++) {
+    for (int c = 0; c < 3 && slots[i] != S2_NONE && step->node_of[slots[i]] == S2_GROUND; c++) {
+      speed += j[i][c] * step->free_v[3 * slots[i] + c];
+    }
+  }
+  return speed;
+}
+
+// Unknown are k of equations and of soft rows, and the sums l + k of other rows with bounds.
+static bool takes_sum(const S2RattleTerm *term) {
+  return term->law != S2_RATTLE_EQUATION && !term->soft;
+}
+
+static void make_second_row(Stage *stage, int r) {
+  const S2Rattle *rattle = stage->rattle;
+  const S2RattleTerm *term = &rattle->term[r];
+  const S2RowSides *side = &rattle->at1.side[r];
+  S2Row *row = &stage->row[r];
+  double *k = &stage->x[r], l = rattle->l[r], half = rattle->h / 2;
+  double compliance = row->compliance, bias = row->bias; // of soft rows at the end
+  *row = s2_rattle_row(rattle, r, side);
+  row->bias = rattle->at1.rate[r] + ground_speed(rattle, r, side) - term->speed;
+  stage->state[r] = rattle->first[r];
+  if (term->soft && term->trapezoid) { // k = l is known
+    push_nodes(row, l, stage->rhs);
+    stage->state[r] = S2_RATTLE_GIVEN;
+    *k = 0;
+    row->lo = row->hi = 0;
+    return;
+  }
+  if (term->soft) {
+    row->compliance = compliance;
+    row->bias += bias;
+  }
+  row->lo = term->law == S2_RATTLE_LIMIT ? 0 : -term->most * half;
+  row->hi = term->most * half;
+  *k = l;
+  if (takes_sum(term)) {
+    row->lo *= 2;
+    row->hi *= 2;
+    push_nodes(row, -l, stage->rhs);
+    *k = 2 * l;
+  }
+  // Limits that stage 1 has left open have no impulse.
+  bool closed = l > 0 || rattle->at1.value[r] <= rattle->enough;
+  if (term->law == S2_RATTLE_LIMIT && !closed) {
+    stage->state[r] = S2_RATTLE_GIVEN;
+    *k = 0;
+    row->lo = row->hi = 0;
+  } else if (term->law == S2_RATTLE_LIMIT) {
+    stage->state[r] = S2_RATTLE_HELD;
+  }
+}
+
+// M (v1 - u) = h/2 (f - D u) + J1' k; bodies that damping stops within the step have D v1 there.
+static void make_second(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double half = rattle->h / 2;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    double inertial = rattle->inertial[i], damped = half * rattle->damping[i];
+    bool cayley = rattle->step->dt * rattle->damping[i] <= 2 * inertial;
+    stage->mass[i] = inertial + (cayley ? 0 : damped);
+    stage->rhs[i] = (inertial - (cayley ? damped : 0)) * rattle->u[i] + half * rattle->force[i];
+  }
+  double *compliance = S2_TAKE_ZEROED(rattle->step->arena, double, 2 * rattle->rows);
+  double *bias = compliance + rattle->rows;
+  s2_rattle_soften_end(rattle, &rattle->at1, compliance, bias);
+  for (int r = 0; r < rattle->rows; r++) {
+    stage->row[r].compliance = compliance[r];
+    stage->row[r].bias = bias[r];
+    make_second_row(stage, r);
+  }
+}
+
+bool s2_rattle_first(S2Rattle *rattle) {
+  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  Stage stage = stage_make(rattle, false);
+  make_first(&stage);
+  bool solved = stage_solve(&stage);
+  s2_arena_rewind(rattle->step->arena, mark);
+  return solved;
+}
+
+bool s2_rattle_second(S2Rattle *rattle) {
+  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  Stage stage = stage_make(rattle, true);
+  make_second(&stage);
+  bool solved = stage_solve(&stage);
+  for (int r = 0; r < rattle->rows; r++) { // k itself
+    const S2RattleTerm *term = &rattle->term[r];
+    bool known = term->soft && term->trapezoid;
+    rattle->k[r] += known ? rattle->l[r] : takes_sum(term) ? -rattle->l[r] : 0;
+  }
+  s2_arena_rewind(rattle->step->arena, mark);
+  return solved;
+}
+
+bool s2_rattle_rests(S2Rattle *rattle) {
+  double fastest = 0, length = rattle->island->length;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    fastest = fmax(fastest, fabs(rattle->v0[i]) * (i % 3 == 0 ? length : 1));
+  }
+  if (fastest > SOLVED * rattle->speed) {
+    return false;
+  }
+  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  Stage stage = stage_make(rattle, false);
+  make_first(&stage);
+  stand_still(&stage);
+  S2Residual residual = certificate(&stage);
+  s2_arena_rewind(rattle->step->arena, mark);
+  if (residual.scaled > ROUNDING) {
+    return false;
+  }
+  s2_keep_worst(&rattle->worst, &residual);
+  return true;
+}
