@@ -182,9 +182,11 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
   }
 }
 
-void s2_audit_again(const S2Step *step) {
+void s2_audit_again(const S2Step *step, const S2Island *island) {
   S2Auditor *audit = step->world->audit;
-  for (int32_t slot = 0; audit != NULL && slot < audit->slots; slot++) {
+  int count = audit == NULL ? 0 : island == NULL ? audit->slots : island->nodes;
+  for (int i = 0; i < count; i++) {
+    int32_t slot = island == NULL ? i : island->node[i];
     const S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;
     while (audit->knots[slot] > 0 && of[audit->knots[slot] - 1].t > audit->h) {
       audit->knots[slot] -= 1;

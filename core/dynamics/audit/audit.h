@@ -94,8 +94,9 @@ void s2_audit_begin(S2World *world); // a step; nothing where the setting is off
 // A piece of the step of an island (NULL: of all bodies) ends: it began with v0, it takes h, and it
 // ends at q1. `curved`: by the trapezoid.
 void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool curved);
-// Poses of this substep that were noted are of an attempt that is made again.
-void s2_audit_again(const S2Step *step);
+// Poses of this substep that were noted, of an island (NULL: of all bodies), are of an attempt that
+// is made again.
+void s2_audit_again(const S2Step *step, const S2Island *island);
 void s2_audit_substep(const S2Step *step); // a substep is finished, and not yet in the world
 void s2_audit_free(S2World *world);
 // A finding: counts it, once a step, and warns. The text begins with its kind.

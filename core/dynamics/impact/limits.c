@@ -252,7 +252,8 @@ bool s2_island_stop_at_limits(S2Step *step, const S2Island *island) {
 bool s2_step_stop_at_limits(S2Step *step) {
   bool going = true;
   for (int i = 0; i < step->island_count && going; i++) {
-    going = step->islands[i].kept || s2_island_stop_at_limits(step, &step->islands[i]);
+    bool done = step->islands[i].kept || step->islands[i].flowed_q1 != NULL;
+    going = done || s2_island_stop_at_limits(step, &step->islands[i]);
   }
   return going;
 }

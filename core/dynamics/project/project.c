@@ -559,7 +559,7 @@ void s2_island_project(S2Step *step, S2Island *island) {
 
 static bool project_work(S2Step *step, S2Island *island, void *user) {
   (void)user;
-  if (!island->kept) {
+  if (!island->kept && island->flowed_q1 == NULL) {
     s2_island_project(step, island);
   }
   return true;

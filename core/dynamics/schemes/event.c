@@ -785,7 +785,7 @@ static bool event_work(S2Step *step, S2Island *island, void *user) {
 
 bool s2_event_run(S2Step *step, S2EventSearch *search) {
   const S2World *world = step->world;
-  s2_audit_again(step);
+  s2_audit_again(step, NULL);
   search->seen = s2_step_see(step);
   search->seen_count = step->touch_count;
   int slots = world->bodies.count;

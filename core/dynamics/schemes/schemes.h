@@ -12,6 +12,8 @@ bool s2_step_look_ahead(S2Step *step, S2Choice *choices);
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices, bool *solved);
 // What arrived, from v1 into v2, which is v1 so far.
 bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
+// S2Island.flowed_q1 or flowed_v2 to 3 a slot; false: there are none.
+bool s2_island_put_flowed(const S2Island *island, const double *flowed, double *to);
 // Has a body gone further than the search for touches looked? Sets `slack`.
 bool s2_step_outran(S2Step *step);
 // What a search has seen of a touch: its points and how far apart they were; and whether the

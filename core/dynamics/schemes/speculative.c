@@ -23,6 +23,7 @@
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
+#include "dynamics/rattle/rattle.h"
 #include "dynamics/rest/rest.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/schemes/threads.h"
@@ -284,8 +285,39 @@ bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count)
   return same;
 }
 
+// Of 3 a slot what an island's nodes have.
+static double *take_nodes(const S2Step *step, const S2Island *island, const double *from) {
+  double *to = S2_TAKE(step->arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(to + 3 * i, from + 3 * island->node[i], 3 * sizeof(double));
+  }
+  return to;
+}
+
+// The two stages, where they take the island: v1 is the mean velocity of its step.
+static bool rattle_island(S2Step *step, S2Island *island) {
+  bool done = false;
+  if (!s2_island_rattles(step, island)) {
+    return true;
+  }
+  S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
+  bool going = s2_island_rattle(step, island, &frame, &done);
+  island->flowed_q1 = done ? take_nodes(step, island, step->q1) : NULL;
+  island->flowed_v2 = done ? take_nodes(step, island, step->v2) : NULL;
+  return going;
+}
+
+bool s2_island_put_flowed(const S2Island *island, const double *flowed, double *to) {
+  for (int i = 0; i < island->nodes && flowed != NULL; i++) {
+    memcpy(to + 3 * island->node[i], flowed + 3 * i, 3 * sizeof(double));
+  }
+  return flowed != NULL;
+}
+
 static bool look_ahead_work(S2Step *step, S2Island *island, void *choices) {
-  return s2_rest_keeps(step, island) || s2_island_look_ahead(step, island, choices, NULL);
+  return s2_rest_keeps(step, island) ||
+         (rattle_island(step, island) &&
+          (island->flowed_q1 != NULL || s2_island_look_ahead(step, island, choices, NULL)));
 }
 
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {

@@ -97,7 +97,7 @@ static bool step_nonlinear(S2Step *step, const S2Island *island, bool *done) {
 
 static bool impacts_work(S2Step *step, S2Island *island, void *user) {
   const Impacts *impacts = user;
-  bool done = island->kept;
+  bool done = island->kept || s2_island_put_flowed(island, island->flowed_v2, step->v2);
   if (!done && step->world->kept.def.nonlinear && !step_nonlinear(step, island, &done)) {
     return false;
   }
@@ -177,6 +177,9 @@ static bool step_speculative(S2Step *step) {
   s2_log_islands(step);
   s2_note_integrate(step);
   s2_step_integrate(step);
+  for (int i = 0; i < step->island_count; i++) {
+    s2_island_put_flowed(&step->islands[i], step->islands[i].flowed_q1, step->q1);
+  }
   s2_step_stop_short(step);
   s2_step_settle(step);
   if (!s2_step_project(step) || !s2_step_stop_at_limits(step)) {
