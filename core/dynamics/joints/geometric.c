@@ -7,6 +7,7 @@
 // Where a step is too long for that (a light link pulled hard) what swings across the force gains
 // energy in every step. Islands with such a joint take implicit Euler with the positive part.
 #include "dynamics/joints/rows.h"
+#include "dynamics/rattle/rattle.h"
 
 #include <string.h>
 
@@ -221,15 +222,15 @@ static double most_turning(const S2JointAt *at, const double scale[6], double h)
   return h * h * force * turn;
 }
 
-// Does the world's way not follow the turning of this joint's force?
-static bool turns_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) {
+// (h w)^2 of the turning of this joint's force, where the world's way does not follow it; else 0.
+static double turns_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
   const S2Joint *joint = &world->joints.at[slot];
   // Implicit Euler with geometric stiffness is stable for all steps already.
   bool implicit = def->beta == 1 && def->geometric_stiffness != S2_GEOMETRIC_OFF;
   if (implicit || !(joint->reaction_time > 0) || s2_joint_is_wide(joint)) {
-    return false;
+    return 0;
   }
   S2JointAt at = {world, joint, step->q0, step->t - world->kept.time, turn, NULL};
   const double *mass[2] = {joint->a == S2_NONE ? NULL : step->mass + 3 * joint->a,
@@ -237,7 +238,7 @@ static bool turns_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) 
   // From cheap to dear: a bound for hinges, a bound for all, the eigenvalues themselves.
   bool hinge = joint->type == S2_HINGE && s2_joint_is_rigid(joint);
   if (hinge && most_hinge_turning(&at, mass[0], mass[1], step->h) < S2_TURNS_TOO_FAST) {
-    return false;
+    return 0;
   }
   // M^-1/2, 0 for what does not move.
   double scale[6];
@@ -246,21 +247,25 @@ static bool turns_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) 
     scale[c] = moves ? 1 / sqrt(mass[c / 3][c % 3]) : 0;
   }
   if (most_turning(&at, scale, step->h) < S2_TURNS_TOO_FAST) {
-    return false;
+    return 0;
   }
-  return fastest_turning(&at, s2_joint_blend(def, step->h), scale, S2_TURNS_TOO_FAST) > 0;
+  return fastest_turning(&at, s2_joint_blend(def, step->h), scale, S2_TURNS_TOO_FAST);
 }
 
 void s2_step_find_stiff(S2Step *step) {
   memset(step->ahead, 0, sizeof(bool) * (size_t)step->world->bodies.count);
   for (int k = 0; k < step->island_count; k++) {
-    const S2Island *island = &step->islands[k];
-    bool stiff = false;
+    S2Island *island = &step->islands[k];
+    // The flow by two stages makes shorter pieces, up to so many.
+    bool splits = island->joints > 0 && s2_island_rattles(step, island);
+    double most = splits ? S2_TURNS_TOO_FAST * S2_RATTLE_STIFF * S2_RATTLE_STIFF : 0;
     // A single joint that turns too fast makes its whole island implicit.
     const S2Rot *turn = island->joints == 0 ? NULL : s2_step_turns(step, island, step->q0);
-    for (int i = 0; i < island->joints && !stiff; i++) {
-      stiff = turns_too_fast(step, island->joint[i], turn);
+    island->turning = 0;
+    for (int i = 0; i < island->joints && island->turning <= most; i++) {
+      island->turning = fmax(island->turning, turns_too_fast(step, island->joint[i], turn));
     }
+    bool stiff = island->turning > most;
     // Joints and bodies of the island are marked alike.
     for (int i = 0; i < island->joints; i++) {
       step->stiff[island->joint[i]] = stiff;

@@ -372,13 +372,15 @@ static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces) {
   return outcome;
 }
 
-static int pieces_by_speed(const S2Step *step, const S2Island *island, const double *v) {
+static int pieces_at_first(const S2Step *step, const S2Island *island, const double *v) {
   double turn = 0;
   for (int i = 0; i < island->nodes; i++) {
     turn = fmax(turn, step->dt * fabs(v[3 * island->node[i]]));
   }
+  // Forces that turn are explicit in a piece: (h w)^2 is to be below a half of what they allow.
+  double stiff = sqrt(island->turning / S2_TURNS_TOO_FAST);
   int pieces = 1;
-  while (pieces < PIECES && pieces * TURN < turn) {
+  while (pieces < PIECES && (pieces * TURN < turn || pieces < stiff)) {
     pieces *= 2;
   }
   return pieces;
@@ -451,7 +453,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   Sums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
                S2_TAKE(step->arena, double, 3 * island->joints)};
   Outcome outcome = TOO_LONG;
-  int pieces = pieces_by_speed(step, island, frame->v);
+  int pieces = pieces_at_first(step, island, frame->v);
   for (int more = pieces; outcome == TOO_LONG && more <= PIECES; more *= 2) {
     S2ArenaMark attempt = s2_arena_mark(step->arena);
     pieces = more;

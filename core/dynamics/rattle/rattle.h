@@ -16,6 +16,10 @@
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/laws.h"
 
+// Pieces of a substep that forces which turn too fast for it are given; beyond it is implicit
+// Euler's.
+enum { S2_RATTLE_STIFF = 16 };
+
 typedef enum S2RattleLaw {
   S2_RATTLE_EQUATION, // rigid or giving way
   S2_RATTLE_BOUNDED,  // |force| <= most: motors, dry friction, servos
@@ -75,10 +79,10 @@ typedef struct S2Rattle {
   double speed;                     // V of scaled residuals, m/s
   // m: errors that are rounding; with which Newton's method ends; that somebody has made by hand
   double rounding, enough, placed;
-  S2Residual worst;                 // of all stages of the step
+  S2Residual worst; // of all stages of the step
 } S2Rattle;
 
-// Does the island take this flow? By its definition and by what the step found as it began.
+// Is the island made of what this flow takes? By its definition and its touches.
 bool s2_island_rattles(const S2Step *step, const S2Island *island);
 // The island's substep, in pieces: v1 = (q1 - q0)/dt, q1, v2, impulses and reactions. *done is
 // false, and nothing is changed but statistics, where no piece was short enough: then the step is

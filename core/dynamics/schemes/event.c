@@ -747,7 +747,8 @@ static bool ground_stands(const S2Step *step, const S2Island *island) {
 static bool rattle_whole(S2EventRun *event, bool *done) {
   event->done = 0;
   *done = false;
-  if (!s2_island_rattles(event->step, event->island)) {
+  const S2Island *island = event->island;
+  if (!s2_island_rattles(event->step, island) || event->step->stiff[island->joint[0]]) {
     return true;
   }
   S2LawFrame frame = law_frame(event);

@@ -297,7 +297,7 @@ static double *take_nodes(const S2Step *step, const S2Island *island, const doub
 // The two stages, where they take the island: v1 is the mean velocity of its step.
 static bool rattle_island(S2Step *step, S2Island *island) {
   bool done = false;
-  if (!s2_island_rattles(step, island)) {
+  if (!s2_island_rattles(step, island) || step->stiff[island->joint[0]]) {
     return true;
   }
   S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
