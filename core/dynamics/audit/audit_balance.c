@@ -42,9 +42,12 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
     rest[c] = (inertial[c] * (v1 - v0) - given) / unit;
     terms +=
         (fabs(inertial[c] * v0) + fabs(inertial[c] * v1) + fabs(audit->force[3 * slot + c])) / unit;
-    // Damping acts in each piece of a step on the velocity at its end.
-    damped +=
-        rate * audit->h * inertial[c] * (fabs(v1 - v0) + fabs(contacts[c]) / inertial[c]) / unit;
+    // Damping acts in each piece of a step on the velocity at its end, with the flow by two stages
+    // on that which carries the body.
+    bool stages = world->kept.def.flow == S2_FLOW_RATTLE;
+    double carried = (world->q.at[3 * slot + c] - audit->q0[3 * slot + c]) / audit->h;
+    double change = fabs(v1 - v0) + (stages ? fabs(carried - v1) : 0);
+    damped += rate * audit->h * inertial[c] * (change + fabs(contacts[c]) / inertial[c]) / unit;
   }
   // Of joints it is known what they push, not where on both.
   rest[0] = audit->jointed[slot] ? 0 : rest[0];
@@ -223,8 +226,8 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
                                                 : budget->turn;
   budget->unknown |= joint->type == S2_LOCK || joint->type == S2_MOUSE ||
                      joint->type == S2_CONSTRAINT || joint->type == S2_GROUND_FRICTION ||
-                     joint->has_law || joint->type == S2_GEAR || joint->type == S2_PULLEY ||
-                     moves_by_itself(world, audit, joint->a) ||
+                     joint->has_law || joint->has_servo || joint->type == S2_GEAR ||
+                     joint->type == S2_PULLEY || moves_by_itself(world, audit, joint->a) ||
                      moves_by_itself(world, audit, joint->b);
 }
 
