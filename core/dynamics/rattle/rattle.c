@@ -70,6 +70,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .k = numbers + 7 * n + rows,
       .q0 = S2_TAKE(arena, double, slots),
       .q1 = S2_TAKE(arena, double, slots),
+      .late = S2_TAKE_ZEROED(arena, bool, rows),
       .first = S2_TAKE(arena, S2RattleState, rows),
       .second = S2_TAKE(arena, S2RattleState, rows),
       .at0 = new_rows(arena, rows),
@@ -112,6 +113,16 @@ static void place_ground(const S2Rattle *rattle, double since, double *q) {
   }
 }
 
+// Limits that begin open: what they give until they are closed is none of the motion's own, and
+// along J0 it would bring energy where they turn.
+static void find_late(S2Rattle *rattle) {
+  for (int r = 0; r < rattle->rows; r++) {
+    double slop =
+        S2_TOUCH_SLOP * (s2_rattle_turns(&rattle->at0.side[r]) ? 1 : rattle->island->length);
+    rattle->late[r] = rattle->term[r].law == S2_RATTLE_LIMIT && rattle->at0.value[r] > slop;
+  }
+}
+
 // V: speeds of the island, and what drives bring by themselves; what is near enough for it.
 static void set_speed(S2Rattle *rattle) {
   double length = rattle->island->length;
@@ -125,7 +136,7 @@ static void set_speed(S2Rattle *rattle) {
       w += row.b >= 0 ? row.jb[c] * row.jb[c] / rattle->inertial[3 * row.b + c] : 0;
     }
     asked = w > 0 ? fmin(asked * w / (w + term->compliance), term->most * rattle->h * w) : 0;
-    bool turns = row.ja[1] == 0 && row.ja[2] == 0 && row.jb[1] == 0 && row.jb[2] == 0;
+    bool turns = s2_rattle_turns(&rattle->at0.side[r]);
     rattle->speed = fmax(rattle->speed, asked * (turns ? length : 1));
   }
   double enough = fmin(PLACE * length, WAY * rattle->speed * rattle->h);
@@ -253,8 +264,15 @@ static void stay(S2Rattle *rattle) {
   }
 }
 
+// Bodies, and the directions along which rows push: rods between bodies turn, too.
 static bool turns_too_far(const S2Rattle *rattle) {
   bool far = false;
+  for (int r = 0; r < rattle->rows; r++) {
+    const double *from = rattle->at0.side[r].b, *to = rattle->at1.side[r].b;
+    double size = hypot(from[1], from[2]);
+    double turn = hypot(to[1] - from[1], to[2] - from[2]);
+    far |= rattle->l[r] != 0 && turn > TURN * (1 + 1e-9) * size;
+  }
   for (int i = 0; i < rattle->nodes; i++) {
     far |= fabs(rattle->h * rattle->u[3 * i]) > TURN * (1 + 1e-9);
   }
@@ -301,6 +319,7 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   if (step->world->refused.code != S2_OK) { // by a constraint
     return ABORTED;
   }
+  find_late(rattle);
   set_speed(rattle);
   if (law != NULL && !ask_laws(rattle, rattle->q0, rattle->v0, rattle->done, law)) {
     return ABORTED;
@@ -322,7 +341,9 @@ static void add_impulses(const S2Rattle *rattle, const Sums *sums) {
     const S2RattleTerm *term = &rattle->term[r];
     double *reaction = sums->reaction + 3 * term->place;
     sums->impulse[S2_JOINT_ROWS * term->place + term->index] += rattle->l[r] + rattle->k[r];
-    s2_rattle_push(rattle, r, &rattle->at0.side[r], rattle->q0, rattle->l[r], reaction);
+    bool late = rattle->late[r];
+    s2_rattle_push(rattle, r, &(late ? rattle->at1 : rattle->at0).side[r],
+                   late ? rattle->q1 : rattle->q0, rattle->l[r], reaction);
     s2_rattle_push(rattle, r, &rattle->at1.side[r], rattle->q1, rattle->k[r], reaction);
   }
 }

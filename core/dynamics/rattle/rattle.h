@@ -31,7 +31,8 @@ typedef enum S2RattleState { // of the active set
   S2_RATTLE_OPEN,            // no impulse
   S2_RATTLE_AT_LO,           // the impulse is at its bound
   S2_RATTLE_AT_HI,
-  S2_RATTLE_GIVEN, // a row that repeats others, or a stage that knows the impulse: it stays
+  S2_RATTLE_GIVEN, // a row that repeats others: its impulse stays
+  S2_RATTLE_KNOWN, // not of this stage, which knows its impulse
 } S2RattleState;
 
 typedef enum S2RattleSource { // which function of the joint a row measures
@@ -72,6 +73,7 @@ typedef struct S2Rattle {
   double *q0, *q1;                  // 3 a slot: of nodes, and of ground that joints name
   double *v0, *u, *v1;              // 3 a node
   double *l, *k;                    // a row, N s
+  bool *late;                       // a row: a limit that begins open (stage 1 pushes along J1)
   S2RattleState *first, *second;    // a row: states of the active sets
   S2RattleRows at0, at1;            // rows at q0, q1
   double *force;                    // 3 a node: f of the stage
@@ -105,6 +107,9 @@ void s2_rattle_push(const S2Rattle *rattle, int term, const S2RowSides *side, co
                     double impulse, double *reaction);
 static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2RattleTerm *term) {
   return &rattle->step->world->joints.at[rattle->island->joint[term->place]];
+}
+static inline bool s2_rattle_turns(const S2RowSides *side) { // does it measure an angle?
+  return side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
 }
 static inline double s2_rattle_elapsed(const S2Rattle *rattle) { // at the start of the piece
   return rattle->step->t - rattle->step->world->kept.time + rattle->done;

@@ -11,9 +11,8 @@ static const double SOLVED = 1e-9; // scaled residual of a pass
 // Does the row have a place? m: how far q0 is from it.
 static bool row_off(const S2Rattle *rattle, int r, double *off) {
   const S2RattleTerm *term = &rattle->term[r];
-  const S2RowSides *side = &rattle->at0.side[r];
-  bool angular = side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
-  double value = rattle->at0.value[r] * (angular ? rattle->island->length : 1);
+  double size = s2_rattle_turns(&rattle->at0.side[r]) ? rattle->island->length : 1;
+  double value = rattle->at0.value[r] * size;
   *off = term->law == S2_RATTLE_LIMIT ? fmax(-value, 0) : fabs(value);
   return !term->changes;
 }

@@ -5,6 +5,8 @@
 #include "dynamics/step/solve.h"
 #include "mcp/solvers.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Active sets tried; the certified problem says every so many which one it is.
@@ -29,7 +31,6 @@ typedef struct Stage {
   double *mass, *rhs; // 3 a node
   double *x, *v, *r;  // a row: impulses; 3 a node: their velocities; a row: what it is off, m/s
   S2RattleState *state;
-  S2RattleRows *at; // where r is measured
   // Rows that are held, in their order
   S2Problem active;
   S2Row *part;
@@ -67,6 +68,29 @@ static void measure_first(Stage *stage, const double *v) {
   }
 }
 
+// Rows that begin open push along what they are at the end: m, by how much that has changed.
+static double turn_late(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double worst = 0, length = rattle->island->length;
+  for (int r = 0; r < rattle->rows; r++) {
+    S2Row *row = &stage->row[r];
+    if (!rattle->late[r]) {
+      continue;
+    }
+    S2Row now = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
+    double push = rattle->h * fabs(stage->x[r]);
+    for (int c = 0; c < 3; c++) {
+      double size = c == 0 ? length : 1;
+      double a = row->a >= 0 ? fabs(now.ja[c] - row->ja[c]) / stage->mass[3 * row->a + c] : 0;
+      double b = row->b >= 0 ? fabs(now.jb[c] - row->jb[c]) / stage->mass[3 * row->b + c] : 0;
+      worst = fmax(worst, push * size * fmax(a, b));
+      row->ja[c] = now.ja[c];
+      row->jb[c] = now.jb[c];
+    }
+  }
+  return worst;
+}
+
 // r of all rows at the impulses x; the largest of those that are held, as a displacement, m.
 static double measure(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
@@ -79,6 +103,7 @@ static double measure(Stage *stage) {
     }
   } else {
     measure_first(stage, stage->v);
+    worst = turn_late(stage);
   }
   for (int r = 0; r < rattle->rows; r++) {
     if (stage->state[r] == S2_RATTLE_HELD) {
@@ -144,8 +169,12 @@ static bool take_pattern(Stage *stage) {
 
 // False: there is no factor, or (*again) a row that repeats others was left out of the set.
 static bool factor(Stage *stage, bool *again) {
+  const S2Rattle *rattle = stage->rattle;
   for (int i = 0; i < stage->held; i++) {
-    stage->left[i] = stage->at->side[stage->index[i]];
+    const S2Row *row = &stage->row[stage->index[i]];
+    stage->left[i] = rattle->at1.side[stage->index[i]];
+    memcpy(stage->part[i].ja, row->ja, sizeof row->ja);
+    memcpy(stage->part[i].jb, row->jb, sizeof row->jb);
   }
   if (s2_bilateral_factor(&stage->matrix, stage->second ? NULL : stage->left)) {
     return true;
@@ -155,7 +184,7 @@ static bool factor(Stage *stage, bool *again) {
   if (*again) {
     int r = stage->index[redundant];
     stage->state[r] = S2_RATTLE_GIVEN;
-    stage->x[r] = stage->rattle->term[r].law == S2_RATTLE_EQUATION ? 0 : stage->x[r];
+    stage->x[r] = rattle->term[r].law == S2_RATTLE_EQUATION ? 0 : stage->x[r];
   }
   return false;
 }
@@ -229,6 +258,11 @@ static void put_bounds(Stage *stage) {
   }
 }
 
+// Is the impulse no unknown?
+static bool fixed(S2RattleState state) {
+  return state == S2_RATTLE_GIVEN || state == S2_RATTLE_KNOWN;
+}
+
 // Are all rows on their right side? Changes the states of those that are not.
 static bool revise(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
@@ -239,7 +273,7 @@ static bool revise(Stage *stage) {
     S2RattleState state = stage->state[r], next = state;
     const S2Row *row = &stage->row[r];
     double x = stage->x[r], slack = SLACK * (isfinite(row->hi) ? row->hi - row->lo : fabs(x));
-    if (law == S2_RATTLE_EQUATION || state == S2_RATTLE_GIVEN) {
+    if (law == S2_RATTLE_EQUATION || fixed(state)) {
       continue;
     }
     if (state == S2_RATTLE_HELD) {
@@ -254,14 +288,29 @@ static bool revise(Stage *stage) {
     right &= next == state;
     stage->state[r] = next;
   }
+  // A row that repeated one that is held no more.
+  for (int r = 0; r < rattle->rows && !right; r++) {
+    bool freed = stage->state[r] == S2_RATTLE_GIVEN && rattle->term[r].law != S2_RATTLE_EQUATION;
+    stage->state[r] = freed ? S2_RATTLE_HELD : stage->state[r];
+  }
   put_bounds(stage);
   return right;
 }
 
-// What its solution says of a row: x of a certified problem.
-static S2RattleState state_of(S2RattleLaw law, const S2Row *row, double x) {
+// What the solution (x, v) of a certified problem says of its row: of an impulse and its speed one
+// is 0, up to what the solver leaves, and the larger one says which.
+static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, const double *v,
+                              double x) {
+  const S2Row *row = &problem->row[r];
   double near = 1e-9 * (row->hi - row->lo); // a certified impulse is at its bound but for that
-  return law == S2_RATTLE_LIMIT     ? (x > 0 ? S2_RATTLE_HELD : S2_RATTLE_OPEN)
+  double w = 0, speed = row->bias;
+  for (int c = 0; c < 3; c++) {
+    w += row->a >= 0 ? row->ja[c] * row->ja[c] / problem->mass[3 * row->a + c] : 0;
+    w += row->b >= 0 ? row->jb[c] * row->jb[c] / problem->mass[3 * row->b + c] : 0;
+    speed += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
+    speed += row->b >= 0 ? row->jb[c] * v[3 * row->b + c] : 0;
+  }
+  return law == S2_RATTLE_LIMIT     ? (x * w > speed ? S2_RATTLE_HELD : S2_RATTLE_OPEN)
          : law != S2_RATTLE_BOUNDED ? S2_RATTLE_HELD
          : x >= row->hi - near      ? S2_RATTLE_AT_HI
          : x <= row->lo + near      ? S2_RATTLE_AT_LO
@@ -282,7 +331,7 @@ static bool solve_certified(Stage *stage) {
   s2_mcp_row_velocity(&stage->problem, stage->v, speed);
   for (int r = 0; r < rattle->rows; r++) {
     const S2Row *row = &stage->row[r];
-    if (stage->state[r] == S2_RATTLE_GIVEN) {
+    if (fixed(stage->state[r])) {
       for (int c = 0; c < 3 && stage->x[r] != 0; c++) {
         rhs[row->a >= 0 ? 3 * row->a + c : 0] += row->a >= 0 ? row->ja[c] * stage->x[r] : 0;
         rhs[row->b >= 0 ? 3 * row->b + c : 0] += row->b >= 0 ? row->jb[c] * stage->x[r] : 0;
@@ -305,8 +354,8 @@ static bool solve_certified(Stage *stage) {
   rattle->step->world->stats.iterations += (uint64_t)solution.iterations;
   n = 0;
   for (int r = 0; r < rattle->rows; r++) {
-    if (stage->state[r] != S2_RATTLE_GIVEN) {
-      stage->state[r] = state_of(rattle->term[r].law, &stage->row[r], x[n]);
+    if (!fixed(stage->state[r])) {
+      stage->state[r] = state_of(&problem, rattle->term[r].law, n, v, x[n]);
       stage->x[r] = clip_to(stage->state[r], &stage->row[r], x[n++]);
     }
   }
@@ -325,6 +374,15 @@ static void stand_still(Stage *stage) {
 static bool accept(Stage *stage) {
   S2Residual residual = certificate(stage);
   if (!(residual.scaled <= SOLVED)) {
+    if (getenv("DBG") != NULL) {
+      fprintf(stderr, "accept: second %d scaled %g joint %g cone %g compl %g\n", stage->second,
+              residual.scaled, residual.joint, residual.cone, residual.complementarity);
+      for (int r = 0; r < stage->rattle->rows; r++)
+        fprintf(stderr, "  %d place %d index %d law %d state %d x %g lo %g hi %g r %g value %g\n",
+                r, stage->rattle->term[r].place, stage->rattle->term[r].index,
+                stage->rattle->term[r].law, stage->state[r], stage->x[r], stage->row[r].lo,
+                stage->row[r].hi, stage->r[r], stage->rattle->at1.value[r]);
+    }
     return false;
   }
   s2_keep_worst(&stage->rattle->worst, &residual);
@@ -363,7 +421,7 @@ static bool stage_solve(Stage *stage) {
     }
     // A Newton that went elsewhere leaves impulses that say nothing.
     for (int r = 0; r < stage->rattle->rows && !solved; r++) {
-      stage->x[r] = stage->state[r] == S2_RATTLE_GIVEN ? stage->x[r] : 0;
+      stage->x[r] = fixed(stage->state[r]) ? stage->x[r] : 0;
     }
     stand_still(stage);
     if (!solve_certified(stage)) {
@@ -396,8 +454,7 @@ static Stage stage_make(S2Rattle *rattle, bool second) {
                  .rhs = numbers + 2 * rows + nodes,
                  .x = second ? rattle->k : rattle->l,
                  .v = second ? rattle->v1 : rattle->u,
-                 .state = second ? rattle->second : rattle->first,
-                 .at = &rattle->at1};
+                 .state = second ? rattle->second : rattle->first};
   stage.problem = (S2Problem){.nodes = rattle->nodes,
                               .rows = rows,
                               .mass = stage.mass,
@@ -469,7 +526,7 @@ static void make_second_row(Stage *stage, int r) {
   stage->state[r] = rattle->first[r];
   if (term->soft && term->trapezoid) { // k = l is known
     push_nodes(row, l, stage->rhs);
-    stage->state[r] = S2_RATTLE_GIVEN;
+    stage->state[r] = S2_RATTLE_KNOWN;
     *k = 0;
     row->lo = row->hi = 0;
     return;
@@ -490,7 +547,7 @@ static void make_second_row(Stage *stage, int r) {
   // Limits that stage 1 has left open have no impulse.
   bool closed = l > 0 || rattle->at1.value[r] <= rattle->enough;
   if (term->law == S2_RATTLE_LIMIT && !closed) {
-    stage->state[r] = S2_RATTLE_GIVEN;
+    stage->state[r] = S2_RATTLE_KNOWN;
     *k = 0;
     row->lo = row->hi = 0;
   } else if (term->law == S2_RATTLE_LIMIT) {
