@@ -5,8 +5,6 @@
 #include "dynamics/step/solve.h"
 #include "mcp/solvers.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 // Active sets tried; the certified problem says every so many which one it is.
@@ -374,15 +372,6 @@ static void stand_still(Stage *stage) {
 static bool accept(Stage *stage) {
   S2Residual residual = certificate(stage);
   if (!(residual.scaled <= SOLVED)) {
-    if (getenv("DBG") != NULL) {
-      fprintf(stderr, "accept: second %d scaled %g joint %g cone %g compl %g\n", stage->second,
-              residual.scaled, residual.joint, residual.cone, residual.complementarity);
-      for (int r = 0; r < stage->rattle->rows; r++)
-        fprintf(stderr, "  %d place %d index %d law %d state %d x %g lo %g hi %g r %g value %g\n",
-                r, stage->rattle->term[r].place, stage->rattle->term[r].index,
-                stage->rattle->term[r].law, stage->state[r], stage->x[r], stage->row[r].lo,
-                stage->row[r].hi, stage->r[r], stage->rattle->at1.value[r]);
-    }
     return false;
   }
   s2_keep_worst(&stage->rattle->worst, &residual);

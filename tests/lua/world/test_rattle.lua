@@ -1,0 +1,437 @@
+-- Worlds with flow = "rattle": accuracy and order of islands of joints, what friction and actuators
+-- do, force laws on joints, rest, and what the flow leaves to others.
+local sim = require "sim2d"
+
+local function world(dt, settings)
+  local def = { dt = dt, flow = "rattle" }
+  for key, value in pairs(settings or {}) do def[key] = value end
+  return sim.world(def)
+end
+
+-- The errors at 1/60, 1/120 and 1/240 s fall with this order.
+local function order_of(errors, least, message)
+  for i = 1, #errors - 1 do
+    local order = math.log(errors[i] / errors[i + 1], 2)
+    ok(order >= least, ("%s: order %.2f from %.3e to %.3e"):format(message, order, errors[i], errors[i + 1]))
+  end
+end
+
+local RATES = { 60, 120, 240 }
+
+local function solved(w, message)
+  eq(w:stats().unsolved, 0, message)
+end
+
+-- ---- Chains ------------------------------------------------------------------------------------
+
+local function double_pendulum(dt, settings)
+  local w = world(dt, { gravity = { 0, -10 } })
+  for key, value in pairs(settings or {}) do w[key] = value end
+  local a = w:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 }, mask = 0 }
+  local b = w:box { size = { 1, 0.1 }, mass = 1, position = { 1.5, 0 }, mask = 0 }
+  w:hinge { a, anchor = { 0, 0 } }
+  w:hinge { b, a, anchor = { 1, 0 } }
+  return w, a, b
+end
+
+test("a double pendulum keeps its energy to second order", function()
+  local errors = {}
+  for i, rate in ipairs(RATES) do
+    local w = double_pendulum(1 / rate)
+    w.audit = true
+    local before, worst = w:energy().total, 0
+    for _ = 1, 10 * rate do
+      w:step()
+      worst = math.max(worst, math.abs(w:energy().total - before))
+    end
+    errors[i] = worst
+    ok(w:stats().worst_joint_error <= 1e-12)
+    solved(w, "and its audits are silent")
+  end
+  ok(errors[2] <= 0.09, errors[2])
+  order_of(errors, 1.9, "energy")
+end)
+
+-- Two equal rods, angles from the horizontal: the Lagrangian equations, by Runge and Kutta's method.
+local function lagrange(time)
+  local m, l, g, inertia, n = 1, 1, 10, (1 + 0.01) / 12, 20000
+  local function f(s)
+    local c, sn = math.cos(s[1] - s[2]), math.sin(s[1] - s[2])
+    local a, b, d = inertia + 1.25 * m * l * l, 0.5 * m * l * l * c, inertia + 0.25 * m * l * l
+    local p = -0.5 * m * l * l * sn * s[4]^2 - 1.5 * m * g * l * math.cos(s[1])
+    local q = 0.5 * m * l * l * sn * s[3]^2 - 0.5 * m * g * l * math.cos(s[2])
+    local det = a * d - b * b
+    return { s[3], s[4], (d * p - b * q) / det, (a * q - b * p) / det }
+  end
+  local s, h = { 0, 0, 0, 0 }, time / n
+  local function at(k, part)
+    local z = {}
+    for i = 1, 4 do z[i] = s[i] + part * k[i] end
+    return z
+  end
+  for _ = 1, n do
+    local a = f(s)
+    local b = f(at(a, h / 2))
+    local c = f(at(b, h / 2))
+    local d = f(at(c, h))
+    for i = 1, 4 do s[i] = s[i] + h / 6 * (a[i] + 2 * b[i] + 2 * c[i] + d[i]) end
+  end
+  return s
+end
+
+test("a double pendulum is where it should be after a second, to second order", function()
+  local errors, s = {}, lagrange(1)
+  for i, rate in ipairs(RATES) do
+    local w, a, b = double_pendulum(1 / rate)
+    w:step(rate)
+    errors[i] = math.max(math.abs(a.angle - s[1]), math.abs(b.angle - s[2]))
+  end
+  order_of(errors, 1.9, "angles")
+  ok(errors[2] <= 7e-4, errors[2])
+end)
+
+test("bits are the same in all steppings, and after a snapshot", function()
+  local ends = {}
+  for i, stepping in ipairs { "auto", "speculative", "event" } do
+    local w, a, b = double_pendulum(1 / 60, { stepping = stepping })
+    w:step(50)
+    local image = w:snapshot()
+    w:step(50)
+    ends[i] = { a.x, a.angle, b.y, b.angle, b.omega }
+    w:restore(image)
+    w:step(50)
+    eq({ a.x, a.angle, b.y, b.angle, b.omega }, ends[i])
+  end
+  eq(ends[2], ends[1])
+  eq(ends[3], ends[1])
+end)
+
+test("a cart-pole is of second order", function()
+  local function run(rate)
+    local w, tilt = world(1 / rate), -0.2
+    local cart = w:box { size = { 0.5, 0.3 }, mass = 1, mask = 0 }
+    local pole = w:box { size = { 0.05, 1 }, mass = 0.1, inertia = 0.1 / 12, angle = tilt,
+      position = { -0.5 * math.sin(tilt), 0.5 * math.cos(tilt) }, mask = 0 }
+    w:slider { cart, anchor = { 0, 0 }, axis = { 1, 0 } }
+    local hinge = w:hinge { pole, cart, anchor = { 0, 0 } }
+    w:step(3 * rate)
+    solved(w)
+    return hinge.angle, cart.x
+  end
+  local angle, x = run(3840)
+  local errors = {}
+  for i, rate in ipairs(RATES) do
+    local a, b = run(rate)
+    errors[i] = math.max(math.abs(a - angle), math.abs(b - x))
+  end
+  ok(errors[2] <= 2.2e-3, errors[2])
+  order_of(errors, 1.9, "cart-pole")
+end)
+
+test("soft links gain nothing, however stiff they are", function()
+  for _, compliance in ipairs { 1e-6, 1e-8, 1e-10 } do
+    local w, before = world(1 / 240), nil
+    for i = 1, 8 do
+      local link = w:box { size = { 0.5, 0.1 }, mass = 1, position = { 0.5 * i - 0.25, 0 }, mask = 0 }
+      w:hinge { link, before, anchor = { 0.5 * (i - 1), 0 }, compliance = compliance }
+      before = link
+    end
+    local start, gained = w:energy().total, 0
+    for _ = 1, 4 * 240 do
+      w:step()
+      gained = math.max(gained, w:energy().total - start)
+    end
+    ok(gained <= 1e-6 * 8 * 9.81 * 2, ("compliance %g: gained %g J"):format(compliance, gained))
+    solved(w)
+  end
+end)
+
+-- ---- Friction, motors, limits ------------------------------------------------------------------
+
+-- Energy lost and friction's work in 10 s.
+local function rubbed(rate, friction)
+  local w = world(1 / rate, { audit = true })
+  local bob = w:circle { radius = 0.02, mass = 1, inertia = 0.01, position = { 1, 0 }, mask = 0 }
+  local hinge = w:hinge { bob, anchor = { 0, 0 }, friction = friction }
+  local start, way, angle = w:energy().total, 0, hinge.angle
+  for _ = 1, 10 * rate do
+    w:step()
+    way, angle = way + math.abs(hinge.angle - angle), hinge.angle
+  end
+  solved(w)
+  return start - w:energy().total, friction * way
+end
+
+test("dry friction takes its work", function()
+  local errors = {}
+  for i, rate in ipairs(RATES) do
+    local lost, work = rubbed(rate, 0.05)
+    errors[i] = math.abs(lost - work)
+  end
+  ok(errors[2] <= 3e-3, errors[2])
+  order_of(errors, 1.8, "friction")
+  near(rubbed(120, 1e-15), rubbed(120, 0), 1e-9)
+end)
+
+test("motors with a bound and without one", function()
+  local function run(rate, most)
+    local w = world(1 / rate)
+    local bob = w:circle { radius = 0.02, mass = 1, inertia = 0.01, position = { 1, 0 }, mask = 0 }
+    local hinge = w:hinge { bob, anchor = { 0, 0 }, motor = { speed = 3, max_torque = most } }
+    w:step(2 * rate)
+    solved(w)
+    return hinge.angle
+  end
+  near(run(60, math.huge), 6, 1e-12)
+  local reference, errors = run(3840, 5), {}
+  for i, rate in ipairs(RATES) do errors[i] = math.abs(run(rate, 5) - reference) end
+  order_of(errors, 1.8, "motor")
+end)
+
+test("a servo, a constant torque and damping in hinges are of second order", function()
+  local function run(rate, kind)
+    local w = world(1 / rate)
+    local bob = w:circle { radius = 0.02, mass = 1, inertia = 0.01, position = { 1, 0 }, mask = 0 }
+    local damping = kind == "damping"
+    local hinge = w:hinge { bob, anchor = { 0, 0 }, stiffness = damping and 20 or nil, damping = damping and 0.5 or nil }
+    if not damping then
+      local servo = kind == "position"
+      w:actuator { "a", joint = hinge, kind = kind, kp = servo and 30 or nil, kd = servo and 3 or nil }
+      w:act { servo and 0.5 or 4 }
+    end
+    w:step(rate)
+    solved(w)
+    return hinge.angle
+  end
+  for _, kind in ipairs { "position", "torque", "damping" } do
+    local reference, errors = run(3840, kind), {}
+    for i, rate in ipairs(RATES) do errors[i] = math.abs(run(rate, kind) - reference) end
+    order_of(errors, 1.9, kind)
+  end
+end)
+
+test("chains of limits and friction come to exact rest", function()
+  local w, before = world(1 / 120), nil
+  local links = {}
+  for i = 1, 6 do
+    links[i] = w:box { size = { 0.5, 0.1 }, mass = 1, position = { 0.5 * i - 0.25, 0 }, mask = 0 }
+    w:hinge { links[i], before, anchor = { 0.5 * (i - 1), 0 }, limits = { -0.5, 0.5 }, friction = 0.5 }
+    before = links[i]
+  end
+  w:step(3000)
+  for _, link in ipairs(links) do eq({ link.vx, link.vy, link.omega }, { 0.0, 0.0, 0.0 }) end
+  solved(w)
+end)
+
+-- ---- What moves by itself ----------------------------------------------------------------------
+
+test("a pendulum on a body that goes and turns", function()
+  local function run(rate)
+    local w = world(1 / rate)
+    local carrier = w:box { type = "kinematic", size = { 0.2, 0.2 }, velocity = { 1, 0.3 }, angular_velocity = 0.7, mask = 0 }
+    local bob = w:circle { radius = 0.02, mass = 1, inertia = 0.01, position = { 1, 0 }, mask = 0 }
+    local hinge = w:hinge { bob, carrier, anchor = { 0.1, 0 } }
+    w:step(2 * rate)
+    ok(w:stats().worst_joint_error <= 1e-13)
+    solved(w)
+    return hinge.angle
+  end
+  local reference, errors = run(3840), {}
+  for i, rate in ipairs(RATES) do errors[i] = math.abs(run(rate) - reference) end
+  order_of(errors, 1.9, "carried")
+end)
+
+test("all of a scene going along is the same scene", function()
+  local function run(v)
+    local w = world(1 / 60, { gravity = { 0, -5 } })
+    local carrier = w:box { type = "kinematic", size = { 0.2, 0.2 }, velocity = { v, 0 }, mask = 0 }
+    local bob = w:circle { radius = 0.02, mass = 1, inertia = 0.01, position = { 1, 0 }, velocity = { v, 0 }, mask = 0 }
+    w:hinge { bob, carrier, anchor = { 0, 0 }, friction = 0.2 }
+    w:step(120)
+    return bob.x - carrier.x, bob.y
+  end
+  local x, y = run(0)
+  local moved_x, moved_y = run(30)
+  near(moved_x, x, 1e-10)
+  near(moved_y, y, 1e-10)
+end)
+
+-- ---- Force laws --------------------------------------------------------------------------------
+
+test("springs as force laws on a hinge and in a chain", function()
+  local function hinge(rate)
+    local w = world(1 / rate, { gravity = { 0, 0 } })
+    local bob = w:circle { radius = 0.02, mass = 1, inertia = 0.01, position = { 0, -1 }, velocity = { 3, 0 }, angular_velocity = 3, mask = 0 }
+    bob:force_law(function(b) return 0, -100 * b.x, -100 * (b.y + 1) end)
+    w:hinge { bob, anchor = { 0, 0 } }
+    local function energy() return w:energy().total + 50 * (bob.x^2 + (bob.y + 1)^2) end
+    local start, worst = energy(), 0
+    for _ = 1, 100 * rate do
+      w:step()
+      worst = math.max(worst, math.abs(energy() / start - 1))
+    end
+    solved(w)
+    return worst
+  end
+  local errors = {}
+  for i, rate in ipairs(RATES) do errors[i] = hinge(rate) end
+  ok(errors[1] <= 0.02, errors[1])
+  order_of(errors, 1.9, "spring on a hinge")
+  -- In a chain that swings by small angles.
+  local function chain(rate)
+    local w, before, links = world(1 / rate), nil, {}
+    for i = 1, 4 do
+      local link = w:box { size = { 0.1, 0.5 }, mass = 1, position = { 0, 0.25 - 0.5 * i }, mask = 0 }
+      link:force_law(function(b) return 0, -100 * b.x, 0 end)
+      w:hinge { link, before, anchor = { 0, 0.5 - 0.5 * i } }
+      links[i], before = link, link
+    end
+    links[4].velocity, links[4].angular_velocity = { 0.25, 0 }, 1
+    local function energy()
+      local sum = w:energy().total
+      for _, link in ipairs(links) do sum = sum + 50 * link.x^2 end
+      return sum
+    end
+    local rest = energy() - w:energy().kinetic
+    w:step()
+    local start, worst = energy(), 0
+    for _ = 1, 100 * rate do
+      w:step()
+      worst = math.max(worst, math.abs(energy() - start))
+    end
+    solved(w)
+    return worst / (start - rest)
+  end
+  for i, rate in ipairs(RATES) do errors[i] = chain(rate) end
+  ok(errors[1] <= 0.02, errors[1])
+  order_of(errors, 1.8, "springs in a chain")
+end)
+
+-- w' = -c r^2 w / (I + m r^2) of a pendulum without gravity.
+test("dampers as force laws on a hinge, weak and strong", function()
+  for _, c in ipairs { 1, 10, 1000 } do
+    local function run(rate)
+      local w = world(1 / rate, { gravity = { 0, 0 } })
+      local bob = w:circle { radius = 0.02, mass = 1, inertia = 0.01, position = { 1, 0 }, velocity = { 0, 3 }, angular_velocity = 3, mask = 0 }
+      bob:force_law(function(b) return 0, -c * b.vx, -c * b.vy end)
+      w:hinge { bob, anchor = { 0, 0 } }
+      w:step(rate)
+      solved(w)
+      return math.abs(bob.angle - 3 * 1.01 / c * (1 - math.exp(-c / 1.01)))
+    end
+    if c < 1000 then
+      order_of({ run(60), run(120), run(240) }, 1.9, ("damper %g"):format(c))
+    end
+    ok(run(60) < 5e-4)
+  end
+end)
+
+test("a magnetic force keeps the speed of what a rod holds", function()
+  local w = world(1 / 60, { gravity = { 0, 0 } })
+  local a = w:circle { radius = 0.1, mass = 1, position = { -0.5, 0 }, mask = 0 }
+  local b = w:circle { radius = 0.1, mass = 1, position = { 0.5, 0 }, mask = 0 }
+  w:distance { a, b }
+  for _, disc in ipairs { a, b } do
+    disc:force_law(function(o) return 0, 8 * o.vy, -8 * o.vx end)
+  end
+  a.velocity, b.velocity = { 1, 1 }, { 1, -1 }
+  w:step()
+  local start = w:energy().total
+  w:step(600)
+  near(w:energy().total / start, 1, 1e-9)
+end)
+
+-- ---- Random scenes -----------------------------------------------------------------------------
+
+local function between(lo, hi) return lo + (hi - lo) * math.random() end
+
+local function pick(list) return list[math.random(#list)] end
+
+local function joint_keys(kind, i, other)
+  local keys = {}
+  local anchored = kind == "hinge" or kind == "slider" or kind == "weld" or kind == "wheel"
+  keys.anchor = anchored and { (i - 0.5) * 0.6, between(-0.2, 0.2) } or nil
+  keys.anchor_b = not anchored and not other and { (i - 1) * 0.6, 1 } or nil
+  local turn = between(0, 6)
+  keys.axis = (kind == "slider" or kind == "wheel") and { math.cos(turn), math.sin(turn) } or nil
+  if kind == "wheel" or kind == "spring" then keys.stiffness, keys.damping = 10^between(1, 3), between(0, 5) end
+  local most = kind == "hinge" and "max_torque" or "max_force"
+  local extra = (kind == "hinge" or kind == "slider") and math.random(7) or 0
+  if extra == 1 then keys.limits = { -between(0.1, 1), between(0.1, 1) } end
+  if extra == 2 then keys.motor = { speed = between(-3, 3), [most] = between(0.1, 20) } end
+  if extra == 3 then keys.friction = between(0, 3) end
+  if extra == 4 then keys.stiffness, keys.damping = 10^between(0, 3), between(0, 3) end
+  if extra == 5 then keys.compliance = 10^between(-8, -3) end
+  if extra == 6 then keys.limits, keys.friction = { -between(0.1, 1), between(0.1, 1) }, between(0, 3) end
+  if (kind == "weld" or kind == "distance") and math.random() < 0.4 then
+    keys.compliance, keys.damping = 10^between(-8, -3), between(0, 10)
+  end
+  return keys
+end
+
+test("random scenes of all joints are solved", function()
+  math.randomseed(5)
+  for n = 1, 200 do
+    local w = world(1 / pick { 60, 120 }, { gravity = { 0, pick { 0, -9.81 } }, stepping = pick { "auto", "speculative" } })
+    local base = math.random() < 0.3 and w:box { type = "kinematic", size = { 0.2, 0.2 }, velocity = { between(-1, 1), between(-1, 1) },
+      angular_velocity = between(-1, 1), mask = 0 } or nil
+    local bodies = {}
+    for i = 1, math.random(6) do
+      bodies[i] = w:box { size = { between(0.2, 1), between(0.1, 0.4) }, mass = 10^between(-1, 1.5), position = { i * 0.6, between(-0.3, 0.3) },
+        angle = between(-1, 1), velocity = { between(-1, 1), between(-1, 1) }, angular_velocity = between(-2, 2), mask = 0 }
+      local other = i == 1 and base or bodies[i - 1]
+      local kind = pick { "hinge", "hinge", "hinge", "slider", "weld", "distance", "spring", "wheel", "rope" }
+      local keys = joint_keys(kind, i, other)
+      keys[1], keys[2] = bodies[i], other
+      w[kind](w, keys)
+    end
+    w:step(60)
+    eq(w:stats().unsolved, 0, n)
+    ok(w:stats().worst_joint_error <= 1e-11, n)
+  end
+end)
+
+-- ---- What it leaves to others ------------------------------------------------------------------
+
+test("joints that contradict each other are said to be unsolved", function()
+  local w = world(1 / 120)
+  local box = w:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 }, mask = 0 }
+  w:hinge { box, anchor = { 0, 0 } }
+  local rod = w:distance { box, anchor_b = { 0, 0 } }
+  w:distance { box, anchor_b = { 0, 1 } }
+  w:step()
+  rod.length = 0.2
+  w:step()
+  ok(w:stats().unsolved > 0)
+end)
+
+test("derivatives are refused", function()
+  local function run(p)
+    local w = world(1 / 60)
+    local bob = w:circle { radius = 0.1, mass = 1, position = { 1, 0 }, velocity = { 0, p.x }, mask = 0 }
+    w:hinge { bob, anchor = { 0, 0 } }
+    w:step(10)
+    return bob.y
+  end
+  raises('a step with flow "rattle" %(hinge #1%) has no derivative', sim.grad, run, { x = 1 })
+  local w = world(1 / 60)
+  local bob = w:circle { radius = 0.1, mass = 1, position = { 1, 0 }, mask = 0 }
+  w:hinge { bob, anchor = { 0, 0 } }
+  raises("flow", function() w:linearize() end)
+  raises("lcs: flow", function() w:lcs() end)
+end)
+
+test("what it does not know takes the other flow, with its bits", function()
+  local function run(flow)
+    local w = sim.world { dt = 1 / 120, flow = flow }
+    local box = w:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 }, mask = 0 }
+    w:spring { box, anchor_b = { 0, 1 }, stiffness = 50, cubic = 100 }
+    local rest = w:box { size = { 1, 1 }, position = { 5, 0.5 } }
+    w:box { type = "static", size = { 10, 1 }, position = { 5, -0.5 } }
+    local arm = w:box { size = { 1, 0.1 }, mass = 1, position = { 5.5, 1.05 } }
+    w:hinge { arm, rest, anchor = { 5, 1.05 } }
+    w:step(100)
+    return { box.x, box.y, arm.angle, rest.y }
+  end
+  eq(run("rattle"), run("projected"))
+end)
