@@ -73,6 +73,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .late = S2_TAKE_ZEROED(arena, bool, rows),
       .first = S2_TAKE(arena, S2RattleState, rows),
       .second = S2_TAKE(arena, S2RattleState, rows),
+      .pattern_of = S2_TAKE(arena, int32_t, rows),
       .at0 = new_rows(arena, rows),
       .at1 = new_rows(arena, rows),
   };
@@ -301,7 +302,6 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
     }
     set_force(rattle, law);
   }
-  s2_rattle_measure(rattle, rattle->q1, s2_rattle_elapsed(rattle) + rattle->h, &rattle->at1);
   return s2_rattle_second(rattle) ? SOLVED : TOO_LONG;
 }
 
@@ -319,6 +319,7 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   if (step->world->refused.code != S2_OK) { // by a constraint
     return ABORTED;
   }
+  rattle->patterned = false;
   find_late(rattle);
   set_speed(rattle);
   if (law != NULL && !ask_laws(rattle, rattle->q0, rattle->v0, rattle->done, law)) {

@@ -75,10 +75,15 @@ typedef struct S2Rattle {
   double *l, *k;                    // a row, N s
   bool *late;                       // a row: a limit that begins open (stage 1 pushes along J1)
   S2RattleState *first, *second;    // a row: states of the active sets
-  S2RattleRows at0, at1;            // rows at q0, q1
-  double *force;                    // 3 a node: f of the stage
-  double *slope;                    // 3 a node: what laws damp beside that, kg/s
-  double speed;                     // V of scaled residuals, m/s
+  // Both stages of a piece: the pattern of the rows that were held last, and which they are.
+  S2Bilateral matrix;
+  bool patterned;
+  int pattern_rows;
+  int32_t *pattern_of;
+  S2RattleRows at0, at1; // rows at q0, q1
+  double *force;         // 3 a node: f of the stage
+  double *slope;         // 3 a node: what laws damp beside that, kg/s
+  double speed;          // V of scaled residuals, m/s
   // m: errors that are rounding; with which Newton's method ends; that somebody has made by hand
   double rounding, enough, placed;
   S2Residual worst; // of all stages of the step

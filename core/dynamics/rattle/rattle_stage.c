@@ -36,9 +36,7 @@ typedef struct Stage {
   double *change;
   int32_t *index;
   int held;
-  S2Bilateral matrix;
-  bool patterned; // `matrix` has the pattern of the rows that are held
-  bool dense;     // rows make a dense graph, which has none
+  bool dense; // rows make a dense graph, which has no pattern
 } Stage;
 
 // ---- Residuals
@@ -137,47 +135,49 @@ static S2Residual certificate(Stage *stage) {
 // ---------------------------------------------------------------------------------------
 
 static void choose_active(Stage *stage) {
-  int held = 0;
-  bool same = true;
+  stage->held = 0;
   for (int r = 0; r < stage->rattle->rows; r++) {
     if (stage->state[r] == S2_RATTLE_HELD) {
-      same &= held < stage->held && stage->index[held] == r;
-      stage->index[held] = r;
-      stage->part[held] = stage->row[r];
-      stage->part[held].lo = -INFINITY;
-      stage->part[held++].hi = INFINITY;
+      stage->index[stage->held] = r;
+      stage->part[stage->held] = stage->row[r];
+      stage->part[stage->held].lo = -INFINITY;
+      stage->part[stage->held++].hi = INFINITY;
     }
   }
-  stage->patterned &= same && held == stage->held;
-  stage->held = held;
   stage->active = stage->problem;
-  stage->active.rows = held;
+  stage->active.rows = stage->held;
   stage->active.row = stage->part;
-  stage->matrix.problem = &stage->active;
 }
 
+// The pattern of the rows that are held, which most stages share.
 static bool take_pattern(Stage *stage) {
-  if (!stage->patterned) {
-    stage->patterned =
-        s2_bilateral_init(&stage->matrix, &stage->active, stage->rattle->step->arena);
-    stage->dense = !stage->patterned;
+  S2Rattle *rattle = stage->rattle;
+  size_t size = sizeof(int32_t) * (size_t)stage->held;
+  bool same = rattle->patterned && rattle->pattern_rows == stage->held &&
+              memcmp(rattle->pattern_of, stage->index, size) == 0;
+  if (!same) {
+    rattle->patterned = s2_bilateral_init(&rattle->matrix, &stage->active, rattle->step->arena);
+    rattle->pattern_rows = stage->held;
+    memcpy(rattle->pattern_of, stage->index, size);
+    stage->dense = !rattle->patterned;
   }
-  return stage->patterned;
+  rattle->matrix.problem = &stage->active;
+  return rattle->patterned;
 }
 
 // False: there is no factor, or (*again) a row that repeats others was left out of the set.
 static bool factor(Stage *stage, bool *again) {
-  const S2Rattle *rattle = stage->rattle;
+  S2Rattle *rattle = stage->rattle;
   for (int i = 0; i < stage->held; i++) {
     const S2Row *row = &stage->row[stage->index[i]];
     stage->left[i] = rattle->at1.side[stage->index[i]];
     memcpy(stage->part[i].ja, row->ja, sizeof row->ja);
     memcpy(stage->part[i].jb, row->jb, sizeof row->jb);
   }
-  if (s2_bilateral_factor(&stage->matrix, stage->second ? NULL : stage->left)) {
+  if (s2_bilateral_factor(&rattle->matrix, stage->second ? NULL : stage->left)) {
     return true;
   }
-  int redundant = s2_bilateral_redundant(&stage->matrix);
+  int redundant = s2_bilateral_redundant(&rattle->matrix);
   *again = redundant >= 0;
   if (*again) {
     int r = stage->index[redundant];
@@ -191,7 +191,7 @@ static bool newton_pass(Stage *stage, double *now, double *before) {
   for (int i = 0; i < stage->held; i++) {
     stage->change[i] = stage->r[stage->index[i]];
   }
-  s2_bilateral_apply(&stage->matrix, stage->change);
+  s2_bilateral_apply(&stage->rattle->matrix, stage->change);
   for (int i = 0; i < stage->held; i++) {
     stage->x[stage->index[i]] -= stage->change[i];
   }
@@ -565,16 +565,13 @@ static void make_second(Stage *stage) {
 }
 
 bool s2_rattle_first(S2Rattle *rattle) {
-  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  // The pattern stays in the arena for the other stage, until the piece ends.
   Stage stage = stage_make(rattle, false);
   make_first(&stage);
-  bool solved = stage_solve(&stage);
-  s2_arena_rewind(rattle->step->arena, mark);
-  return solved;
+  return stage_solve(&stage);
 }
 
 bool s2_rattle_second(S2Rattle *rattle) {
-  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   Stage stage = stage_make(rattle, true);
   make_second(&stage);
   bool solved = stage_solve(&stage);
@@ -583,7 +580,6 @@ bool s2_rattle_second(S2Rattle *rattle) {
     bool known = term->soft && term->trapezoid;
     rattle->k[r] += known ? rattle->l[r] : takes_sum(term) ? -rattle->l[r] : 0;
   }
-  s2_arena_rewind(rattle->step->arena, mark);
   return solved;
 }
 
