@@ -23,6 +23,8 @@ static S2UndoAct *const undo_act[S2_ACTS] = {
     [S2_ACT_DRIFT] = s2_undo_drift,
     [S2_ACT_SOLVE] = s2_undo_solve,
     [S2_ACT_MIDPOINT] = s2_undo_midpoint,
+    [S2_ACT_RATTLE] = s2_undo_rattle,
+    [S2_ACT_FLOWED] = s2_undo_flowed,
     [S2_ACT_BALANCE] = s2_undo_balance,
     [S2_ACT_SHORT] = s2_undo_short,
     [S2_ACT_RESTART] = s2_undo_restart,
@@ -81,12 +83,12 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   S2Step *step = &undo->step;
   S2StepAdjoint *bar = &undo->bar;
   double **const of_slots[] = {
-      &step->q0,        &step->v0,        &step->force,    &step->mass,    &step->free_v,
-      &step->v1,        &step->v2,        &step->q1,       &bar->q0,       &bar->v0,
-      &bar->force,      &bar->mass,       &bar->free_v,    &bar->v1,       &bar->v2,
-      &bar->q1,         &undo->displaced, &undo->start,    &undo->ground0, &undo->ground1,
-      &undo->reflected, &undo->back,      &undo->held,     &undo->law,     &undo->law_q,
-      &undo->law_v,     &undo->law_free,  &undo->law_flow,
+      &step->q0,        &step->v0,        &step->force,    &step->mass,      &step->free_v,
+      &step->v1,        &step->v2,        &step->q1,       &bar->q0,         &bar->v0,
+      &bar->force,      &bar->mass,       &bar->free_v,    &bar->v1,         &bar->v2,
+      &bar->q1,         &undo->displaced, &undo->start,    &undo->ground0,   &undo->ground1,
+      &undo->reflected, &undo->back,      &undo->held,     &undo->law,       &undo->law_q,
+      &undo->law_v,     &undo->law_free,  &undo->law_flow, &undo->flowed_q1, &undo->flowed_v2,
   };
   double **const of_rows[] = {&step->joint_impulse, &bar->joint_impulse, &undo->impulse_bar,
                               &undo->waiting_impulse};

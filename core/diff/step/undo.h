@@ -41,9 +41,10 @@ typedef struct S2Undo {
   // 3 a slot: of what is held over the step, of laws as asked at the start of a piece beside what
   // `force` has, and of q0, v0 and free_v at the start of the step, which laws saw within it
   double *held, *law, *law_q, *law_v, *law_free;
-  double *law_flow;  // 3 a slot: of v1 before a S2_ACT_LAWS_END
-  double *feed;      // a joint slot: fraction of a projection's impulse that it kept
-  S2Remade **remade; // a note; NULL: there is none
+  double *law_flow;              // 3 a slot: of v1 before a S2_ACT_LAWS_END
+  double *flowed_q1, *flowed_v2; // 3 a slot: of what S2_ACT_RATTLE has found
+  double *feed;                  // a joint slot: fraction of a projection's impulse that it kept
+  S2Remade **remade;             // a note; NULL: there is none
   double spin, most; // of the angular momentum that S2_ACT_SPIN measured, and of the energy
   double *back;      // 3 a slot: of q1 as it was before note back_at, where S2_ACT_GO_BACK went
   int back_at;       // S2_NONE: nowhere
@@ -95,8 +96,9 @@ S2UndoAct s2_undo_substep, s2_undo_free, s2_undo_next, s2_undo_commit;
 // motion_undo.c
 S2UndoAct s2_undo_reset, s2_undo_reset_v2, s2_undo_v2_is_v1, s2_undo_v1_is_v2, s2_undo_q0_is_q1,
     s2_undo_integrate, s2_undo_linearise, s2_undo_short, s2_undo_go_back;
-S2UndoAct s2_undo_solve;    // solve_undo.c
-S2UndoAct s2_undo_midpoint; // midpoint_undo.c
+S2UndoAct s2_undo_solve;                  // solve_undo.c
+S2UndoAct s2_undo_midpoint;               // midpoint_undo.c
+S2UndoAct s2_undo_rattle, s2_undo_flowed; // rattle_undo.c
 // impact_undo.c
 S2UndoAct s2_undo_restart, s2_undo_recall, s2_undo_rebound, s2_undo_keep, s2_undo_reflect,
     s2_undo_blend, s2_undo_rewind, s2_undo_hit;

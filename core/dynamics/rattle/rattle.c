@@ -23,8 +23,7 @@ static const double DIFFERENCE = 1e-6;
 
 typedef enum Outcome { SOLVED, TOO_LONG, ABORTED } Outcome;
 
-// ---- Making
-// -----------------------------------------------------------------------------------------
+// ---- Making ------------------------------------------------------------------------------------
 
 static S2RattleRows new_rows(S2Arena *arena, int rows) {
   return (S2RattleRows){S2_TAKE(arena, double, rows), S2_TAKE(arena, double, rows),
@@ -144,8 +143,7 @@ static void set_speed(S2Rattle *rattle) {
   rattle->enough = fmax(enough, rattle->rounding);
 }
 
-// ---- Forces
-// -----------------------------------------------------------------------------------------
+// ---- Forces ------------------------------------------------------------------------------------
 
 // What is held over the step, and what laws said, `law` (3 a slot; NULL: there are none).
 static void set_force(const S2Rattle *rattle, const double *law) {
@@ -251,8 +249,98 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
   return s2_rattle_first(rattle) ? SOLVED : TOO_LONG;
 }
 
-// ---- A piece
-// ----------------------------------------------------------------------------------------
+// ---- For the derivative -----------------------------------------------------------------------
+
+S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows) {
+  const double *of_nodes = piece + 2, *of_rows = of_nodes + (size_t)(12 * nodes);
+  size_t node = (size_t)(3 * nodes), row = (size_t)rows;
+  return (S2RattleRecord){.h = piece[0],
+                          .done = piece[1],
+                          .q0 = of_nodes,
+                          .v0 = of_nodes + node,
+                          .u = of_nodes + 2 * node,
+                          .v1 = of_nodes + 3 * node,
+                          .l = of_rows,
+                          .k = of_rows + row,
+                          .first = of_rows + 2 * row,
+                          .second = of_rows + 3 * row};
+}
+
+static void record_piece(const S2Rattle *rattle, double *to) {
+  const double *const of_nodes[] = {rattle->v0, rattle->u, rattle->v1};
+  int nodes = 3 * rattle->nodes;
+  *to++ = rattle->h;
+  *to++ = rattle->done;
+  for (int i = 0; i < nodes; i++) {
+    *to++ = rattle->q0[3 * rattle->island->node[i / 3] + i % 3];
+  }
+  for (int i = 0; i < 3 * nodes; i++) {
+    *to++ = of_nodes[i / nodes][i % nodes];
+  }
+  for (int r = 0; r < rattle->rows; r++) {
+    to[r] = rattle->l[r];
+    to[rattle->rows + r] = rattle->k[r];
+    to[2 * rattle->rows + r] = rattle->first[r];
+    to[3 * rattle->rows + r] = rattle->second[r];
+  }
+}
+
+S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
+                         const S2RattleRecord *record) {
+  S2Rattle rattle = rattle_make(step, island, frame);
+  rattle.h = record->h;
+  rattle.done = record->done;
+  for (int i = 0; i < 3 * rattle.nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    rattle.q0[at] = record->q0[i];
+    rattle.q1[at] = record->q0[i] + record->h * record->u[i];
+    rattle.v0[i] = record->v0[i];
+    rattle.u[i] = record->u[i];
+    rattle.v1[i] = record->v1[i];
+    rattle.force[i] = step->force[at];
+  }
+  place_ground(&rattle, rattle.done, rattle.q0);
+  place_ground(&rattle, rattle.done + rattle.h, rattle.q1);
+  s2_rattle_make_terms(&rattle);
+  s2_rattle_measure(&rattle, rattle.q0, s2_rattle_elapsed(&rattle), &rattle.at0);
+  s2_rattle_measure(&rattle, rattle.q1, s2_rattle_elapsed(&rattle) + rattle.h, &rattle.at1);
+  for (int r = 0; r < rattle.rows; r++) {
+    rattle.l[r] = record->l[r];
+    rattle.k[r] = record->k[r];
+    rattle.first[r] = (S2RattleState)record->first[r];
+    rattle.second[r] = (S2RattleState)record->second[r];
+  }
+  return rattle;
+}
+
+// What has no derivative as yet; NULL: it has one.
+static const char *without_derivative(const S2Step *step, const S2Island *island) {
+  bool matrix = false, constraint = false;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    matrix |= joint->compliance.size > 0 || joint->damping.size > 0;
+    constraint |= joint->type == S2_CONSTRAINT;
+  }
+  return s2_island_lawful(step, island) ? "flow \"rattle\" and a force law on joints"
+         : matrix                       ? "flow \"rattle\" and matrices of compliance or damping"
+         : constraint                   ? "flow \"rattle\" and a constraint"
+                                        : NULL;
+}
+
+// The same of what happened in a piece.
+static void refuse_piece(const S2Rattle *rattle, bool placed) {
+  bool late = false;
+  for (int r = 0; r < rattle->rows; r++) {
+    late |= rattle->late[r] && rattle->l[r] != 0;
+  }
+  if (placed || late) {
+    s2_note_refuse_joints(rattle->step, rattle->island,
+                          placed ? "flow \"rattle\" and poses off the joints"
+                                 : "flow \"rattle\" and a limit that closes");
+  }
+}
+
+// ---- A piece -----------------------------------------------------------------------------------
 
 // It stays as it is, with the impulses it has.
 static void stay(S2Rattle *rattle) {
@@ -313,7 +401,8 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   place_ground(rattle, rattle->done + rattle->h, rattle->q1);
   s2_rattle_make_terms(rattle);
   s2_rattle_measure(rattle, rattle->q0, elapsed, &rattle->at0);
-  if (rattle->done == 0 && s2_rattle_place(rattle)) {
+  bool placed = rattle->done == 0 && s2_rattle_place(rattle);
+  if (placed) {
     s2_rattle_make_terms(rattle);
   }
   if (step->world->refused.code != S2_OK) { // by a constraint
@@ -326,11 +415,13 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
     return ABORTED;
   }
   Outcome outcome = solve_stages(rattle, law, last);
+  if (outcome == SOLVED) {
+    refuse_piece(rattle, placed);
+  }
   return step->world->refused.code != S2_OK ? ABORTED : outcome;
 }
 
-// ---- The substep
-// ------------------------------------------------------------------------------------
+// ---- The substep -------------------------------------------------------------------------------
 
 typedef struct Sums { // over the pieces
   double *impulse;    // S2_JOINT_ROWS a joint of the island
@@ -369,8 +460,8 @@ static void show_piece(const S2Rattle *rattle) {
   s2_audit_piece(step, rattle->island, rattle->done + rattle->h, false);
 }
 
-// In so many pieces of equal length.
-static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces) {
+// In so many pieces of equal length. `record`: NULL, or s2_rattle_record_size numbers for each.
+static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces, double *record) {
   S2Step *step = rattle->step;
   const S2Island *island = rattle->island;
   bool lawful = s2_island_lawful(step, island);
@@ -386,6 +477,10 @@ static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces) {
     outcome = solve_piece(rattle, law, 2 * pieces > PIECES);
     if (outcome == SOLVED) {
       add_impulses(rattle, sums);
+      if (record != NULL) {
+        record_piece(rattle, record);
+        record += s2_rattle_record_size(rattle->nodes, rattle->rows);
+      }
       show_piece(rattle);
       go_on(rattle);
     }
@@ -469,7 +564,10 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   if (!s2_step_goes_on(step)) {
     return false;
   }
-  s2_note_refuse_joints(step, island, "flow \"rattle\"");
+  const char *without = without_derivative(step, island);
+  if (without != NULL) {
+    s2_note_refuse_joints(step, island, without);
+  }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Rattle rattle;
   Sums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
@@ -480,9 +578,13 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     S2ArenaMark attempt = s2_arena_mark(step->arena);
     pieces = more;
     rattle = rattle_make(step, island, frame);
-    outcome = solve_pieces(&rattle, &sums, pieces);
+    int room = s2_rattle_record_size(island->nodes, S2_JOINT_ROWS * island->joints) * pieces;
+    double *record = step->world->notes == NULL ? NULL : S2_TAKE(step->arena, double, room);
+    outcome = solve_pieces(&rattle, &sums, pieces, record);
     *done = outcome == SOLVED;
     if (*done) {
+      int size = s2_rattle_record_size(island->nodes, rattle.rows);
+      s2_note_rattle(step, island, pieces, rattle.rows, size * pieces, record);
       keep_end(&rattle, &sums);
       account(&rattle, pieces);
     }

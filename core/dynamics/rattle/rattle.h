@@ -96,6 +96,22 @@ bool s2_island_rattles(const S2Step *step, const S2Island *island);
 // unsolved, whatever follows. `frame`: the start of the substep. False: aborted. (rattle.c)
 bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done);
 
+// What a piece leaves for its derivative, in one array of numbers: 2, then 3 a node and 1 a row
+// each.
+typedef struct S2RattleRecord {
+  double h, done;                 // s
+  const double *q0, *v0, *u, *v1; // 3 a node
+  const double *l, *k;            // N s
+  const double *first, *second;   // S2RattleState
+} S2RattleRecord;
+static inline int s2_rattle_record_size(int nodes, int rows) {
+  return 2 + 12 * nodes + 4 * rows;
+}
+S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows);
+// The piece as it was recorded, for the derivative: terms, and rows at both its ends.
+S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
+                         const S2RattleRecord *record);
+
 // rattle_rows.c
 // Terms of the island, rows at q0; l gets its first guess.
 void s2_rattle_make_terms(S2Rattle *rattle);

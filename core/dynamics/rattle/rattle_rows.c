@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// ---- Where it applies ---------------------------------------------------------------------------
+// ---- Where it applies --------------------------------------------------------------------------
 
 // Constraints of the program, but for those on one side, with bounds or at velocity level, if
 // rigid.
@@ -31,8 +31,7 @@ bool s2_island_rattles(const S2Step *step, const S2Island *island) {
   return takes;
 }
 
-// ---- Rows that give way
-// ---------------------------------------------------------------------------
+// ---- Rows that give way ------------------------------------------------------------------------
 //
 // With F = -(K g + D g') and the chord s = (g1 - g0)/h the half impulses are
 //
@@ -129,8 +128,7 @@ static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
   }
 }
 
-// ---- Terms
-// ----------------------------------------------------------------------------------------
+// ---- Terms -------------------------------------------------------------------------------------
 
 enum { EQUATIONS, BOUNDS, LIMITS, LISTS };
 
@@ -299,8 +297,7 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
   guess(rattle);
 }
 
-// ---- Measures
-// -------------------------------------------------------------------------------------
+// ---- Measures ----------------------------------------------------------------------------------
 
 static void keep_row(const S2RattleTerm *term, const S2JointRow *row, int r,
                      const S2RattleRows *rows) {
@@ -413,8 +410,7 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
   }
 }
 
-// ---- In a problem
-// ---------------------------------------------------------------------------------
+// ---- In a problem ------------------------------------------------------------------------------
 
 S2Row s2_rattle_row(const S2Rattle *rattle, int r, const S2RowSides *side) {
   const S2RattleTerm *term = &rattle->term[r];

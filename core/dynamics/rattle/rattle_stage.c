@@ -39,8 +39,7 @@ typedef struct Stage {
   bool dense; // rows make a dense graph, which has no pattern
 } Stage;
 
-// ---- Residuals
-// ------------------------------------------------------------------------------------
+// ---- Residuals ---------------------------------------------------------------------------------
 
 // Poses at the end of stage 1.
 static void move_nodes(const S2Rattle *rattle, const double *u) {
@@ -131,8 +130,7 @@ static S2Residual certificate(Stage *stage) {
   return residual;
 }
 
-// ---- Newton
-// ---------------------------------------------------------------------------------------
+// ---- Newton ------------------------------------------------------------------------------------
 
 static void choose_active(Stage *stage) {
   stage->held = 0;
@@ -240,8 +238,7 @@ static bool newton(Stage *stage) {
   return false;
 }
 
-// ---- The active set
-// -------------------------------------------------------------------------------
+// ---- The active set ----------------------------------------------------------------------------
 
 static double clip_to(S2RattleState state, const S2Row *row, double x) {
   return state == S2_RATTLE_AT_HI   ? row->hi
@@ -420,8 +417,7 @@ static bool stage_solve(Stage *stage) {
   return solve_symmetric(stage);
 }
 
-// ---- The two stages
-// -------------------------------------------------------------------------------
+// ---- The two stages ----------------------------------------------------------------------------
 
 static double place_speed(const S2Rattle *rattle) {
   return fmax(rattle->speed, ROUNDED * rattle->rounding / rattle->h);

@@ -754,6 +754,7 @@ static bool rattle_whole(S2EventRun *event, bool *done) {
   S2LawFrame frame = law_frame(event);
   bool going = s2_island_rattle(event->step, event->island, &frame, done);
   if (*done) {
+    s2_note_island(event->step, event->island, S2_ACT_FLOWED, NULL);
     look_how_far(event);
   }
   return going;

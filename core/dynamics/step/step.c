@@ -178,7 +178,9 @@ static bool step_speculative(S2Step *step) {
   s2_note_integrate(step);
   s2_step_integrate(step);
   for (int i = 0; i < step->island_count; i++) {
-    s2_island_put_flowed(&step->islands[i], step->islands[i].flowed_q1, step->q1);
+    if (s2_island_put_flowed(&step->islands[i], step->islands[i].flowed_q1, step->q1)) {
+      s2_note_island(step, &step->islands[i], S2_ACT_FLOWED, NULL);
+    }
   }
   s2_step_stop_short(step);
   s2_step_settle(step);

@@ -447,6 +447,17 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
   }
 }
 
+void s2_note_rattle(const S2Step *step, const S2Island *island, int pieces, int rows, int numbers,
+                    const double *piece) {
+  S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    S2Note *note = s2_note_add_island(step, island, S2_ACT_RATTLE);
+    note->rattle.pieces = pieces;
+    note->rattle.rows = rows;
+    note->rattle.piece = note_numbers(notes, piece, numbers);
+  }
+}
+
 void s2_note_short(const S2Step *step, const S2Island *island, double fraction) {
   if (step->world->notes != NULL) {
     s2_note_add_island(step, island, S2_ACT_SHORT)->scaled.fraction = fraction;

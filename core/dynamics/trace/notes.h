@@ -32,6 +32,8 @@ typedef enum S2Act {
   // Of an island's nodes. Solves:
   S2_ACT_SOLVE,    // (solve) v1 or v2
   S2_ACT_MIDPOINT, // (midpoint) v1 and v2
+  S2_ACT_RATTLE,   // (rattle) q1 and v2 by the flow in two stages; what follows may overwrite them,
+  S2_ACT_FLOWED,   // nothing; and they are what it has found
   S2_ACT_BALANCE,  // (plain) v1 += a turn of the whole, so that joints have no moment at q0
   S2_ACT_SHORT,    // (scaled) carry is a fraction of itself, and q1 = q0 + h carry
   // Impacts:
@@ -171,6 +173,10 @@ typedef struct S2Note {
       double *x; // the solution, of nodes of gears too; SHAKE, FEEDBACK: displacements, by the
                  // joints alone
     } solve;
+    struct {
+      int pieces, rows;
+      double *piece; // S2RattleRecord of each, one after the other
+    } rattle;
     struct {
       bool restarted;      // v0 was v2
       double *before, *v0; // v1; v0 as it took it
@@ -328,6 +334,9 @@ void s2_note_linearise(const S2Step *step, int32_t touch, double until);
 // `restarted`: v0 (3 a node) is from v2.
 void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
                       const double *linear);
+// `piece`: s2_rattle_record_size numbers for each.
+void s2_note_rattle(const S2Step *step, const S2Island *island, int pieces, int rows, int numbers,
+                    const double *piece);
 void s2_note_short(const S2Step *step, const S2Island *island, double fraction);
 
 // Before q1 moves; `choices` of the rows, which are taken from S2Step's touches.

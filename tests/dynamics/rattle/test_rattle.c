@@ -24,7 +24,7 @@ static S2JointDef line_def(void) {
   return s2_joint_def(S2_SLIDER);
 }
 
-// ---- A body on a line ---------------------------------------------------------------------------
+// ---- A body on a line --------------------------------------------------------------------------
 
 typedef struct Line { // a body of mass m at x0 with v0, pushed by the force f, held over steps
   double h, m, x0, v0, f, damping;
@@ -221,7 +221,7 @@ static void limits_stop_at_their_place(void **state) {
   assert_in_range(stopped, 50, 350);
 }
 
-// ---- All joints ---------------------------------------------------------------------------------
+// ---- All joints --------------------------------------------------------------------------------
 
 static const S2JointType kinds[] = {S2_HINGE, S2_SLIDER, S2_WELD, S2_DISTANCE, S2_SPRING, S2_WHEEL};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -346,7 +346,7 @@ static void redundant_rows_are_left_out(void **state) {
   assert_true(log2(coarse / fine) > 1.8);
 }
 
-// ---- Settings -----------------------------------------------------------------------------------
+// ---- Settings ----------------------------------------------------------------------------------
 
 static void refused(S2WorldDef def, const char *what) {
   S2World *world;

@@ -1,0 +1,508 @@
+// Backwards through the flow in two stages (dynamics/rattle/). With the active sets and the pieces
+// as they were, a piece solves
+//
+//     W1 u = M v0 + h/2 f + J0' l,             (g(q1) - from)/h + C1 l + b1 = 0,   q1 = q0 + h u
+//     W2 v1 = M2 u + h/2 f + J1' k,            J1 v1 + C2 k + b2 = 0
+//
+// so its adjoint is, from the last equation to the first, with p of momenta and y of rows,
+//
+//     W2 p + J1' y = dl/dv1,   C2 y - J1 p = 0;       W1 p + J1' y = dl/du,   C1 y - J0 p = dl/dl
+//
+// the former with the symmetric matrix of stage 2, the latter with the transposed of Newton's.
+#include "diff/joints/measure_vjp.h"
+#include "diff/step/undo.h"
+#include "dynamics/rattle/rattle.h"
+#include "mcp/solvers.h"
+
+#include <string.h>
+
+typedef struct Piece {
+  S2Undo *undo;
+  S2Rattle rattle;
+  double half;                              // s, h/2
+  double *q1_bar, *q0_bar;                  // 3 a slot: of the poses at its end, at its start
+  double *u_bar, *v0_bar;                   // 3 a node
+  double *v1_bar, *p;                       // 3 a node
+  double *l_bar, *y;                        // a row
+  double *c2, *b2;                          // a row: soft rows at the end
+  S2RowBar *at0, *at1;                      // a row: of the rows at both ends
+  double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
+} Piece;
+
+// ---- Numbers of joints -------------------------------------------------------------------------
+
+// Stiffness and damping of a soft row, and where their adjoints go; of compliances c in place of k.
+typedef struct Soft {
+  bool compliant;
+  double k, d; // N/m or (compliant) m/N; N s/m
+  double *k_bar, *d_bar;
+} Soft;
+
+static Soft soft_of(const Piece *piece, int r) {
+  const S2RattleTerm *term = &piece->rattle.term[r];
+  int32_t slot = piece->rattle.island->joint[term->place];
+  const S2Joint *joint = s2_rattle_joint(&piece->rattle, term);
+  S2JointGradient *g = &piece->undo->gradient->joint[slot];
+  if (term->index == S2_JOINT_SERVO) {
+    return (Soft){false, joint->servo_kp, joint->servo_kd, &g->servo_kp, &g->servo_kd};
+  }
+  if (joint->has_spring) {
+    return (Soft){false, joint->stiffness, joint->damping.linear, &g->stiffness,
+                  &g->damping.linear};
+  }
+  bool turns = s2_rattle_turns(&piece->rattle.at0.side[r]);
+  return turns ? (Soft){true, joint->compliance.angular, joint->damping.angular,
+                        &g->compliance.angular, &g->damping.angular}
+               : (Soft){true, joint->compliance.linear, joint->damping.linear,
+                        &g->compliance.linear, &g->damping.linear};
+}
+
+// C = a/(h e), b = value g/e with e = t h K + D and g = K, or e = t h + D c, g = 1 and a c for a:
+// of C and b to K (c), D, h and the value.
+static void soften_vjp(Piece *piece, int r, double h, double t, double a, double value,
+                       double c_bar, double b_bar, double *value_bar, double *h_bar) {
+  Soft soft = soft_of(piece, r);
+  double k = soft.k, d = soft.d;
+  double e = soft.compliant ? t * h + d * k : t * h * k + d;
+  double gain = soft.compliant ? 1 : k, top = soft.compliant ? a * k : a;
+  double c = top / (h * e), b = value * gain / e;
+  double e_bar = -(c_bar * c + b_bar * b) / e;
+  *value_bar += b_bar * gain / e;
+  *h_bar += -c_bar * c / h + e_bar * (soft.compliant ? t : t * k);
+  *soft.d_bar += e_bar * (soft.compliant ? k : 1);
+  *soft.k_bar +=
+      soft.compliant ? c_bar * a / (h * e) + e_bar * d : b_bar * value / e + e_bar * t * h;
+}
+
+// Of the bound of a force.
+static void most_vjp(const Piece *piece, int r, double bar) {
+  const S2RattleTerm *term = &piece->rattle.term[r];
+  S2JointGradient *g = &piece->undo->gradient->joint[piece->rattle.island->joint[term->place]];
+  *(term->index == S2_JOINT_DRY     ? &g->friction
+    : term->index == S2_JOINT_MOTOR ? &g->motor_max
+                                    : &g->servo_max) += bar;
+}
+
+static void speed_vjp(const Piece *piece, int r, double bar) {
+  const S2RattleTerm *term = &piece->rattle.term[r];
+  if (term->index == S2_JOINT_MOTOR) {
+    piece->undo->gradient->joint[piece->rattle.island->joint[term->place]].motor_speed += bar;
+  }
+}
+
+// ---- Rows --------------------------------------------------------------------------------------
+
+static double along(const S2Row *row, const double *x) {
+  double sum = 0;
+  for (int c = 0; c < 3; c++) {
+    sum += row->a >= 0 ? row->ja[c] * x[3 * row->a + c] : 0;
+    sum += row->b >= 0 ? row->jb[c] * x[3 * row->b + c] : 0;
+  }
+  return sum;
+}
+
+// The row's adjoint gets `factor` times x of its nodes.
+static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar *bar) {
+  for (int c = 0; c < 3; c++) {
+    bar->ja[c] += row->a >= 0 ? factor * x[3 * row->a + c] : 0;
+    bar->jb[c] += row->b >= 0 ? factor * x[3 * row->b + c] : 0;
+  }
+}
+
+// The same of ground that moves, whose velocity gets its own.
+static void ground_vjp(const Piece *piece, int r, double factor, S2RowBar *bar) {
+  const S2Step *step = piece->rattle.step;
+  const S2Joint *joint = s2_rattle_joint(&piece->rattle, &piece->rattle.term[r]);
+  const S2RowSides *side = &piece->rattle.at1.side[r];
+  const int32_t slots[2] = {joint->a, joint->b};
+  for (int i = 0; i < 2; i++) {
+    double *to = i == 0 ? bar->ja : bar->jb;
+    const double *j = i == 0 ? side->a : side->b;
+    for (int c = 0; c < 3 && slots[i] != S2_NONE && step->node_of[slots[i]] == S2_GROUND; c++) {
+      to[c] += factor * step->free_v[3 * slots[i] + c];
+      piece->undo->bar.free_v[3 * slots[i] + c] += factor * j[c];
+    }
+  }
+}
+
+// From the adjoints of rows at q (3 a slot) to poses and the joints' own numbers.
+static void rows_vjp(Piece *piece, bool end, const S2RowBar *bars, double *q_bar, double *elapsed) {
+  const S2Rattle *rattle = &piece->rattle;
+  S2PlaceBar place = {.q = q_bar, .elapsed = elapsed, .gradient = piece->undo->gradient};
+  double at_time = s2_rattle_elapsed(rattle) + (end ? rattle->h : 0);
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    const S2Joint *joint = s2_rattle_joint(rattle, term);
+    S2JointGradient *g = &piece->undo->gradient->joint[rattle->island->joint[term->place]];
+    S2RowBar bar = bars[r];
+    // value = sign * measured + offset
+    g->limit_lo -= term->index == S2_JOINT_LO ? bar.value : 0;
+    g->limit_hi += term->index == S2_JOINT_HI ? bar.value : 0;
+    g->servo_goal -= term->index == S2_JOINT_SERVO ? bar.value : 0;
+    bar.value *= term->sign;
+    bar.rate *= term->sign;
+    for (int c = 0; c < 3; c++) {
+      bar.ja[c] *= term->sign;
+      bar.jb[c] *= term->sign;
+    }
+    int function = term->source == S2_RATTLE_OF_COORDINATE ? S2_OF_COORDINATE
+                   : term->source == S2_RATTLE_OF_DRIVE    ? S2_OF_DRIVE
+                                                           : term->index;
+    S2JointAt at = {rattle->step->world, joint, end ? rattle->q1 : rattle->q0, at_time, NULL, NULL};
+    s2_joint_function_vjp(&at, function, &bar, &place);
+  }
+}
+
+// ---- A stage -----------------------------------------------------------------------------------
+
+// p and y of a stage with masses `mass`, rows that push and rows that see. `right`: of the
+// velocities; l_bar of the impulses, NULL: 0. False: the rows cannot be factored.
+static bool stage_adjoint(Piece *piece, const S2RattleState *state, const double *mass,
+                          const S2Row *push, const S2Row *see, const double *right,
+                          const double *l_bar) {
+  S2Arena *arena = piece->undo->arena;
+  int rows = piece->rattle.rows, n = 0, nodes = 3 * piece->rattle.nodes;
+  S2Row *held = S2_TAKE(arena, S2Row, rows);
+  S2RowSides *left = S2_TAKE(arena, S2RowSides, rows);
+  int32_t *index = S2_TAKE(arena, int32_t, rows);
+  double *x = S2_TAKE(arena, double, rows), *scaled = S2_TAKE(arena, double, nodes);
+  memset(piece->y, 0, sizeof(double) * (size_t)rows);
+  for (int i = 0; i < nodes; i++) {
+    scaled[i] = right[i] / mass[i];
+  }
+  for (int r = 0; r < rows; r++) {
+    if (state[r] == S2_RATTLE_HELD) {
+      held[n] = push[r];
+      held[n].lo = -INFINITY;
+      held[n].hi = INFINITY;
+      memcpy(left[n].a, see[r].ja, sizeof left[n].a);
+      memcpy(left[n].b, see[r].jb, sizeof left[n].b);
+      x[n] = along(&see[r], scaled) + (l_bar == NULL ? 0 : l_bar[r]);
+      index[n++] = r;
+    }
+  }
+  S2Problem problem = {.nodes = piece->rattle.nodes, .rows = n, .mass = mass, .row = held};
+  S2Bilateral matrix;
+  bool good =
+      n == 0 || (s2_bilateral_init(&matrix, &problem, arena) && s2_bilateral_factor(&matrix, left));
+  if (good && n > 0) {
+    s2_bilateral_apply(&matrix, x);
+  }
+  // p = W^-1 (right - J' y)
+  memcpy(piece->p, right, sizeof(double) * (size_t)nodes);
+  for (int i = 0; i < n && good; i++) {
+    piece->y[index[i]] = x[i];
+    for (int c = 0; c < 3; c++) {
+      if (held[i].a >= 0) {
+        piece->p[3 * held[i].a + c] -= held[i].ja[c] * x[i];
+      }
+      if (held[i].b >= 0) {
+        piece->p[3 * held[i].b + c] -= held[i].jb[c] * x[i];
+      }
+    }
+  }
+  for (int i = 0; i < nodes; i++) {
+    piece->p[i] /= mass[i];
+  }
+  return good;
+}
+
+// Of M, the rates of damping and the force that a stage has h/2 of: `moved` is what M multiplies,
+// and `damped` the velocity that damping acts on.
+static void bodies_vjp(Piece *piece, const double *moved, const double *const *damped) {
+  const S2Rattle *rattle = &piece->rattle;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    int32_t slot = rattle->island->node[i / 3];
+    const S2Body *body = &rattle->step->world->bodies.at[slot];
+    S2BodyGradient *g = &piece->undo->gradient->body[slot];
+    double p = piece->p[i], rate = i % 3 == 0 ? body->angular_damping : body->linear_damping;
+    double drag = *damped[i];
+    *(i % 3 == 0 ? &g->inertia : &g->mass) += p * (moved[i] - piece->half * rate * drag);
+    *(i % 3 == 0 ? &g->angular_damping : &g->linear_damping) -=
+        p * piece->half * rattle->inertial[i] * drag;
+    piece->undo->bar.force[3 * slot + i % 3] += piece->half * p;
+    piece->h_bar += p * (rattle->force[i] - rattle->damping[i] * drag) / 2;
+  }
+}
+
+static double side_of(S2RattleState state) {
+  return state == S2_RATTLE_AT_HI ? 1 : state == S2_RATTLE_AT_LO ? -1 : 0;
+}
+
+// ---- Stage 2 -----------------------------------------------------------------------------------
+
+static void second_row_vjp(Piece *piece, int r, const S2Row *row) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2RattleTerm *term = &rattle->term[r];
+  bool sums = term->law != S2_RATTLE_EQUATION && !term->soft;
+  bool given = term->soft && term->trapezoid;
+  double pushed = along(row, piece->p), y = piece->y[r], h = rattle->h;
+  S2RowBar *bar = &piece->at1[r];
+  // J1' k, of which l is a part that is known
+  sides_vjp(row, rattle->k[r], piece->p, bar);
+  piece->l_bar[r] += given ? pushed : sums ? -pushed : 0;
+  double side = side_of(rattle->second[r]);
+  if (side != 0) {
+    double times = sums ? 2 : 1; // of h/2
+    most_vjp(piece, r, side * times * piece->half * pushed);
+    piece->h_bar += side * times * term->most * pushed / 2;
+  }
+  if (rattle->second[r] != S2_RATTLE_HELD) {
+    return;
+  }
+  // J1 v1 + C2 k + b2 - speed
+  sides_vjp(row, -y, rattle->v1, bar);
+  ground_vjp(piece, r, -y, bar);
+  bar->rate -= y;
+  speed_vjp(piece, r, y);
+  if (term->soft) {
+    double half_bar = 0;
+    soften_vjp(piece, r, h / 2, 1, 1, rattle->at1.value[r], -y * rattle->k[r], -y, &bar->value,
+               &half_bar);
+    piece->h_bar += half_bar / 2;
+  }
+}
+
+static bool second_vjp(Piece *piece) {
+  const S2Rattle *rattle = &piece->rattle;
+  S2Arena *arena = piece->undo->arena;
+  int nodes = 3 * rattle->nodes;
+  double *mass = S2_TAKE(arena, double, nodes), *moved = S2_TAKE(arena, double, nodes);
+  const double **damped = S2_TAKE(arena, const double *, nodes);
+  S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
+  for (int i = 0; i < nodes; i++) {
+    bool cayley = rattle->step->dt * rattle->damping[i] <= 2 * rattle->inertial[i];
+    double drag = piece->half * rattle->damping[i];
+    mass[i] = rattle->inertial[i] + (cayley ? 0 : drag);
+    moved[i] = rattle->u[i] - rattle->v1[i];
+    damped[i] = cayley ? &rattle->u[i] : &rattle->v1[i];
+  }
+  for (int r = 0; r < rattle->rows; r++) {
+    rows[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
+    rows[r].compliance = piece->c2[r];
+  }
+  if (!stage_adjoint(piece, rattle->second, mass, rows, rows, piece->v1_bar, NULL)) {
+    return false;
+  }
+  for (int i = 0; i < nodes; i++) {
+    bool cayley = damped[i] == &rattle->u[i];
+    piece->u_bar[i] +=
+        piece->p[i] * (rattle->inertial[i] - (cayley ? piece->half * rattle->damping[i] : 0));
+  }
+  bodies_vjp(piece, moved, damped);
+  for (int r = 0; r < rattle->rows; r++) {
+    second_row_vjp(piece, r, &rows[r]);
+  }
+  return true;
+}
+
+// ---- Stage 1 -----------------------------------------------------------------------------------
+
+static void first_row_vjp(Piece *piece, int r, const S2Row *row, S2RowBar *end) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2RattleTerm *term = &rattle->term[r];
+  double pushed = along(row, piece->p) + piece->l_bar[r], y = piece->y[r], h = rattle->h;
+  double side = side_of(rattle->first[r]);
+  S2RowBar *bar = &piece->at0[r];
+  sides_vjp(row, rattle->l[r], piece->p, bar);
+  if (side != 0) {
+    most_vjp(piece, r, side * piece->half * pushed);
+    piece->h_bar += side * term->most * pushed / 2;
+  }
+  if (rattle->first[r] != S2_RATTLE_HELD) {
+    return;
+  }
+  // (g(q1) - from)/h + C1 l + b1 - speed
+  double from = term->changes ? rattle->at0.value[r] : 0;
+  end->value -= y / h;
+  bar->value += term->changes ? y / h : 0;
+  piece->h_bar += y * (rattle->at1.value[r] - from) / (h * h);
+  speed_vjp(piece, r, y);
+  if (term->soft) {
+    double theta = term->trapezoid ? 0.5 : 1;
+    soften_vjp(piece, r, h, theta, 2, from, -y * rattle->l[r], -y, &bar->value, &piece->h_bar);
+  }
+}
+
+static bool first_vjp(Piece *piece, S2RowBar *values) {
+  const S2Rattle *rattle = &piece->rattle;
+  S2Arena *arena = piece->undo->arena;
+  int nodes = 3 * rattle->nodes;
+  double *mass = S2_TAKE(arena, double, nodes), *moved = S2_TAKE(arena, double, nodes);
+  const double **damped = S2_TAKE(arena, const double *, nodes);
+  S2Row *start = S2_TAKE(arena, S2Row, rattle->rows), *end = S2_TAKE(arena, S2Row, rattle->rows);
+  for (int i = 0; i < nodes; i++) {
+    mass[i] = rattle->inertial[i] + piece->half * rattle->damping[i];
+    moved[i] = rattle->v0[i] - rattle->u[i];
+    damped[i] = &rattle->u[i];
+    piece->u_bar[i] += rattle->h * piece->q1_bar[3 * rattle->island->node[i / 3] + i % 3];
+  }
+  for (int r = 0; r < rattle->rows; r++) {
+    start[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
+    end[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
+    end[r].compliance = rattle->term[r].compliance;
+  }
+  if (!stage_adjoint(piece, rattle->first, mass, end, start, piece->u_bar, piece->l_bar)) {
+    return false;
+  }
+  for (int i = 0; i < nodes; i++) {
+    piece->v0_bar[i] = piece->p[i] * rattle->inertial[i];
+  }
+  bodies_vjp(piece, moved, damped);
+  for (int r = 0; r < rattle->rows; r++) {
+    first_row_vjp(piece, r, &start[r], &values[r]);
+  }
+  return true;
+}
+
+// ---- A piece -----------------------------------------------------------------------------------
+
+// Poses of ground at the piece's start or end: where it was as the substep began, and its way. All
+// times are in proportion to the step's.
+static void ground_places_vjp(Piece *piece, double since, double *q_bar) {
+  const S2Step *step = piece->rattle.step;
+  S2StepAdjoint *bar = &piece->undo->bar;
+  for (int i = 0; i < 3 * step->world->bodies.count; i++) {
+    if (step->node_of[i / 3] == S2_GROUND && q_bar[i] != 0) {
+      bar->q0[i] += q_bar[i];
+      bar->free_v[i] += since * q_bar[i];
+      bar->h += since / step->dt * step->free_v[i] * q_bar[i];
+      q_bar[i] = 0;
+    }
+  }
+}
+
+// From q1_bar of its nodes and v1_bar to q0_bar and v0_bar of them. False: it is singular.
+static bool piece_vjp(Piece *piece) {
+  S2Rattle *rattle = &piece->rattle;
+  S2StepAdjoint *bar = &piece->undo->bar;
+  S2Arena *arena = piece->undo->arena;
+  S2RowBar *values = S2_TAKE_ZEROED(arena, S2RowBar, rattle->rows);
+  s2_rattle_soften_end(rattle, &rattle->at1, piece->c2, piece->b2);
+  if (!second_vjp(piece)) {
+    return false;
+  }
+  rows_vjp(piece, true, piece->at1, piece->q1_bar, &piece->elapsed_bar1);
+  if (!first_vjp(piece, values)) {
+    return false;
+  }
+  rows_vjp(piece, true, values, piece->q1_bar, &piece->elapsed_bar1);
+  rows_vjp(piece, false, piece->at0, piece->q0_bar, &piece->elapsed_bar0);
+  // q1 = q0 + h u
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    int at = 3 * rattle->island->node[i / 3] + i % 3;
+    piece->q0_bar[at] += piece->q1_bar[at];
+    piece->h_bar += piece->q1_bar[at] * rattle->u[i];
+    piece->q1_bar[at] = 0;
+  }
+  ground_places_vjp(piece, rattle->done, piece->q0_bar);
+  ground_places_vjp(piece, rattle->done + rattle->h, piece->q1_bar);
+  double part = rattle->h / rattle->step->dt, before = rattle->done / rattle->step->dt;
+  bar->h +=
+      part * piece->h_bar + before * piece->elapsed_bar0 + (before + part) * piece->elapsed_bar1;
+  bar->elapsed += piece->elapsed_bar0 + piece->elapsed_bar1;
+  return true;
+}
+
+static Piece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
+                        const S2RattleRecord *record, int rows) {
+  S2Arena *arena = undo->arena;
+  int nodes = 3 * island->nodes, slots = 3 * undo->world->bodies.count;
+  double *numbers = S2_TAKE_ZEROED(arena, double, 4 * nodes + 4 * rows + 2 * slots);
+  double *of_rows = numbers + 4 * (size_t)nodes;
+  Piece piece = {.undo = undo,
+                 .rattle = s2_rattle_again(&undo->step, island, frame, record),
+                 .half = record->h / 2,
+                 .u_bar = numbers,
+                 .v0_bar = numbers + nodes,
+                 .v1_bar = numbers + 2 * (size_t)nodes,
+                 .p = numbers + 3 * (size_t)nodes,
+                 .l_bar = of_rows,
+                 .y = of_rows + rows,
+                 .c2 = of_rows + 2 * (size_t)rows,
+                 .b2 = of_rows + 3 * (size_t)rows,
+                 .q1_bar = of_rows + 4 * (size_t)rows,
+                 .at0 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
+                 .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows)};
+  piece.q0_bar = piece.q1_bar + slots;
+  return piece;
+}
+
+// Numbers of 0 that a script differentiates by have no row here.
+static bool refuses_zeros(S2Undo *undo, const S2Island *island) {
+  const S2WorldGradient *all = undo->gradient;
+  const char *what = NULL;
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    const S2Joint *joint = &undo->world->joints.at[slot];
+    what = S2_TRACKS_JOINT(all, slot, friction) && joint->friction == 0     ? "friction"
+           : S2_TRACKS_JOINT(all, slot, motor_max) && joint->motor_max == 0 ? "motor max"
+           : S2_TRACKS_JOINT(all, slot, damping.linear) && joint->damping.linear == 0 &&
+                   s2_joint_is_rigid(joint)
+               ? "damping"
+           : S2_TRACKS_JOINT(all, slot, compliance.linear) && joint->compliance.linear == 0
+               ? "compliance"
+               : what;
+  }
+  if (what != NULL) {
+    *undo->failed =
+        s2_error(S2_INVALID,
+                 "flow rattle: the loss depends on a joint's %s of 0, which has no "
+                 "derivative: give it a small number, or leave it out of the parameters",
+                 what);
+  }
+  return what != NULL;
+}
+
+void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
+  S2Island *island = &note->of->island;
+  if (s2_undo_refuses_impulses(undo, note, "flow rattle") || refuses_zeros(undo, island)) {
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(undo->arena);
+  S2Step *step = &undo->step;
+  int nodes = 3 * island->nodes, size = s2_rattle_record_size(island->nodes, note->rattle.rows);
+  double *q_bar = S2_TAKE(undo->arena, double, nodes), *v_bar = S2_TAKE(undo->arena, double, nodes);
+  S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
+  step->dt = note->h;
+  for (int i = 0; i < nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    step->node_of[at / 3] = i / 3;
+    q_bar[i] = undo->flowed_q1[at];
+    v_bar[i] = undo->flowed_v2[at];
+    undo->flowed_q1[at] = undo->flowed_v2[at] = 0;
+  }
+  bool good = true;
+  for (int k = note->rattle.pieces - 1; k >= 0 && good; k--) {
+    S2ArenaMark before = s2_arena_mark(undo->arena);
+    S2RattleRecord record =
+        s2_rattle_record(note->rattle.piece + (size_t)(k * size), island->nodes, note->rattle.rows);
+    Piece piece = piece_make(undo, island, &frame, &record, note->rattle.rows);
+    for (int i = 0; i < nodes; i++) {
+      piece.q1_bar[3 * island->node[i / 3] + i % 3] = q_bar[i];
+      piece.v1_bar[i] = v_bar[i];
+    }
+    good = piece_vjp(&piece);
+    for (int i = 0; i < nodes && good; i++) {
+      q_bar[i] = piece.q0_bar[3 * island->node[i / 3] + i % 3];
+      v_bar[i] = piece.v0_bar[i];
+    }
+    s2_arena_rewind(undo->arena, before);
+  }
+  undo->gradient->flags |= good ? 0 : S2_GRADIENT_SINGULAR;
+  for (int i = 0; i < nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    undo->bar.q0[at] += good ? q_bar[i] : 0;
+    undo->bar.v0[at] += good ? v_bar[i] : 0;
+    step->node_of[at / 3] = S2_GROUND;
+  }
+  s2_arena_rewind(undo->arena, mark);
+}
+
+void s2_undo_flowed(S2Undo *undo, const S2Note *note) {
+  s2_undo_move_nodes(note, undo->bar.q1, undo->flowed_q1);
+  s2_undo_move_nodes(note, undo->bar.v2, undo->flowed_v2);
+  for (int i = 0; i < note->of->island.nodes; i++) { // nothing reads the mean velocity
+    memset(undo->bar.v1 + 3 * note->of->island.node[i], 0, 3 * sizeof(double));
+  }
+}
