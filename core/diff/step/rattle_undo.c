@@ -9,7 +9,7 @@
 //     W2 p + J1' y = dl/dv1,   C2 y - J1 p = 0;       W1 p + J1' y = dl/du,   C1 y - J0 p = dl/dl
 //
 // the former with the symmetric matrix of stage 2, the latter with the transposed of Newton's.
-#include "diff/joints/measure_vjp.h"
+#include "diff/joints/joint_vjp.h"
 #include "diff/step/undo.h"
 #include "dynamics/rattle/rattle.h"
 #include "mcp/solvers.h"
@@ -355,6 +355,85 @@ static bool first_vjp(Piece *piece, S2RowBar *values) {
   return true;
 }
 
+// ---- Bounds of 0 -------------------------------------------------------------------------------
+
+// Dry friction or a motor of no force has no row, but pushes against the speed of its coordinate
+// once it may: in stage 1 against the mean speed, with both stages together against that at the
+// end. What does not move may be pushed either way, and counts as 0.
+typedef struct Zero {
+  int32_t slot;
+  S2RowSides side[2]; // at both ends
+  double speed[2];
+} Zero;
+
+static Zero zero_of(const Piece *piece, int32_t slot, double asked) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2Step *step = rattle->step;
+  const S2Joint *joint = &step->world->joints.at[slot];
+  Zero zero = {.slot = slot};
+  S2JointRow row[2];
+  for (int i = 0; i < 2; i++) {
+    double elapsed = s2_rattle_elapsed(rattle) + (i == 0 ? 0 : rattle->h);
+    S2JointAt at = {step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL, NULL};
+    s2_joint_kind(joint->type)->drive(&at, &row[i], NULL);
+    memcpy(zero.side[i].a, row[i].ja, sizeof row[i].ja);
+    memcpy(zero.side[i].b, row[i].jb, sizeof row[i].jb);
+  }
+  zero.speed[0] = (row[1].value - row[0].value) / rattle->h - asked;
+  zero.speed[1] = row[1].rate - asked;
+  const int32_t slots[2] = {joint->a, joint->b};
+  for (int i = 0; i < 6; i++) {
+    int32_t of = slots[i / 3];
+    double j = i < 3 ? row[1].ja[i] : row[1].jb[i - 3];
+    int32_t node = of == S2_NONE ? S2_GROUND : step->node_of[of];
+    double v = node != S2_GROUND ? rattle->v1[3 * node + i % 3] : 0;
+    zero.speed[1] += j * (of == S2_NONE || node != S2_GROUND ? v : step->free_v[3 * of + i % 3]);
+  }
+  return zero;
+}
+
+static double zero_pushed(const Piece *piece, const Zero *zero, int end) {
+  const S2Joint *joint = &piece->rattle.step->world->joints.at[zero->slot];
+  const int32_t *node_of = piece->rattle.step->node_of;
+  double sum = 0;
+  for (int c = 0; c < 3; c++) {
+    int32_t a = joint->a == S2_NONE ? S2_GROUND : node_of[joint->a];
+    int32_t b = joint->b == S2_NONE ? S2_GROUND : node_of[joint->b];
+    sum += a == S2_GROUND ? 0 : zero->side[end].a[c] * piece->p[3 * a + c];
+    sum += b == S2_GROUND ? 0 : zero->side[end].b[c] * piece->p[3 * b + c];
+  }
+  return sum;
+}
+
+static double against(double speed, double still) {
+  return fabs(speed) <= still ? 0 : speed < 0 ? 1 : -1;
+}
+
+// Of stage 2 (`end`) or 1, whose momenta p are those of the piece.
+static void zeros_vjp(const Piece *piece, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2WorldGradient *all = piece->undo->gradient;
+  double still = 1e-10 * rattle->speed; // slower is rounding
+  for (int i = 0; i < rattle->island->joints; i++) {
+    int32_t slot = rattle->island->joint[i];
+    const S2Joint *joint = &rattle->step->world->joints.at[slot];
+    bool drives = s2_joint_kind(joint->type)->drive != NULL;
+    bool dry = joint->friction == 0 && S2_TRACKS_JOINT(all, slot, friction);
+    bool motor = joint->has_motor && joint->motor_max == 0 && S2_TRACKS_JOINT(all, slot, motor_max);
+    for (int k = 0; k < 2 && drives; k++) {
+      if (!(k == 0 ? dry : motor)) {
+        continue;
+      }
+      Zero zero = zero_of(piece, slot, k == 0 ? 0 : joint->motor_speed);
+      double first = against(zero.speed[0], still), pushed = zero_pushed(piece, &zero, end);
+      // k = (l + k) - l in stage 2
+      double impulse = end ? 2 * against(zero.speed[1], still) - first : first;
+      S2JointGradient *g = &piece->undo->gradient->joint[slot];
+      *(k == 0 ? &g->friction : &g->motor_max) += impulse * piece->half * pushed;
+    }
+  }
+}
+
 // ---- A piece -----------------------------------------------------------------------------------
 
 // Poses of ground at the piece's start or end: where it was as the substep began, and its way. All
@@ -382,10 +461,12 @@ static bool piece_vjp(Piece *piece) {
   if (!second_vjp(piece)) {
     return false;
   }
+  zeros_vjp(piece, true);
   rows_vjp(piece, true, piece->at1, piece->q1_bar, &piece->elapsed_bar1);
   if (!first_vjp(piece, values)) {
     return false;
   }
+  zeros_vjp(piece, false);
   rows_vjp(piece, true, values, piece->q1_bar, &piece->elapsed_bar1);
   rows_vjp(piece, false, piece->at0, piece->q0_bar, &piece->elapsed_bar0);
   // q1 = q0 + h u
@@ -428,30 +509,24 @@ static Piece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
   return piece;
 }
 
-// Numbers of 0 that a script differentiates by have no row here.
+// Damping of 0 that a script differentiates by has no row here; a compliance of 0 is flagged.
 static bool refuses_zeros(S2Undo *undo, const S2Island *island) {
   const S2WorldGradient *all = undo->gradient;
-  const char *what = NULL;
+  bool damping = false;
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const S2Joint *joint = &undo->world->joints.at[slot];
-    what = S2_TRACKS_JOINT(all, slot, friction) && joint->friction == 0     ? "friction"
-           : S2_TRACKS_JOINT(all, slot, motor_max) && joint->motor_max == 0 ? "motor max"
-           : S2_TRACKS_JOINT(all, slot, damping.linear) && joint->damping.linear == 0 &&
-                   s2_joint_is_rigid(joint)
-               ? "damping"
-           : S2_TRACKS_JOINT(all, slot, compliance.linear) && joint->compliance.linear == 0
-               ? "compliance"
-               : what;
+    bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+    s2_joint_zero_flag(joint, slot, undo->gradient);
+    damping |= all->tracked != NULL && springs && s2_joint_is_rigid(joint) &&
+               S2_TRACKS_JOINT(all, slot, damping.linear);
   }
-  if (what != NULL) {
-    *undo->failed =
-        s2_error(S2_INVALID,
-                 "flow rattle: the loss depends on a joint's %s of 0, which has no "
-                 "derivative: give it a small number, or leave it out of the parameters",
-                 what);
+  if (damping) {
+    *undo->failed = s2_error(
+        S2_INVALID, "flow rattle: the loss depends on a joint's damping of 0, which has no "
+                    "derivative: give it a small number, or leave it out of the parameters");
   }
-  return what != NULL;
+  return damping;
 }
 
 void s2_undo_rattle(S2Undo *undo, const S2Note *note) {

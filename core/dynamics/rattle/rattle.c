@@ -299,6 +299,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
     rattle.v1[i] = record->v1[i];
     rattle.force[i] = step->force[at];
   }
+  rattle.speed = s2_island_speed(step, island);
   place_ground(&rattle, rattle.done, rattle.q0);
   place_ground(&rattle, rattle.done + rattle.h, rattle.q1);
   s2_rattle_make_terms(&rattle);
