@@ -298,13 +298,70 @@ static bool second_vjp(Piece *piece) {
 
 // ---- Stage 1 -----------------------------------------------------------------------------------
 
+// How p sees limits that push along J1, which turn with u: `turned` = h l Hess(g) p of them, 3 a
+// node. False: there are none.
+static bool late_turns(Piece *piece, const S2Row *rows, double *turned) {
+  const S2Rattle *rattle = &piece->rattle;
+  S2Arena *arena = piece->undo->arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int slots = 3 * rattle->step->world->bodies.count;
+  double *q_bar = S2_TAKE_ZEROED(arena, double, slots), elapsed;
+  S2JointGradient unused = {0};
+  S2PlaceBar place = {
+      .q = q_bar, .elapsed = &elapsed, .joint = &unused, .gradient = piece->undo->gradient};
+  bool any = false;
+  for (int r = 0; r < rattle->rows; r++) {
+    if (rattle->late[r] && rattle->l[r] != 0) {
+      const S2RattleTerm *term = &rattle->term[r];
+      S2RowBar bar = {0};
+      sides_vjp(&rows[r], term->sign * rattle->l[r], piece->p, &bar);
+      S2JointAt at = {rattle->step->world,
+                      s2_rattle_joint(rattle, term),
+                      rattle->q1,
+                      s2_rattle_elapsed(rattle) + rattle->h,
+                      NULL,
+                      NULL};
+      s2_joint_function_vjp(&at, S2_OF_COORDINATE, &bar, &place);
+      any = true;
+    }
+  }
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    turned[i] = rattle->h * q_bar[3 * rattle->island->node[i / 3] + i % 3];
+  }
+  s2_arena_rewind(arena, mark);
+  return any;
+}
+
+// (W1 - h l Hess(g))' p + J1' y = dl/du, where the second is small: again and again.
+static bool first_adjoint(Piece *piece, const double *mass, const S2Row *end, const S2Row *start) {
+  enum { PASSES = 60 };
+  const S2Rattle *rattle = &piece->rattle;
+  int nodes = 3 * rattle->nodes;
+  double *right = s2_arena_copy(piece->undo->arena, piece->u_bar, nodes);
+  double *turned = S2_TAKE(piece->undo->arena, double, nodes), moved = 1;
+  for (int pass = 0; pass < PASSES && moved > 0; pass++) {
+    if (!stage_adjoint(piece, rattle->first, mass, end, start, right, piece->l_bar)) {
+      return false;
+    }
+    bool any = late_turns(piece, end, turned);
+    double change = 0, size = 0;
+    for (int i = 0; i < nodes && any; i++) {
+      change = fmax(change, fabs(piece->u_bar[i] + turned[i] - right[i]));
+      size = fmax(size, fabs(right[i]));
+      right[i] = piece->u_bar[i] + turned[i];
+    }
+    moved = change > 1e-14 * size ? change : 0;
+  }
+  return true;
+}
+
 static void first_row_vjp(Piece *piece, int r, const S2Row *row, S2RowBar *end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
   double pushed = along(row, piece->p) + piece->l_bar[r], y = piece->y[r], h = rattle->h;
   double side = side_of(rattle->first[r]);
   S2RowBar *bar = &piece->at0[r];
-  sides_vjp(row, rattle->l[r], piece->p, bar);
+  sides_vjp(row, rattle->l[r], piece->p, rattle->late[r] ? end : bar);
   if (side != 0) {
     most_vjp(piece, r, side * piece->half * pushed);
     piece->h_bar += side * term->most * pushed / 2;
@@ -340,9 +397,10 @@ static bool first_vjp(Piece *piece, S2RowBar *values) {
   for (int r = 0; r < rattle->rows; r++) {
     start[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
     end[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
+    start[r] = rattle->late[r] ? end[r] : start[r];
     end[r].compliance = rattle->term[r].compliance;
   }
-  if (!stage_adjoint(piece, rattle->first, mass, end, start, piece->u_bar, piece->l_bar)) {
+  if (!first_adjoint(piece, mass, end, start)) {
     return false;
   }
   for (int i = 0; i < nodes; i++) {

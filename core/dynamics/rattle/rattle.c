@@ -305,6 +305,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
   s2_rattle_make_terms(&rattle);
   s2_rattle_measure(&rattle, rattle.q0, s2_rattle_elapsed(&rattle), &rattle.at0);
   s2_rattle_measure(&rattle, rattle.q1, s2_rattle_elapsed(&rattle) + rattle.h, &rattle.at1);
+  find_late(&rattle);
   for (int r = 0; r < rattle.rows; r++) {
     rattle.l[r] = record->l[r];
     rattle.k[r] = record->k[r];
@@ -326,19 +327,6 @@ static const char *without_derivative(const S2Step *step, const S2Island *island
          : matrix                       ? "flow \"rattle\" and matrices of compliance or damping"
          : constraint                   ? "flow \"rattle\" and a constraint"
                                         : NULL;
-}
-
-// The same of what happened in a piece.
-static void refuse_piece(const S2Rattle *rattle, bool placed) {
-  bool late = false;
-  for (int r = 0; r < rattle->rows; r++) {
-    late |= rattle->late[r] && rattle->l[r] != 0;
-  }
-  if (placed || late) {
-    s2_note_refuse_joints(rattle->step, rattle->island,
-                          placed ? "flow \"rattle\" and poses off the joints"
-                                 : "flow \"rattle\" and a limit that closes");
-  }
 }
 
 // ---- A piece -----------------------------------------------------------------------------------
@@ -416,8 +404,8 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
     return ABORTED;
   }
   Outcome outcome = solve_stages(rattle, law, last);
-  if (outcome == SOLVED) {
-    refuse_piece(rattle, placed);
+  if (outcome == SOLVED && placed) {
+    s2_note_refuse_joints(step, rattle->island, "flow \"rattle\" and poses off the joints");
   }
   return step->world->refused.code != S2_OK ? ABORTED : outcome;
 }
