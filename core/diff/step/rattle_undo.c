@@ -155,56 +155,94 @@ static void rows_vjp(Piece *piece, bool end, const S2RowBar *bars, double *q_bar
 
 // ---- A stage -----------------------------------------------------------------------------------
 
+typedef struct Held { // rows that a stage holds
+  S2Row *row;
+  S2RowSides *left;
+  int32_t *index;
+  int count;
+} Held;
+
+// The matrix of the rows that are held, without those that repeat others. False: there is none.
+static bool factor_held(Piece *piece, S2RattleState *state, const double *mass, const S2Row *push,
+                        const S2Row *see, Held *held, S2Bilateral *matrix, S2Problem *problem) {
+  for (;;) {
+    held->count = 0;
+    for (int r = 0; r < piece->rattle.rows; r++) {
+      if (state[r] == S2_RATTLE_HELD) {
+        int n = held->count++;
+        held->row[n] = push[r];
+        held->row[n].lo = -INFINITY;
+        held->row[n].hi = INFINITY;
+        memcpy(held->left[n].a, see[r].ja, sizeof held->left[n].a);
+        memcpy(held->left[n].b, see[r].jb, sizeof held->left[n].b);
+        held->index[n] = r;
+      }
+    }
+    *problem = (S2Problem){
+        .nodes = piece->rattle.nodes, .rows = held->count, .mass = mass, .row = held->row};
+    if (held->count == 0) {
+      return true;
+    }
+    // More rows than velocities repeat each other: the last one, which is none of the equations.
+    bool many = held->count > 3 * piece->rattle.nodes;
+    if (!many && !s2_bilateral_init(matrix, problem, piece->undo->arena)) {
+      return false;
+    }
+    if (!many && s2_bilateral_factor(matrix, held->left)) {
+      return true;
+    }
+    int redundant = many ? held->count - 1 : s2_bilateral_redundant(matrix);
+    if (redundant < 0) {
+      return false;
+    }
+    state[held->index[redundant]] = S2_RATTLE_GIVEN;
+    piece->undo->gradient->flags |= S2_GRADIENT_REDUNDANT;
+  }
+}
+
 // p and y of a stage with masses `mass`, rows that push and rows that see. `right`: of the
 // velocities; l_bar of the impulses, NULL: 0. False: the rows cannot be factored.
-static bool stage_adjoint(Piece *piece, const S2RattleState *state, const double *mass,
-                          const S2Row *push, const S2Row *see, const double *right,
-                          const double *l_bar) {
+static bool stage_adjoint(Piece *piece, S2RattleState *state, const double *mass, const S2Row *push,
+                          const S2Row *see, const double *right, const double *l_bar) {
   S2Arena *arena = piece->undo->arena;
-  int rows = piece->rattle.rows, n = 0, nodes = 3 * piece->rattle.nodes;
-  S2Row *held = S2_TAKE(arena, S2Row, rows);
-  S2RowSides *left = S2_TAKE(arena, S2RowSides, rows);
-  int32_t *index = S2_TAKE(arena, int32_t, rows);
+  int rows = piece->rattle.rows, nodes = 3 * piece->rattle.nodes;
+  Held held = {S2_TAKE(arena, S2Row, rows), S2_TAKE(arena, S2RowSides, rows),
+               S2_TAKE(arena, int32_t, rows), 0};
   double *x = S2_TAKE(arena, double, rows), *scaled = S2_TAKE(arena, double, nodes);
+  S2Problem problem;
+  S2Bilateral matrix;
   memset(piece->y, 0, sizeof(double) * (size_t)rows);
+  if (!factor_held(piece, state, mass, push, see, &held, &matrix, &problem)) {
+    return false;
+  }
   for (int i = 0; i < nodes; i++) {
     scaled[i] = right[i] / mass[i];
   }
-  for (int r = 0; r < rows; r++) {
-    if (state[r] == S2_RATTLE_HELD) {
-      held[n] = push[r];
-      held[n].lo = -INFINITY;
-      held[n].hi = INFINITY;
-      memcpy(left[n].a, see[r].ja, sizeof left[n].a);
-      memcpy(left[n].b, see[r].jb, sizeof left[n].b);
-      x[n] = along(&see[r], scaled) + (l_bar == NULL ? 0 : l_bar[r]);
-      index[n++] = r;
-    }
+  for (int i = 0; i < held.count; i++) {
+    int r = held.index[i];
+    x[i] = along(&see[r], scaled) + (l_bar == NULL ? 0 : l_bar[r]);
   }
-  S2Problem problem = {.nodes = piece->rattle.nodes, .rows = n, .mass = mass, .row = held};
-  S2Bilateral matrix;
-  bool good =
-      n == 0 || (s2_bilateral_init(&matrix, &problem, arena) && s2_bilateral_factor(&matrix, left));
-  if (good && n > 0) {
+  if (held.count > 0) {
     s2_bilateral_apply(&matrix, x);
   }
   // p = W^-1 (right - J' y)
   memcpy(piece->p, right, sizeof(double) * (size_t)nodes);
-  for (int i = 0; i < n && good; i++) {
-    piece->y[index[i]] = x[i];
+  for (int i = 0; i < held.count; i++) {
+    const S2Row *row = &held.row[i];
+    piece->y[held.index[i]] = x[i];
     for (int c = 0; c < 3; c++) {
-      if (held[i].a >= 0) {
-        piece->p[3 * held[i].a + c] -= held[i].ja[c] * x[i];
+      if (row->a >= 0) {
+        piece->p[3 * row->a + c] -= row->ja[c] * x[i];
       }
-      if (held[i].b >= 0) {
-        piece->p[3 * held[i].b + c] -= held[i].jb[c] * x[i];
+      if (row->b >= 0) {
+        piece->p[3 * row->b + c] -= row->jb[c] * x[i];
       }
     }
   }
   for (int i = 0; i < nodes; i++) {
     piece->p[i] /= mass[i];
   }
-  return good;
+  return true;
 }
 
 // Of M, the rates of damping and the force that a stage has h/2 of: `moved` is what M multiplies,

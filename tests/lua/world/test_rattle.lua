@@ -405,19 +405,10 @@ test("joints that contradict each other are said to be unsolved", function()
   ok(w:stats().unsolved > 0)
 end)
 
-test("derivatives are refused", function()
-  local function run(p)
-    local w = world(1 / 60)
-    local bob = w:circle { radius = 0.1, mass = 1, position = { 1, 0 }, velocity = { 0, p.x }, mask = 0 }
-    w:hinge { bob, anchor = { 0, 0 } }
-    w:step(10)
-    return bob.y
-  end
-  raises('a step with flow "rattle" %(hinge #1%) has no derivative', sim.grad, run, { x = 1 })
+test("a complementarity system of its step is refused", function()
   local w = world(1 / 60)
   local bob = w:circle { radius = 0.1, mass = 1, position = { 1, 0 }, mask = 0 }
   w:hinge { bob, anchor = { 0, 0 } }
-  raises("flow", function() w:linearize() end)
   raises("lcs: flow", function() w:lcs() end)
 end)
 

@@ -1,0 +1,218 @@
+-- Derivatives of worlds with flow = "rattle" against differences: random scenes of joints, chains of
+-- linearisations, numbers of 0, and what has no derivative.
+local sim = require "sim2d"
+
+local function between(lo, hi) return lo + (hi - lo) * math.random() end
+
+local function pick(list) return list[math.random(#list)] end
+
+-- The best of three central differences: large steps are bent, small ones rounded.
+local function agrees(f, p, message, tolerance)
+  local g = sim.grad(f, p)
+  for key, value in pairs(p) do
+    local best = math.huge
+    for _, part in ipairs { 1e-5, 1e-6, 1e-7 } do
+      local h = part * larger(1e-2, math.abs(value))
+      local function at(d)
+        local q = {}
+        for k, v in pairs(p) do q[k] = v end
+        q[key] = value + d
+        return f(q)
+      end
+      local difference = (at(h) - at(-h)) / (2 * h)
+      best = math.min(best, math.abs(g[key] - difference) / larger(1, math.abs(difference)))
+    end
+    ok(best <= (tolerance or 1e-5), ("%s, %s: off by %.1e"):format(message, key, best))
+  end
+end
+
+-- ---- Random scenes -----------------------------------------------------------------------------
+
+local function random_link(i)
+  local turn = between(0, 6)
+  return { kind = pick { "hinge", "hinge", "hinge", "slider", "weld", "distance", "spring", "wheel", "rope" },
+    size = { between(0.2, 1), between(0.1, 0.4) }, mass = 10^between(-0.5, 0.5), y = between(-0.3, 0.3),
+    angle = between(-1, 1), v = { between(-1, 1), between(-1, 1) }, w = between(-2, 2),
+    damping = math.random() < 0.2 and between(0, 3) or 0, other = i > 2 and math.random() < 0.3 and math.random(i - 1) or i - 1,
+    extra = math.random(8), mid = between(-0.2, 0.2), axis = { math.cos(turn), math.sin(turn) }, a = between(0, 1), b = between(0, 1) }
+end
+
+local function keys_of(link, i, other, p)
+  local kind, keys = link.kind, {}
+  local anchored = kind == "hinge" or kind == "slider" or kind == "weld" or kind == "wheel"
+  keys.anchor = anchored and { (i - 0.5) * 0.6, link.mid } or nil
+  keys.anchor_b = not anchored and not other and { (i - 1) * 0.6, 1 } or nil
+  keys.axis = (kind == "slider" or kind == "wheel") and link.axis or nil
+  if kind == "wheel" or kind == "spring" then
+    keys.stiffness, keys.damping = 10^(1 + 3 * link.a) * p.stiff, 5 * link.b * p.damp
+  end
+  local drives = kind == "hinge" or kind == "slider"
+  local most = kind == "hinge" and "max_torque" or "max_force"
+  if drives and link.extra == 1 then
+    keys.motor = { speed = (6 * link.a - 3) * p.stiff, [most] = (0.1 + 20 * link.b) * p.damp }
+  elseif drives and link.extra == 2 then
+    keys.friction = 3 * link.a * p.damp
+  elseif drives and link.extra <= 4 then
+    keys.stiffness, keys.damping = 10^(3 * link.a) * p.stiff, 3 * link.b * p.damp
+  elseif drives and link.extra == 5 then
+    keys.compliance = 10^(5 * link.a - 8) * p.stiff
+  elseif drives and link.extra <= 7 then
+    keys.limits = { -(0.02 + 0.3 * link.a), 0.02 + 0.3 * link.b }
+    keys.friction = link.extra == 7 and link.b * p.damp or nil
+  end
+  if (kind == "weld" or kind == "distance") and link.extra <= 3 then
+    keys.compliance, keys.damping = 10^(5 * link.a - 8) * p.stiff, 10 * link.b * p.damp
+  end
+  return keys
+end
+
+local function scene(links, base, stepping, steps)
+  return function(p)
+    local w = sim.world { dt = p.dt, gravity = { 0, -p.g }, flow = "rattle", stepping = stepping }
+    local ground = base and w:box { type = "kinematic", size = { 0.2, 0.2 }, velocity = { base[1] * p.stiff, base[2] },
+      angular_velocity = base[3], mask = 0 } or nil
+    local bodies, sum = { [0] = ground }, 0
+    for i, link in ipairs(links) do
+      bodies[i] = w:box { size = link.size, mass = link.mass * p.m, position = { i * 0.6 + p.x, link.y }, angle = link.angle, mask = 0,
+        velocity = { link.v[1] + p.v, link.v[2] }, angular_velocity = link.w, linear_damping = link.damping * p.damp }
+      local other = bodies[link.other]
+      local keys = keys_of(link, i, other, p)
+      keys[1], keys[2] = bodies[i], other
+      w[link.kind](w, keys)
+    end
+    w:step(steps)
+    for i, b in ipairs(bodies) do
+      sum = sum + math.cos(i) * b.x + math.sin(2 * i) * b.y + 0.3 * b.angle + 0.1 * math.cos(3 * i) * b.vx + 0.1 * b.vy + 0.05 * b.omega
+    end
+    return sum
+  end
+end
+
+test("random scenes of all joints", function()
+  math.randomseed(11)
+  for n = 1, 100 do
+    local links = {}
+    for i = 1, math.random(4) do links[i] = random_link(i) end
+    local base = math.random() < 0.3 and { between(-1, 1), between(-1, 1), between(-1, 1) } or nil
+    local p = { m = 10^between(-0.5, 0.5), v = between(-1, 1), x = between(-0.1, 0.1), stiff = between(0.5, 1.5), damp = between(0.5, 1.5),
+      g = pick { 0, 9.81 }, dt = 1 / pick { 60, 120 } }
+    agrees(scene(links, base, pick { "auto", "speculative" }, math.random(5, 20)), p, n)
+  end
+end)
+
+-- ---- One by one --------------------------------------------------------------------------------
+
+local function pendulum(p, keys, body)
+  local w = sim.world { dt = p.dt or 1 / 60, flow = "rattle" }
+  local def = { radius = 0.02, mass = p.m or 1, inertia = 0.01, position = { 1, 0 }, mask = 0 }
+  for k, v in pairs(body or {}) do def[k] = v end
+  local bob = w:circle(def)
+  keys[1], keys.anchor = bob, { 0, 0 }
+  local hinge = w:hinge(keys)
+  return w, bob, hinge
+end
+
+local function tip(bob) return bob.x + 2 * bob.y + 0.1 * bob.omega end
+
+test("springs beyond the step, strong damping, servos, pieces", function()
+  agrees(function(p)
+    local w, bob = pendulum(p, { stiffness = p.k, damping = p.d }, { velocity = { 0, 1 } })
+    w:step(10)
+    return tip(bob)
+  end, { m = 1, k = 1e5, d = 50, dt = 1 / 60 }, "stiff spring")
+  agrees(function(p)
+    local w, bob = pendulum(p, {}, { linear_damping = p.l, angular_damping = p.a })
+    w:step(20)
+    return tip(bob)
+  end, { m = 1, l = 1, a = 300, dt = 1 / 60 }, "damped body")
+  for _, most in ipairs { 5, 1e6 } do
+    agrees(function(p)
+      local w, bob, hinge = pendulum(p, {})
+      w:actuator { "a", joint = hinge, kind = "position", kp = 30, kd = 3, max_torque = most }
+      w:act { p.u }
+      w:step(20)
+      return tip(bob)
+    end, { m = 1, u = 0.4, dt = 1 / 60 }, "servo of " .. most)
+  end
+  agrees(function(p)
+    local w, bob = pendulum(p, {}, { velocity = { 0, p.v }, angular_velocity = 40 })
+    w:step(5)
+    return tip(bob)
+  end, { m = 1, v = 40, dt = 1 / 60 }, "fast")
+end)
+
+-- A number of 0 has the derivative from above.
+test("friction and motors of 0", function()
+  for _, kind in ipairs { "friction", "motor" } do
+    local function f(p)
+      local w, bob = pendulum(p, { friction = kind == "friction" and p.f or nil, motor = kind == "motor" and { speed = 1, max_torque = p.f } or nil })
+      w:step(20)
+      return tip(bob)
+    end
+    local e = 1e-6
+    near(sim.grad(f, { f = 0 }).f, (4 * f { f = e } - 3 * f { f = 0 } - f { f = 2 * e }) / (2 * e), 1e-7, kind)
+  end
+end)
+
+-- Reduced to the angle of a hinge, products of one-step linearisations are the derivative of the
+-- motion, as states lie on the joints in place and speed.
+test("linearisations in coordinates chain", function()
+  for _, dt in ipairs { 0.02, 0.005 } do
+    local function make(angle, speed)
+      local w = sim.world { dt = dt, flow = "rattle" }
+      local bob = w:circle { radius = 0.05, mass = 1, position = { 0, -0.5 }, mask = 0 }
+      local hinge = w:hinge { bob, anchor = { 0, 0 } }
+      local x, y = 0.5 * math.sin(angle), -0.5 * math.cos(angle)
+      bob.q, bob.v = { angle, x, y }, { speed, -speed * y, speed * x }
+      return w, hinge
+    end
+    local n, start = math.floor(0.8 / dt + 0.5), math.pi - 0.2
+    local w, hinge = make(start, 0)
+    local product = sim.eye(2)
+    for _ = 1, n do
+      product = w:linearize({ coordinates = { hinge } }):mm(product)
+      w:step()
+    end
+    local function run(angle, speed)
+      local world, h = make(angle, speed)
+      world:step(n)
+      return h.angle, h.speed
+    end
+    local e = 1e-6
+    for column, step in ipairs { { e, 0 }, { 0, e } } do
+      local a, b = run(start + step[1], step[2])
+      local c, d = run(start - step[1], -step[2])
+      near(product[1][column], (a - c) / (2 * e), 1e-6 * larger(1, math.abs(product[1][column])))
+      near(product[2][column], (b - d) / (2 * e), 1e-6 * larger(1, math.abs(product[2][column])))
+    end
+  end
+end)
+
+test("what has no derivative says so", function()
+  local function lawful(p)
+    local w, bob = pendulum(p, {})
+    bob:force_law(function(b) return 0, -p.k * b.x, 0 end)
+    w:step()
+    return bob.y
+  end
+  raises('flow "rattle" and a force law on joints %(hinge #1%) has no derivative', sim.grad, lawful, { k = 1 })
+  local function placed(p)
+    local w, bob = pendulum(p, {})
+    bob.x = 1.1
+    w:step()
+    return bob.y
+  end
+  raises('flow "rattle" and poses off the joints', sim.grad, placed, { m = 1 })
+  local function reaction(p)
+    local w, _, hinge = pendulum(p, {})
+    w:step()
+    return hinge.force[1]
+  end
+  raises("reactions of joints", sim.grad, reaction, { m = 1 })
+  local function damping(p)
+    local w, bob = pendulum(p, { damping = p.d })
+    w:step()
+    return bob.y
+  end
+  raises("a joint's damping of 0", sim.grad, damping, { d = 0 })
+end)
