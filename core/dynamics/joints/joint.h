@@ -94,6 +94,7 @@ typedef struct S2JointKind {
 
 // The equations of a joint; returns how many. Hessians of the same.
 int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]);
+int s2_joint_row_count(const S2JointAt *at); // of them, without what they measure
 void s2_joint_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_EQUATIONS]);
 // May forces on its bodies leave a sum, as it pushes something else, too? (Those of a gear are
 // balanced by the joints it is made of.)

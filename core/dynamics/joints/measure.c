@@ -164,6 +164,19 @@ static int joint_measures(const S2JointKind *kind, const S2Joint *joint) {
   return may_spring && !joint->has_spring ? kind->sprung : S2_JOINT_EQUATIONS;
 }
 
+int s2_joint_row_count(const S2JointAt *at) {
+  const S2JointKind *kind = s2_joint_kind(at->joint->type);
+  S2JointRow rows[S2_JOINT_EQUATIONS];
+  int most = joint_measures(kind, at->joint), count = 0;
+  if (kind->rows != NULL) {
+    return kind->rows(at, rows);
+  }
+  while (count < most && kind->equation[count] != NULL) {
+    count += 1;
+  }
+  return count;
+}
+
 int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   const S2JointKind *kind = s2_joint_kind(at->joint->type);
   int count = 0;

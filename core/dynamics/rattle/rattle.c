@@ -129,9 +129,12 @@ static void set_speed(S2Rattle *rattle) {
   rattle->speed = s2_island_speed(rattle->step, rattle->island);
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
-    S2Row row = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
     double w = 0, asked = fabs(term->bias - term->speed);
-    for (int c = 0; c < 3 && asked > 0; c++) {
+    if (asked == 0) {
+      continue;
+    }
+    S2Row row = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
+    for (int c = 0; c < 3; c++) {
       w += row.a >= 0 ? row.ja[c] * row.ja[c] / rattle->inertial[3 * row.a + c] : 0;
       w += row.b >= 0 ? row.jb[c] * row.jb[c] / rattle->inertial[3 * row.b + c] : 0;
     }
@@ -347,9 +350,9 @@ static bool turns_too_far(const S2Rattle *rattle) {
   bool far = false;
   for (int r = 0; r < rattle->rows; r++) {
     const double *from = rattle->at0.side[r].b, *to = rattle->at1.side[r].b;
-    double size = hypot(from[1], from[2]);
-    double turn = hypot(to[1] - from[1], to[2] - from[2]);
-    far |= rattle->l[r] != 0 && turn > TURN * (1 + 1e-9) * size;
+    double x = to[1] - from[1], y = to[2] - from[2];
+    double size = from[1] * from[1] + from[2] * from[2];
+    far |= rattle->l[r] != 0 && x * x + y * y > TURN * TURN * (1 + 1e-9) * size;
   }
   for (int i = 0; i < rattle->nodes; i++) {
     far |= fabs(rattle->h * rattle->u[3 * i]) > TURN * (1 + 1e-9);
@@ -418,14 +421,27 @@ typedef struct Sums { // over the pieces
 } Sums;
 
 static void add_impulses(const S2Rattle *rattle, const Sums *sums) {
-  for (int r = 0; r < rattle->rows; r++) {
-    const S2RattleTerm *term = &rattle->term[r];
-    double *reaction = sums->reaction + 3 * term->place;
-    sums->impulse[S2_JOINT_ROWS * term->place + term->index] += rattle->l[r] + rattle->k[r];
-    bool late = rattle->late[r];
-    s2_rattle_push(rattle, r, &(late ? rattle->at1 : rattle->at0).side[r],
-                   late ? rattle->q1 : rattle->q0, rattle->l[r], reaction);
-    s2_rattle_push(rattle, r, &rattle->at1.side[r], rattle->q1, rattle->k[r], reaction);
+  const S2World *world = rattle->step->world;
+  for (int i = 0; i < rattle->island->joints; i++) {
+    const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
+    bool held = joint->a == S2_NONE;
+    S2Vec2 none = {0, 0};
+    S2Vec2 start = held ? none : s2_rotate(s2_rot(rattle->q0[3 * joint->a]), joint->local_a);
+    S2Vec2 end = held ? none : s2_rotate(s2_rot(rattle->q1[3 * joint->a]), joint->local_a);
+    for (int k = 0; k < S2_JOINT_ROWS; k++) {
+      int r = rattle->row_of[i][k];
+      if (r < 0) {
+        continue;
+      }
+      sums->impulse[S2_JOINT_ROWS * i + k] += rattle->l[r] + rattle->k[r];
+      if (rattle->term[r].effort) { // that of an actuator is no reaction
+        continue;
+      }
+      bool late = rattle->late[r];
+      s2_rattle_push(&(late ? rattle->at1 : rattle->at0).side[r], late ? end : start, rattle->l[r],
+                     sums->reaction + 3 * i);
+      s2_rattle_push(&rattle->at1.side[r], end, rattle->k[r], sums->reaction + 3 * i);
+    }
   }
 }
 

@@ -123,9 +123,9 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
                           double *bias);
 // The row in a problem, with these sides; bounds are the caller's.
 S2Row s2_rattle_row(const S2Rattle *rattle, int term, const S2RowSides *side);
-// Adds what an impulse along a row pushes the joint's first body with to `reaction` (3).
-void s2_rattle_push(const S2Rattle *rattle, int term, const S2RowSides *side, const double *q,
-                    double impulse, double *reaction);
+// Adds what an impulse along a row pushes the joint's first body with to `reaction` (3); `arm` of
+// its anchor.
+void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *reaction);
 static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2RattleTerm *term) {
   return &rattle->step->world->joints.at[rattle->island->joint[term->place]];
 }

@@ -155,8 +155,8 @@ static void add_equations(const S2Rattle *rattle, const S2JointAt *at, int place
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2SoftRow soft[2][S2_JOINT_EQUATIONS]; // by implicit Euler; by the trapezoid
   bool resolved[S2_JOINT_EQUATIONS] = {false};
-  int count = s2_joint_rows(at, rows);
   bool rigid = s2_joint_is_rigid(joint);
+  int count = rigid ? s2_joint_row_count(at) : s2_joint_rows(at, rows);
   if (!rigid) {
     find_resolved(world, rattle->step->dt, joint, rows, count, resolved);
     soften(joint, rows, count, rattle->h, 1, soft[0]);
@@ -322,10 +322,26 @@ static S2JointRow combine(const double *mix, const S2JointRow *of, int count) {
   return sum;
 }
 
+// Of rigid hinges, which are most joints.
+static void measure_pin(const S2JointAt *at, const int32_t *of, const S2RattleRows *rows) {
+  S2Pin pin;
+  s2_measure_pin(at, &pin);
+  for (int k = 0; k < 2; k++) {
+    rows->value[of[k]] = pin.value[k];
+    rows->rate[of[k]] = 0;
+    memcpy(rows->side[of[k]].a, pin.ja[k], sizeof pin.ja[k]);
+    memcpy(rows->side[of[k]].b, pin.jb[k], sizeof pin.jb[k]);
+  }
+}
+
 static void measure_equations(const S2Rattle *rattle, const S2JointAt *at, const int32_t *of,
                               const S2RattleRows *rows) {
   S2JointRow own[S2_JOINT_EQUATIONS];
   bool rigid = s2_joint_is_rigid(at->joint);
+  if (rigid && at->joint->type == S2_HINGE) {
+    measure_pin(at, of, rows);
+    return;
+  }
   int count = s2_joint_rows(at, own);
   for (int i = 0; i < count; i++) {
     if (of[i] >= 0) {
@@ -432,17 +448,9 @@ S2Row s2_rattle_row(const S2Rattle *rattle, int r, const S2RowSides *side) {
   return row;
 }
 
-void s2_rattle_push(const S2Rattle *rattle, int r, const S2RowSides *side, const double *q,
-                    double impulse, double *reaction) {
-  const S2RattleTerm *term = &rattle->term[r];
-  const S2Joint *joint = s2_rattle_joint(rattle, term);
-  S2Vec2 arm = {0, 0}, force = {side->a[1], side->a[2]};
-  if (joint->a != S2_NONE) {
-    arm = s2_rotate(s2_rot(q[3 * joint->a]), joint->local_a);
-  }
-  if (!term->effort) { // that of an actuator is no reaction
-    reaction[0] += impulse * (side->a[0] - s2_cross(arm, force));
-    reaction[1] += impulse * force.x;
-    reaction[2] += impulse * force.y;
-  }
+void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *reaction) {
+  S2Vec2 force = {side->a[1], side->a[2]};
+  reaction[0] += impulse * (side->a[0] - s2_cross(arm, force));
+  reaction[1] += impulse * force.x;
+  reaction[2] += impulse * force.y;
 }
