@@ -269,6 +269,9 @@ static bool revise(Stage *stage) {
     const S2Row *row = &stage->row[r];
     double x = stage->x[r], slack = SLACK * (isfinite(row->hi) ? row->hi - row->lo : fabs(x));
     if (law == S2_RATTLE_EQUATION || fixed(state)) {
+      // A limit that repeated others, and is beyond its place all the same: one of those has to
+      // open.
+      right &= !(law == S2_RATTLE_LIMIT && state == S2_RATTLE_GIVEN && stage->r[r] < -tiny);
       continue;
     }
     if (state == S2_RATTLE_HELD) {
@@ -380,6 +383,10 @@ static bool accept(Stage *stage) {
 static bool solve_symmetric(Stage *stage) {
   double before = INFINITY;
   bool going = true;
+  for (int r = 0; r < stage->rattle->rows; r++) {
+    bool given = stage->state[r] == S2_RATTLE_GIVEN;
+    stage->state[r] = given ? S2_RATTLE_HELD : stage->state[r];
+  }
   stand_still(stage);
   for (int pass = 0; pass < SYMMETRIC && going; pass++) {
     if (!solve_certified(stage)) {
