@@ -92,7 +92,7 @@ static void speed_vjp(const Piece *piece, int r, double bar) {
 
 // ---- Rows --------------------------------------------------------------------------------------
 
-static double along(const S2Row *row, const double *x) {
+static double sides_along(const S2Row *row, const double *x) {
   double sum = 0;
   for (int c = 0; c < 3; c++) {
     sum += row->a >= 0 ? row->ja[c] * x[3 * row->a + c] : 0;
@@ -220,7 +220,7 @@ static bool stage_adjoint(Piece *piece, S2RattleState *state, const double *mass
   }
   for (int i = 0; i < held.count; i++) {
     int r = held.index[i];
-    x[i] = along(&see[r], scaled) + (l_bar == NULL ? 0 : l_bar[r]);
+    x[i] = sides_along(&see[r], scaled) + (l_bar == NULL ? 0 : l_bar[r]);
   }
   if (held.count > 0) {
     s2_bilateral_apply(&matrix, x);
@@ -274,7 +274,7 @@ static void second_row_vjp(Piece *piece, int r, const S2Row *row) {
   const S2RattleTerm *term = &rattle->term[r];
   bool sums = term->law != S2_RATTLE_EQUATION && !term->soft;
   bool given = term->soft && term->trapezoid;
-  double pushed = along(row, piece->p), y = piece->y[r], h = rattle->h;
+  double pushed = sides_along(row, piece->p), y = piece->y[r], h = rattle->h;
   S2RowBar *bar = &piece->at1[r];
   // J1' k, of which l is a part that is known
   sides_vjp(row, rattle->k[r], piece->p, bar);
@@ -308,6 +308,7 @@ static bool second_vjp(Piece *piece) {
   double *mass = S2_TAKE(arena, double, nodes), *moved = S2_TAKE(arena, double, nodes);
   const double **damped = S2_TAKE(arena, const double *, nodes);
   S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
+  // Masses of the stage, and what M and damping act on in it.
   for (int i = 0; i < nodes; i++) {
     bool cayley = rattle->step->dt * rattle->damping[i] <= 2 * rattle->inertial[i];
     double drag = piece->half * rattle->damping[i];
@@ -348,6 +349,7 @@ static bool late_turns(Piece *piece, const S2Row *rows, double *turned) {
   S2PlaceBar place = {
       .q = q_bar, .elapsed = &elapsed, .joint = &unused, .gradient = piece->undo->gradient};
   bool any = false;
+  // The adjoint of l J1' p by the poses is l Hess(g) p.
   for (int r = 0; r < rattle->rows; r++) {
     if (rattle->late[r] && rattle->l[r] != 0) {
       const S2RattleTerm *term = &rattle->term[r];
@@ -396,7 +398,7 @@ static bool first_adjoint(Piece *piece, const double *mass, const S2Row *end, co
 static void first_row_vjp(Piece *piece, int r, const S2Row *row, S2RowBar *end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
-  double pushed = along(row, piece->p) + piece->l_bar[r], y = piece->y[r], h = rattle->h;
+  double pushed = sides_along(row, piece->p) + piece->l_bar[r], y = piece->y[r], h = rattle->h;
   double side = side_of(rattle->first[r]);
   S2RowBar *bar = &piece->at0[r];
   sides_vjp(row, rattle->l[r], piece->p, rattle->late[r] ? end : bar);
@@ -426,6 +428,7 @@ static bool first_vjp(Piece *piece, S2RowBar *values) {
   double *mass = S2_TAKE(arena, double, nodes), *moved = S2_TAKE(arena, double, nodes);
   const double **damped = S2_TAKE(arena, const double *, nodes);
   S2Row *start = S2_TAKE(arena, S2Row, rattle->rows), *end = S2_TAKE(arena, S2Row, rattle->rows);
+  // Masses, and dl/du with what the poses at the end bring.
   for (int i = 0; i < nodes; i++) {
     mass[i] = rattle->inertial[i] + piece->half * rattle->damping[i];
     moved[i] = rattle->v0[i] - rattle->u[i];
@@ -501,7 +504,7 @@ static double zero_pushed(const Piece *piece, const Zero *zero, int end) {
   return sum;
 }
 
-static double against(double speed, double still) {
+static double zero_against(double speed, double still) {
   return fabs(speed) <= still ? 0 : speed < 0 ? 1 : -1;
 }
 
@@ -521,9 +524,9 @@ static void zeros_vjp(const Piece *piece, bool end) {
         continue;
       }
       Zero zero = zero_of(piece, slot, k == 0 ? 0 : joint->motor_speed);
-      double first = against(zero.speed[0], still), pushed = zero_pushed(piece, &zero, end);
+      double first = zero_against(zero.speed[0], still), pushed = zero_pushed(piece, &zero, end);
       // k = (l + k) - l in stage 2
-      double impulse = end ? 2 * against(zero.speed[1], still) - first : first;
+      double impulse = end ? 2 * zero_against(zero.speed[1], still) - first : first;
       S2JointGradient *g = &piece->undo->gradient->joint[slot];
       *(k == 0 ? &g->friction : &g->motor_max) += impulse * piece->half * pushed;
     }
@@ -636,6 +639,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   double *q_bar = S2_TAKE(undo->arena, double, nodes), *v_bar = S2_TAKE(undo->arena, double, nodes);
   S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
   step->dt = note->h;
+  // Its nodes, and the adjoints of where they end.
   for (int i = 0; i < nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     step->node_of[at / 3] = i / 3;
@@ -643,6 +647,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     v_bar[i] = undo->flowed_v2[at];
     undo->flowed_q1[at] = undo->flowed_v2[at] = 0;
   }
+  // Piece after piece, from the last one.
   bool good = true;
   for (int k = note->rattle.pieces - 1; k >= 0 && good; k--) {
     S2ArenaMark before = s2_arena_mark(undo->arena);

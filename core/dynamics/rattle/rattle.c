@@ -51,6 +51,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
   int rows = S2_JOINT_ROWS * island->joints, n = 3 * island->nodes;
   int slots = 3 * step->world->bodies.count;
   double *numbers = S2_TAKE_ZEROED(arena, double, 7 * n + 2 * rows);
+  // Arrays of nodes and rows in one block.
   S2Rattle rattle = {
       .step = step,
       .island = island,
@@ -99,7 +100,7 @@ static void place_slot(const S2Rattle *rattle, int32_t slot, double since, doubl
   }
 }
 
-static void place_ground(const S2Rattle *rattle, double since, double *q) {
+static void rattle_place_ground(const S2Rattle *rattle, double since, double *q) {
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
@@ -180,7 +181,7 @@ static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, d
 }
 
 // How laws damp what their own bodies do, by differences at the velocities u: `slope`.
-static bool find_slopes(const S2Rattle *rattle, const double *law) {
+static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   S2Step *step = rattle->step;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *more = S2_TAKE(step->arena, double, 3 * step->world->bodies.count);
@@ -232,7 +233,7 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
     }
     before = off;
     off = laws_off(rattle, was, law);
-    if (pass == SLOW && off > AGREED && !find_slopes(rattle, law)) {
+    if (pass == SLOW && off > AGREED && !rattle_find_slopes(rattle, law)) {
       return ABORTED;
     }
     set_force(rattle, law);
@@ -252,7 +253,7 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
   return s2_rattle_first(rattle) ? SOLVED : TOO_LONG;
 }
 
-// ---- For the derivative -----------------------------------------------------------------------
+// ---- For the derivative ------------------------------------------------------------------------
 
 S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows) {
   const double *of_nodes = piece + 2, *of_rows = of_nodes + (size_t)(12 * nodes);
@@ -293,6 +294,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
   S2Rattle rattle = rattle_make(step, island, frame);
   rattle.h = record->h;
   rattle.done = record->done;
+  // What was recorded, and what follows from it.
   for (int i = 0; i < 3 * rattle.nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     rattle.q0[at] = record->q0[i];
@@ -303,8 +305,8 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
     rattle.force[i] = step->force[at];
   }
   rattle.speed = s2_island_speed(step, island);
-  place_ground(&rattle, rattle.done, rattle.q0);
-  place_ground(&rattle, rattle.done + rattle.h, rattle.q1);
+  rattle_place_ground(&rattle, rattle.done, rattle.q0);
+  rattle_place_ground(&rattle, rattle.done + rattle.h, rattle.q1);
   s2_rattle_make_terms(&rattle);
   s2_rattle_measure(&rattle, rattle.q0, s2_rattle_elapsed(&rattle), &rattle.at0);
   s2_rattle_measure(&rattle, rattle.q1, s2_rattle_elapsed(&rattle) + rattle.h, &rattle.at1);
@@ -335,7 +337,7 @@ static const char *without_derivative(const S2Step *step, const S2Island *island
 // ---- A piece -----------------------------------------------------------------------------------
 
 // It stays as it is, with the impulses it has.
-static void stay(S2Rattle *rattle) {
+static void rattle_stay(S2Rattle *rattle) {
   memset(rattle->u, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   memset(rattle->v1, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   memcpy(rattle->k, rattle->l, sizeof(double) * (size_t)rattle->rows);
@@ -364,7 +366,7 @@ static bool turns_too_far(const S2Rattle *rattle) {
 static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   set_force(rattle, law);
   if (law == NULL && s2_rattle_rests(rattle)) {
-    stay(rattle);
+    rattle_stay(rattle);
     return SOLVED;
   }
   Outcome outcome = SOLVED;
@@ -389,8 +391,8 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
 static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   S2Step *step = rattle->step;
   double elapsed = s2_rattle_elapsed(rattle);
-  place_ground(rattle, rattle->done, rattle->q0);
-  place_ground(rattle, rattle->done + rattle->h, rattle->q1);
+  rattle_place_ground(rattle, rattle->done, rattle->q0);
+  rattle_place_ground(rattle, rattle->done + rattle->h, rattle->q1);
   s2_rattle_make_terms(rattle);
   s2_rattle_measure(rattle, rattle->q0, elapsed, &rattle->at0);
   bool placed = rattle->done == 0 && s2_rattle_place(rattle);
@@ -420,7 +422,7 @@ typedef struct Sums { // over the pieces
   double *reaction;   // 3 a joint of the island
 } Sums;
 
-static void add_impulses(const S2Rattle *rattle, const Sums *sums) {
+static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums) {
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
@@ -446,7 +448,7 @@ static void add_impulses(const S2Rattle *rattle, const Sums *sums) {
 }
 
 // The piece is done; the next one begins at its end.
-static void go_on(S2Rattle *rattle) {
+static void rattle_go_on(S2Rattle *rattle) {
   for (int i = 0; i < rattle->nodes; i++) {
     int32_t slot = rattle->island->node[i];
     memcpy(rattle->q0 + 3 * slot, rattle->q1 + 3 * slot, 3 * sizeof(double));
@@ -481,13 +483,13 @@ static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces, doub
     S2ArenaMark mark = s2_arena_mark(step->arena);
     outcome = solve_piece(rattle, law, 2 * pieces > PIECES);
     if (outcome == SOLVED) {
-      add_impulses(rattle, sums);
+      rattle_add_impulses(rattle, sums);
       if (record != NULL) {
         record_piece(rattle, record);
         record += s2_rattle_record_size(rattle->nodes, rattle->rows);
       }
       show_piece(rattle);
-      go_on(rattle);
+      rattle_go_on(rattle);
     }
     s2_arena_rewind(step->arena, mark);
   }
@@ -526,7 +528,7 @@ static void keep_end(const S2Rattle *rattle, const Sums *sums) {
 }
 
 // What it leaves for statistics and the certificate.
-static void account(S2Rattle *rattle, int pieces) {
+static void rattle_account(S2Rattle *rattle, int pieces) {
   S2Step *step = rattle->step;
   S2WorldStats *stats = &step->world->stats;
   bool met = rattle->worst.scaled <= step->world->kept.def.tolerance;
@@ -577,6 +579,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   S2Rattle rattle;
   Sums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
                S2_TAKE(step->arena, double, 3 * island->joints)};
+  // Twice the pieces until they are short enough.
   Outcome outcome = TOO_LONG;
   int pieces = pieces_at_first(step, island, frame->v);
   for (int more = pieces; outcome == TOO_LONG && more <= PIECES; more *= 2) {
@@ -591,7 +594,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
       int size = s2_rattle_record_size(island->nodes, rattle.rows);
       s2_note_rattle(step, island, pieces, rattle.rows, size * pieces, record);
       keep_end(&rattle, &sums);
-      account(&rattle, pieces);
+      rattle_account(&rattle, pieces);
     }
     s2_arena_rewind(step->arena, attempt);
   }

@@ -32,6 +32,7 @@ static void place_once(S2Rattle *rattle) {
   double *x = S2_TAKE_ZEROED(arena, double, rattle->rows);
   double *dq = S2_TAKE_ZEROED(arena, double, 3 * rattle->nodes), off;
   double *rhs = S2_TAKE_ZEROED(arena, double, 3 * rattle->nodes);
+  // Equations and limits, as displacements.
   int n = 0;
   for (int r = 0; r < rattle->rows; r++) {
     if (row_off(rattle, r, &off)) {
@@ -50,6 +51,7 @@ static void place_once(S2Rattle *rattle) {
   S2SolverOptions options = {.tolerance = SOLVED, .max_iterations = 100};
   S2Solution solution = {.v = dq, .lambda = x};
   s2_mcp_solve(&problem, &options, arena, &solution);
+  // As much of it as turns no body too far.
   double turn = 0;
   for (int i = 0; i < rattle->nodes; i++) {
     turn = fmax(turn, fabs(dq[3 * i]));

@@ -100,8 +100,8 @@ static double mixed_mobility(const S2World *world, const S2Joint *joint, const S
   return root * root;
 }
 
-static void soften(const S2Joint *joint, const S2JointRow *rows, int count, double h, double beta,
-                   S2SoftRow soft[S2_JOINT_EQUATIONS]) {
+static void rattle_soften(const S2Joint *joint, const S2JointRow *rows, int count, double h,
+                          double beta, S2SoftRow soft[S2_JOINT_EQUATIONS]) {
   S2JointRow still[S2_JOINT_EQUATIONS];
   for (int i = 0; i < count; i++) { // their rates are in the chords
     still[i] = rows[i];
@@ -116,7 +116,7 @@ static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
                           const S2JointRow *rows, int count, bool resolved[S2_JOINT_EQUATIONS]) {
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   bool all = true;
-  soften(joint, rows, count, dt, 0.5, soft);
+  rattle_soften(joint, rows, count, dt, 0.5, soft);
   for (int i = 0; i < count; i++) {
     double w = soft[i].rigid ? 0 : mixed_mobility(world, joint, rows, count, soft[i].mix);
     resolved[i] = !soft[i].rigid && w <= 2 * soft[i].compliance;
@@ -137,7 +137,8 @@ typedef struct Lists {
   int count[LISTS];
 } Lists;
 
-static S2RattleTerm *append(Lists *lists, int list, int place, int index, S2RattleSource source) {
+static S2RattleTerm *terms_append(Lists *lists, int list, int place, int index,
+                                  S2RattleSource source) {
   static const S2RattleLaw law[LISTS] = {S2_RATTLE_EQUATION, S2_RATTLE_BOUNDED, S2_RATTLE_LIMIT};
   S2RattleTerm *term = &lists->term[list][lists->count[list]++];
   *term = (S2RattleTerm){.place = place,
@@ -149,7 +150,8 @@ static S2RattleTerm *append(Lists *lists, int list, int place, int index, S2Ratt
   return term;
 }
 
-static void add_equations(const S2Rattle *rattle, const S2JointAt *at, int place, Lists *lists) {
+static void terms_add_equations(const S2Rattle *rattle, const S2JointAt *at, int place,
+                                Lists *lists) {
   const S2World *world = rattle->step->world;
   const S2Joint *joint = at->joint;
   S2JointRow rows[S2_JOINT_EQUATIONS];
@@ -159,15 +161,15 @@ static void add_equations(const S2Rattle *rattle, const S2JointAt *at, int place
   int count = rigid ? s2_joint_row_count(at) : s2_joint_rows(at, rows);
   if (!rigid) {
     find_resolved(world, rattle->step->dt, joint, rows, count, resolved);
-    soften(joint, rows, count, rattle->h, 1, soft[0]);
-    soften(joint, rows, count, rattle->h, 0.5, soft[1]);
+    rattle_soften(joint, rows, count, rattle->h, 1, soft[0]);
+    rattle_soften(joint, rows, count, rattle->h, 0.5, soft[1]);
   }
   for (int i = 0; i < count; i++) {
     const S2SoftRow *of = &soft[resolved[i]][i];
     if (!rigid && !isfinite(of->compliance)) { // neither stiffness nor damping
       continue;
     }
-    S2RattleTerm *term = append(lists, EQUATIONS, place, i, S2_RATTLE_OF_ROWS);
+    S2RattleTerm *term = terms_append(lists, EQUATIONS, place, i, S2_RATTLE_OF_ROWS);
     if (rigid) {
       term->mix[i] = 1;
       continue;
@@ -180,42 +182,43 @@ static void add_equations(const S2Rattle *rattle, const S2JointAt *at, int place
   }
 }
 
-static void add_limits(const S2Joint *joint, int place, Lists *lists) {
+static void terms_add_limits(const S2Joint *joint, int place, Lists *lists) {
   bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
   if (!limited || joint->type == S2_CONSTRAINT || s2_joint_kind(joint->type)->coordinate == NULL) {
     return;
   }
   int list = joint->limit_lo == joint->limit_hi ? EQUATIONS : LIMITS;
   if (joint->limit_lo > -INFINITY) {
-    append(lists, list, place, S2_JOINT_LO, S2_RATTLE_OF_COORDINATE)->offset = -joint->limit_lo;
+    terms_append(lists, list, place, S2_JOINT_LO, S2_RATTLE_OF_COORDINATE)->offset =
+        -joint->limit_lo;
   }
   if (joint->limit_hi < INFINITY && list == LIMITS) {
-    S2RattleTerm *term = append(lists, list, place, S2_JOINT_HI, S2_RATTLE_OF_COORDINATE);
+    S2RattleTerm *term = terms_append(lists, list, place, S2_JOINT_HI, S2_RATTLE_OF_COORDINATE);
     term->sign = -1;
     term->offset = joint->limit_hi;
   }
 }
 
-static void add_drive(const S2Joint *joint, int place, Lists *lists) {
+static void terms_add_drive(const S2Joint *joint, int place, Lists *lists) {
   if (joint->type == S2_CONSTRAINT) {
     return;
   }
   if (joint->has_motor && joint->motor_max > 0) {
     int list = isfinite(joint->motor_max) ? BOUNDS : EQUATIONS;
-    S2RattleTerm *motor = append(lists, list, place, S2_JOINT_MOTOR, S2_RATTLE_OF_DRIVE);
+    S2RattleTerm *motor = terms_append(lists, list, place, S2_JOINT_MOTOR, S2_RATTLE_OF_DRIVE);
     motor->speed = joint->motor_speed;
     motor->most = joint->motor_max;
     motor->changes = true;
   }
   if (joint->friction > 0) {
-    S2RattleTerm *dry = append(lists, BOUNDS, place, S2_JOINT_DRY, S2_RATTLE_OF_DRIVE);
+    S2RattleTerm *dry = terms_append(lists, BOUNDS, place, S2_JOINT_DRY, S2_RATTLE_OF_DRIVE);
     dry->most = joint->friction;
     dry->changes = true;
   }
 }
 
 // A goal that is held: a spring to it, as far as its force goes.
-static void add_servo(const S2Rattle *rattle, const S2JointAt *at, int place, Lists *lists) {
+static void terms_add_servo(const S2Rattle *rattle, const S2JointAt *at, int place, Lists *lists) {
   const S2Joint *joint = at->joint;
   S2JointRow row;
   S2SoftRow soft[S2_JOINT_EQUATIONS];
@@ -227,14 +230,14 @@ static void add_servo(const S2Rattle *rattle, const S2JointAt *at, int place, Li
   row.value -= joint->servo_goal;
   double w = s2_joint_row_angular(&row) ? angular_mobility(rattle->step->world, joint)
                                         : linear_mobility(rattle->step->world, joint);
-  soften(&spring, &row, 1, rattle->step->dt, 0.5, soft);
+  rattle_soften(&spring, &row, 1, rattle->step->dt, 0.5, soft);
   bool resolved = w <= 2 * soft[0].compliance;
-  soften(&spring, &row, 1, rattle->h, resolved ? 0.5 : 1, soft);
+  rattle_soften(&spring, &row, 1, rattle->h, resolved ? 0.5 : 1, soft);
   if (!isfinite(soft[0].compliance)) { // without gains
     return;
   }
-  S2RattleTerm *term = append(lists, isfinite(joint->servo_max) ? BOUNDS : EQUATIONS, place,
-                              S2_JOINT_SERVO, S2_RATTLE_OF_DRIVE);
+  S2RattleTerm *term = terms_append(lists, isfinite(joint->servo_max) ? BOUNDS : EQUATIONS, place,
+                                    S2_JOINT_SERVO, S2_RATTLE_OF_DRIVE);
   term->offset = -joint->servo_goal;
   term->most = joint->servo_max;
   term->soft = term->changes = term->effort = true;
@@ -252,7 +255,7 @@ static S2RattleState state_before(const S2RattleTerm *term, double before, doubl
 }
 
 // Impulses of the last step, halved; its active set.
-static void guess(const S2Rattle *rattle) {
+static void terms_guess(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
@@ -278,11 +281,12 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     S2JointAt at = {step->world, joint, rattle->q0, s2_rattle_elapsed(rattle), NULL, NULL};
-    add_equations(rattle, &at, i, &lists);
-    add_drive(joint, i, &lists);
-    add_servo(rattle, &at, i, &lists);
-    add_limits(joint, i, &lists);
+    terms_add_equations(rattle, &at, i, &lists);
+    terms_add_drive(joint, i, &lists);
+    terms_add_servo(rattle, &at, i, &lists);
+    terms_add_limits(joint, i, &lists);
   }
+  // One list after the other, as problems have them.
   rattle->rows = 0;
   for (int i = 0; i < LISTS; i++) {
     memcpy(rattle->term + rattle->rows, lists.term[i],
@@ -294,7 +298,7 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     rattle->row_of[rattle->term[r].place][rattle->term[r].index] = r;
   }
-  guess(rattle);
+  terms_guess(rattle);
 }
 
 // ---- Measures ----------------------------------------------------------------------------------
@@ -309,7 +313,7 @@ static void keep_row(const S2RattleTerm *term, const S2JointRow *row, int r,
   }
 }
 
-static S2JointRow combine(const double *mix, const S2JointRow *of, int count) {
+static S2JointRow terms_combine(const double *mix, const S2JointRow *of, int count) {
   S2JointRow sum = {0};
   for (int i = 0; i < count; i++) {
     sum.value += mix[i] * of[i].value;
@@ -346,7 +350,7 @@ static void measure_equations(const S2Rattle *rattle, const S2JointAt *at, const
   for (int i = 0; i < count; i++) {
     if (of[i] >= 0) {
       const S2RattleTerm *term = &rattle->term[of[i]];
-      S2JointRow row = rigid ? own[i] : combine(term->mix, own, count);
+      S2JointRow row = rigid ? own[i] : terms_combine(term->mix, own, count);
       keep_row(term, &row, of[i], rows);
     }
   }
@@ -365,6 +369,7 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
     if (of[0] >= 0 || of[1] >= 0 || of[2] >= 0) {
       measure_equations(rattle, &at, of, rows);
     }
+    // Limits, then what acts along the drive.
     S2JointRow row;
     if (of[S2_JOINT_LO] >= 0 || of[S2_JOINT_HI] >= 0) {
       kind->coordinate(&at, &row, NULL);
@@ -391,11 +396,11 @@ static void soften_joint_end(const S2Rattle *rattle, const S2JointAt *at, const 
   S2JointRow own[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(at, own);
-  soften(at->joint, own, count, rattle->h / 2, 1, soft);
+  rattle_soften(at->joint, own, count, rattle->h / 2, 1, soft);
   for (int i = 0; i < count; i++) {
     const S2RattleTerm *term = of[i] < 0 ? NULL : &rattle->term[of[i]];
     if (term != NULL && term->soft && !term->trapezoid) {
-      S2JointRow row = combine(soft[i].mix, own, count);
+      S2JointRow row = terms_combine(soft[i].mix, own, count);
       keep_row(term, &row, of[i], rows);
       compliance[of[i]] = soft[i].compliance;
       bias[of[i]] = soft[i].bias;
@@ -419,7 +424,7 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
       S2Joint spring = s2_servo_spring(joint);
       S2SoftRow soft[S2_JOINT_EQUATIONS];
       S2JointRow row = {.value = rows->value[r]};
-      soften(&spring, &row, 1, rattle->h / 2, 1, soft);
+      rattle_soften(&spring, &row, 1, rattle->h / 2, 1, soft);
       compliance[r] = soft[0].compliance;
       bias[r] = soft[0].bias;
     }

@@ -87,7 +87,7 @@ static double turn_late(Stage *stage) {
 }
 
 // r of all rows at the impulses x; the largest of those that are held, as a displacement, m.
-static double measure(Stage *stage) {
+static double stage_measure(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = 0;
   s2_mcp_velocity(&stage->problem, stage->x, stage->v);
@@ -111,7 +111,7 @@ static double measure(Stage *stage) {
 }
 
 // What the stage's problem, with the rows as they are measured, leaves of its laws.
-static S2Residual certificate(Stage *stage) {
+static S2Residual stage_certificate(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   S2Problem problem = stage->problem;
@@ -164,7 +164,7 @@ static bool take_pattern(Stage *stage) {
 }
 
 // False: there is no factor, or (*again) a row that repeats others was left out of the set.
-static bool factor(Stage *stage, bool *again) {
+static bool stage_factor(Stage *stage, bool *again) {
   S2Rattle *rattle = stage->rattle;
   for (int i = 0; i < stage->held; i++) {
     const S2Row *row = &stage->row[stage->index[i]];
@@ -194,19 +194,19 @@ static bool newton_pass(Stage *stage, double *now, double *before) {
     stage->x[stage->index[i]] -= stage->change[i];
   }
   *before = *now;
-  *now = measure(stage);
+  *now = stage_measure(stage);
   return isfinite(*now);
 }
 
 // Newton's method on what is held. False: it does not converge.
-static bool newton(Stage *stage) {
+static bool stage_newton(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double rounding = fmax(100 * rattle->enough, ROUNDING * rattle->speed * rattle->h);
   double enough = stage->second ? fmin(rattle->enough, 0.1 * ROUNDING * rattle->speed * rattle->h)
                                 : rattle->enough;
   bool again = true;
   while (again) { // once for each row that repeats others
-    double now = measure(stage), before = INFINITY;
+    double now = stage_measure(stage), before = INFINITY;
     bool factored = false;
     again = false;
     choose_active(stage);
@@ -222,7 +222,7 @@ static bool newton(Stage *stage) {
         return now <= rounding;
       }
       if (!factored || now > CHORD * before) {
-        factored = factor(stage, &again);
+        factored = stage_factor(stage, &again);
         if (!factored && !again) {
           return false;
         }
@@ -254,12 +254,12 @@ static void put_bounds(Stage *stage) {
 }
 
 // Is the impulse no unknown?
-static bool fixed(S2RattleState state) {
+static bool stage_knows(S2RattleState state) {
   return state == S2_RATTLE_GIVEN || state == S2_RATTLE_KNOWN;
 }
 
 // Are all rows on their right side? Changes the states of those that are not.
-static bool revise(Stage *stage) {
+static bool stage_revise(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double tiny = rattle->enough / rattle->h;
   bool right = true;
@@ -268,7 +268,7 @@ static bool revise(Stage *stage) {
     S2RattleState state = stage->state[r], next = state;
     const S2Row *row = &stage->row[r];
     double x = stage->x[r], slack = SLACK * (isfinite(row->hi) ? row->hi - row->lo : fabs(x));
-    if (law == S2_RATTLE_EQUATION || fixed(state)) {
+    if (law == S2_RATTLE_EQUATION || stage_knows(state)) {
       // A limit that repeated others, and is beyond its place all the same: one of those has to
       // open.
       right &= !(law == S2_RATTLE_LIMIT && state == S2_RATTLE_GIVEN && stage->r[r] < -tiny);
@@ -325,11 +325,12 @@ static bool solve_certified(Stage *stage) {
   double *x = S2_TAKE(arena, double, rattle->rows), *speed = S2_TAKE(arena, double, rattle->rows);
   double *v = s2_arena_copy(arena, stage->v, 3 * rattle->nodes);
   double *rhs = s2_arena_copy(arena, stage->rhs, 3 * rattle->nodes);
+  // What the stage knows is on the right side.
   int n = 0;
   s2_mcp_row_velocity(&stage->problem, stage->v, speed);
   for (int r = 0; r < rattle->rows; r++) {
     const S2Row *row = &stage->row[r];
-    if (fixed(stage->state[r])) {
+    if (stage_knows(stage->state[r])) {
       for (int c = 0; c < 3 && stage->x[r] != 0; c++) {
         rhs[row->a >= 0 ? 3 * row->a + c : 0] += row->a >= 0 ? row->ja[c] * stage->x[r] : 0;
         rhs[row->b >= 0 ? 3 * row->b + c : 0] += row->b >= 0 ? row->jb[c] * stage->x[r] : 0;
@@ -342,6 +343,7 @@ static bool solve_certified(Stage *stage) {
     }
     x[n++] = stage->x[r];
   }
+  // The solution, and the active set that it says.
   S2Problem problem = stage->problem;
   problem.rows = n;
   problem.row = rows;
@@ -352,7 +354,7 @@ static bool solve_certified(Stage *stage) {
   rattle->step->world->stats.iterations += (uint64_t)solution.iterations;
   n = 0;
   for (int r = 0; r < rattle->rows; r++) {
-    if (!fixed(stage->state[r])) {
+    if (!stage_knows(stage->state[r])) {
       stage->state[r] = state_of(&problem, rattle->term[r].law, n, v, x[n]);
       stage->x[r] = clip_to(stage->state[r], &stage->row[r], x[n++]);
     }
@@ -362,15 +364,15 @@ static bool solve_certified(Stage *stage) {
 }
 
 // As stage 1 is linearised first: at velocities 0 of the nodes, with the ground at its end.
-static void stand_still(Stage *stage) {
+static void stage_stand_still(Stage *stage) {
   memset(stage->v, 0, sizeof(double) * (size_t)(3 * stage->rattle->nodes));
   if (!stage->second) {
     measure_first(stage, stage->v);
   }
 }
 
-static bool accept(Stage *stage) {
-  S2Residual residual = certificate(stage);
+static bool stage_accept(Stage *stage) {
+  S2Residual residual = stage_certificate(stage);
   if (!(residual.scaled <= SOLVED)) {
     return false;
   }
@@ -387,24 +389,24 @@ static bool solve_symmetric(Stage *stage) {
     bool given = stage->state[r] == S2_RATTLE_GIVEN;
     stage->state[r] = given ? S2_RATTLE_HELD : stage->state[r];
   }
-  stand_still(stage);
+  stage_stand_still(stage);
   for (int pass = 0; pass < SYMMETRIC && going; pass++) {
     if (!solve_certified(stage)) {
       return false;
     }
-    double now = measure(stage);
+    double now = stage_measure(stage);
     going = !stage->second && now > stage->rattle->enough && now < before;
     before = now;
   }
-  return accept(stage);
+  return stage_accept(stage);
 }
 
 static bool stage_solve(Stage *stage) {
   for (int pass = 0; pass < SETS; pass++) {
     put_bounds(stage);
-    bool solved = newton(stage);
-    if (solved && revise(stage)) {
-      return accept(stage);
+    bool solved = stage_newton(stage);
+    if (solved && stage_revise(stage)) {
+      return stage_accept(stage);
     }
     if (stage->dense) {
       break;
@@ -414,9 +416,9 @@ static bool stage_solve(Stage *stage) {
     }
     // A Newton that went elsewhere leaves impulses that say nothing.
     for (int r = 0; r < stage->rattle->rows && !solved; r++) {
-      stage->x[r] = fixed(stage->state[r]) ? stage->x[r] : 0;
+      stage->x[r] = stage_knows(stage->state[r]) ? stage->x[r] : 0;
     }
-    stand_still(stage);
+    stage_stand_still(stage);
     if (!solve_certified(stage)) {
       return false;
     }
@@ -433,6 +435,7 @@ static double place_speed(const S2Rattle *rattle) {
 static Stage stage_make(S2Rattle *rattle, bool second) {
   S2Arena *arena = rattle->step->arena;
   int rows = rattle->rows, nodes = 3 * rattle->nodes;
+  // Its own arrays; impulses, velocities and states are those of the piece.
   double *numbers = S2_TAKE(arena, double, 2 * rows + 2 * nodes);
   Stage stage = {.rattle = rattle,
                  .second = second,
@@ -597,8 +600,8 @@ bool s2_rattle_rests(S2Rattle *rattle) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   Stage stage = stage_make(rattle, false);
   make_first(&stage);
-  stand_still(&stage);
-  S2Residual residual = certificate(&stage);
+  stage_stand_still(&stage);
+  S2Residual residual = stage_certificate(&stage);
   s2_arena_rewind(rattle->step->arena, mark);
   if (residual.scaled > ROUNDING) {
     return false;

@@ -149,7 +149,7 @@ end)
 -- ---- Friction, motors, limits ------------------------------------------------------------------
 
 -- Energy lost and friction's work in 10 s.
-local function rubbed(rate, friction)
+local function taken(rate, friction)
   local w = world(1 / rate, { audit = true })
   local bob = w:circle { radius = 0.02, mass = 1, inertia = 0.01, position = { 1, 0 }, mask = 0 }
   local hinge = w:hinge { bob, anchor = { 0, 0 }, friction = friction }
@@ -165,12 +165,12 @@ end
 test("dry friction takes its work", function()
   local errors = {}
   for i, rate in ipairs(RATES) do
-    local lost, work = rubbed(rate, 0.05)
+    local lost, work = taken(rate, 0.05)
     errors[i] = math.abs(lost - work)
   end
   ok(errors[2] <= 3e-3, errors[2])
   order_of(errors, 1.8, "friction")
-  near(rubbed(120, 1e-15), rubbed(120, 0), 1e-9)
+  near(taken(120, 1e-15), taken(120, 0), 1e-9)
 end)
 
 test("motors with a bound and without one", function()
