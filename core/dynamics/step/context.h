@@ -85,6 +85,7 @@ typedef struct S2Step {
   double *force;         // 3 a slot, complete
   double *held, *law; // 3 a slot: the parts of `force` that are held over the step, and that laws
                       // gave at the start of the piece; without laws NULL
+  double *law_begin;  // 3 a slot: `law` at the start of the step
   int32_t *lawful;    // slots of the bodies with force laws, in the order they are asked in
   int laws;           // of them
   double *mass;       // 3 a slot: diagonal of W (damping included); 0 for what is not solved for

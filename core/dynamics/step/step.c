@@ -259,6 +259,7 @@ static bool step_event(S2Step *step) {
   do { // until bodies stay within what the search has looked at
     S2Touch *done = step->touches;
     s2_event_back_to_start(step, &search);
+    s2_laws_back_to_begin(step);
     if (!s2_step_touches(step)) {
       return false;
     }
