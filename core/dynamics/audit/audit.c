@@ -8,45 +8,71 @@
 
 // ---- Storage ----------------------------------------------------------------------------------
 
-static double *audit_doubles(double *old, int count) {
-  s2_memory_free(old);
+static double *audit_doubles(int count) {
   return s2_memory_take_zeroed(sizeof(double) * (size_t)count);
 }
 
+// Gives back the arrays of bodies and joints. Memory may run out while they are made again.
+static void audit_drop(S2Auditor *audit) {
+  double **doubles[] = {&audit->q0,        &audit->v0,     &audit->force,   &audit->pushed,
+                        &audit->corrected, &audit->size,   &audit->damped,  &audit->work,
+                        &audit->excused,   &audit->driven, &audit->carried, &audit->coordinate,
+                        &audit->elastic};
+  for (size_t i = 0; i < sizeof doubles / sizeof doubles[0]; i++) {
+    s2_memory_free(*doubles[i]);
+    *doubles[i] = NULL;
+  }
+  s2_memory_free(audit->jointed);
+  s2_memory_free(audit->held);
+  s2_memory_free(audit->root);
+  s2_memory_free(audit->knots);
+  s2_memory_free(audit->knot);
+  audit->jointed = audit->held = NULL;
+  audit->root = NULL;
+  audit->knots = NULL;
+  audit->knot = NULL;
+  audit->room = audit->knot_room = audit->joint_room = 0;
+}
+
 static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) {
-  if (slots > audit->room || knots > audit->knot_room) {
-    int room = slots + slots / 4 + 4;
-    audit->q0 = audit_doubles(audit->q0, 3 * room);
-    audit->v0 = audit_doubles(audit->v0, 3 * room);
-    audit->force = audit_doubles(audit->force, 3 * room);
-    audit->damped = audit_doubles(audit->damped, room);
-    audit->pushed = audit_doubles(audit->pushed, 3 * room);
-    audit->size = audit_doubles(audit->size, room);
-    audit->corrected = audit_doubles(audit->corrected, 3 * room);
-    audit->work = audit_doubles(audit->work, room);
-    audit->excused = audit_doubles(audit->excused, room);
-    // Flags, groups and paths.
-    s2_memory_free(audit->jointed);
-    s2_memory_free(audit->held);
-    s2_memory_free(audit->root);
-    s2_memory_free(audit->knots);
-    s2_memory_free(audit->knot);
-    audit->jointed = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
-    audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
-    audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
-    audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
-    audit->knot = s2_memory_take_zeroed(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
-    audit->room = room;
-    audit->knot_room = knots;
+  if (slots <= audit->room && knots <= audit->knot_room && joints <= audit->joint_room) {
+    return;
   }
-  if (joints > audit->joint_room) {
-    int room = joints + joints / 4 + 4;
-    audit->coordinate = audit_doubles(audit->coordinate, room);
-    audit->elastic = audit_doubles(audit->elastic, room);
-    audit->driven = audit_doubles(audit->driven, room);
-    audit->carried = audit_doubles(audit->carried, room);
-    audit->joint_room = room;
+  audit_drop(audit);
+  int room = slots + slots / 4 + 4, joint_room = joints + joints / 4 + 4;
+  audit->q0 = audit_doubles(3 * room);
+  audit->v0 = audit_doubles(3 * room);
+  audit->force = audit_doubles(3 * room);
+  audit->pushed = audit_doubles(3 * room);
+  audit->corrected = audit_doubles(3 * room);
+  audit->size = audit_doubles(room);
+  audit->damped = audit_doubles(room);
+  audit->work = audit_doubles(room);
+  audit->excused = audit_doubles(room);
+  // Flags, groups and paths.
+  audit->jointed = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
+  audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
+  audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
+  audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
+  audit->knot = s2_memory_take_zeroed(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
+  // Joints.
+  audit->coordinate = audit_doubles(joint_room);
+  audit->elastic = audit_doubles(joint_room);
+  audit->driven = audit_doubles(joint_room);
+  audit->carried = audit_doubles(joint_room);
+  audit->room = room;
+  audit->knot_room = knots;
+  audit->joint_room = joint_room;
+}
+
+// One block with room for the arrays of every audit, so that the end of a step takes no memory.
+static void audit_reserve(S2Auditor *audit, int slots, int pieces) {
+  size_t bytes = S2_AUDIT_SCRATCH * ((size_t)slots + (size_t)pieces + 1);
+  for (int i = 0; i < 2; i++) { // the second time from blocks that are joined
+    s2_arena_reset(&audit->arena);
+    (void)s2_arena_take(&audit->arena, bytes);
   }
+  s2_arena_reset(&audit->arena);
 }
 
 void s2_audit_free(S2World *world) {
@@ -54,18 +80,7 @@ void s2_audit_free(S2World *world) {
   if (audit == NULL) {
     return;
   }
-  double *arrays[] = {audit->q0,      audit->v0,     audit->force,   audit->damped,
-                      audit->pushed,  audit->size,   audit->work,    audit->corrected,
-                      audit->excused, audit->driven, audit->carried, audit->coordinate,
-                      audit->elastic};
-  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
-    s2_memory_free(arrays[i]);
-  }
-  s2_memory_free(audit->jointed);
-  s2_memory_free(audit->held);
-  s2_memory_free(audit->root);
-  s2_memory_free(audit->knots);
-  s2_memory_free(audit->knot);
+  audit_drop(audit);
   s2_memory_free(audit->image);
   s2_arena_free(&audit->arena);
   s2_memory_free(audit);
@@ -105,6 +120,8 @@ static void audit_keep_image(S2World *world, S2Auditor *audit) {
   size_t size = s2_world_image_size(world);
   if (size > audit->image_room) {
     s2_memory_free(audit->image);
+    audit->image = NULL;
+    audit->image_room = 0;
     audit->image = s2_memory_take(size + size / 4);
     audit->image_room = size + size / 4;
   }
@@ -112,21 +129,24 @@ static void audit_keep_image(S2World *world, S2Auditor *audit) {
   audit->image_size = size;
 }
 
-void s2_audit_begin(S2World *world) {
-  world->residuals.audit = (S2AuditResiduals){0};
-  if (!world->kept.def.audit) {
-    s2_audit_free(world);
-    return;
-  }
+// All memory that the audit of this step takes.
+static S2Status audit_prepare(void *user) {
+  S2World *world = user;
   if (world->audit == NULL) {
     world->audit = s2_memory_take_zeroed(sizeof *world->audit);
     world->free_audit = s2_audit_free;
     s2_arena_init(&world->audit->arena);
   }
-  // Nothing is known of the step.
   S2Auditor *audit = world->audit;
-  int slots = world->bodies.count, substeps = world->kept.def.substeps;
-  audit_make_room(audit, slots, world->joints.count, S2_AUDIT_KNOTS * substeps);
+  audit_make_room(audit, world->bodies.count, world->joints.count,
+                  S2_AUDIT_KNOTS * world->kept.def.substeps);
+  audit_reserve(audit, world->bodies.count, world->pieces.count);
+  audit_keep_image(world, audit);
+  return s2_ok();
+}
+
+static void audit_clear(const S2World *world, S2Auditor *audit) {
+  int slots = world->bodies.count;
   audit->slots = slots;
   audit->time = world->kept.time;
   audit->h = 0;
@@ -145,17 +165,28 @@ void s2_audit_begin(S2World *world) {
   for (int slot = 0; slot < world->joints.count; slot++) {
     audit->driven[slot] = audit->carried[slot] = 0;
   }
+}
+
+S2Status s2_audit_begin(S2World *world) {
+  world->residuals.audit = (S2AuditResiduals){0};
+  if (!world->kept.def.audit) {
+    s2_audit_free(world);
+    return s2_ok();
+  }
+  S2_TRY(s2_memory_guarded(audit_prepare, world));
+  S2Auditor *audit = world->audit;
+  audit_clear(world, audit);
   // Where it begins.
-  if (slots > 0) {
-    memcpy(audit->q0, world->q.at, 3 * bytes);
-    memcpy(audit->v0, world->v.at, 3 * bytes);
+  if (audit->slots > 0) {
+    memcpy(audit->q0, world->q.at, 3 * sizeof(double) * (size_t)audit->slots);
+    memcpy(audit->v0, world->v.at, 3 * sizeof(double) * (size_t)audit->slots);
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     audit->coordinate[slot] = s2_audit_coordinate(world, slot);
     audit->elastic[slot] = s2_audit_elastic(world, slot);
   }
-  audit_keep_image(world, audit);
+  return s2_ok();
 }
 
 static void audit_knot(S2Auditor *audit, int32_t slot, S2AuditKnot knot) {

@@ -49,6 +49,10 @@
 // rad: a step that turns bodies by more than this resolves no energy: its balance is not judged.
 #define S2_AUDIT_TURN 0.5
 
+// Bytes a body and a shape that any one audit takes from the arena, at most. If an audit takes
+// more, running out of memory at the end of a step aborts.
+#define S2_AUDIT_SCRATCH 512
+
 // ---- What a step publishes --------------------------------------------------------------------
 
 typedef struct S2AuditKnot { // the end of a piece of a body's path
@@ -90,7 +94,9 @@ typedef struct S2Auditor {
 
 // ---- audit.c ----------------------------------------------------------------------------------
 
-void s2_audit_begin(S2World *world); // a step; nothing where the setting is off
+// A step begins; does nothing where the setting is off. S2_MEMORY: no room for what the audit
+// keeps.
+S2Status s2_audit_begin(S2World *world);
 // A piece of the step of an island (NULL: of all bodies) ends: it began with v0, it takes h, and it
 // ends at q1. `curved`: by the trapezoid.
 void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool curved);

@@ -396,8 +396,8 @@ S2Status s2_world_step(S2World *world) {
   s2_annotations_begin_step(world);
   S2Status status = s2_world_push(world);
   if (status.code == S2_OK) {
-    s2_audit_begin(world);
-    status = step_within_memory(world, substeps);
+    status = s2_audit_begin(world);
+    status = status.code == S2_OK ? step_within_memory(world, substeps) : status;
     status = status.code == S2_OK ? s2_audit_end(world) : status;
     if (status.code != S2_OK) {
       s2_world_unpush(world);
