@@ -32,9 +32,12 @@ static void find_groups(const S2World *world, const S2Auditor *audit) {
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
-    jump_join(world, audit->root, joint->a, joint->b);
-    jump_join(world, audit->root, joint->a, joint->more[0]);
-    jump_join(world, audit->root, joint->a, joint->more[1]);
+    const int32_t ends[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+    for (int k = 0; k < S2_JOINT_BODIES; k++) { // any of them may stand still
+      for (int l = k + 1; l < S2_JOINT_BODIES; l++) {
+        jump_join(world, audit->root, ends[k], ends[l]);
+      }
+    }
   }
   for (int32_t slot = 0; slot < audit->slots; slot++) {
     audit->root[slot] = jump_root(audit->root, slot);

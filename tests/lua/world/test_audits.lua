@@ -57,3 +57,21 @@ test("no step of random scenes passes shapes through shapes, jumps or makes mome
   end
   ok(judged > 250)
 end)
+
+test("bodies on a constraint act on each other, whichever of them stands still", function()
+  local R = sim.random.split()
+  R:seed(11)
+  for n = 1, 40 do
+    local w = sim.world { audit = true, gravity = { 0, -9.8 } }
+    local still, bodies, f = R:integer(1, 4), {}, {}
+    for i = 1, 4 do
+      bodies[i] = w:box { type = i == still and "static" or "dynamic", size = { 1, 0.1 }, position = { 3 * i, 0 }, density = R:uniform(5, 50) }
+      f[i] = { R:uniform(-2, 2), R:uniform(-2, 2), R:uniform(-0.3, 0.3) }
+    end
+    local function part(i, q) return f[i][1] * (q.x - 3 * i) + f[i][2] * q.y + f[i][3] * q.a end
+    w:constraint { bodies = bodies, phi = function(a, b, c, d) return part(1, a) + part(2, b) + part(3, c) + part(4, d) end }
+    w:step(30)
+    eq(w:stats().energies, 0)
+    eq(w:stats().momenta, 0)
+  end
+end)
