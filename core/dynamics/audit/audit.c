@@ -388,17 +388,20 @@ void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double
     return;
   }
   audit->found = true;
-  char label[2][S2_NAME_SIZE + 8], text[S2_MESSAGE_SIZE];
+  char label[2][S2_NAME_SIZE + 8];
   s2_body_label(world, a, label[0]);
   if (b != S2_NONE) {
     s2_body_label(world, b, label[1]);
   }
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  // The world has counted the step already.
-  s2_world_warn(world, "audit of step %llu (t = %.6g s): %s%s%s: %s",
-                (unsigned long long)world->kept.steps, audit->time + t, label[0],
-                b == S2_NONE ? "" : " and ", b == S2_NONE ? "" : label[1], text);
+  int size = sizeof audit->text;
+  int used = snprintf(audit->text, (size_t)size, "audit of step %llu (t = %.6g s): %s%s%s: ",
+                      (unsigned long long)world->kept.steps, audit->time + t, label[0],
+                      b == S2_NONE ? "" : " and ", b == S2_NONE ? "" : label[1]);
+  if (used < size) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(audit->text + used, (size_t)(size - used), format, args);
+    va_end(args);
+  }
+  s2_world_warn(world, "%s", audit->text);
 }

@@ -69,6 +69,7 @@ typedef struct S2Auditor {
   int slots, room, knot_room; // bodies; how many the arrays have room for; knots a slot
   double time, h;             // s: the start of the step, and how much of it is done
   bool found;                 // something in this step
+  char text[S2_MESSAGE_SIZE]; // the first finding
   double *q0, *v0;            // 3 a slot, at the start of the step
   double *force;              // 3 a slot: N m s, N s of forces and damping
   double *pushed;             // 3 a slot: N s of joints, along x and y
@@ -104,7 +105,7 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
 void s2_audit_again(const S2Step *step);
 void s2_audit_substep(const S2Step *step); // a substep is finished, and not yet in the world
 void s2_audit_free(S2World *world);
-// A finding: counts it, once a step, and warns. The text begins with its kind.
+// Counts a finding. The first one of a step is its text, and a warning if the step has no other.
 void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double t,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));
 

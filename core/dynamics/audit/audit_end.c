@@ -18,8 +18,9 @@ S2Status s2_audit_end(S2World *world) {
   if (!world->kept.def.strict) {
     return s2_ok();
   }
-  S2Status status = s2_error(S2_UNSOLVED, "%s", world->warning);
+  S2Status status = s2_error(S2_UNSOLVED, "%s", audit->text);
   (void)s2_world_image_read(world, audit->image, audit->image_size);
+  world->stats.steps -= 1;
   world->events.count = 0;
   return status;
 }
