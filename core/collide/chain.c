@@ -79,7 +79,7 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
          (side.owns_out > 0 && past >= -ANGLE_ROUNDING);
 }
 
-static double chain_overhang(const S2Shape *segment, int edge, bool at_end) {
+static double chain_overhang(const S2Shape *segment, int edge, bool at_end, S2Vec2 *normal) {
   int vertex = (edge == 0) == at_end ? 1 : 0;
   if (vertex == 0 ? !segment->has_previous : !segment->has_next) {
     return 0;
@@ -91,18 +91,20 @@ static double chain_overhang(const S2Shape *segment, int edge, bool at_end) {
   S2Vec2 in = at_end ? s2_neg(own) : s2_neg(other), out = at_end ? other : own;
   double lengths = s2_length(in) * s2_length(out);
   bool hollow = s2_cross(in, out) < -STRAIGHT * lengths;
+  *normal = s2_scale(1 / s2_length(other), s2_right(at_end ? out : in));
   return hollow ? OVERHANG * fmin(s2_length(in), s2_length(out)) : 0;
 }
 
-double s2_side_overhang(const S2Shape *shape, int edge, bool at_end) {
+double s2_side_overhang(const S2Shape *shape, int edge, bool at_end, S2Vec2 *normal) {
   if (shape->sides == NULL) {
-    return is_chained(shape) ? chain_overhang(shape, edge, at_end) : 0;
+    return is_chained(shape) ? chain_overhang(shape, edge, at_end, normal) : 0;
   }
   int after = s2_edge_end(shape, edge);
   const S2Side *joint = &shape->sides[at_end ? after : edge];
   double length = s2_length(s2_sub(shape->vertices[after], shape->vertices[edge]));
   double over = at_end ? shape->sides[edge].to - length : -shape->sides[edge].from;
   bool hollow = s2_cross(joint->in, joint->out) < -STRAIGHT;
+  *normal = s2_right(at_end ? joint->out : joint->in);
   return hollow && isfinite(over) ? fmax(over, 0) : 0;
 }
 
@@ -112,7 +114,8 @@ bool s2_side_has(const S2Shape *shape, int edge, double at, double length, doubl
   }
   bool joint_at_start = edge == 0 ? shape->has_previous : shape->has_next;
   bool joint_at_end = edge == 0 ? shape->has_next : shape->has_previous;
-  double before = joint_at_start ? chain_overhang(shape, edge, false) : INFINITY;
-  double after = joint_at_end ? chain_overhang(shape, edge, true) : INFINITY;
+  S2Vec2 unused;
+  double before = joint_at_start ? chain_overhang(shape, edge, false, &unused) : INFINITY;
+  double after = joint_at_end ? chain_overhang(shape, edge, true, &unused) : INFINITY;
   return at >= -before - tolerance && at <= length + after + tolerance;
 }
