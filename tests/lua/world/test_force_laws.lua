@@ -268,6 +268,25 @@ test("a step that is made again begins with the law at its start", function()
   end
 end)
 
+test("the derivative by a law of a step that is made again", function()
+  for n = 1, 10 do
+    local speed, far = between(50, 80), between(0.6, 1.1)
+    local function loss(k)
+      local world, balls = sim.world { gravity = { 0, 0 }, dt = 1 / 60 }, {}
+      for i, at in ipairs { { -0.5, 1, speed }, { 0, 0.2, 0 }, { far, 0.2, 0 } } do
+        balls[i] = world:circle { radius = 0.1, restitution = 1, position = { at[1], 0 }, mass = at[2], velocity = { at[3], 0 } }
+      end
+      balls[2]:force_law(function(b) return 0, -k * b.x, 0 end)
+      world:step(3)
+      return balls[3].x ^ 2 + balls[2].x + 2 * balls[2].vx
+    end
+    local k, h = between(100, 300), 1e-3
+    local _, g = sim.value_and_grad(function(p) return loss(p.k) end, { k = k })
+    local difference = (loss(k + h) - loss(k - h)) / (2 * h)
+    near(g.k, difference, 1e-6 * (1 + math.abs(difference)))
+  end
+end)
+
 test("what slides on the ground by a spring keeps its energy", function()
   for n = 1, 20 do
     local dt, w = pick { 1 / 60, 1 / 120 }, between(3, 12)
