@@ -28,8 +28,10 @@ bool s2_is_joined(const S2Shape *shape) {
   return shape->sides != NULL || is_chained(shape);
 }
 
-// A corner that sinks into one side of a hollow still stands on the other one: an edge goes on in
-// front of itself by so much of the shorter of the two segments.
+// A vertex that has sunk into one side of a hollow still stands on the other side. An edge goes on
+// in front of itself by so much of the shorter of the two segments, where the hollow bends by more
+// than SHARP, a sine. In a flatter one each side alone holds what is there.
+static const double SHARP = 0.1;
 static const double OVERHANG = 0.1;
 
 static S2Vec2 chain_unit(S2Vec2 from, S2Vec2 to) {
@@ -79,6 +81,12 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
          (side.owns_out > 0 && past >= -ANGLE_ROUNDING);
 }
 
+// Of the outline as it comes and leaves, with what is solid on its left.
+static bool is_hollow(S2Vec2 in, S2Vec2 out) {
+  double sine = s2_cross(in, out) / (s2_length(in) * s2_length(out));
+  return sine < -SHARP || (sine < -STRAIGHT && s2_dot(in, out) < 0);
+}
+
 static double chain_overhang(const S2Shape *segment, int edge, bool at_end, S2Vec2 *normal) {
   int vertex = (edge == 0) == at_end ? 1 : 0;
   if (vertex == 0 ? !segment->has_previous : !segment->has_next) {
@@ -89,10 +97,8 @@ static double chain_overhang(const S2Shape *segment, int edge, bool at_end, S2Ve
   S2Vec2 other = s2_sub(vertex == 0 ? segment->previous : segment->next, joint);
   // The outline as it comes and leaves, with the edge's normal on its right.
   S2Vec2 in = at_end ? s2_neg(own) : s2_neg(other), out = at_end ? other : own;
-  double lengths = s2_length(in) * s2_length(out);
-  bool hollow = s2_cross(in, out) < -STRAIGHT * lengths;
   *normal = s2_scale(1 / s2_length(other), s2_right(at_end ? out : in));
-  return hollow ? OVERHANG * fmin(s2_length(in), s2_length(out)) : 0;
+  return is_hollow(in, out) ? OVERHANG * fmin(s2_length(in), s2_length(out)) : 0;
 }
 
 double s2_side_overhang(const S2Shape *shape, int edge, bool at_end, S2Vec2 *normal) {
@@ -103,9 +109,8 @@ double s2_side_overhang(const S2Shape *shape, int edge, bool at_end, S2Vec2 *nor
   const S2Side *joint = &shape->sides[at_end ? after : edge];
   double length = s2_length(s2_sub(shape->vertices[after], shape->vertices[edge]));
   double over = at_end ? shape->sides[edge].to - length : -shape->sides[edge].from;
-  bool hollow = s2_cross(joint->in, joint->out) < -STRAIGHT;
   *normal = s2_right(at_end ? joint->out : joint->in);
-  return hollow && isfinite(over) ? fmax(over, 0) : 0;
+  return isfinite(over) && is_hollow(joint->in, joint->out) ? fmax(over, 0) : 0;
 }
 
 bool s2_side_has(const S2Shape *shape, int edge, double at, double length, double tolerance) {
