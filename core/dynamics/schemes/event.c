@@ -31,6 +31,8 @@
 #include "dynamics/step/touch.h"
 
 #include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
@@ -155,6 +157,49 @@ static void look_how_far(const S2EventRun *event) {
   }
 }
 
+// ---- What turns --------------------------------------------------------------------------------
+
+// How many pieces all that is left is to be made in, for what turns against what it presses on, with
+// the velocities v.
+static double turns_of(const S2EventRun *event, const double *v, double h) {
+  const S2Step *step = event->step;
+  double most = 1;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    if (touch->count > 0) {
+      most = fmax(most, s2_touch_turns(step->world, touch, v, h));
+    }
+  }
+  return most;
+}
+
+// The piece that begins with the velocities v looks no further than what turns allows.
+static void set_horizon(S2EventRun *event, const double *v) {
+  double pieces = fmin(turns_of(event, v, event->left), S2_TURN_PIECES - event->turns);
+  event->horizon = pieces > 1 ? event->left / pieces : event->left;
+}
+
+// m/s^2: how fast the gap at point k accelerates by turning alone: the normal turns with a body, and
+// so does what it holds.
+static double turning_acceleration(const S2EventRun *event, const S2Touch *touch, int k,
+                                   const double *v) {
+  const S2TouchPoint *point = &touch->points[k];
+  const double *va = v + 3 * touch->body_a, *vb = v + 3 * touch->body_b;
+  S2Vec2 n = point->at.normal;
+  double slide = fabs(s2_touch_velocity(touch, k, s2_left(n), v));
+  double of_a = fabs(s2_dot(n, point->at.point)), of_b = fabs(s2_dot(n, point->arm_b));
+  double by_a = s2_touch_turns_gap(event->step->world, touch, 0) ? fabs(va[0]) : 0;
+  double by_b = s2_touch_turns_gap(event->step->world, touch, 1) ? fabs(vb[0]) : 0;
+  return by_a * by_a * of_a + by_b * by_b * of_b + 2 * fmax(by_a, by_b) * slide;
+}
+
+// m/s: what that changes of the approach in half a piece, where turning makes pieces short.
+static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int k) {
+  return event->horizon < event->left
+             ? turning_acceleration(event, touch, k, event->step->v0) * event->horizon / 2
+             : 0;
+}
+
 // ---- Impacts -----------------------------------------------------------------------------------
 
 // m/s: what the forces change of the approach in half a step; e counts for what is faster, or
@@ -163,7 +208,7 @@ static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double then = s2_touch_velocity(touch, k, n, event->v_start);
   double free_then = s2_touch_velocity(touch, k, n, event->free_start);
-  return fmax(fabs(free_then - then) / 2, event->tiny);
+  return fmax(fabs(free_then - then) / 2 + slow_by_turning(event, touch, k), event->tiny);
 }
 
 // m/s: the same were the other body held. Forces change nothing of the approach of bodies that fall
@@ -399,6 +444,7 @@ static bool finish_speculatively(S2EventRun *event) {
   const S2Island *island = event->island;
   double h;
   step->share = 1;
+  if (getenv("BW")) fprintf(stderr, "  speculative done %.6g left %.6g ahead %d halved %d node0 %d\n", event->done, event->left, event->ahead, event->halved, event->island->node[0]);
   if (!look_ahead_or_halve(event, &h)) {
     return false;
   }
@@ -464,7 +510,7 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
 // the step ends, is driven back by others that touch, and turns: it rests.
 static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, S2FlowEnd ends) {
   S2Resting *resting = &event->resting[first];
-  if (!ends.meets || !(ends.at < event->left) || resting->count == 2) {
+  if (!ends.meets || !(ends.at < event->horizon) || resting->count == 2) {
     return false;
   }
   const S2TouchPoint *point = s2_flow_nearest(&before[first], resting);
@@ -566,8 +612,8 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
       }
     }
     way->h = tau;
-    way->meets = meets && tau < event->left;
-    way->cut = !meets && tau < event->left;
+    way->meets = meets && tau < event->horizon;
+    way->cut = !meets && tau < event->horizon;
     // On the shorter way others may be the first.
     take_touches(event, way->solved);
     event_collide_at_end(event);
@@ -578,7 +624,7 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
 
 // By rows where there are any; what is noted begins at `noted`. False: aborted.
 static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
-  *way = (Way){.solved = way->solved, .h = event->left};
+  *way = (Way){.solved = way->solved, .h = event->horizon};
   // As if nothing met: that way tells when something does.
   S2FlowEnd ends;
   if (!flow_way(event, rows, way, &ends, &way->first)) {
@@ -618,6 +664,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   s2_note_interval(step, event->island, splits);
   bool ahead = event->ahead || event->halved;
   // 1. What touches and approaches strikes.
+  set_horizon(event, step->v0);
   bool strikes = !ahead && event_strikes(event, step->v0);
   if (strikes) {
     if (splits == 0) {
@@ -640,6 +687,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   }
   // 2. What touches and does not leave rests; 3. the bodies flow, until others meet.
   bool rows = choose_resting(event);
+  set_horizon(event, step->v0);
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   if (!find_way(event, rows, noted, &way)) {
@@ -656,11 +704,13 @@ static bool next_piece(S2EventRun *event, int splits) {
     }
   }
   // What was missed on the way: rows that look ahead find it.
+  if (getenv("BW") && (way.lost || (!way.meets && !way.cut && runs_into(event)))) fprintf(stderr, "  lost %d\n", way.lost);
   if (way.lost || (!way.meets && !way.cut && runs_into(event))) {
     s2_event_put_touches(event, way.solved);
     s2_notes_rewind(step, noted);
     return finish_speculatively(event);
   }
+  if (getenv("BW")) fprintf(stderr, "  piece done %.6g left %.6g h %.6g hor %.6g strikes %d rows %d meets %d cut %d splits %d most %d cuts %d turns %d first %d node0 %d w0 %.4g w1 %.4g\n", event->done, event->left, way.h, event->horizon, strikes, rows, way.meets, way.cut, splits, event->most, event->cuts, event->turns, way.first, event->island->node[0], step->v0[3*event->island->node[0]], step->v1[3*event->island->node[0]]);
   // 4. The piece ends where they meet, or with the step.
   event->splits += way.meets || way.cut;
   s2_event_note_arrival(event, way.meets ? way.first : S2_NONE);
@@ -668,6 +718,9 @@ static bool next_piece(S2EventRun *event, int splits) {
     s2_note_short(step, event->island, 1);
     event->most += event->cuts < S2_EVENT_CUTS;
     event->cuts += 1;
+  } else if (!way.meets && way.h < event->left) {
+    event->most += 1;
+    event->turns += 1;
   }
   return end_piece(event, way.h, way.solved);
 }
@@ -696,7 +749,7 @@ static bool run_island(S2EventRun *event) {
   event->halved = event->ahead && step->halves[event->island->node[0]];
   event->ahead = event->ahead && !event->halved;
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
-  event->cuts = 0;
+  event->cuts = event->turns = 0;
   event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
   bool going = true;
   // Piece after piece; the first one begins with the touches of the search.
