@@ -59,7 +59,7 @@ typedef struct S2AuditKnot { // the end of a piece of a body's path
 } S2AuditKnot;
 
 // Pieces of a step that are kept apart, a substep; later ones are joined to the last.
-enum { S2_AUDIT_KNOTS = 24 };
+enum { S2_AUDIT_KNOTS = 200 };
 
 typedef struct S2Auditor {
   int slots, room, knot_room; // bodies; how many the arrays have room for; knots a slot

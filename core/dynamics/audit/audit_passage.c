@@ -15,6 +15,7 @@ typedef struct Pair {
   S2Shape shape_a, shape_b;
   double size; // m, of the smaller body
   double thin; // m, of the thinner shape
+  double bend; // m: as pair_bend
 } Pair;
 
 // ---- Which pairs ------------------------------------------------------------------------------
@@ -102,7 +103,8 @@ static double pair_speed(const Pair *pair, double from, double to) {
 }
 
 // m: how deep a pair may seem to be in each other between two poses that are right, as paths
-// between them are not bent as turning surfaces are.
+// between them are not bent as turning surfaces are. What seems to be no deeper went round a
+// corner.
 static double pair_bend(const Pair *pair) {
   const S2Auditor *audit = pair->audit;
   const int32_t slots[2] = {pair->a, pair->b};
@@ -158,7 +160,7 @@ static bool side_changes(const Pair *pair, Side *side, double gap, S2Vec2 normal
     return false;
   }
   S2Vec2 now[2] = {in_frame(qa, normal), in_frame(qb, normal)};
-  bool changes = side->known && side->depth > S2_AUDIT_LENGTH * pair->size &&
+  bool changes = side->known && side->depth > S2_AUDIT_LENGTH * pair->size + pair->bend &&
                  pair_flipped(pair, side->normal, now);
   *side = (Side){true, {now[0], now[1]}, 0};
   return changes;
@@ -216,7 +218,7 @@ static void pair_judge(const Pair *pair) {
   }
   Found found = pair_follow(pair);
   double after = fmax(-pair_distance(pair, INFINITY, qa, qb, &normal), 0);
-  double deep = fmax(fmax(found.depth - before - pair_bend(pair), after - before), 0);
+  double deep = fmax(fmax(found.depth - before - pair->bend, after - before), 0);
   if (isfinite(found.crossed)) {
     worst->passage = fmax(worst->passage, found.depth);
     s2_audit_find(world, &stats->passages, pair->a, pair->b, found.crossed,
@@ -253,8 +255,9 @@ static void judge_events(S2World *world, S2Auditor *audit) {
         .size = fmin(of_a->reach, of_b->reach),
     };
     pair.thin = fmax(s2_audit_thickness(&pair.shape_a), s2_audit_thickness(&pair.shape_b));
+    pair.bend = pair_bend(&pair);
     double apart = pair_follow(&pair).nearest;
-    double allowed = S2_AUDIT_TOUCH * pair.size + pair_bend(&pair);
+    double allowed = S2_AUDIT_TOUCH * pair.size + pair.bend;
     allowed += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
     if (apart > allowed) {
       world->residuals.audit.distance = fmax(world->residuals.audit.distance, apart);
@@ -312,6 +315,7 @@ void s2_audit_passages(S2World *world, S2Auditor *audit) {
       double thin_a = s2_audit_thickness(&pair.shape_a);
       double thin_b = s2_audit_thickness(&pair.shape_b);
       pair.thin = thin_a > 0 && thin_b > 0 ? fmin(thin_a, thin_b) : fmax(thin_a, thin_b);
+      pair.bend = pair_bend(&pair);
       pair_judge(&pair);
     }
   }

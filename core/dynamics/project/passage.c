@@ -15,7 +15,7 @@
 // Looks at one pair in a step. What moves on through hundreds of its own widths ends there.
 #define S2_PASSAGE_LOOKS 256
 // Part of half the width of the thinner shape by which a turn may leave the plane of a row.
-#define TURN_DEPTH 1.0
+#define TURN_DEPTH 0.25
 // rad: what turns by less in a piece is not looked at.
 #define TURN_LOOK 0.02
 
@@ -55,7 +55,8 @@ double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *
   const int32_t piece[2] = {touch->shape_a, touch->shape_b};
   double most = 1;
   for (int i = 0; i < 2; i++) {
-    // A turn by phi takes a point of the body from its tangent by no more than phi^2/2 of its reach.
+    // A turn by phi takes a point of the body from its tangent by no more than phi^2/2 of its
+    // reach.
     double turn = h * fabs(v[3 * slot[i]]), reach = world->bodies.at[slot[i]].reach;
     if (!(turn > most * TURN_LOOK)) {
       continue;

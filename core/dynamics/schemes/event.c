@@ -31,8 +31,6 @@
 #include "dynamics/step/touch.h"
 
 #include <string.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
@@ -159,8 +157,8 @@ static void look_how_far(const S2EventRun *event) {
 
 // ---- What turns --------------------------------------------------------------------------------
 
-// How many pieces all that is left is to be made in, for what turns against what it presses on, with
-// the velocities v.
+// How many pieces all that is left is to be made in, for what turns against what it presses on,
+// with the velocities v.
 static double turns_of(const S2EventRun *event, const double *v, double h) {
   const S2Step *step = event->step;
   double most = 1;
@@ -173,14 +171,31 @@ static double turns_of(const S2EventRun *event, const double *v, double h) {
   return most;
 }
 
+static int most_splits(const S2EventRun *event) {
+  return event->island->joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
+}
+
+// Do bodies turn no further in a flow of h than twice what a piece has them, by the velocities at
+// its end?
+static bool turns_fit(const S2EventRun *event, double h) {
+  bool least = h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
+  return least || turns_of(event, event->step->v1, h) <= 2;
+}
+
+// A piece has ended since something turns: what comes may be split as a step of its own.
+static void next_part(S2EventRun *event, int splits) {
+  event->most = splits + 1 + most_splits(event);
+  event->turns += 1;
+}
+
 // The piece that begins with the velocities v looks no further than what turns allows.
 static void set_horizon(S2EventRun *event, const double *v) {
   double pieces = fmin(turns_of(event, v, event->left), S2_TURN_PIECES - event->turns);
   event->horizon = pieces > 1 ? event->left / pieces : event->left;
 }
 
-// m/s^2: how fast the gap at point k accelerates by turning alone: the normal turns with a body, and
-// so does what it holds.
+// m/s^2: how fast the gap at point k accelerates by turning alone: the normal turns with a body,
+// and so does what it holds.
 static double turning_acceleration(const S2EventRun *event, const S2Touch *touch, int k,
                                    const double *v) {
   const S2TouchPoint *point = &touch->points[k];
@@ -415,6 +430,8 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   // A search before has tried the whole step.
   bool known = event->halved && event->done == 0;
   *h = known ? event->left / 2 : event->left;
+  set_horizon(event, step->v0);
+  *h = fmin(*h, event->horizon);
   for (;;) {
     s2_event_set_piece(event, *h);
     s2_note_set_out(step, island, false);
@@ -422,6 +439,11 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
     bool tries = event->halvings > 0, solved = true;
     if (!s2_island_look_ahead(step, island, event->choices, tries ? &solved : NULL)) {
       return false;
+    }
+    if (solved && !turns_fit(event, *h)) {
+      *h /= 2;
+      s2_notes_rewind(step, noted);
+      continue;
     }
     const S2Touch *of = NULL;
     double passage = solved ? event_passage(event, &of) : INFINITY;
@@ -439,12 +461,11 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
 }
 
 // The rest of the step as a speculative one, or a part of it.
-static bool finish_speculatively(S2EventRun *event) {
+static bool finish_speculatively(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   double h;
   step->share = 1;
-  if (getenv("BW")) fprintf(stderr, "  speculative done %.6g left %.6g ahead %d halved %d node0 %d\n", event->done, event->left, event->ahead, event->halved, event->island->node[0]);
   if (!look_ahead_or_halve(event, &h)) {
     return false;
   }
@@ -459,6 +480,12 @@ static bool finish_speculatively(S2EventRun *event) {
   }
   keep_contacts(event, NULL);
   stop_short(event);
+  if (h < event->left) {
+    next_part(event, splits);
+    if (event->ahead) {
+      look_ahead_in_pieces(event);
+    }
+  }
   if (event->ahead) { // q0 is where the whole step began
     for (int i = 0; i < island->touches; i++) {
       s2_touch_settle(step, &step->touches[island->touch[i]]);
@@ -627,8 +654,16 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   *way = (Way){.solved = way->solved, .h = event->horizon};
   // As if nothing met: that way tells when something does.
   S2FlowEnd ends;
-  if (!flow_way(event, rows, way, &ends, &way->first)) {
-    return false;
+  for (bool fits = false; !fits;) {
+    if (!flow_way(event, rows, way, &ends, &way->first)) {
+      return false;
+    }
+    fits = !rows || turns_fit(event, way->h);
+    if (!fits) { // forces and rows make it turn faster
+      event->horizon = way->h /= 2;
+      s2_event_put_touches(event, way->solved);
+      s2_notes_rewind(event->step, noted);
+    }
   }
   // What leaves and is driven back on the same way rests: the way again with its rows.
   for (int more = 0; more < S2_EVENT_RETURNS &&
@@ -683,11 +718,12 @@ static bool next_piece(S2EventRun *event, int splits) {
     s2_event_set_piece(event, event->left);
   }
   if (ahead || splits >= event->most) {
-    return finish_speculatively(event);
+    return finish_speculatively(event, splits);
   }
   // 2. What touches and does not leave rests; 3. the bodies flow, until others meet.
   bool rows = choose_resting(event);
   set_horizon(event, step->v0);
+  event->horizon = rows ? event->horizon : event->left; // free flight is exact, however it turns
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   if (!find_way(event, rows, noted, &way)) {
@@ -704,13 +740,11 @@ static bool next_piece(S2EventRun *event, int splits) {
     }
   }
   // What was missed on the way: rows that look ahead find it.
-  if (getenv("BW") && (way.lost || (!way.meets && !way.cut && runs_into(event)))) fprintf(stderr, "  lost %d\n", way.lost);
   if (way.lost || (!way.meets && !way.cut && runs_into(event))) {
     s2_event_put_touches(event, way.solved);
     s2_notes_rewind(step, noted);
-    return finish_speculatively(event);
+    return finish_speculatively(event, splits);
   }
-  if (getenv("BW")) fprintf(stderr, "  piece done %.6g left %.6g h %.6g hor %.6g strikes %d rows %d meets %d cut %d splits %d most %d cuts %d turns %d first %d node0 %d w0 %.4g w1 %.4g\n", event->done, event->left, way.h, event->horizon, strikes, rows, way.meets, way.cut, splits, event->most, event->cuts, event->turns, way.first, event->island->node[0], step->v0[3*event->island->node[0]], step->v1[3*event->island->node[0]]);
   // 4. The piece ends where they meet, or with the step.
   event->splits += way.meets || way.cut;
   s2_event_note_arrival(event, way.meets ? way.first : S2_NONE);
@@ -719,8 +753,7 @@ static bool next_piece(S2EventRun *event, int splits) {
     event->most += event->cuts < S2_EVENT_CUTS;
     event->cuts += 1;
   } else if (!way.meets && way.h < event->left) {
-    event->most += 1;
-    event->turns += 1;
+    next_part(event, splits);
   }
   return end_piece(event, way.h, way.solved);
 }
@@ -750,7 +783,7 @@ static bool run_island(S2EventRun *event) {
   event->ahead = event->ahead && !event->halved;
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
   event->cuts = event->turns = 0;
-  event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
+  event->most = most_splits(event);
   bool going = true;
   // Piece after piece; the first one begins with the touches of the search.
   for (int splits = 0; going && event->left > 0; splits++) {
