@@ -19,6 +19,8 @@
 // Does the gap of a touch depend on how its body a (0) or b (1) is turned?
 bool s2_touch_turns_gap(const S2World *world, const S2Touch *touch, int side);
 double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *v, double h);
+// The same of all touches for the motion over step->h; 1 where that is the shortest piece there is.
+double s2_step_turning(const S2Step *step, const double *v);
 // m: reach of the smaller body of a touch.
 double s2_touch_smaller(const S2World *world, const S2Touch *touch);
 // m: how deep the shapes of a touch may get into each other, and come out on the right side.

@@ -138,17 +138,6 @@ static void forget_impacts(S2Step *step, S2Found **pressed) {
   }
 }
 
-// How many pieces the motion over step->h is to be made in for what turns, with the velocities v.
-static double step_turns(const S2Step *step, const double *v) {
-  double most = 1;
-  for (int i = 0; i < step->touch_count; i++) {
-    if (s2_touch_solid(&step->touches[i])) {
-      most = fmax(most, s2_touch_turns(step->world, &step->touches[i], v, step->h));
-    }
-  }
-  return step->h * S2_TURN_PIECES > step->dt ? most : 1;
-}
-
 // All bodies by step->h at once. *turns: more than 1 where it has to be tried with such a part.
 static bool speculative_piece(S2Step *step, double *turns) {
   // Positions: v1 stops what would arrive at the surface.
@@ -164,7 +153,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
     if (choices != NULL && s2_step_same_points(step, seen, seen_count)) {
       break; // looking further showed nothing new
     }
-    *turns = choices == NULL ? step_turns(step, step->free_v) : 1;
+    *turns = choices == NULL ? s2_step_turning(step, step->free_v) : 1;
     if (*turns > 1) {
       return true;
     }
@@ -181,7 +170,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
     }
   }
   // What was struck may turn faster than it did.
-  *turns = ceil(step_turns(step, step->v1) / 2);
+  *turns = ceil(s2_step_turning(step, step->v1) / 2);
   if (*turns > 1) {
     return true;
   }
