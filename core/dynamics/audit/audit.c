@@ -327,6 +327,16 @@ void s2_audit_rate(const S2Auditor *audit, int32_t slot, double from, double to,
   *turn = fmax(fabs(rate[0][0]), fabs(rate[1][0]));
 }
 
+double s2_audit_turn(const S2Auditor *audit, int32_t slot) {
+  double turn = 0, at = audit->q0[3 * slot];
+  for (int k = 0; k < audit->knots[slot]; k++) {
+    double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].q[0];
+    turn = fmax(turn, fabs(next - at));
+    at = next;
+  }
+  return turn;
+}
+
 S2Vec2 s2_audit_point(const double q[3], S2Vec2 local) {
   double c = cos(q[0]), s = sin(q[0]);
   return s2_vec2(q[1] + c * local.x - s * local.y, q[2] + s * local.x + c * local.y);
