@@ -112,6 +112,15 @@ static void audit_keep_image(S2World *world, S2Auditor *audit) {
   audit->image_size = size;
 }
 
+static int knots_needed(const S2World *world) {
+  double fastest = 0;
+  for (int i = 0; i < world->order.count; i++) {
+    fastest = fmax(fastest, fabs(world->v.at[3 * world->order.at[i]]));
+  }
+  bool spins = fastest * world->kept.def.dt > S2_AUDIT_SPIN;
+  return (spins ? S2_AUDIT_KNOTS_SPINNING : S2_AUDIT_KNOTS) * world->kept.def.substeps;
+}
+
 void s2_audit_begin(S2World *world) {
   world->residuals.audit = (S2AuditResiduals){0};
   if (!world->kept.def.audit) {
@@ -125,8 +134,8 @@ void s2_audit_begin(S2World *world) {
   }
   // Nothing is known of the step.
   S2Auditor *audit = world->audit;
-  int slots = world->bodies.count, substeps = world->kept.def.substeps;
-  audit_make_room(audit, slots, world->joints.count, S2_AUDIT_KNOTS * substeps);
+  int slots = world->bodies.count;
+  audit_make_room(audit, slots, world->joints.count, knots_needed(world));
   audit->slots = slots;
   audit->time = world->kept.time;
   audit->h = 0;

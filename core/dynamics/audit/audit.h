@@ -58,8 +58,11 @@ typedef struct S2AuditKnot { // the end of a piece of a body's path
   bool curved; // a parabola that begins with v; else straight, with a constant angular velocity
 } S2AuditKnot;
 
-// Pieces of a step that are kept apart, a substep; later ones are joined to the last.
-enum { S2_AUDIT_KNOTS = 128 };
+// Pieces of a substep that are kept apart; later ones are joined to the last. Where a body turns by
+// more than S2_AUDIT_SPIN (rad) in a step, steps are made in up to S2_TURN_PIECES pieces, and those
+// are split.
+enum { S2_AUDIT_KNOTS = 24, S2_AUDIT_KNOTS_SPINNING = 320 };
+#define S2_AUDIT_SPIN 0.02
 
 typedef struct S2Auditor {
   int slots, room, knot_room; // bodies; how many the arrays have room for; knots a slot

@@ -12,7 +12,7 @@
 // begins, and beyond this a turn is not even nearly one along them.
 #define S2_TURN_MOST 0.5
 // Pieces of a step for what turns, at most.
-#define S2_TURN_PIECES 64
+#define S2_TURN_PIECES 128
 
 // How many pieces a motion of h (s) needs, in which the bodies of a touch go with the velocities v
 // (3 a slot): what turns in one leaves the plane of a row by less than what is thin.

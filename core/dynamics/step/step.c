@@ -205,7 +205,7 @@ static bool speculative_pieces(S2Step *step, double turns) {
     }
     s2_bisect_set_out(step, pieces);
     bool missed = step->world->missed;
-    for (turns = 2; turns > 1; pieces->h /= turns) {
+    for (turns = 2; turns > 1;) {
       s2_bisect_forget(step, pieces);
       step->unsolved = pieces->unsolved;
       step->world->missed = missed;
@@ -213,6 +213,7 @@ static bool speculative_pieces(S2Step *step, double turns) {
       if (!s2_step_free_motion(step, pieces->h) || !speculative_piece(step, &turns)) {
         return false;
       }
+      pieces->h = turns > 1 ? fmax(pieces->h / turns, step->dt / S2_TURN_PIECES) : pieces->h;
     }
     s2_log_keep(step);
     s2_bisect_go_on(step, pieces);
