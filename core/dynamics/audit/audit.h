@@ -110,7 +110,7 @@ void s2_audit_pose(const S2Auditor *audit, int32_t slot, double t, double pose[3
 double s2_audit_next_knot(const S2Auditor *audit, int32_t slot, double t); // s; the end: INFINITY
 void s2_audit_rate(const S2Auditor *audit, int32_t slot, double from, double to, S2Vec2 v[2],
                    double *turn);
-double s2_audit_turn(const S2Auditor *audit, int32_t slot); // rad: the largest between knots
+double s2_audit_turn(const S2Auditor *audit, int32_t slot);      // rad: the largest between knots
 double s2_audit_elastic(const S2World *world, int32_t joint);    // J, now
 double s2_audit_coordinate(const S2World *world, int32_t joint); // rad or m, now
 // What the world knows of a pair of shapes, a < b; NULL: it has not looked at it.

@@ -163,7 +163,8 @@ static bool passes_through(const S2Step *step) {
   bool any = s2_step_turning(step, step->v1) > 1;
   for (int i = 0; i < step->touch_count && !any; i++) {
     const S2Touch *touch = &step->touches[i];
-    any = touch->allowed && touch->enabled && !touch->sensor && s2_step_passage(step, touch) < step->h;
+    any = touch->allowed && touch->enabled && !touch->sensor &&
+          s2_step_passage(step, touch) < step->h;
   }
   return any;
 }
