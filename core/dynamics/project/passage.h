@@ -14,10 +14,10 @@
 // Pieces of a step for what turns, at most.
 #define S2_TURN_PIECES 128
 
-// How many pieces a motion of h (s) needs, in which the bodies of a touch go with the velocities v
-// (3 a slot): what turns in one leaves the plane of a row by less than what is thin.
 // Does the gap of a touch depend on how its body a (0) or b (1) is turned?
 bool s2_touch_turns_gap(const S2World *world, const S2Touch *touch, int side);
+// How many pieces a motion of h (s) needs, in which the bodies of a touch go with the velocities v
+// (3 a slot): what turns in one leaves the plane of a row by less than what is thin.
 double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *v, double h);
 // The same of all touches for the motion over step->h; 1 where that is the shortest piece there is.
 double s2_step_turning(const S2Step *step, const double *v);

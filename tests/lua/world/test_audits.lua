@@ -93,7 +93,8 @@ test("derivatives of steps in pieces are those of differences", function()
       local steps = case[1] == "auto" and 1 or 2
       local function loss(p) return (pushed(case[1], case[2], case[3], p, steps)) end
       local p, h = { w = w, r = 0.6 }, 1e-6
-      local _, g = sim.value_and_grad(loss, p)
+      local value, g = sim.value_and_grad(loss, p)
+      eq(value, loss(p)) -- traced and not: the same bits
       local partial = table.concat(sim.tape_stats().flags, ","):find "partial"
       for key in pairs(p) do
         local up, down = { w = p.w, r = p.r }, { w = p.w, r = p.r }
@@ -126,6 +127,27 @@ test("steps in pieces go on from a snapshot with the same bits", function()
         w:close()
       end
     end
+  end
+end)
+
+test("steps in pieces have the same bits with any number of threads", function()
+  for _, stepping in ipairs { "auto", "speculative" } do
+    local states = {}
+    for threads = 1, 2 do
+      local w = sim.world { stepping = stepping, threads = threads, dt = 1 / 120 }
+      for x = 0, 10, 10 do
+        w:box { type = "static", position = { x, -0.5 }, size = { 4, 1 } }
+        for i = 0, 23 do
+          w:box { size = { 0.25, 0.2 }, position = { x - 1.2 + (i % 8) * 0.3 + (i // 8) % 2 * 0.15, 0.1 + (i // 8) * 0.2 } }
+        end
+        w:box { size = { 1.5, 0.06 }, position = { x - 0.5, 0.9 }, angular_velocity = 60, velocity = { 0, -5 }, mass = 4 }
+      end
+      w:step(15)
+      if threads == 2 then ok(w:stats().shared > 0) end
+      states[threads] = w:state()
+      w:close()
+    end
+    for i = 1, #states[1] do eq(states[1][i], states[2][i]) end
   end
 end)
 
