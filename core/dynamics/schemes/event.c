@@ -443,6 +443,10 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
     if (solved && !turns_fit(event, *h)) {
       *h /= 2;
       s2_notes_rewind(step, noted);
+      event_collide(event, step->q0); // rows that were made anew are of that way
+      if (!ask_for_new(event)) {
+        return false;
+      }
       continue;
     }
     const S2Touch *of = NULL;
