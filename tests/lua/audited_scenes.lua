@@ -111,6 +111,18 @@ function kinds.bar(w) -- turns through small bodies
   end
 end
 
+-- Thin plates that turn by radians within a step, between walls and beside each other. Not drawn by seeds: by name.
+function kinds.spin(w)
+  w.gravity = { 0, chance(0.5) and -9.81 or 0 }
+  w:box { type = "static", position = { 0, -1 }, size = { 6, logu(-2, -0.5) }, friction = u(0, 1) }
+  if chance(0.5) then w:box { type = "static", position = { 1.2, 0 }, size = { logu(-2, -0.5), 3 } } end
+  for i = 1, R:integer(1, 3) do
+    w:box { size = { u(0.3, 1), u(0.005, 0.02) }, position = { u(-0.8, 0.8), 1.2 * i - 1.5 }, angle = u(-3, 3), mass = logu(-1, 1),
+      friction = u(0, 1), restitution = chance(0.5) and u(0, 0.9) or 0, velocity = { u(-10, 10), u(-20, 5) },
+      angular_velocity = pick { -1, 1 } * logu(0, 1.8) / w.dt }
+  end
+end
+
 function kinds.spring_gun(w)
   w.gravity = { 0, 0 }
   local b = body(w, pick { "box", "disc", "tiny" }, 0, 0, { mass = logu(-2, 0), angle = 0 })
@@ -159,11 +171,12 @@ local ORDER = { "drop", "stack", "slide", "throw", "piston", "bar", "spring_gun"
 
 local M = { kinds = ORDER }
 
--- The world of a seed, its kind, and what is to be called before each step. `stepping` is drawn where none is given.
-function M.make(seed, stepping)
+-- The world of a seed, its kind, and what is to be called before each step. `stepping` and `kind` are drawn where none
+-- is given.
+function M.make(seed, stepping, kind)
   R = sim.random.split()
   R:seed(seed)
-  local kind = ORDER[1 + seed % #ORDER]
+  kind = kind or ORDER[1 + seed % #ORDER]
   local w = sim.world { audit = true, dt = pick { 1 / 60, 1 / 120, 1 / 240 },
     stepping = stepping or pick { "auto", "auto", "auto", "event", "speculative", "speculative", "bisect" } }
   w:on("solver_warning", function() end)
@@ -173,8 +186,9 @@ function M.make(seed, stepping)
 end
 
 -- Steps it; returns how many steps had a finding, by what was found.
-function M.run(seed, steps, stepping)
-  local w, kind, push = M.make(seed, stepping)
+function M.run(seed, steps, stepping, kind)
+  local w, push
+  w, kind, push = M.make(seed, stepping, kind)
   local first = {}
   w:on("solver_warning", function(e) first[#first + 1] = e.message end)
   for _ = 1, steps do

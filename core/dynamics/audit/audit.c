@@ -129,6 +129,15 @@ static void audit_keep_image(S2World *world, S2Auditor *audit) {
   audit->image_size = size;
 }
 
+static int knots_needed(const S2World *world) {
+  double fastest = 0;
+  for (int i = 0; i < world->order.count; i++) {
+    fastest = fmax(fastest, fabs(world->v.at[3 * world->order.at[i]]));
+  }
+  bool spins = fastest * world->kept.def.dt > S2_AUDIT_SPIN;
+  return (spins ? S2_AUDIT_KNOTS_SPINNING : S2_AUDIT_KNOTS) * world->kept.def.substeps;
+}
+
 // All memory that the audit of this step takes.
 static S2Status audit_prepare(void *user) {
   S2World *world = user;
@@ -138,8 +147,7 @@ static S2Status audit_prepare(void *user) {
     s2_arena_init(&world->audit->arena);
   }
   S2Auditor *audit = world->audit;
-  audit_make_room(audit, world->bodies.count, world->joints.count,
-                  S2_AUDIT_KNOTS * world->kept.def.substeps);
+  audit_make_room(audit, world->bodies.count, world->joints.count, knots_needed(world));
   audit_reserve(audit, world->bodies.count, world->pieces.count);
   audit_keep_image(world, audit);
   return s2_ok();
@@ -356,6 +364,16 @@ void s2_audit_rate(const S2Auditor *audit, int32_t slot, double from, double to,
   v[0] = s2_vec2(rate[0][1], rate[0][2]);
   v[1] = s2_vec2(rate[1][1], rate[1][2]);
   *turn = fmax(fabs(rate[0][0]), fabs(rate[1][0]));
+}
+
+double s2_audit_turn(const S2Auditor *audit, int32_t slot) {
+  double turn = 0, at = audit->q0[3 * slot];
+  for (int k = 0; k < audit->knots[slot]; k++) {
+    double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].q[0];
+    turn = fmax(turn, fabs(next - at));
+    at = next;
+  }
+  return turn;
 }
 
 S2Vec2 s2_audit_point(const double q[3], S2Vec2 local) {

@@ -62,8 +62,11 @@ typedef struct S2AuditKnot { // the end of a piece of a body's path
   bool curved; // a parabola that begins with v; else straight, with a constant angular velocity
 } S2AuditKnot;
 
-// Pieces of a step that are kept apart, a substep; later ones are joined to the last.
-enum { S2_AUDIT_KNOTS = 24 };
+// Pieces of a substep that are kept apart; later ones are joined to the last. Where a body turns by
+// more than S2_AUDIT_SPIN (rad) in a step, steps are made in up to S2_TURN_PIECES pieces, and those
+// are split.
+enum { S2_AUDIT_KNOTS = 24, S2_AUDIT_KNOTS_SPINNING = 320 };
+#define S2_AUDIT_SPIN 0.02
 
 typedef struct S2Auditor {
   int slots, room, knot_room; // bodies; how many the arrays have room for; knots a slot
@@ -114,6 +117,7 @@ void s2_audit_pose(const S2Auditor *audit, int32_t slot, double t, double pose[3
 double s2_audit_next_knot(const S2Auditor *audit, int32_t slot, double t); // s; the end: INFINITY
 void s2_audit_rate(const S2Auditor *audit, int32_t slot, double from, double to, S2Vec2 v[2],
                    double *turn);
+double s2_audit_turn(const S2Auditor *audit, int32_t slot);      // rad: the largest between knots
 double s2_audit_elastic(const S2World *world, int32_t joint);    // J, now
 double s2_audit_coordinate(const S2World *world, int32_t joint); // rad or m, now
 // What the world knows of a pair of shapes, a < b; NULL: it has not looked at it.

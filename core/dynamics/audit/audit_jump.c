@@ -66,17 +66,6 @@ static void excuse_joints(const S2World *world, const S2Auditor *audit) {
   }
 }
 
-// rad: the largest turn of a body from one knot to the next.
-static double audit_turn(const S2Auditor *audit, int32_t slot) {
-  double turn = 0, at = audit->q0[3 * slot];
-  for (int k = 0; k < audit->knots[slot]; k++) {
-    double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].q[0];
-    turn = fmax(turn, fabs(next - at));
-    at = next;
-  }
-  return turn;
-}
-
 // N s, N m s: the sum of the lengths of what contacts gave a body.
 static void contact_sizes(const S2World *world, double *linear, double *angular) {
   for (int i = 0; i < world->acted.count; i++) {
@@ -89,13 +78,40 @@ static void contact_sizes(const S2World *world, double *linear, double *angular)
   }
 }
 
+// s: the longest piece of a body's path.
+static double longest_piece(const S2Auditor *audit, int32_t slot) {
+  double longest = 0, at = 0;
+  for (int k = 0; k < audit->knots[slot]; k++) {
+    double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].t;
+    longest = fmax(longest, next - at);
+    at = next;
+  }
+  return longest;
+}
+
+// m: what a body that turns as given bends of the way of one that it acts on, in a piece of that.
+static void excuse_driven(const S2World *world, S2Auditor *audit, int32_t driven, int32_t slot,
+                          double *bent) {
+  const S2Body *body = &world->bodies.at[driven];
+  if (body->type == S2_KINEMATIC && s2_body_moves(&world->bodies.at[slot])) {
+    double turn = fmin(fabs(audit->v0[3 * driven]) * longest_piece(audit, slot), 2);
+    bent[slot] = fmax(bent[slot], turn * turn * body->reach);
+  }
+}
+
 // m: the farthest that what a body acts with explains: overlaps and joint errors at the start, and
 // what turning bends.
-static void spread_excuses(const S2World *world, const S2Auditor *audit, double *group) {
+static void spread_excuses(const S2World *world, S2Auditor *audit, double *group) {
+  double *bent = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    excuse_driven(world, audit, acted->body_a, acted->body_b, bent);
+    excuse_driven(world, audit, acted->body_b, acted->body_a, bent);
+  }
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    double turn = fmin(audit_turn(audit, slot), 2);
-    double own = audit->excused[slot] + turn * turn * world->bodies.at[slot].reach +
+    double turn = fmin(s2_audit_turn(audit, slot), 2);
+    double own = audit->excused[slot] + bent[slot] + turn * turn * world->bodies.at[slot].reach +
                  S2_AUDIT_LENGTH * world->bodies.at[slot].reach;
     group[audit->root[slot]] += s2_body_moves(&world->bodies.at[slot]) ? own : 0;
   }
@@ -178,8 +194,8 @@ static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *ac
   double slip = fabs(s2_dot(tangent, s2_sub(at[0][0], at[1][0])));
   double before = s2_length(s2_sub(speed[0][0], speed[1][0]));
   double after = s2_length(s2_sub(speed[0][1], speed[1][1]));
-  double bend = audit_turn(audit, a) * audit_turn(audit, a) * world->bodies.at[a].reach +
-                audit_turn(audit, b) * audit_turn(audit, b) * world->bodies.at[b].reach;
+  double bend = s2_audit_turn(audit, a) * s2_audit_turn(audit, a) * world->bodies.at[a].reach +
+                s2_audit_turn(audit, b) * s2_audit_turn(audit, b) * world->bodies.at[b].reach;
   double slack = S2_AUDIT_LENGTH * size + bend + sliding_way(world, acted, before, h) + h * after +
                  audit->excused[a] + audit->excused[b];
   bool soft = world->bodies.at[a].contact_compliance + world->bodies.at[b].contact_compliance > 0;
