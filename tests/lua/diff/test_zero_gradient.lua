@@ -489,6 +489,17 @@ for _, stepping in ipairs { "auto", "speculative" } do
       w:run { duration = 0.2 }
       return box.y
     end, { m = 1 })
+    -- a body that falls, turns or drifts freely has moved
+    for k = 1, 12 do
+      says("what the parameters change has no effect on what the loss depends on", function(p)
+        local w = new_world { gravity = { 0, k % 2 == 0 and -9.81 or 0 } }
+        local box = w:box { size = { 1, 1 }, mass = 2, position = { 0, 9 }, mask = 0 }
+        box.inertia = p.i
+        if k % 3 > 0 then box.velocity = { 0.1 * k, -k } else box.angular_velocity = k end
+        w:run { duration = 0.2 }
+        return k % 3 > 0 and box.x + 2 * box.y or box.angle
+      end, { i = k })
+    end
     says("nothing strikes body 'crate'", function(p)
       local w = new_world()
       local box = stands_on(w, { e = p.e })
