@@ -262,7 +262,7 @@ test("holes: samples that are missing, commands that hold", function()
   -- a reader of logs that begins where nothing was measured
   log = swung(p, 80)
   log.angle[1] = nan
-  raises("'angle' is nan in row 1 of data, where a world starts",
+  raises("'angle' is nan in row 1 of data, where a world starts: fill it in, start elsewhere, or make it free",
     function() fitted(log, { start = function(world, first) world.bodies.rod.angle = first.angle end }) end)
 end)
 
