@@ -146,7 +146,8 @@ S2Status s2_column_find(const S2World *world, const char *name, S2Column *column
   int count = is_body ? OF_BODY : OF_JOINT;
   // Nothing has the name: for a slip in a number of the world those are listed.
   if (!is_body && column->joint.index == 0) {
-    if (is_name("energy", name, length) || is_name("momentum", name, length)) {
+    if (is_name("energy", name, length) || is_name("momentum", name, length) ||
+        is_name("audit", name, length)) {
       return no_column(name, "a world", name, of_world, OF_WORLD);
     }
     return s2_error(S2_INVALID, "column '%.60s': no body or joint has the name '%.*s'", name,

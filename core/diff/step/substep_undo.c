@@ -103,6 +103,7 @@ void s2_undo_substep(S2Undo *undo, const S2Note *note) {
   for (size_t i = 0; i < sizeof used / sizeof *used && undo->index > 0; i++) {
     memset(used[i], 0, substep_bytes(undo));
   }
+  s2_quiet_look_at_flight(undo);
 }
 
 // ---- Its end ------------------------------------------------------------------------------------

@@ -313,6 +313,13 @@ test("constraint takes its keys, and says what is wrong with them", function()
   for _, case in ipairs(part.bad) do
     refused(s, "constraint", def { unilateral = true, restitution = case[1] }, "restitution", case[2])
   end
+  refused(s, "constraint", def { unilateral = true, restitution = 0.5, compliance = 1e-3 }, "restitution", "not both")
+  local stop = s.world:constraint(def { unilateral = true, compliance = 1e-3 })
+  raises("restitution: a constraint has restitution or compliance, not both", function() stop.restitution = 0.5 end)
+  stop.compliance = 0
+  stop.restitution = 0.5
+  raises("compliance: a constraint has restitution or compliance, not both", function() stop.compliance = 1e-3 end)
+  stop:destroy()
   raises("inside", function() s.world:constraint(def { phi = function() error "inside" end }) end)
 end)
 

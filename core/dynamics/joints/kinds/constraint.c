@@ -607,6 +607,10 @@ static S2Status constraint_create(const S2World *world, const S2JointDef *def, S
   if (def->restitution != 0 && !def->unilateral) {
     return s2_error(S2_INVALID, "restitution: with unilateral = true");
   }
+  if (def->restitution != 0 && def->compliance.linear > 0) {
+    return s2_error(S2_INVALID,
+                    "restitution: a constraint has restitution or compliance, not both");
+  }
   // A unilateral constraint is a coordinate with the lower limit 0.
   joint->rows = def->rows;
   joint->velocity_only = def->velocity_only;
