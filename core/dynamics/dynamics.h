@@ -278,8 +278,8 @@ typedef struct S2JointDef {
   bool bounded;
   double bound_lo, bound_hi;
   S2JointId coupled_to;
-  // constraint: NAN: as the world; else projections leave it alone, and rows of a motion ask for
-  // this part of its error within the step, 0 to 1
+  // NAN: as the world; else projections leave its error alone, and rows of a motion ask for this
+  // part of it within the step, 0 to 1
   double stabilization;
   bool collide; // do the two bodies still touch each other (default no)
   const char *name;

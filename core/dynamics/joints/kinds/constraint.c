@@ -542,20 +542,9 @@ static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2
     return s2_error(S2_INVALID, "friction: with coupled_to; friction by itself of F newtons is "
                                 "lo = -F, hi = F");
   }
-  // Event stepping solves a motion more than once, and only the first asks for errors.
-  bool own = !isnan(def->stabilization);
-  if (own && !(def->stabilization >= 0 && def->stabilization <= 1)) {
-    return s2_error(S2_INVALID, "stabilization: a number from 0 to 1 expected, got %g",
-                    def->stabilization);
-  }
-  if (own && def->stabilization > 0 && world->kept.def.stepping == S2_EVENT) {
-    return s2_error(S2_INVALID, "stabilization: baumgarte not with stepping event; auto or "
-                                "speculative take it");
-  }
   joint->bounded = def->bounded;
   joint->bound_lo = def->bounded ? def->bound_lo : -INFINITY;
   joint->bound_hi = def->bounded ? def->bound_hi : INFINITY;
-  joint->stabilization = def->stabilization;
   return coupled ? constraint_couple(world, def, joint) : s2_ok();
 }
 
