@@ -130,7 +130,12 @@ static bool vjp_small_read(Small *s) {
       r += rough;
     }
   }
-  return s->count <= 3 * problem->nodes && (s->flags & S2_VJP_SINGULAR) == 0;
+  // More rigid rows than nodes have components repeat each other.
+  int rigid = 0;
+  for (int i = 0; i < s->count; i++) {
+    rigid += problem->row[s->held[i].row].compliance == 0;
+  }
+  return rigid <= 3 * problem->nodes && (s->flags & S2_VJP_SINGULAR) == 0;
 }
 
 // Elimination with row pivots; x in place of b. False: the rows are not independent.
@@ -223,6 +228,24 @@ static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *d
   return true;
 }
 
+// The same of rows that only masses make alike.
+static bool vjp_small_solve_exact(const Small *s, const double *dl_dv, const double *dl_dlambda,
+                                  double *p, double *eta, S2Arena *arena) {
+  const S2Row *along[MOST], *normal[MOST];
+  double pull[MOST];
+  for (int i = 0; i < s->count; i++) {
+    const Held *of = &s->held[i];
+    along[i] = &of->along;
+    normal[i] = &s->problem->row[of->row];
+    pull[i] =
+        dl_dlambda == NULL
+            ? 0
+            : dl_dlambda[of->row] + (of->friction >= 0 ? of->slope * dl_dlambda[of->friction] : 0);
+  }
+  S2VjpHeld held = {s->problem, s->count, along, normal, dl_dv, pull};
+  return s2_vjp_exact_solve(&held, p, eta, arena);
+}
+
 static void vjp_small_write_row(const Small *s, int r, double eta, const double *p,
                                 const double *dl_dlambda, const S2McpGradient *to) {
   const S2Row *row = &s->problem->row[r];
@@ -263,7 +286,9 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
   memset(s.sign, 0, sizeof(double) * (size_t)problem->rows);
   double *p = S2_TAKE(arena, double, 3 * problem->nodes), held[MOST], eta[MOST * 4];
   // Which rows hold, and the equations of those.
-  bool solved = vjp_small_read(&s) && vjp_small_solve(&s, dl_dv, dl_dlambda, p, held) &&
+  bool solved = vjp_small_read(&s) &&
+                (vjp_small_solve(&s, dl_dv, dl_dlambda, p, held) ||
+                 vjp_small_solve_exact(&s, dl_dv, dl_dlambda, p, held, arena)) &&
                 s2_all_finite(p, 3 * (size_t)problem->nodes) &&
                 s2_all_finite(held, (size_t)s.count);
   if (solved) {
