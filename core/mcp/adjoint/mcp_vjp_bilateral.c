@@ -105,7 +105,7 @@ static bool vjp_bilateral_solve_exact(const Adjoint *a, S2Arena *arena) {
     row[r] = &problem->row[r];
     a->change[r] = a->dl_dlambda != NULL ? a->dl_dlambda[r] : 0;
   }
-  S2VjpHeld held = {problem, problem->rows, row, row, a->dl_dv, a->change};
+  S2VjpHeld held = {problem, problem->rows, row, a->dl_dv, a->change};
   return s2_vjp_exact_solve(&held, a->p, a->eta, arena);
 }
 

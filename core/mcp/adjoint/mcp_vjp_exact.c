@@ -6,9 +6,9 @@
 // its derivative must have them. Whether rows repeat each other is a question of geometry: it is
 // asked of the rows with all masses alike. Where they do not, the equations
 //
-//     (E W^-1 N' + C) eta = -(dl/dlambda_E + E W^-1 dl/dv),    p = W^-1 (dl/dv + N' eta)
+//     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
 //
-// (mcp_vjp_small.c) are made and eliminated with twice the digits.
+// (mcp_vjp_bilateral.c) are made and eliminated with twice the digits.
 #include "linalg/double2.h"
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
@@ -62,15 +62,15 @@ static bool exact_independent(const S2VjpHeld *held, S2Arena *arena) {
   double *a = S2_TAKE(arena, double, n *n), *diagonal = S2_TAKE(arena, double, n);
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
-      a[i * n + j] = meet_alike(held->problem, held->along[i], held->normal[j]);
+      a[i * n + j] = meet_alike(held->problem, held->row[i], held->row[j]);
     }
     // What gives way stays as soft as it is.
-    const S2Row *row = held->normal[i];
+    const S2Row *row = held->row[i];
     double w = meet(held->problem, row, row).hi;
     a[i * n + i] *= w > 0 ? 1 + row->compliance / w : 1;
     diagonal[i] = a[i * n + i];
   }
-  // Without exchanges: N N' needs none, and friction that would is left to the general way.
+  // Without exchanges, as the matrix is symmetric and positive.
   for (int k = 0; k < n; k++) {
     if (!(a[k * n + k] > CLEAR * diagonal[k])) {
       return false;
@@ -125,15 +125,15 @@ static bool exact_eliminate(int n, S2Double2 *a, S2Double2 *b) {
   return true;
 }
 
-// E W^-1 N' + C and -(dl/dlambda_E + E W^-1 dl/dv), rows and columns scaled by powers of two.
+// J W^-1 J' + C and -(dl/dlambda + J W^-1 dl/dv), rows and columns scaled by powers of two.
 static void exact_equations(const S2VjpHeld *held, const double *scale, S2Double2 *a,
                             S2Double2 *b) {
   const S2Problem *problem = held->problem;
   int n = held->count;
   for (int i = 0; i < n; i++) {
-    const S2Row *of = held->along[i];
+    const S2Row *of = held->row[i];
     for (int j = 0; j < n; j++) {
-      const S2Row *normal = held->normal[j];
+      const S2Row *normal = held->row[j];
       S2Double2 w = meet(problem, of, normal);
       w = i == j ? s2_double2_add(w, (S2Double2){normal->compliance, 0}) : w;
       a[i * n + j] = times(w, scale[i] * scale[j]);
@@ -163,7 +163,7 @@ bool s2_vjp_exact_solve(const S2VjpHeld *held, double *p, double *eta, S2Arena *
             *sum = S2_TAKE(arena, S2Double2, size);
   double *scale = S2_TAKE(arena, double, n);
   for (int i = 0; i < n; i++) {
-    double w = meet(problem, held->normal[i], held->normal[i]).hi + held->normal[i]->compliance;
+    double w = meet(problem, held->row[i], held->row[i]).hi + held->row[i]->compliance;
     scale[i] = w > 0 ? ldexp(1, -ilogb(w) / 2) : 1;
   }
   bool good = exact_independent(held, arena);
@@ -171,12 +171,12 @@ bool s2_vjp_exact_solve(const S2VjpHeld *held, double *p, double *eta, S2Arena *
     exact_equations(held, scale, a, b);
     good = exact_eliminate(n, a, b);
   }
-  // p = W^-1 (dl/dv + N' eta)
+  // p = W^-1 (dl/dv + J' eta)
   for (int i = 0; i < size; i++) {
     sum[i] = (S2Double2){held->dl_dv != NULL ? held->dl_dv[i] : 0, 0};
   }
   for (int i = 0; i < n && good; i++) {
-    const S2Row *row = held->normal[i];
+    const S2Row *row = held->row[i];
     b[i] = times(b[i], scale[i]);
     eta[i] = b[i].hi;
     for (int k = 0; k < 6; k++) {

@@ -228,21 +228,21 @@ static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *d
   return true;
 }
 
-// The same of rows that only masses make alike.
+// The same of joints' rows that only masses make alike. Contacts that share a load by their masses
+// are the general way's, which says what that sharing is worth.
 static bool vjp_small_solve_exact(const Small *s, const double *dl_dv, const double *dl_dlambda,
                                   double *p, double *eta, S2Arena *arena) {
-  const S2Row *along[MOST], *normal[MOST];
+  const S2Row *rows[MOST];
   double pull[MOST];
   for (int i = 0; i < s->count; i++) {
-    const Held *of = &s->held[i];
-    along[i] = &of->along;
-    normal[i] = &s->problem->row[of->row];
-    pull[i] =
-        dl_dlambda == NULL
-            ? 0
-            : dl_dlambda[of->row] + (of->friction >= 0 ? of->slope * dl_dlambda[of->friction] : 0);
+    const S2Row *row = &s->problem->row[s->held[i].row];
+    if (row->coupled_to >= 0 || (row->lo != -INFINITY && row->hi == INFINITY)) {
+      return false;
+    }
+    rows[i] = row;
+    pull[i] = dl_dlambda != NULL ? dl_dlambda[s->held[i].row] : 0;
   }
-  S2VjpHeld held = {s->problem, s->count, along, normal, dl_dv, pull};
+  S2VjpHeld held = {s->problem, s->count, rows, dl_dv, pull};
   return s2_vjp_exact_solve(&held, p, eta, arena);
 }
 
