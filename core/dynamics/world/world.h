@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/line.h"
 #include "collide/collide.h"
+#include "dynamics/annotation.h"
 #include "dynamics/control/control.h"
 #include "dynamics/dynamics.h"
 
