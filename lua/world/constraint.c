@@ -186,7 +186,11 @@ static void constraint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2J
   }
   int count = (int)lua_rawlen(L, -1);
   if (count < 1 || count > S2_JOINT_BODIES) {
-    s2_keys_fail(keys, "bodies", "a list of 1 to 4 bodies expected, got %d", count);
+    s2_keys_fail(
+        keys, "bodies",
+        "a list of 1 to 4 bodies expected, got %d; share a longer row out to constraints that "
+        "have a body in common",
+        count);
   }
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, -1, i + 1);

@@ -23,12 +23,12 @@ static const double CLEAR = 3e-6;
 // Of a pivot, of rows scaled to about 1, what rounding of twice the digits may be: no derivative.
 static const double NOTHING = 1e-24;
 
-static S2Double2 times(S2Double2 x, double factor) {
+static S2Double2 vjp_exact_scaled(S2Double2 x, double factor) {
   return s2_double2_multiply(x, (S2Double2){factor, 0});
 }
 
 // x' W^-1 y of two rows.
-static S2Double2 meet(const S2Problem *problem, const S2Row *x, const S2Row *y) {
+static S2Double2 vjp_exact_meet(const S2Problem *problem, const S2Row *x, const S2Row *y) {
   S2Double2 sum = {0, 0};
   for (int i = 0; i < 4; i++) {
     int32_t node = i < 2 ? x->a : x->b, other = i % 2 == 0 ? y->a : y->b;
@@ -43,7 +43,7 @@ static S2Double2 meet(const S2Problem *problem, const S2Row *x, const S2Row *y) 
 }
 
 // The same with all masses 1 and inertias L^2.
-static double meet_alike(const S2Problem *problem, const S2Row *x, const S2Row *y) {
+static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, const S2Row *y) {
   double sum = 0, angle = 1 / (problem->length * problem->length);
   for (int i = 0; i < 4; i++) {
     int32_t node = i < 2 ? x->a : x->b, other = i % 2 == 0 ? y->a : y->b;
@@ -57,16 +57,16 @@ static double meet_alike(const S2Problem *problem, const S2Row *x, const S2Row *
 }
 
 // Are all pivots of the rows, with masses alike, a clear part of their diagonals?
-static bool exact_independent(const S2VjpHeld *held, S2Arena *arena) {
+static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
   int n = held->count;
   double *a = S2_TAKE(arena, double, n *n), *diagonal = S2_TAKE(arena, double, n);
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
-      a[i * n + j] = meet_alike(held->problem, held->row[i], held->row[j]);
+      a[i * n + j] = vjp_exact_meet_alike(held->problem, held->row[i], held->row[j]);
     }
     // What gives way stays as soft as it is.
     const S2Row *row = held->row[i];
-    double w = meet(held->problem, row, row).hi;
+    double w = vjp_exact_meet(held->problem, row, row).hi;
     a[i * n + i] *= w > 0 ? 1 + row->compliance / w : 1;
     diagonal[i] = a[i * n + i];
   }
@@ -86,7 +86,7 @@ static bool exact_independent(const S2VjpHeld *held, S2Arena *arena) {
 }
 
 // In place, b too; false: a pivot is rounding.
-static bool exact_eliminate(int n, S2Double2 *a, S2Double2 *b) {
+static bool vjp_exact_eliminate(int n, S2Double2 *a, S2Double2 *b) {
   for (int k = 0; k < n; k++) {
     int pivot = k;
     for (int i = k + 1; i < n; i++) {
@@ -126,17 +126,17 @@ static bool exact_eliminate(int n, S2Double2 *a, S2Double2 *b) {
 }
 
 // J W^-1 J' + C and -(dl/dlambda + J W^-1 dl/dv), rows and columns scaled by powers of two.
-static void exact_equations(const S2VjpHeld *held, const double *scale, S2Double2 *a,
-                            S2Double2 *b) {
+static void vjp_exact_equations(const S2VjpHeld *held, const double *scale, S2Double2 *a,
+                                S2Double2 *b) {
   const S2Problem *problem = held->problem;
   int n = held->count;
   for (int i = 0; i < n; i++) {
     const S2Row *of = held->row[i];
     for (int j = 0; j < n; j++) {
       const S2Row *normal = held->row[j];
-      S2Double2 w = meet(problem, of, normal);
+      S2Double2 w = vjp_exact_meet(problem, of, normal);
       w = i == j ? s2_double2_add(w, (S2Double2){normal->compliance, 0}) : w;
-      a[i * n + j] = times(w, scale[i] * scale[j]);
+      a[i * n + j] = vjp_exact_scaled(w, scale[i] * scale[j]);
     }
     S2Double2 pull = {held->dl_dlambda[i], 0};
     for (int k = 0; k < 6 && held->dl_dv != NULL; k++) {
@@ -148,7 +148,7 @@ static void exact_equations(const S2VjpHeld *held, const double *scale, S2Double
         pull = s2_double2_add(pull, s2_double2_divide(product, mass));
       }
     }
-    b[i] = times(s2_double2_negate(pull), scale[i]);
+    b[i] = vjp_exact_scaled(s2_double2_negate(pull), scale[i]);
   }
 }
 
@@ -163,13 +163,13 @@ bool s2_vjp_exact_solve(const S2VjpHeld *held, double *p, double *eta, S2Arena *
             *sum = S2_TAKE(arena, S2Double2, size);
   double *scale = S2_TAKE(arena, double, n);
   for (int i = 0; i < n; i++) {
-    double w = meet(problem, held->row[i], held->row[i]).hi + held->row[i]->compliance;
+    double w = vjp_exact_meet(problem, held->row[i], held->row[i]).hi + held->row[i]->compliance;
     scale[i] = w > 0 ? ldexp(1, -ilogb(w) / 2) : 1;
   }
-  bool good = exact_independent(held, arena);
+  bool good = vjp_exact_independent(held, arena);
   if (good) {
-    exact_equations(held, scale, a, b);
-    good = exact_eliminate(n, a, b);
+    vjp_exact_equations(held, scale, a, b);
+    good = vjp_exact_eliminate(n, a, b);
   }
   // p = W^-1 (dl/dv + J' eta)
   for (int i = 0; i < size; i++) {
@@ -177,14 +177,14 @@ bool s2_vjp_exact_solve(const S2VjpHeld *held, double *p, double *eta, S2Arena *
   }
   for (int i = 0; i < n && good; i++) {
     const S2Row *row = held->row[i];
-    b[i] = times(b[i], scale[i]);
+    b[i] = vjp_exact_scaled(b[i], scale[i]);
     eta[i] = b[i].hi;
     for (int k = 0; k < 6; k++) {
       int32_t node = k < 3 ? row->a : row->b;
       double j = k < 3 ? row->ja[k] : row->jb[k - 3];
       if (node >= 0) {
         int at = 3 * node + k % 3;
-        sum[at] = s2_double2_add(sum[at], times(b[i], j));
+        sum[at] = s2_double2_add(sum[at], vjp_exact_scaled(b[i], j));
       }
     }
   }

@@ -49,10 +49,10 @@ test("the stabilisation of a joint is that of a world for it alone", function()
     local smaller, back = moved(kind, p, "baumgarte")
     local _, all = moved(kind, p, nil, "baumgarte")
     eq(back, all)
-    local mended = moved(kind, p)
+    local projected = moved(kind, p)
     if drift > 1e-3 then
       drifted = drifted + 1
-      ok(mended < 1e-9 and smaller > 1e-9, kind)
+      ok(projected < 1e-9 and smaller > 1e-9, kind)
     end
   end
   ok(drifted > 100)
