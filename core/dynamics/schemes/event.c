@@ -522,7 +522,7 @@ bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
   bool asks = false;
   for (int i = 0; i < island->joints && !asks; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    asks = joint->type == S2_CONSTRAINT && joint->stabilization > 0;
+    asks = joint->stabilization > 0; // not where it is NAN, as the world's
   }
   return island->touches == 0 || many || asks;
 }

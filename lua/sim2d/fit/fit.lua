@@ -367,8 +367,7 @@ return function(sim, host)
 
   -- ---- The result -------------------------------------------------------------------------------
 
-  local Fit = { __name = "Fit" }
-  Fit.__index = Fit
+  local Fit = host.close_class({ __name = "Fit" }, "Fit", { "windows", "scale", "train", "test", "correlation", "delays" })
   Fit.__tostring = function(result)
     local lines = {}
     for i, row in ipairs(result.rows) do

@@ -76,6 +76,7 @@ function World:compound(def) end
 ---@class sim2d.JointDef
 ---@field collide? boolean do the two bodies still touch, default false
 ---@field break_force? number N: more than that over a step breaks it
+---@field stabilization? "none"|"baumgarte" of its error; default: as the world's. Not of mice and ground friction
 ---@field name? string
 
 ---Keys of joints between two bodies, one of which may be the world.
@@ -281,7 +282,6 @@ function World:ground_friction(def) end
 ---@field hi? number and with no more
 ---@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies that it is the friction of
 ---@field friction? number the coefficient of that
----@field stabilization? "none"|"baumgarte" of its error; default: as the world's
 
 ---A constraint of the script's own.
 ---@param def sim2d.ConstraintDef

@@ -118,6 +118,9 @@ local function driven(def, most)
   return def
 end
 
+local stabilization = { good = { "none", "baumgarte" }, bad = { { "post", "moves whole islands" }, { "some", "one of 'none', 'baumgarte'" },
+  { 1, "expected" }, { true, "expected" } } }
+
 local KINDS = {
   hinge = driven(shared({ keys = { stiffness = not_negative, reference = any },
     base = { anchor = { 1, 0 } } }, 2), "max_torque"),
@@ -146,6 +149,7 @@ local NAMES = {}
 for kind, def in pairs(KINDS) do
   NAMES[#NAMES + 1] = kind
   def.keys.name, def.keys.collide, def.keys.break_force = name, flag, breaks
+  def.keys.stabilization = kind ~= "mouse" and kind ~= "ground_friction" and stabilization or nil
 end
 table.sort(NAMES)
 
