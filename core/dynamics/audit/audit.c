@@ -25,7 +25,14 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
     audit->corrected = audit_doubles(audit->corrected, 3 * room);
     audit->work = audit_doubles(audit->work, room);
     audit->excused = audit_doubles(audit->excused, room);
+    audit->arm = audit_doubles(audit->arm, room);
     // Flags, groups and paths.
+    s2_memory_free(audit->done);
+    s2_memory_free(audit->tried);
+    s2_memory_free(audit->run);
+    audit->done = s2_memory_take_zeroed(sizeof *audit->done * (size_t)room);
+    audit->tried = s2_memory_take_zeroed(sizeof *audit->tried * (size_t)room);
+    audit->run = s2_memory_take_zeroed(sizeof *audit->run * (size_t)room);
     s2_memory_free(audit->jointed);
     s2_memory_free(audit->held);
     s2_memory_free(audit->root);
@@ -57,10 +64,14 @@ void s2_audit_free(S2World *world) {
   double *arrays[] = {audit->q0,      audit->v0,     audit->force,   audit->damped,
                       audit->pushed,  audit->size,   audit->work,    audit->corrected,
                       audit->excused, audit->driven, audit->carried, audit->coordinate,
-                      audit->elastic};
+                      audit->elastic, audit->arm};
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
     s2_memory_free(arrays[i]);
   }
+  s2_memory_free(audit->done);
+  s2_memory_free(audit->tried);
+  s2_memory_free(audit->run);
+  s2_memory_free(audit->before);
   s2_memory_free(audit->jointed);
   s2_memory_free(audit->held);
   s2_memory_free(audit->root);
@@ -95,6 +106,22 @@ double s2_audit_coordinate(const S2World *world, int32_t slot) {
     kind->drive(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &row, NULL);
   }
   return row.value;
+}
+
+// Friction that is below its bound holds.
+static void audit_keep_held(const S2World *world, S2Auditor *audit) {
+  if (world->acted.count > audit->held_room) {
+    s2_memory_free(audit->before);
+    audit->held_room = world->acted.count + world->acted.count / 4 + 4;
+    audit->before = s2_memory_take(sizeof *audit->before * (size_t)audit->held_room);
+  }
+  audit->held_before = 0;
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    if (!acted->sliding && acted->normal_impulse > 0) {
+      audit->before[audit->held_before++] = (S2AuditHeld){acted->shape_a, acted->shape_b};
+    }
+  }
 }
 
 static void audit_keep_image(S2World *world, S2Auditor *audit) {
@@ -142,6 +169,8 @@ void s2_audit_begin(S2World *world) {
   memset(audit->jointed, 0, sizeof(bool) * (size_t)slots);
   memset(audit->held, 0, sizeof(bool) * (size_t)slots);
   memset(audit->knots, 0, sizeof(int) * (size_t)slots);
+  memset(audit->done, 0, sizeof *audit->done * (size_t)slots);
+  memset(audit->tried, 0, sizeof *audit->tried * (size_t)slots);
   for (int slot = 0; slot < world->joints.count; slot++) {
     audit->driven[slot] = audit->carried[slot] = 0;
   }
@@ -155,6 +184,7 @@ void s2_audit_begin(S2World *world) {
     audit->coordinate[slot] = s2_audit_coordinate(world, slot);
     audit->elastic[slot] = s2_audit_elastic(world, slot);
   }
+  audit_keep_held(world, audit);
   audit_keep_image(world, audit);
 }
 
@@ -179,6 +209,12 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
     memcpy(knot.q, step->q1 + 3 * slot, sizeof knot.q);
     memcpy(knot.v, step->v0 + 3 * slot, sizeof knot.v);
     audit_knot(audit, slot, knot);
+    if (s2_body_moves(&world->bodies.at[slot])) {
+      s2_audit_integrated(step, slot, h);
+    }
+  }
+  if (audit != NULL && island == NULL) { // no search goes back behind this
+    s2_audit_keep(step);
   }
 }
 
@@ -221,6 +257,9 @@ static void audit_body(const S2Step *step, int32_t slot, double h) {
     memcpy(knot.q, q1, sizeof knot.q);
     memcpy(knot.v, v0, sizeof knot.v);
     audit_knot(audit, slot, knot);
+    if (s2_body_moves(body)) {
+      s2_audit_integrated(step, slot, h);
+    }
   }
 }
 
@@ -252,6 +291,7 @@ void s2_audit_substep(const S2Step *step) {
     return;
   }
   double h = step->cut_short ? step->t - world->kept.time : step->dt;
+  s2_audit_keep(step);
   for (int i = 0; i < world->order.count; i++) {
     audit_body(step, world->order.at[i], h);
   }
@@ -261,6 +301,7 @@ void s2_audit_substep(const S2Step *step) {
       audit_joint(step, slot);
     }
   }
+  s2_audit_keep(step);
   audit->h += h;
 }
 
@@ -294,6 +335,16 @@ void s2_audit_pose(const S2Auditor *audit, int32_t slot, double t, double pose[3
     double way = knot->q[c] - q[c], start = knot->curved ? span * knot->v[c] : way;
     pose[c] = s < 1 ? q[c] + s * start + s * s * (way - start) : knot->q[c];
   }
+}
+
+double s2_audit_turn(const S2Auditor *audit, int32_t slot) {
+  double turn = 0, at = audit->q0[3 * slot];
+  for (int k = 0; k < audit->knots[slot]; k++) {
+    double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].q[0];
+    turn = fmax(turn, fabs(next - at));
+    at = next;
+  }
+  return turn;
 }
 
 double s2_audit_next_knot(const S2Auditor *audit, int32_t slot, double t) {

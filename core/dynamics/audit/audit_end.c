@@ -10,7 +10,9 @@ S2Status s2_audit_end(S2World *world) {
   s2_arena_reset(&audit->arena);
   s2_audit_passages(world, audit);
   s2_audit_jumps(world, audit);
-  s2_audit_balances(world, audit);
+  s2_audit_momenta(world, audit);
+  s2_audit_energies(world, audit);
+  s2_audit_joints(world, audit);
   if (!audit->found) {
     return s2_ok();
   }

@@ -266,9 +266,11 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
     for (int c = 0; c < 3; c++) {
       double now = part.ride[3 * i + c] + less * part.v[3 * i + c];
       dv[c] = now - v2[c];
-      v2[c] = now;
     }
     s2_step_correct(step, part.island.node[i], dv, 1);
+    for (int c = 0; c < 3; c++) {
+      v2[c] = part.ride[3 * i + c] + less * part.v[3 * i + c];
+    }
   }
 }
 
