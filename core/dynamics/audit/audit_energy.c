@@ -17,6 +17,8 @@
 #include "dynamics/audit/audit.h"
 
 #include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 typedef struct Budget { // of a group, by its smallest slot
   int members;          // bodies that move
@@ -33,6 +35,8 @@ typedef struct Budget { // of a group, by its smallest slot
   double integrated;    // J: what the integration of forces gave
   double correction;    // J: work of corrections, against the frame
   double mend;          // J: what turning explains of it, and overlaps at the start
+  double unresolved;    // J: of speeds that forces make in half a step
+  bool gives;           // springs or limits act, whose impulses are not known apart
   double turn;          // rad: the largest of a body or a rod
 } Budget;
 
@@ -72,6 +76,9 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   double still = S2_AUDIT_LENGTH * body->reach / audit->h;
   budget->slow += body->mass * still * still + force * S2_AUDIT_PLACE * body->reach;
   budget->turn = fmax(budget->turn, turn);
+  // A step takes what leaves a surface slower than this for at rest, or bounces would never end.
+  double slow = hypot(g.x, g.y) * audit->h / 2;
+  budget->unresolved += body->mass * slow * slow / 2;
 }
 
 static S2Vec2 velocity_at(const double v[3], const double q[3], S2Vec2 point) {
@@ -149,6 +156,7 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
   if (springs || joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY) {
     // Implicit springs and dashpots take; how much their impulse and speed bound.
     budget->loss += INFINITY;
+    budget->gives = true;
   }
   budget->turn = holds_two_anchors(joint->type) ? fmax(budget->turn, rod_turn(world, audit, joint))
                                                 : budget->turn;
@@ -198,12 +206,15 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
     return;
   }
   double square = budget->turn * budget->turn;
-  // Contacts take what their work says; where that is a gain, it is none of physics.
-  double change = budget->change - budget->ground - fmin(budget->contacts, 0);
+  // Contacts take what their work says; where that is a gain, it is none of physics. (The work of
+  // springs is known by what they hold, not by the mean of the velocities.)
+  double taken = budget->gives ? 0 : fmin(budget->contacts, 0);
+  double change = budget->change - budget->ground - taken;
   double rest = beyond(change, -budget->loss, budget->gain);
   world->stats.audit.energy += rest;
   double allowed = (S2_AUDIT_ENERGY + square) * (budget->kinetic + budget->gain) + budget->slow;
-  double lost = fmin(budget->integrated, 0) - budget->mend;
+  double lost = fmin(budget->integrated, 0) - budget->mend -
+                (budget->meets ? budget->unresolved : 0);
   double won = fmax(budget->integrated, 0) + budget->mend;
   double step = beyond(rest, lost, won);
   if (fabs(step) > fabs(world->residuals.audit.energy)) {
@@ -215,6 +226,7 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
   }
   double own = fabs(budget->correction);
   double corrects = budget->mend + budget->slow + (S2_AUDIT_CORRECTION + square) * budget->kinetic;
+  if (getenv("DBG")) printf("step %d slot %d: change %g kin %g contacts %g ground %g integ %g corr %g mend %g slow %g turn %g rest %g step %g allowed %g gain %g loss %g\n", (int)world->kept.steps, slot, budget->change, budget->kinetic, budget->contacts, budget->ground, budget->integrated, budget->correction, budget->mend, budget->slow, budget->turn, rest, step, allowed, budget->gain, budget->loss);
   if (fabs(step) > allowed) {
     s2_audit_find(world, &world->stats.audit.energies, slot, S2_NONE, 0,
                   "its island %s %.3g J of %.3g J without a cause", step > 0 ? "gained" : "lost",

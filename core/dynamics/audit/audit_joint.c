@@ -8,6 +8,7 @@ typedef struct Against {
   double speed;    // m/s or rad/s: the largest of a row
   double energy;   // J: what an inelastic impact along the rows would take, u' (J M^-1 J')^-1 u / 2
   double kinetic;  // J, of the bodies that it moves
+  double slow;     // J, of speeds that move them by the tolerance of lengths in a step
 } Against;
 
 static double row_dot(const S2World *world, const S2Joint *joint, const S2JointRow *a,
@@ -36,25 +37,27 @@ static double row_speed(const S2World *world, const S2Joint *joint, const S2Join
   return speed;
 }
 
-static double joint_kinetic(const S2World *world, const S2Joint *joint) {
+static void joint_kinetic(const S2World *world, const S2Joint *joint, double h,
+                          Against *against) {
   const int32_t slot[2] = {joint->a, joint->b};
-  double kinetic = 0;
   for (int k = 0; k < 2; k++) {
     const S2Body *body = slot[k] == S2_NONE ? NULL : &world->bodies.at[slot[k]];
     for (int c = 0; body != NULL && s2_body_moves(body) && c < 3; c++) {
       double v = world->v.at[3 * slot[k] + c];
-      kinetic += (c == 0 ? body->inertia : body->mass) * v * v / 2;
+      against->kinetic += (c == 0 ? body->inertia : body->mass) * v * v / 2;
     }
+    double still = body == NULL ? 0 : S2_AUDIT_LENGTH * body->reach / h;
+    against->slow += body != NULL && s2_body_moves(body) ? body->mass * still * still : 0;
   }
-  return kinetic;
 }
 
 // By Gram and Schmidt, row after row; a row that others imply adds nothing.
 static Against joint_against(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
-                             int count) {
+                             int count, double h) {
   const double INDEPENDENT = 1e-9; // part of a row that others do not imply
   double l[ROWS][ROWS], z[ROWS];
-  Against against = {.kinetic = joint_kinetic(world, joint)};
+  Against against = {0};
+  joint_kinetic(world, joint, h, &against);
   for (int i = 0; i < count; i++) {
     double u = row_speed(world, joint, &rows[i]), rest = u;
     against.speed = fmax(against.speed, fabs(u));
@@ -82,9 +85,9 @@ void s2_audit_joints(S2World *world, S2Auditor *audit) {
     }
     S2JointError error;
     s2_joint_error(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, 1, &error);
-    Against against = joint_against(world, joint, error.rows, error.count);
+    Against against = joint_against(world, joint, error.rows, error.count, audit->h);
     world->residuals.audit.drift = fmax(world->residuals.audit.drift, against.speed);
-    if (against.energy > S2_AUDIT_DRIFT * against.kinetic) {
+    if (against.energy > S2_AUDIT_DRIFT * against.kinetic + against.slow) {
       s2_audit_find(world, &world->stats.audit.drifts, joint->a != S2_NONE ? joint->a : joint->b,
                     joint->a != S2_NONE ? joint->b : S2_NONE, audit->h,
                     "their velocities hold %.3g J of %.3g J that the joint does not allow",

@@ -165,7 +165,8 @@ static double sliding_way(const S2World *world, const S2Acted *acted, double u, 
 // bodies that were together stay so, but for what turning bends, and for the way on which friction
 // stops a speed that they are given in between. (In the first step that it holds it may have stopped
 // what slid.)
-static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *acted) {
+static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *acted,
+                       double excuse) {
   int32_t a = acted->body_a, b = acted->body_b;
   double held = fabs(acted->tangent_impulse);
   if (acted->sliding || !(held > 0) || acted->serial_a != world->bodies.at[a].serial ||
@@ -191,10 +192,8 @@ static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *ac
   double slip = fabs(s2_dot(tangent, s2_sub(at[0][0], at[1][0])));
   double before = s2_length(s2_sub(speed[0][0], speed[1][0]));
   double after = s2_length(s2_sub(speed[0][1], speed[1][1]));
-  double bend = s2_audit_turn(audit, a) * s2_audit_turn(audit, a) * world->bodies.at[a].reach +
-                s2_audit_turn(audit, b) * s2_audit_turn(audit, b) * world->bodies.at[b].reach;
-  double slack = S2_AUDIT_LENGTH * size + bend + sliding_way(world, acted, before, h) + h * after +
-                 audit->excused[a] + audit->excused[b];
+  double slack =
+      S2_AUDIT_LENGTH * size + 2 * excuse + sliding_way(world, acted, before, h) + h * after;
   bool soft = world->bodies.at[a].contact_compliance + world->bodies.at[b].contact_compliance > 0;
   if (slip > slack && !soft && audit->knots[a] <= world->kept.def.substeps &&
       audit->knots[b] <= world->kept.def.substeps) {
@@ -220,7 +219,9 @@ void s2_audit_jumps(S2World *world, S2Auditor *audit) {
     }
   }
   for (int i = 0; i < world->acted.count; i++) {
-    judge_slip(world, audit, &world->acted.at[i]);
+    const S2Acted *acted = &world->acted.at[i];
+    double excuse = fmax(group[audit->root[acted->body_a]], group[audit->root[acted->body_b]]);
+    judge_slip(world, audit, acted, excuse);
   }
   s2_arena_rewind(&audit->arena, mark);
 }
