@@ -648,7 +648,7 @@ typedef struct S2AuditStats {
   uint64_t passages, overlaps; // pairs that changed sides; that were in each other
   uint64_t jumps, slips, momenta, energies, events;
   uint64_t drifts; // joints with velocities that they do not allow
-  double energy;  // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
+  double energy; // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
 } S2AuditStats;
 
 typedef struct S2WorldStats {

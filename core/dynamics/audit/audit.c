@@ -49,6 +49,7 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
   if (joints > audit->joint_room) {
     int room = joints + joints / 4 + 4;
     audit->coordinate = audit_doubles(audit->coordinate, room);
+    audit->pace = audit_doubles(audit->pace, room);
     audit->elastic = audit_doubles(audit->elastic, room);
     audit->driven = audit_doubles(audit->driven, room);
     audit->carried = audit_doubles(audit->carried, room);
@@ -64,7 +65,7 @@ void s2_audit_free(S2World *world) {
   double *arrays[] = {audit->q0,      audit->v0,     audit->force,   audit->damped,
                       audit->pushed,  audit->size,   audit->work,    audit->corrected,
                       audit->excused, audit->driven, audit->carried, audit->coordinate,
-                      audit->elastic, audit->arm};
+                      audit->elastic, audit->arm,    audit->pace};
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
     s2_memory_free(arrays[i]);
   }
@@ -98,14 +99,28 @@ double s2_audit_elastic(const S2World *world, int32_t slot) {
   return s2_joint_active(world, joint) ? audit_elastic(world, joint) : 0;
 }
 
-double s2_audit_coordinate(const S2World *world, int32_t slot) {
-  const S2Joint *joint = &world->joints.at[slot];
+static S2JointRow audit_drive(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow row = {0};
   if (kind->drive != NULL && s2_joint_active(world, joint)) {
     kind->drive(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &row, NULL);
   }
-  return row.value;
+  return row;
+}
+
+double s2_audit_coordinate(const S2World *world, int32_t slot) {
+  return audit_drive(world, &world->joints.at[slot]).value;
+}
+
+double s2_audit_pace(const S2World *world, int32_t slot) {
+  const S2Joint *joint = &world->joints.at[slot];
+  S2JointRow row = audit_drive(world, joint);
+  double speed = row.rate;
+  for (int c = 0; c < 3; c++) {
+    speed += joint->a == S2_NONE ? 0 : row.ja[c] * world->v.at[3 * joint->a + c];
+    speed += joint->b == S2_NONE ? 0 : row.jb[c] * world->v.at[3 * joint->b + c];
+  }
+  return speed;
 }
 
 // Friction that is below its bound holds.
@@ -182,6 +197,7 @@ void s2_audit_begin(S2World *world) {
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     audit->coordinate[slot] = s2_audit_coordinate(world, slot);
+    audit->pace[slot] = s2_audit_pace(world, slot);
     audit->elastic[slot] = s2_audit_elastic(world, slot);
   }
   audit_keep_held(world, audit);

@@ -54,9 +54,9 @@
 #define S2_AUDIT_SWAY 4
 // Beside that errors that differ from step to step add up as a random walk: standard deviations.
 #define S2_AUDIT_SPREAD 3
-// Part of the kinetic energy of a joint's bodies that may be against the joint. Velocities along the
-// chord of a step that turns by phi are off by phi/2 of the speed, phi^2/4 of the energy: this is
-// a turn of 0.06 rad a step.
+// Part of the kinetic energy of a joint's bodies that may be against the joint. Velocities along
+// the chord of a step that turns by phi are off by phi/2 of the speed, phi^2/4 of the energy: this
+// is a turn of 0.06 rad a step.
 #define S2_AUDIT_DRIFT 1e-3
 // rad: a step that turns bodies by more than this resolves no energy: its balance is not judged.
 #define S2_AUDIT_TURN 0.5
@@ -76,8 +76,8 @@ enum { S2_AUDIT_KNOTS = 24 };
 // Work within a step on one body, J. The mean of the velocities before and after an impulse gives
 // the exact change of kinetic energy.
 typedef struct S2AuditWork {
-  double contacts;   // of contacts, by the relative velocity of the two surfaces: rebounds, friction
-  double ground;     // of contacts, by the velocity of bodies that move as given, and of belts
+  double contacts; // of contacts, by the relative velocity of the two surfaces: rebounds, friction
+  double ground;   // of contacts, by the velocity of bodies that move as given, and of belts
   double integrated; // of forces: h f (v0 + v2)/2 less h f times the velocity that carried it
   double corrected;  // of corrections of its velocity
 } S2AuditWork;
@@ -113,13 +113,14 @@ typedef struct S2Auditor {
   S2AuditRun *run;            // a slot: of the group whose smallest slot it is
   S2AuditHeld *before;        // sorted
   int held_before, held_room;
-  bool *jointed;              // a slot: a joint acts on it
-  bool *held;                 // a slot: of one it is not known what it gives to either body
-  int32_t *root;              // a slot: the smallest slot that acts on it, perhaps through others
-  int *knots;                 // a slot: how many
-  S2AuditKnot *knot;          // knot_room a slot
+  bool *jointed;     // a slot: a joint acts on it
+  bool *held;        // a slot: of one it is not known what it gives to either body
+  int32_t *root;     // a slot: the smallest slot that acts on it, perhaps through others
+  int *knots;        // a slot: how many
+  S2AuditKnot *knot; // knot_room a slot
   int joint_room;
   double *coordinate;   // a joint's slot: where motor and friction act, at the start
+  double *pace;         // a joint's slot: rad/s or m/s of that, at the start
   double *elastic;      // a joint's slot: J in its springs, at the start
   double *driven;       // a joint's slot: N s or N m s of its motor and friction
   double *carried;      // a joint's slot: N s between its bodies
@@ -159,6 +160,7 @@ void s2_audit_rate(const S2Auditor *audit, int32_t slot, double from, double to,
                    double *turn);
 double s2_audit_elastic(const S2World *world, int32_t joint);    // J, now
 double s2_audit_coordinate(const S2World *world, int32_t joint); // rad or m, now
+double s2_audit_pace(const S2World *world, int32_t joint);       // its speed
 // What the world knows of a pair of shapes, a < b; NULL: it has not looked at it.
 const S2Touch *s2_audit_touch(const S2World *world, int32_t shape_a, int32_t shape_b);
 S2Vec2 s2_audit_point(const double q[3], S2Vec2 local); // world coordinates

@@ -16,10 +16,6 @@
 // Neither is left to a bound on impulses: a support impulse does no work.
 #include "dynamics/audit/audit.h"
 
-#include <string.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 typedef struct Budget { // of a group, by its smallest slot
   int members;          // bodies that move
   bool jointed, meets;  // joints and contacts act on it
@@ -33,6 +29,7 @@ typedef struct Budget { // of a group, by its smallest slot
   double contacts;      // J: work of contacts
   double ground;        // J: work of what moves as given, and of belts
   double integrated;    // J: what the integration of forces gave
+  double paced;         // J: the most that integration of motors and friction gave or took
   double correction;    // J: work of corrections, against the frame
   double mend;          // J: what turning explains of it, and overlaps at the start
   double unresolved;    // J: of speeds that forces make in half a step
@@ -148,6 +145,9 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
   double work = audit->driven[slot] * fabs(way) / audit->h;
   budget->gain += joint->has_motor ? work : 0;
   budget->loss += work;
+  // Their part of the integration: impulses act at the mean of the speeds, the joint goes its way.
+  double mean = (audit->pace[slot] + s2_audit_pace(world, slot)) / 2;
+  budget->paced += audit->driven[slot] * fabs(mean - way / audit->h);
   double elastic = s2_audit_elastic(world, slot) - audit->elastic[slot];
   budget->change += elastic;
   bool springs = joint->has_spring || joint->compliance.size > 0 || joint->compliance.linear > 0 ||
@@ -174,9 +174,9 @@ static double beyond(double value, double lo, double hi) {
   return value > hi ? value - hi : value < lo ? value - lo : 0;
 }
 
-// Where joints alone act, what single steps leave is judged as a sum, too. A sound method sways by a
-// function of the state, and errors that differ from step to step add up as a random walk. An error
-// that always has one sign adds up with the number of steps.
+// Where joints alone act, what single steps leave is judged as a sum, too. A sound method sways by
+// a function of the state, and errors that differ from step to step add up as a random walk. An
+// error that always has one sign adds up with the number of steps.
 static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot,
                       double rest, double allowed) {
   S2AuditRun *run = &audit->run[slot];
@@ -213,9 +213,9 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
   double rest = beyond(change, -budget->loss, budget->gain);
   world->stats.audit.energy += rest;
   double allowed = (S2_AUDIT_ENERGY + square) * (budget->kinetic + budget->gain) + budget->slow;
-  double lost = fmin(budget->integrated, 0) - budget->mend -
+  double lost = fmin(budget->integrated, 0) - budget->mend - budget->paced -
                 (budget->meets ? budget->unresolved : 0);
-  double won = fmax(budget->integrated, 0) + budget->mend;
+  double won = fmax(budget->integrated, 0) + budget->mend + budget->paced;
   double step = beyond(rest, lost, won);
   if (fabs(step) > fabs(world->residuals.audit.energy)) {
     world->residuals.audit.energy = step;
@@ -226,7 +226,6 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
   }
   double own = fabs(budget->correction);
   double corrects = budget->mend + budget->slow + (S2_AUDIT_CORRECTION + square) * budget->kinetic;
-  if (getenv("DBG")) printf("step %d slot %d: change %g kin %g contacts %g ground %g integ %g corr %g mend %g slow %g turn %g rest %g step %g allowed %g gain %g loss %g\n", (int)world->kept.steps, slot, budget->change, budget->kinetic, budget->contacts, budget->ground, budget->integrated, budget->correction, budget->mend, budget->slow, budget->turn, rest, step, allowed, budget->gain, budget->loss);
   if (fabs(step) > allowed) {
     s2_audit_find(world, &world->stats.audit.energies, slot, S2_NONE, 0,
                   "its island %s %.3g J of %.3g J without a cause", step > 0 ? "gained" : "lost",

@@ -5,10 +5,10 @@
 enum { ROWS = S2_JOINT_EQUATIONS + 1 };
 
 typedef struct Against {
-  double speed;    // m/s or rad/s: the largest of a row
-  double energy;   // J: what an inelastic impact along the rows would take, u' (J M^-1 J')^-1 u / 2
-  double kinetic;  // J, of the bodies that it moves
-  double slow;     // J, of speeds that move them by the tolerance of lengths in a step
+  double speed;   // m/s or rad/s: the largest of a row
+  double energy;  // J: what an inelastic impact along the rows would take, u' (J M^-1 J')^-1 u / 2
+  double kinetic; // J, of the bodies that it moves
+  double slow;    // J, of speeds that move them by the tolerance of lengths in a step
 } Against;
 
 static double row_dot(const S2World *world, const S2Joint *joint, const S2JointRow *a,
@@ -37,8 +37,7 @@ static double row_speed(const S2World *world, const S2Joint *joint, const S2Join
   return speed;
 }
 
-static void joint_kinetic(const S2World *world, const S2Joint *joint, double h,
-                          Against *against) {
+static void joint_kinetic(const S2World *world, const S2Joint *joint, double h, Against *against) {
   const int32_t slot[2] = {joint->a, joint->b};
   for (int k = 0; k < 2; k++) {
     const S2Body *body = slot[k] == S2_NONE ? NULL : &world->bodies.at[slot[k]];
@@ -66,8 +65,8 @@ static Against joint_against(const S2World *world, const S2Joint *joint, const S
       for (int m = 0; m < k; m++) {
         sum -= l[i][m] * l[k][m];
       }
-      l[i][k] = k < i ? (l[k][k] > 0 ? sum / l[k][k] : 0)
-                      : (sum > INDEPENDENT * whole ? sqrt(sum) : 0);
+      l[i][k] =
+          k < i ? (l[k][k] > 0 ? sum / l[k][k] : 0) : (sum > INDEPENDENT * whole ? sqrt(sum) : 0);
       rest -= k < i ? l[i][k] * z[k] : 0;
     }
     z[i] = l[i][i] > 0 ? rest / l[i][i] : 0;

@@ -41,8 +41,8 @@ static void find_groups(const S2World *world, const S2Auditor *audit) {
   }
 }
 
-// m: the error of a joint's two anchors at the start, which the step may close; and how far from its
-// centre joints hold a body.
+// m: the error of a joint's two anchors at the start, which the step may close; and how far from
+// its centre joints hold a body.
 static void excuse_joints(const S2World *world, const S2Auditor *audit) {
   for (int32_t slot = 0; slot < audit->slots; slot++) {
     audit->arm[slot] = world->bodies.at[slot].reach;
@@ -163,8 +163,8 @@ static double sliding_way(const S2World *world, const S2Acted *acted, double u, 
 
 // Friction that is below its bound in this step and the one before holds: the points of the two
 // bodies that were together stay so, but for what turning bends, and for the way on which friction
-// stops a speed that they are given in between. (In the first step that it holds it may have stopped
-// what slid.)
+// stops a speed that they are given in between. (In the first step that it holds it may have
+// stopped what slid.)
 static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *acted,
                        double excuse) {
   int32_t a = acted->body_a, b = acted->body_b;

@@ -7,8 +7,6 @@
 #include "dynamics/audit/audit.h"
 
 #include <string.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static void work_add(S2AuditWork *sum, const S2AuditWork *more) {
   sum->contacts += more->contacts;
@@ -58,7 +56,6 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
   // On the side that moves; where one moves as given, its surface does work beside that.
   S2Vec2 apart = s2_sub(mean[0], mean[1]);
   double along = s2_dot(t, apart) - touch->surface_speed;
-  if (getenv("DBG")) printf("  contact %d %d normal %g tangent %g apart %g %g work %g\n", slot[0], slot[1], normal, tangent, s2_dot(n, apart), along, normal * s2_dot(n, apart) + tangent * along);
   S2AuditWork work = {.contacts = normal * s2_dot(n, apart) + tangent * along,
                       .ground = tangent * touch->surface_speed};
   S2Vec2 impulse = s2_add_scaled(s2_scale(normal, n), tangent, t);
@@ -85,7 +82,6 @@ void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]) {
 
 void s2_audit_integrated(const S2Step *step, int32_t slot, double h) {
   S2Auditor *audit = step->world->audit;
-  if (getenv("DBG")) printf("  piece slot %d h %g: v0 %g %g %g v2 %g %g %g carry %g %g %g q1 %.10g %.10g %.10g f %g %g %g\n", slot, h, step->v0[3*slot], step->v0[3*slot+1], step->v0[3*slot+2], step->v2[3*slot], step->v2[3*slot+1], step->v2[3*slot+2], step->carry[3*slot], step->carry[3*slot+1], step->carry[3*slot+2], step->q1[3*slot], step->q1[3*slot+1], step->q1[3*slot+2], step->force[3*slot], step->force[3*slot+1], step->force[3*slot+2]);
   for (int c = 3 * slot; c < 3 * slot + 3; c++) {
     double mean = (step->v0[c] + step->v2[c]) / 2;
     audit->tried[slot].integrated += h * step->force[c] * (mean - step->carry[c]);
