@@ -27,6 +27,9 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
     audit->excused = audit_doubles(audit->excused, room);
     audit->arm = audit_doubles(audit->arm, room);
     // Flags, groups and paths.
+    audit->left = audit_doubles(audit->left, 6 * room);
+    s2_memory_free(audit->set);
+    audit->set = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
     s2_memory_free(audit->done);
     s2_memory_free(audit->tried);
     s2_memory_free(audit->run);
@@ -73,6 +76,8 @@ void s2_audit_free(S2World *world) {
   s2_memory_free(audit->tried);
   s2_memory_free(audit->run);
   s2_memory_free(audit->before);
+  s2_memory_free(audit->left);
+  s2_memory_free(audit->set);
   s2_memory_free(audit->jointed);
   s2_memory_free(audit->held);
   s2_memory_free(audit->root);
@@ -193,6 +198,13 @@ void s2_audit_begin(S2World *world) {
   if (slots > 0) {
     memcpy(audit->q0, world->q.at, 3 * bytes);
     memcpy(audit->v0, world->v.at, 3 * bytes);
+  }
+  for (int32_t slot = 0; slot < slots; slot++) {
+    audit->set[slot] = false;
+    for (int c = 0; c < 3; c++) {
+      audit->set[slot] |= audit->left[6 * slot + c] != audit->q0[3 * slot + c];
+      audit->set[slot] |= audit->left[6 * slot + 3 + c] != audit->v0[3 * slot + c];
+    }
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];

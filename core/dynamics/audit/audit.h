@@ -49,9 +49,9 @@
 // The same for the work of corrections, beside what turning explains of it: bodies slow down by
 // half of that in a step, by a thousandth in 200 steps.
 #define S2_AUDIT_CORRECTION 1e-5
-// The energy of a run of steps sways by a function of the state, of the size of what one step may
-// be off by: so many times that (pendulums: up to 3).
-#define S2_AUDIT_SWAY 4
+// What rigid joints do to the energy sways by a function of the state: at most by so many times
+// what turning explains in one step (a pendulum: by a tenth of that).
+#define S2_AUDIT_SWAY 1
 // Beside that errors that differ from step to step add up as a random walk: standard deviations.
 #define S2_AUDIT_SPREAD 3
 // Part of the kinetic energy of a joint's bodies that may be against the joint. Velocities along
@@ -79,6 +79,7 @@ typedef struct S2AuditWork {
   double contacts; // of contacts, by the relative velocity of the two surfaces: rebounds, friction
   double ground;   // of contacts, by the velocity of bodies that move as given, and of belts
   double integrated; // of forces: h f (v0 + v2)/2 less h f times the velocity that carried it
+  double swept;      // the same less f times the whole way, with what positions were mended by
   double corrected;  // of corrections of its velocity
 } S2AuditWork;
 
@@ -87,7 +88,6 @@ typedef struct S2AuditRun {
   int members;    // bodies; a group of another size is another one
   uint64_t step;  // the last
   double rest;    // J, the sum of what no work explains, with its sign
-  double euler;   // J, the sum of what first-order integration of forces gives, with its sign
   double most;    // J, the largest of what a step may be off by
   double spread2; // J^2, the sum of squares of errors that differ from step to step
 } S2AuditRun;
@@ -113,6 +113,8 @@ typedef struct S2Auditor {
   S2AuditRun *run;            // a slot: of the group whose smallest slot it is
   S2AuditHeld *before;        // sorted
   int held_before, held_room;
+  double *left;      // 6 a slot: pose and velocity that the last step left
+  bool *set;         // a slot: one of them was changed since
   bool *jointed;     // a slot: a joint acts on it
   bool *held;        // a slot: of one it is not known what it gives to either body
   int32_t *root;     // a slot: the smallest slot that acts on it, perhaps through others

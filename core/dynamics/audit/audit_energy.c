@@ -29,6 +29,8 @@ typedef struct Budget { // of a group, by its smallest slot
   double contacts;      // J: work of contacts
   double ground;        // J: work of what moves as given, and of belts
   double integrated;    // J: what the integration of forces gave
+  double swept;         // J: the same with what positions were mended by
+  bool set;             // a body of it was put somewhere, or got a velocity, before the step
   double paced;         // J: the most that integration of motors and friction gave or took
   double correction;    // J: work of corrections, against the frame
   double mend;          // J: what turning explains of it, and overlaps at the start
@@ -65,6 +67,8 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   budget->contacts += work->contacts;
   budget->ground += work->ground;
   budget->integrated += work->integrated;
+  budget->swept += work->swept;
+  budget->set |= audit->set[slot];
   // Forces times what turning bends, and times overlaps and joint errors of the start, which are
   // closed against forces or with them. (The step may shift the body by both.)
   double turn = s2_audit_turn(audit, slot);
@@ -174,34 +178,38 @@ static double beyond(double value, double lo, double hi) {
   return value > hi ? value - hi : value < lo ? value - lo : 0;
 }
 
-// Where joints alone act, what single steps leave is judged as a sum, too. A sound method sways by
-// a function of the state, and errors that differ from step to step add up as a random walk. An
-// error that always has one sign adds up with the number of steps.
-static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot,
-                      double rest, double allowed) {
+// Where joints alone act, kinetic energy changes by the work of forces at the mean velocity, which
+// the integration has, and by what rigid joints do: nothing, in truth. That is judged over a run of
+// steps. A sound method sways by a function of the state, and errors that differ from step to step
+// add up as a random walk. An error that always has one sign adds up with the number of steps.
+static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
   S2AuditRun *run = &audit->run[slot];
   uint64_t now = world->kept.steps;
-  if (run->members != budget->members || run->step + 1 != now) {
+  if (run->members != budget->members || run->step + 1 != now || budget->set) {
     *run = (S2AuditRun){.members = budget->members};
   }
   run->step = now;
-  run->rest += rest;
-  run->euler += budget->integrated;
-  run->most = fmax(run->most, allowed);
-  run->spread2 += budget->turn * budget->turn * allowed * allowed;
-  double over = beyond(run->rest, fmin(run->euler, 0), fmax(run->euler, 0));
-  if (fabs(over) > S2_AUDIT_SWAY * run->most + S2_AUDIT_SPREAD * sqrt(run->spread2)) {
-    if (fabs(over) > fabs(world->residuals.audit.energy)) {
-      world->residuals.audit.energy = over;
+  if (budget->set) { // velocities that the joints do not allow stop in this step
+    return;
+  }
+  double may = budget->turn * budget->turn * (budget->kinetic + budget->gain) + budget->slow +
+               budget->mend + budget->paced;
+  run->rest += beyond(budget->change - budget->swept, -budget->loss, budget->gain);
+  run->most = fmax(run->most, may);
+  run->spread2 += budget->turn * budget->turn * may * may;
+  if (fabs(run->rest) > S2_AUDIT_SWAY * run->most + S2_AUDIT_SPREAD * sqrt(run->spread2)) {
+    if (fabs(run->rest) > fabs(world->residuals.audit.energy)) {
+      world->residuals.audit.energy = run->rest;
     }
     s2_audit_find(world, &world->stats.audit.energies, slot, S2_NONE, 0,
-                  "its island has %s %.3g J without a cause in steps that joints alone act in",
-                  over > 0 ? "gained" : "lost", fabs(over));
+                  "rigid joints have %s its island %.3g J in the last steps",
+                  run->rest > 0 ? "given" : "taken from", fabs(run->rest));
     run->members = 0;
   }
 }
 
 static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
+  bool stops = budget->jointed && budget->set; // what the joints do not allow
   if (budget->unknown || !(budget->turn <= S2_AUDIT_TURN)) {
     return;
   }
@@ -210,7 +218,7 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
   // springs is known by what they hold, not by the mean of the velocities.)
   double taken = budget->gives ? 0 : fmin(budget->contacts, 0);
   double change = budget->change - budget->ground - taken;
-  double rest = beyond(change, -budget->loss, budget->gain);
+  double rest = beyond(change, stops ? -INFINITY : -budget->loss, budget->gain);
   world->stats.audit.energy += rest;
   double allowed = (S2_AUDIT_ENERGY + square) * (budget->kinetic + budget->gain) + budget->slow;
   double lost = fmin(budget->integrated, 0) - budget->mend - budget->paced -
@@ -220,9 +228,8 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
   if (fabs(step) > fabs(world->residuals.audit.energy)) {
     world->residuals.audit.energy = step;
   }
-  if (budget->jointed && !budget->meets) {
-    judge_run(world, audit, budget, slot, rest,
-              square * (budget->kinetic + budget->gain) + budget->slow + budget->mend);
+  if (budget->jointed && !budget->meets && !budget->gives) {
+    judge_run(world, audit, budget, slot);
   }
   double own = fabs(budget->correction);
   double corrects = budget->mend + budget->slow + (S2_AUDIT_CORRECTION + square) * budget->kinetic;

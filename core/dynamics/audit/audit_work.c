@@ -12,6 +12,7 @@ static void work_add(S2AuditWork *sum, const S2AuditWork *more) {
   sum->contacts += more->contacts;
   sum->ground += more->ground;
   sum->integrated += more->integrated;
+  sum->swept += more->swept;
   sum->corrected += more->corrected;
 }
 
@@ -85,5 +86,6 @@ void s2_audit_integrated(const S2Step *step, int32_t slot, double h) {
   for (int c = 3 * slot; c < 3 * slot + 3; c++) {
     double mean = (step->v0[c] + step->v2[c]) / 2;
     audit->tried[slot].integrated += h * step->force[c] * (mean - step->carry[c]);
+    audit->tried[slot].swept += step->force[c] * (h * mean - (step->q1[c] - step->q0[c]));
   }
 }
