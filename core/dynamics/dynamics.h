@@ -627,10 +627,11 @@ void s2_world_momentum(const S2World *world, double momentum[3]); // angular abo
 typedef struct S2AuditResiduals {
   double passage;  // m, of a pair of rigid shapes within the step, beyond the overlap it began with
   double jump;     // m, that a body moved beyond what its velocity and impulses explain
-  double slip;     // m, between surfaces that friction holds; no finding
+  double slip;     // m, between surfaces that friction holds
   double momentum; // N s, of a body, that forces, contacts and joints do not explain
   double energy;   // J, of bodies that act on each other: gained (> 0) or lost without a cause
   double distance; // m, between shapes that an impulse acted on
+  double drift;    // m/s or rad/s, of a row of a rigid joint: what its velocities violate it by
 } S2AuditResiduals;
 
 typedef struct S2WorldResiduals {
@@ -645,9 +646,9 @@ S2WorldResiduals s2_world_residuals(const S2World *world);
 // Findings of the setting `audit`. A step with one counts as unsolved.
 typedef struct S2AuditStats {
   uint64_t passages, overlaps; // pairs that changed sides; that were in each other
-  uint64_t jumps, momenta, energies, events;
-  uint64_t slips; // these are no findings
-  double energy;  // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
+  uint64_t jumps, slips, momenta, energies, events;
+  uint64_t drifts; // joints with velocities that they do not allow
+  double energy; // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
 } S2AuditStats;
 
 typedef struct S2WorldStats {

@@ -27,6 +27,7 @@ typedef enum OfWorld {
   MOMENTUM_REST,
   ENERGY_REST,
   DISTANCE,
+  DRIFT,
   CONTACTS,
   STEP,
   OF_WORLD
@@ -48,6 +49,7 @@ static const Known of_world[OF_WORLD] = {
     [MOMENTUM_REST] = {"audit.momentum", "N s"},
     [ENERGY_REST] = {"audit.energy", "J"},
     [DISTANCE] = {"audit.distance", "m"},
+    [DRIFT] = {"audit.drift", "m/s"},
     [CONTACTS] = {"contacts", ""},
     [STEP] = {"step", ""},
 };
@@ -198,6 +200,8 @@ static double read_world(S2World *world, OfWorld number) {
     return s2_world_residuals(world).audit.energy;
   case DISTANCE:
     return s2_world_residuals(world).audit.distance;
+  case DRIFT:
+    return s2_world_residuals(world).audit.drift;
   case CONTACTS:
     (void)s2_world_contacts(world, &count);
     return count;

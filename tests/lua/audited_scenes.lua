@@ -196,7 +196,7 @@ function M.run(seed, steps, stepping, kind)
     w:step()
   end
   local s = w:stats()
-  local found = { slips = s.slips, passages = s.passages, overlaps = s.overlaps, jumps = s.jumps, momenta = s.momenta, energies = s.energies, events = s.events }
+  local found = { slips = s.slips, passages = s.passages, overlaps = s.overlaps, jumps = s.jumps, momenta = s.momenta, energies = s.energies, events = s.events, drifts = s.drifts }
   local how = w.stepping
   w:close()
   return found, kind, how, first[1]

@@ -17,17 +17,23 @@ static void audit_drop(S2Auditor *audit) {
   double **doubles[] = {&audit->q0,        &audit->v0,     &audit->force,   &audit->pushed,
                         &audit->corrected, &audit->size,   &audit->damped,  &audit->work,
                         &audit->excused,   &audit->driven, &audit->carried, &audit->coordinate,
-                        &audit->elastic};
+                        &audit->elastic,   &audit->arm,    &audit->pace,    &audit->left};
   for (size_t i = 0; i < sizeof doubles / sizeof doubles[0]; i++) {
     s2_memory_free(*doubles[i]);
     *doubles[i] = NULL;
   }
+  s2_memory_free(audit->set);
+  s2_memory_free(audit->done);
+  s2_memory_free(audit->tried);
+  s2_memory_free(audit->run);
   s2_memory_free(audit->jointed);
   s2_memory_free(audit->held);
   s2_memory_free(audit->root);
   s2_memory_free(audit->knots);
   s2_memory_free(audit->knot);
-  audit->jointed = audit->held = NULL;
+  audit->set = audit->jointed = audit->held = NULL;
+  audit->done = audit->tried = NULL;
+  audit->run = NULL;
   audit->root = NULL;
   audit->knots = NULL;
   audit->knot = NULL;
@@ -49,7 +55,13 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
   audit->damped = audit_doubles(room);
   audit->work = audit_doubles(room);
   audit->excused = audit_doubles(room);
-  // Flags, groups and paths.
+  audit->arm = audit_doubles(room);
+  audit->left = audit_doubles(6 * room);
+  // Work, flags, groups and paths.
+  audit->set = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
+  audit->done = s2_memory_take_zeroed(sizeof *audit->done * (size_t)room);
+  audit->tried = s2_memory_take_zeroed(sizeof *audit->tried * (size_t)room);
+  audit->run = s2_memory_take_zeroed(sizeof *audit->run * (size_t)room);
   audit->jointed = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
   audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
   audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
@@ -57,6 +69,7 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
   audit->knot = s2_memory_take_zeroed(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
   // Joints.
   audit->coordinate = audit_doubles(joint_room);
+  audit->pace = audit_doubles(joint_room);
   audit->elastic = audit_doubles(joint_room);
   audit->driven = audit_doubles(joint_room);
   audit->carried = audit_doubles(joint_room);
@@ -81,6 +94,7 @@ void s2_audit_free(S2World *world) {
     return;
   }
   audit_drop(audit);
+  s2_memory_free(audit->before);
   s2_memory_free(audit->image);
   s2_arena_free(&audit->arena);
   s2_memory_free(audit);
@@ -102,14 +116,50 @@ double s2_audit_elastic(const S2World *world, int32_t slot) {
   return s2_joint_active(world, joint) ? audit_elastic(world, joint) : 0;
 }
 
-double s2_audit_coordinate(const S2World *world, int32_t slot) {
-  const S2Joint *joint = &world->joints.at[slot];
+static S2JointRow audit_drive(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow row = {0};
   if (kind->drive != NULL && s2_joint_active(world, joint)) {
     kind->drive(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &row, NULL);
   }
-  return row.value;
+  return row;
+}
+
+double s2_audit_coordinate(const S2World *world, int32_t slot) {
+  return audit_drive(world, &world->joints.at[slot]).value;
+}
+
+double s2_audit_pace(const S2World *world, int32_t slot) {
+  const S2Joint *joint = &world->joints.at[slot];
+  S2JointRow row = audit_drive(world, joint);
+  double speed = row.rate;
+  for (int c = 0; c < 3; c++) {
+    speed += joint->a == S2_NONE ? 0 : row.ja[c] * world->v.at[3 * joint->a + c];
+    speed += joint->b == S2_NONE ? 0 : row.jb[c] * world->v.at[3 * joint->b + c];
+  }
+  return speed;
+}
+
+static void audit_make_room_for_held(const S2World *world, S2Auditor *audit) {
+  int room = world->acted.count + world->acted.count / 4 + 4;
+  if (world->acted.count > audit->held_room) {
+    s2_memory_free(audit->before);
+    audit->before = NULL;
+    audit->held_room = 0;
+    audit->before = s2_memory_take(sizeof *audit->before * (size_t)room);
+    audit->held_room = room;
+  }
+}
+
+// Friction that is below its bound holds.
+static void audit_keep_held(const S2World *world, S2Auditor *audit) {
+  audit->held_before = 0;
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    if (!acted->sliding && acted->normal_impulse > 0) {
+      audit->before[audit->held_before++] = (S2AuditHeld){acted->shape_a, acted->shape_b};
+    }
+  }
 }
 
 static void audit_keep_image(S2World *world, S2Auditor *audit) {
@@ -149,6 +199,7 @@ static S2Status audit_prepare(void *user) {
   S2Auditor *audit = world->audit;
   audit_make_room(audit, world->bodies.count, world->joints.count, knots_needed(world));
   audit_reserve(audit, world->bodies.count, world->pieces.count);
+  audit_make_room_for_held(world, audit);
   audit_keep_image(world, audit);
   return s2_ok();
 }
@@ -170,6 +221,8 @@ static void audit_clear(const S2World *world, S2Auditor *audit) {
   memset(audit->jointed, 0, sizeof(bool) * (size_t)slots);
   memset(audit->held, 0, sizeof(bool) * (size_t)slots);
   memset(audit->knots, 0, sizeof(int) * (size_t)slots);
+  memset(audit->done, 0, sizeof *audit->done * (size_t)slots);
+  memset(audit->tried, 0, sizeof *audit->tried * (size_t)slots);
   for (int slot = 0; slot < world->joints.count; slot++) {
     audit->driven[slot] = audit->carried[slot] = 0;
   }
@@ -189,11 +242,20 @@ S2Status s2_audit_begin(S2World *world) {
     memcpy(audit->q0, world->q.at, 3 * sizeof(double) * (size_t)audit->slots);
     memcpy(audit->v0, world->v.at, 3 * sizeof(double) * (size_t)audit->slots);
   }
+  for (int32_t slot = 0; slot < audit->slots; slot++) {
+    audit->set[slot] = false;
+    for (int c = 0; c < 3; c++) {
+      audit->set[slot] |= audit->left[6 * slot + c] != audit->q0[3 * slot + c];
+      audit->set[slot] |= audit->left[6 * slot + 3 + c] != audit->v0[3 * slot + c];
+    }
+  }
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     audit->coordinate[slot] = s2_audit_coordinate(world, slot);
+    audit->pace[slot] = s2_audit_pace(world, slot);
     audit->elastic[slot] = s2_audit_elastic(world, slot);
   }
+  audit_keep_held(world, audit);
   return s2_ok();
 }
 
@@ -218,6 +280,12 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
     memcpy(knot.q, step->q1 + 3 * slot, sizeof knot.q);
     memcpy(knot.v, step->v0 + 3 * slot, sizeof knot.v);
     audit_knot(audit, slot, knot);
+    if (s2_body_moves(&world->bodies.at[slot])) {
+      s2_audit_integrated(step, slot, h);
+    }
+  }
+  if (audit != NULL && island == NULL) { // no search goes back behind this
+    s2_audit_keep(step);
   }
 }
 
@@ -260,6 +328,9 @@ static void audit_body(const S2Step *step, int32_t slot, double h) {
     memcpy(knot.q, q1, sizeof knot.q);
     memcpy(knot.v, v0, sizeof knot.v);
     audit_knot(audit, slot, knot);
+    if (s2_body_moves(body)) {
+      s2_audit_integrated(step, slot, h);
+    }
   }
 }
 
@@ -291,6 +362,7 @@ void s2_audit_substep(const S2Step *step) {
     return;
   }
   double h = step->cut_short ? step->t - world->kept.time : step->dt;
+  s2_audit_keep(step);
   for (int i = 0; i < world->order.count; i++) {
     audit_body(step, world->order.at[i], h);
   }
@@ -300,6 +372,7 @@ void s2_audit_substep(const S2Step *step) {
       audit_joint(step, slot);
     }
   }
+  s2_audit_keep(step);
   audit->h += h;
 }
 
@@ -335,6 +408,16 @@ void s2_audit_pose(const S2Auditor *audit, int32_t slot, double t, double pose[3
   }
 }
 
+double s2_audit_turn(const S2Auditor *audit, int32_t slot) {
+  double turn = 0, at = audit->q0[3 * slot];
+  for (int k = 0; k < audit->knots[slot]; k++) {
+    double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].q[0];
+    turn = fmax(turn, fabs(next - at));
+    at = next;
+  }
+  return turn;
+}
+
 double s2_audit_next_knot(const S2Auditor *audit, int32_t slot, double t) {
   const S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;
   for (int k = 0; k < audit->knots[slot]; k++) {
@@ -364,16 +447,6 @@ void s2_audit_rate(const S2Auditor *audit, int32_t slot, double from, double to,
   v[0] = s2_vec2(rate[0][1], rate[0][2]);
   v[1] = s2_vec2(rate[1][1], rate[1][2]);
   *turn = fmax(fabs(rate[0][0]), fabs(rate[1][0]));
-}
-
-double s2_audit_turn(const S2Auditor *audit, int32_t slot) {
-  double turn = 0, at = audit->q0[3 * slot];
-  for (int k = 0; k < audit->knots[slot]; k++) {
-    double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].q[0];
-    turn = fmax(turn, fabs(next - at));
-    at = next;
-  }
-  return turn;
 }
 
 S2Vec2 s2_audit_point(const double q[3], S2Vec2 local) {

@@ -200,7 +200,24 @@ static void pair_excuse(const Pair *pair, double depth) {
   pair->audit->excused[pair->b] += depth;
 }
 
-static void pair_judge(const Pair *pair) {
+static bool path_still(const S2Auditor *audit, int32_t slot) {
+  const S2AuditKnot *knot = &audit->knot[(size_t)audit->knot_room * (size_t)slot];
+  bool still = true;
+  for (int k = 0; k < audit->knots[slot] && still; k++) {
+    for (int c = 0; c < 3; c++) {
+      still &= knot[k].q[c] == audit->q0[3 * slot + c];
+      still &= !knot[k].curved || knot[k].v[c] == 0;
+    }
+  }
+  return still;
+}
+
+// Neither has moved in the step: it is all as it was at the start.
+static bool pair_still(const Pair *pair) {
+  return path_still(pair->audit, pair->a) && path_still(pair->audit, pair->b);
+}
+
+static void pair_judge(Pair *pair) {
   S2World *world = pair->world;
   S2AuditResiduals *worst = &world->residuals.audit;
   S2AuditStats *stats = &world->stats.audit;
@@ -211,6 +228,12 @@ static void pair_judge(const Pair *pair) {
   if (before > S2_PROJECTION_TRIGGER * pair->size) {
     pair_excuse(pair, before);
   }
+  if (pair_still(pair)) {
+    return;
+  }
+  double thin[2] = {s2_audit_thickness(&pair->shape_a), s2_audit_thickness(&pair->shape_b)};
+  pair->thin = thin[0] > 0 && thin[1] > 0 ? fmin(thin[0], thin[1]) : fmax(thin[0], thin[1]);
+  pair->bend = pair_bend(pair);
   Found found = pair_follow(pair);
   double after = fmax(-pair_distance(pair, INFINITY, qa, qb, &normal), 0);
   double deep = fmax(fmax(found.depth - before - pair->bend, after - before), 0);
@@ -268,13 +291,18 @@ static void judge_events(S2World *world, S2Auditor *audit) {
         .shape_b = s2_piece_shape(world, &world->pieces.at[acted->shape_b]),
         .size = fmin(of_a->reach, of_b->reach),
     };
+    double touch = S2_AUDIT_TOUCH * pair.size, qa[3], qb[3];
+    touch += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
+    // Most touch at the end of the step; the others are followed.
+    S2Vec2 normal;
+    if (pair_distance(&pair, INFINITY, qa, qb, &normal) <= touch) {
+      continue;
+    }
     pair.thin = fmax(s2_audit_thickness(&pair.shape_a), s2_audit_thickness(&pair.shape_b));
     pair.bend = pair_bend(&pair);
     double apart = pair_follow(&pair).nearest;
-    double allowed = S2_AUDIT_TOUCH * pair.size + pair.bend;
-    allowed += fmin(joined[pair.a] + joined[pair.b], S2_AUDIT_DEPTH * pair.thin);
-    allowed += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
-    if (apart > allowed) {
+    double allowed = fmin(joined[pair.a] + joined[pair.b], S2_AUDIT_DEPTH * pair.thin);
+    if (apart > touch + pair.bend + allowed) {
       world->residuals.audit.distance = fmax(world->residuals.audit.distance, apart);
       s2_audit_find(world, &world->stats.audit.events, pair.a, pair.b, 0,
                     "an impulse of %.3g N s acted, but they stayed %.3g m apart",
@@ -327,10 +355,6 @@ void s2_audit_passages(S2World *world, S2Auditor *audit) {
           .shape_b = s2_piece_shape(world, &world->pieces.at[b->piece]),
           .size = fmin(of_a->reach, of_b->reach),
       };
-      double thin_a = s2_audit_thickness(&pair.shape_a);
-      double thin_b = s2_audit_thickness(&pair.shape_b);
-      pair.thin = thin_a > 0 && thin_b > 0 ? fmin(thin_a, thin_b) : fmax(thin_a, thin_b);
-      pair.bend = pair_bend(&pair);
       pair_judge(&pair);
     }
   }

@@ -239,6 +239,7 @@ void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats) {
   total->audit.momenta += stats->audit.momenta;
   total->audit.energies += stats->audit.energies;
   total->audit.events += stats->audit.events;
+  total->audit.drifts += stats->audit.drifts;
   total->audit.energy += stats->audit.energy;
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     total->used[i] += stats->used[i];

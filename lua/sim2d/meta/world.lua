@@ -436,6 +436,7 @@ function World:momentum() end
 ---@field momentum number N s, unexplained momentum of a body
 ---@field energy number J, gained (> 0) or lost without a cause
 ---@field distance number m, between shapes that an impulse acted on
+---@field drift number m/s or rad/s, largest speed that a rigid joint does not allow (also where that is no finding)
 
 ---Of the last step, largest absolute values.
 ---@return sim2d.Residuals
