@@ -41,6 +41,9 @@ typedef struct S2Session {
   int worlds;         // stepped at least once
   int recordings;     // opened
   bool unsolved;      // a step raised because of `strict`
+  // Of audits, in worlds that do not set `audit` themselves: how many, and the first.
+  uint64_t findings;
+  char finding[S2_MESSAGE_SIZE];
   S2WorldStats total; // summed (worst: maximised) when a world is closed, and by s2_session_close
   double seconds_lua; // in callbacks
   S2Decisions decisions; // of clocks, in order (recording.c)

@@ -12,6 +12,7 @@
 #include "lua/record/live.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdio.h>
@@ -63,8 +64,14 @@ static void command_finish(Command *command, lua_State *L) {
   } else {
     lua_pop(L, 1);
   }
+  const S2Session *session = s2_session(L);
   if (command->line.stats) {
-    s2_command_stats_print(s2_session(L));
+    s2_command_stats_print(session);
+  }
+  if (session->audit && session->findings > 0) {
+    fprintf(stderr, "sim2d: --audit: %" PRIu64 " findings; the first: %s\n", session->findings,
+            session->finding);
+    command->status = command->status == 0 ? EXIT_UNSOLVED : command->status;
   }
 }
 

@@ -8,45 +8,36 @@
 
 // ---- Storage ----------------------------------------------------------------------------------
 
-static double *audit_doubles(double *old, int count) {
-  s2_memory_free(old);
+static double *audit_doubles(int count) {
   return s2_memory_take_zeroed(sizeof(double) * (size_t)count);
 }
 
-static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) {
-  if (slots > audit->room || knots > audit->knot_room) {
-    int room = slots + slots / 4 + 4;
-    audit->q0 = audit_doubles(audit->q0, 3 * room);
-    audit->v0 = audit_doubles(audit->v0, 3 * room);
-    audit->force = audit_doubles(audit->force, 3 * room);
-    audit->damped = audit_doubles(audit->damped, room);
-    audit->pushed = audit_doubles(audit->pushed, 3 * room);
-    audit->size = audit_doubles(audit->size, room);
-    audit->corrected = audit_doubles(audit->corrected, 3 * room);
-    audit->work = audit_doubles(audit->work, room);
-    audit->excused = audit_doubles(audit->excused, room);
-    // Flags, groups and paths.
-    s2_memory_free(audit->jointed);
-    s2_memory_free(audit->held);
-    s2_memory_free(audit->root);
-    s2_memory_free(audit->knots);
-    s2_memory_free(audit->knot);
-    audit->jointed = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
-    audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
-    audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
-    audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
-    audit->knot = s2_memory_take_zeroed(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
-    audit->room = room;
-    audit->knot_room = knots;
-  }
-  if (joints > audit->joint_room) {
-    int room = joints + joints / 4 + 4;
-    audit->coordinate = audit_doubles(audit->coordinate, room);
-    audit->elastic = audit_doubles(audit->elastic, room);
-    audit->driven = audit_doubles(audit->driven, room);
-    audit->carried = audit_doubles(audit->carried, room);
-    audit->joint_room = room;
-  }
+// Nothing is there yet: where memory ends half-way, no array is given back twice.
+static void audit_take_room(S2Auditor *audit, int slots, int joints, int knots) {
+  int room = slots + slots / 4 + 4, joint_room = joints + joints / 4 + 4;
+  audit->q0 = audit_doubles(3 * room);
+  audit->v0 = audit_doubles(3 * room);
+  audit->force = audit_doubles(3 * room);
+  audit->damped = audit_doubles(room);
+  audit->pushed = audit_doubles(3 * room);
+  audit->size = audit_doubles(room);
+  audit->corrected = audit_doubles(3 * room);
+  audit->work = audit_doubles(room);
+  audit->excused = audit_doubles(room);
+  // Flags, groups and paths.
+  audit->jointed = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
+  audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
+  audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
+  audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
+  audit->knot = s2_memory_take_zeroed(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
+  // Joints.
+  audit->coordinate = audit_doubles(joint_room);
+  audit->elastic = audit_doubles(joint_room);
+  audit->driven = audit_doubles(joint_room);
+  audit->carried = audit_doubles(joint_room);
+  audit->room = room;
+  audit->knot_room = knots;
+  audit->joint_room = joint_room;
 }
 
 void s2_audit_free(S2World *world) {
@@ -70,6 +61,26 @@ void s2_audit_free(S2World *world) {
   s2_arena_free(&audit->arena);
   s2_memory_free(audit);
   world->audit = NULL;
+}
+
+// The auditor of a world, with room for so many.
+static S2Auditor *audit_open(S2World *world, int slots, int joints, int knots) {
+  S2Auditor *audit = world->audit;
+  char first[S2_MESSAGE_SIZE] = "";
+  if (audit != NULL &&
+      (slots > audit->room || joints > audit->joint_room || knots > audit->knot_room)) {
+    memcpy(first, audit->first, sizeof first);
+    s2_audit_free(world);
+  }
+  if (world->audit == NULL) {
+    audit = s2_memory_take_zeroed(sizeof *audit);
+    s2_arena_init(&audit->arena);
+    memcpy(audit->first, first, sizeof first);
+    world->audit = audit;
+    world->free_audit = s2_audit_free;
+    audit_take_room(audit, slots, joints, knots);
+  }
+  return audit;
 }
 
 // ---- Collecting -------------------------------------------------------------------------------
@@ -97,14 +108,14 @@ double s2_audit_coordinate(const S2World *world, int32_t slot) {
   return row.value;
 }
 
+// To undo a step with a finding in a strict world, and one whose audit has no memory.
 static void audit_keep_image(S2World *world, S2Auditor *audit) {
   audit->image_size = 0;
-  if (!world->kept.def.strict) {
-    return;
-  }
   size_t size = s2_world_image_size(world);
   if (size > audit->image_room) {
     s2_memory_free(audit->image);
+    audit->image = NULL;
+    audit->image_room = 0;
     audit->image = s2_memory_take(size + size / 4);
     audit->image_room = size + size / 4;
   }
@@ -112,21 +123,17 @@ static void audit_keep_image(S2World *world, S2Auditor *audit) {
   audit->image_size = size;
 }
 
+void s2_audit_undo(S2World *world) {
+  (void)s2_world_image_read(world, world->audit->image, world->audit->image_size);
+}
+
 void s2_audit_begin(S2World *world) {
-  world->residuals.audit = (S2AuditResiduals){0};
   if (!world->kept.def.audit) {
-    s2_audit_free(world);
     return;
   }
-  if (world->audit == NULL) {
-    world->audit = s2_memory_take_zeroed(sizeof *world->audit);
-    world->free_audit = s2_audit_free;
-    s2_arena_init(&world->audit->arena);
-  }
-  // Nothing is known of the step.
-  S2Auditor *audit = world->audit;
   int slots = world->bodies.count, substeps = world->kept.def.substeps;
-  audit_make_room(audit, slots, world->joints.count, S2_AUDIT_KNOTS * substeps);
+  S2Auditor *audit = audit_open(world, slots, world->joints.count, S2_AUDIT_KNOTS * substeps);
+  // Nothing is known of the step.
   audit->slots = slots;
   audit->time = world->kept.time;
   audit->h = 0;
@@ -231,13 +238,16 @@ static void audit_joint(const S2Step *step, int32_t slot) {
   const double *reaction = step->joint_reaction + 3 * slot;
   audit->driven[slot] += fabs(impulse[S2_JOINT_MOTOR]) + fabs(impulse[S2_JOINT_DRY]);
   audit->carried[slot] += hypot(reaction[1], reaction[2]);
+  // The force of a servo is none of the reaction, and that of a gear acts on bodies of its joints.
+  bool unknown = s2_joint_may_hold(joint) || joint->type == S2_GEAR ||
+                 (joint->has_servo && joint->type != S2_HINGE);
   const int32_t ends[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   for (int k = 0; k < 4; k++) {
     if (ends[k] == S2_NONE) {
       continue;
     }
     audit->jointed[ends[k]] = true;
-    audit->held[ends[k]] |= s2_joint_may_hold(joint) || k > 1;
+    audit->held[ends[k]] |= unknown || k > 1;
     for (int c = 1; c < 3 && k < 2; c++) {
       audit->pushed[3 * ends[k] + c] += k == 0 ? reaction[c] : -reaction[c];
     }
@@ -367,7 +377,21 @@ void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   // The world has counted the step already.
-  s2_world_warn(world, "audit of step %llu (t = %.6g s): %s%s%s: %s",
-                (unsigned long long)world->kept.steps, audit->time + t, label[0],
-                b == S2_NONE ? "" : " and ", b == S2_NONE ? "" : label[1], text);
+  char finding[S2_MESSAGE_SIZE];
+  snprintf(finding, sizeof finding, "audit of step %llu (t = %.6g s): %s%s%s: %s",
+           (unsigned long long)world->kept.steps, audit->time + t, label[0],
+           b == S2_NONE ? "" : " and ", b == S2_NONE ? "" : label[1], text);
+  if (audit->first[0] == '\0') {
+    memcpy(audit->first, finding, sizeof finding);
+  }
+  s2_world_warn(world, "%s", finding);
+}
+
+const char *s2_world_finding(const S2World *world) {
+  return world->audit == NULL ? "" : world->audit->first;
+}
+
+uint64_t s2_audit_findings(const S2AuditStats *stats) {
+  return stats->passages + stats->overlaps + stats->jumps + stats->momenta + stats->energies +
+         stats->events;
 }

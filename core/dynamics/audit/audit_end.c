@@ -19,7 +19,7 @@ S2Status s2_audit_end(S2World *world) {
     return s2_ok();
   }
   S2Status status = s2_error(S2_UNSOLVED, "%s", world->warning);
-  (void)s2_world_image_read(world, audit->image, audit->image_size);
+  s2_audit_undo(world);
   world->events.count = 0;
   return status;
 }

@@ -41,7 +41,26 @@ static void find_groups(const S2World *world, const S2Auditor *audit) {
   }
 }
 
-// m: the error of a joint's two anchors at the start, which the step may close.
+// m: how far the way of an anchor bends round the other, as a rod, a rope or a spring turns.
+static double rod_bend(const S2World *world, const S2Auditor *audit, const S2Joint *joint) {
+  if (joint->type != S2_DISTANCE && joint->type != S2_ROPE && joint->type != S2_SPRING) {
+    return 0;
+  }
+  S2Vec2 rod[2];
+  const double *poses[2] = {audit->q0, world->q.at};
+  for (int i = 0; i < 2; i++) {
+    S2Vec2 a = joint->a == S2_NONE ? joint->local_a
+                                   : s2_audit_point(poses[i] + 3 * joint->a, joint->local_a);
+    S2Vec2 b = joint->b == S2_NONE ? joint->local_b
+                                   : s2_audit_point(poses[i] + 3 * joint->b, joint->local_b);
+    rod[i] = s2_sub(a, b);
+  }
+  double length = fmin(s2_length(rod[0]), s2_length(rod[1]));
+  double across = s2_length(s2_sub(rod[0], rod[1]));
+  return length > 0 ? fmin(across * across / length, 2 * length) : 0;
+}
+
+// m: the error of a joint's two anchors at the start, which the step may close, and its bend.
 static void excuse_joints(const S2World *world, const S2Auditor *audit) {
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
@@ -54,11 +73,15 @@ static void excuse_joints(const S2World *world, const S2Auditor *audit) {
     for (int k = 0; k < 2; k++) {
       length = ends[k] == S2_NONE ? length : fmax(length, world->bodies.at[ends[k]].reach);
     }
-    double error = s2_joint_violation(&at, length > 0 ? length : 1);
+    double error = s2_joint_violation(&at, length > 0 ? length : 1) + rod_bend(world, audit, joint);
     for (int k = 0; k < 2; k++) {
-      if (ends[k] != S2_NONE) {
-        audit->excused[ends[k]] += error;
+      if (ends[k] == S2_NONE) {
+        continue;
       }
+      const double *q0 = audit->q0 + 3 * ends[k], *q1 = world->q.at + 3 * ends[k];
+      // A constraint of a script may bend the way of its bodies as it likes.
+      double curve = joint->type == S2_CONSTRAINT ? hypot(q1[1] - q0[1], q1[2] - q0[2]) : 0;
+      audit->excused[ends[k]] += error + curve;
     }
   }
 }
@@ -101,8 +124,14 @@ static void spread_excuses(const S2World *world, const S2Auditor *audit, double 
 // m: how far a way ends from what a velocity alone leads to, or from a part of that: a step may end
 // the way of an island before something passes through something else.
 static double jump_from(S2Vec2 way, S2Vec2 led) {
+  double unit = fmax(fmax(fabs(way.x), fabs(way.y)), fmax(fabs(led.x), fabs(led.y)));
+  if (!(unit > 0)) {
+    return 0;
+  }
+  way = s2_vec2(way.x / unit, way.y / unit); // squares of 1e200 m/s are infinite
+  led = s2_vec2(led.x / unit, led.y / unit);
   double square = s2_dot(led, led), part = square > 0 ? s2_dot(way, led) / square : 0;
-  return s2_length(s2_add_scaled(way, -fmin(fmax(part, 0), 1), led));
+  return unit * s2_length(s2_add_scaled(way, -fmin(fmax(part, 0), 1), led));
 }
 
 static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, double linear,

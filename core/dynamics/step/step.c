@@ -357,9 +357,11 @@ typedef struct Work {
 static S2Status step_all(void *user) {
   const Work *work = user;
   bool cut_short;
+  s2_audit_begin(work->world);
   s2_program_prepare(work->world);
-  return work->substeps == 1 ? step_substep(work->world, 0, 1, &cut_short)
-                             : step_substeps(work->world, work->substeps);
+  S2Status status = work->substeps == 1 ? step_substep(work->world, 0, 1, &cut_short)
+                                        : step_substeps(work->world, work->substeps);
+  return status.code == S2_OK ? s2_audit_end(work->world) : status;
 }
 
 static S2Status step_within_memory(S2World *world, int substeps) {
@@ -374,8 +376,12 @@ static S2Status step_within_memory(S2World *world, int substeps) {
   if (status.code != S2_MEMORY) {
     return status;
   }
-  if (substeps > 1 && (world->kept.steps != steps || world->kept.time != time)) { // room is there
-    (void)s2_world_image_read(world, world->before, world->before_size);
+  if (world->kept.steps != steps || world->kept.time != time) { // room is there
+    if (world->audit != NULL) {
+      s2_audit_undo(world);
+    } else {
+      (void)s2_world_image_read(world, world->before, world->before_size);
+    }
   }
   return s2_error(S2_MEMORY,
                   "out of memory in step %llu of %d bodies, which is left out: are there too many "
@@ -392,12 +398,14 @@ S2Status s2_world_step(S2World *world) {
   world->events.count = 0;
   world->impulses_listed = true; // there are none yet
   world->warning[0] = 0;
+  world->residuals.audit = (S2AuditResiduals){0};
+  if (!world->kept.def.audit) {
+    s2_audit_free(world);
+  }
   s2_annotations_begin_step(world);
   S2Status status = s2_world_push(world);
   if (status.code == S2_OK) {
-    s2_audit_begin(world);
     status = step_within_memory(world, substeps);
-    status = status.code == S2_OK ? s2_audit_end(world) : status;
     if (status.code != S2_OK) {
       s2_world_unpush(world);
     }
