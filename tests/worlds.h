@@ -44,18 +44,28 @@ static inline S2WorldDef fixed_def(void) {
   return def;
 }
 
-// A finding fails the test that destroys the world. A test that expects one calls
-// (s2_world_destroy)(world).
+// A finding fails the test that destroys the world, unless its kind is known of this program
+// (known_findings.cmake). A test that expects one calls (s2_world_destroy)(world).
 static inline void world_destroy_judged(S2World *world) {
   if (world == NULL) {
     return;
   }
-  uint64_t findings = s2_audit_findings(&s2_world_stats(world)->audit);
+  S2AuditStats found = s2_world_stats(world)->audit;
+  const struct {
+    const char *name;
+    uint64_t count;
+  } kinds[] = {{"passages", found.passages}, {"overlaps", found.overlaps},
+               {"jumps", found.jumps},       {"momenta", found.momenta},
+               {"energies", found.energies}, {"events", found.events}};
   char first[S2_MESSAGE_SIZE];
   snprintf(first, sizeof first, "%s", s2_world_finding(world));
   s2_world_destroy(world);
-  if (findings > 0) {
-    fail_msg("%llu findings of audits, the first: %s", (unsigned long long)findings, first);
+  const char *known = getenv("S2_TEST_KNOWN");
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    if (kinds[i].count > 0 && (known == NULL || strstr(known, kinds[i].name) == NULL)) {
+      fail_msg("audits: %s %llu; the first finding of all: %s", kinds[i].name,
+               (unsigned long long)kinds[i].count, first);
+    }
   }
 }
 #define s2_world_destroy(world) world_destroy_judged(world)

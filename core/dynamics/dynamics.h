@@ -651,6 +651,7 @@ typedef struct S2AuditStats {
 } S2AuditStats;
 
 uint64_t s2_audit_findings(const S2AuditStats *stats); // their sum, without slips
+void s2_audit_stats_add(S2AuditStats *total, const S2AuditStats *stats);
 // The first finding, as its warning said it; "" if there is none, or if `audit` has been set to
 // false since. Valid until the next step.
 const char *s2_world_finding(const S2World *world);

@@ -59,10 +59,10 @@ void s2_lua_world_gather(S2LuaWorld *lw) {
     const S2WorldStats *stats = s2_world_stats(lw->world);
     S2Session *session = &lw->session->open;
     if (lw->judged && s2_audit_findings(&stats->audit) > 0) {
-      if (session->findings == 0) {
+      if (s2_audit_findings(&session->found) == 0) {
         snprintf(session->finding, sizeof session->finding, "%s", s2_world_finding(lw->world));
       }
-      session->findings += s2_audit_findings(&stats->audit);
+      s2_audit_stats_add(&session->found, &stats->audit);
     }
     s2_stats_add(&session->total, stats);
   }

@@ -41,8 +41,8 @@ typedef struct S2Session {
   int worlds;         // stepped at least once
   int recordings;     // opened
   bool unsolved;      // a step raised because of `strict`
-  // Of audits, in worlds that do not set `audit` themselves: how many, and the first.
-  uint64_t findings;
+  // Of audits, in worlds that do not set `audit` themselves: how many of each kind, and the first.
+  S2AuditStats found;
   char finding[S2_MESSAGE_SIZE];
   S2WorldStats total; // summed (worst: maximised) when a world is closed, and by s2_session_close
   double seconds_lua; // in callbacks

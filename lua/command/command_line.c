@@ -259,7 +259,7 @@ static const Option options[] = {
      "work a step may take for large islands, as a time (50ms) or a number", TAKEN},
     {"--stats", NULL, set_stats, "after the run: steps, times, iterations, worst residuals", TAKEN},
     {"--quiet", NULL, set_quiet, "no progress bar", TAKEN},
-    {"--audit", NULL, set_audit, "judge each step as a whole: passages, jumps, energy (a finding: exit status 3)",
+    {"--audit", NULL, set_audit, "judge each step as a whole; a finding: exit status 3",
      TAKEN},
     {"--strict", NULL, set_strict,
      "a step that misses its tolerance or fails its audit raises (exit status 3)", TAKEN},

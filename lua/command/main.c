@@ -12,7 +12,6 @@
 #include "lua/record/live.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdio.h>
@@ -68,9 +67,8 @@ static void command_finish(Command *command, lua_State *L) {
   if (command->line.stats) {
     s2_command_stats_print(session);
   }
-  if (session->audit && session->findings > 0) {
-    fprintf(stderr, "sim2d: --audit: %" PRIu64 " findings; the first: %s\n", session->findings,
-            session->finding);
+  if (session->audit && s2_audit_findings(&session->found) > 0) {
+    s2_command_findings_print(session);
     command->status = command->status == 0 ? EXIT_UNSOLVED : command->status;
   }
 }

@@ -367,20 +367,19 @@ void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double
     return;
   }
   audit->found = true;
-  char label[2][S2_NAME_SIZE + 8], text[S2_MESSAGE_SIZE];
+  char label[2][S2_NAME_SIZE + 8], finding[S2_MESSAGE_SIZE];
   s2_body_label(world, a, label[0]);
   if (b != S2_NONE) {
     s2_body_label(world, b, label[1]);
   }
+  // The world has counted the step already.
+  int size = snprintf(finding, sizeof finding, "audit of step %llu (t = %.6g s): %s%s%s: ",
+                      (unsigned long long)world->kept.steps, audit->time + t, label[0],
+                      b == S2_NONE ? "" : " and ", b == S2_NONE ? "" : label[1]);
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  vsnprintf(finding + size, sizeof finding - (size_t)size, format, args);
   va_end(args);
-  // The world has counted the step already.
-  char finding[S2_MESSAGE_SIZE];
-  snprintf(finding, sizeof finding, "audit of step %llu (t = %.6g s): %s%s%s: %s",
-           (unsigned long long)world->kept.steps, audit->time + t, label[0],
-           b == S2_NONE ? "" : " and ", b == S2_NONE ? "" : label[1], text);
   if (audit->first[0] == '\0') {
     memcpy(audit->first, finding, sizeof finding);
   }
@@ -389,9 +388,4 @@ void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double
 
 const char *s2_world_finding(const S2World *world) {
   return world->audit == NULL ? "" : world->audit->first;
-}
-
-uint64_t s2_audit_findings(const S2AuditStats *stats) {
-  return stats->passages + stats->overlaps + stats->jumps + stats->momenta + stats->energies +
-         stats->events;
 }

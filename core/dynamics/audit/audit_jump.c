@@ -97,15 +97,25 @@ static double audit_turn(const S2Auditor *audit, int32_t slot) {
   return turn;
 }
 
-// N s, N m s: the sum of the lengths of what contacts gave a body.
+// N s, N m s: the most that contacts gave a body within the step. A motion and an impact have friction
+// of their own, and one may take back what the other gave: each has at most mu times its normal
+// impulse, and these only add up.
 static void contact_sizes(const S2World *world, double *linear, double *angular) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
-    double length = s2_length(s2_acted_impulse(acted));
-    linear[acted->body_a] += length;
-    linear[acted->body_b] += length;
-    angular[acted->body_a] += fabs(acted->angular_a);
-    angular[acted->body_b] += fabs(acted->angular_b);
+    const S2Touch *touch = s2_audit_touch(world, acted->shape_a, acted->shape_b);
+    double normal = acted->normal_impulse;
+    double along = fmax(fabs(acted->tangent_impulse), touch == NULL ? 0 : touch->friction * normal);
+    const int32_t slots[2] = {acted->body_a, acted->body_b};
+    const double given[2] = {acted->angular_a, acted->angular_b};
+    for (int k = 0; k < 2; k++) {
+      const double *q = world->q.at + 3 * slots[k];
+      S2Vec2 arm = s2_sub(acted->point, s2_vec2(q[1], q[2]));
+      double torque = normal * fabs(s2_cross(arm, acted->normal)) +
+                      along * fabs(s2_dot(arm, acted->normal));
+      linear[slots[k]] += hypot(normal, along);
+      angular[slots[k]] += fmax(fabs(given[k]), torque);
+    }
   }
 }
 
