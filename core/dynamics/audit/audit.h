@@ -65,7 +65,6 @@ typedef struct S2Auditor {
   int slots, room, knot_room; // bodies; how many the arrays have room for; knots a slot
   double time, h;             // s: the start of the step, and how much of it is done
   bool found;                 // something in this step
-  char first[S2_MESSAGE_SIZE]; // the first finding of all steps; "": there is none
   double *q0, *v0;            // 3 a slot, at the start of the step
   double *force;              // 3 a slot: N m s, N s of forces and damping
   double *pushed;             // 3 a slot: N s of joints, along x and y
@@ -87,6 +86,8 @@ typedef struct S2Auditor {
   unsigned char *image; // the world at the start of the step
   size_t image_size, image_room;
   S2Arena arena; // of one step
+  // The first finding of all steps; "": there is none.
+  char first[S2_MESSAGE_SIZE];
 } S2Auditor;
 
 // ---- audit.c ----------------------------------------------------------------------------------
@@ -98,7 +99,7 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
 // Poses of this substep that were noted are of an attempt that is made again.
 void s2_audit_again(const S2Step *step);
 void s2_audit_substep(const S2Step *step); // a substep is finished, and not yet in the world
-void s2_audit_undo(S2World *world); // the world is as it was when the step began
+void s2_audit_undo(S2World *world);        // the world is as it was when the step began
 void s2_audit_free(S2World *world);
 // A finding: counts it, once a step, and warns. The text begins with its kind.
 void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double t,

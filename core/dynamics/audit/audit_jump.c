@@ -97,9 +97,9 @@ static double audit_turn(const S2Auditor *audit, int32_t slot) {
   return turn;
 }
 
-// N s, N m s: the most that contacts gave a body within the step. A motion and an impact have friction
-// of their own, and one may take back what the other gave: each has at most mu times its normal
-// impulse, and these only add up.
+// N s, N m s: the most that contacts gave a body within the step. A motion and an impact have
+// friction of their own, and one may take back what the other gave: each has at most mu times its
+// normal impulse, and these only add up.
 static void contact_sizes(const S2World *world, double *linear, double *angular) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
@@ -111,8 +111,8 @@ static void contact_sizes(const S2World *world, double *linear, double *angular)
     for (int k = 0; k < 2; k++) {
       const double *q = world->q.at + 3 * slots[k];
       S2Vec2 arm = s2_sub(acted->point, s2_vec2(q[1], q[2]));
-      double torque = normal * fabs(s2_cross(arm, acted->normal)) +
-                      along * fabs(s2_dot(arm, acted->normal));
+      double torque =
+          normal * fabs(s2_cross(arm, acted->normal)) + along * fabs(s2_dot(arm, acted->normal));
       linear[slots[k]] += hypot(normal, along);
       angular[slots[k]] += fmax(fabs(given[k]), torque);
     }

