@@ -24,7 +24,7 @@ s2_known_findings("bisecting steps do not look ahead: a disc passes through a se
   scripts/gradients/diff_sim_1_bounce.lua)
 s2_known_findings("the same: the lock gives way in the step, and its reaction is not that of the end" momenta
   test_yield test_yield_in_auto)
-s2_known_findings("random joints of all kinds: not looked into yet" "jumps overlaps"
+s2_known_findings("random joints of all kinds: not looked into yet" "jumps overlaps momenta energies"
   test_joint_property test_joint_property_in_auto test_joint_types test_joint_types_in_auto)
 s2_known_findings("the scene is a contradiction" "momenta jumps energies overlaps events"
   test_contradictions test_contradictions_in_auto)
@@ -48,7 +48,7 @@ s2_known_findings("rows of the start of a step miss what turning does within it"
 s2_known_findings("energy of implicit Euler, servos, force laws and repayments; the audit's bounds were chosen by judgement"
   energies
   test_linearize test_actuators test_joint_property test_joint_property_in_auto test_joint_types test_joint_types_in_auto
-  test_spring test_stabilise test_stabilise_in_auto test_auto test_implicit test_laws test_rest test_substeps
+  test_spring test_stabilise test_stabilise_in_auto test_auto test_kept test_implicit test_laws test_rest test_substeps
   test_property test_static lua_rollout lua_laws lua_seen lua_trajectory lua_impulse_gradient lua_law_gradient
   lua_linearize lua_script_gradient lua_world_gradient lua_world_gradient_random lua_wires lua_control lua_solver
   lua_boosts lua_constraint lua_event_energy lua_force_laws lua_joint_keys scenes/contacts/dominoes.lua
