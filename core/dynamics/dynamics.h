@@ -651,6 +651,12 @@ typedef struct S2AuditStats {
   double energy; // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
 } S2AuditStats;
 
+uint64_t s2_audit_findings(const S2AuditStats *stats); // their sum
+void s2_audit_stats_add(S2AuditStats *total, const S2AuditStats *stats);
+// The first finding, as its warning said it; "" if there is none, or if `audit` has been set to
+// false since. Valid until the next step.
+const char *s2_world_finding(const S2World *world);
+
 typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections, splits;
   uint64_t iterations;      // interior-point iterations and pivots

@@ -72,3 +72,20 @@ void s2_command_stats_print(const S2Session *session) {
   print_seconds("Lua callbacks", session->seconds_lua, seconds);
   print_seconds("steps, all in all", total->seconds_total, 0);
 }
+
+void s2_command_findings_print(const S2Session *session) {
+  const S2AuditStats *found = &session->found;
+  const struct {
+    const char *name;
+    uint64_t count;
+  } kinds[] = {{"passages", found->passages}, {"overlaps", found->overlaps},
+               {"jumps", found->jumps},       {"momenta", found->momenta},
+               {"energies", found->energies}, {"events", found->events}};
+  fprintf(stderr, "sim2d: --audit: findings:");
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    if (kinds[i].count > 0) {
+      fprintf(stderr, " %s %" PRIu64 ",", kinds[i].name, kinds[i].count);
+    }
+  }
+  fprintf(stderr, " the first: %s\n", session->finding);
+}

@@ -147,6 +147,7 @@ struct S2LuaWorld {
   int64_t next_recorder;
   S2_ARRAY(S2LuaWarning) warnings;
   bool gathered; // its statistics are in the session's
+  bool judged;   // the script does not set `audit`: findings are the session's
 
   // Gradients, see on_tape.h.
   struct S2LuaDiff *diff;

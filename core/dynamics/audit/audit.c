@@ -341,13 +341,16 @@ static void audit_joint(const S2Step *step, int32_t slot) {
   const double *reaction = step->joint_reaction + 3 * slot;
   audit->driven[slot] += fabs(impulse[S2_JOINT_MOTOR]) + fabs(impulse[S2_JOINT_DRY]);
   audit->carried[slot] += hypot(reaction[1], reaction[2]);
+  // The force of a servo is none of the reaction, and that of a gear acts on bodies of its joints.
+  bool unknown = s2_joint_may_hold(joint) || joint->type == S2_GEAR ||
+                 (joint->has_servo && joint->type != S2_HINGE);
   const int32_t ends[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   for (int k = 0; k < 4; k++) {
     if (ends[k] == S2_NONE) {
       continue;
     }
     audit->jointed[ends[k]] = true;
-    audit->held[ends[k]] |= s2_joint_may_hold(joint) || k > 1;
+    audit->held[ends[k]] |= unknown || k > 1;
     for (int c = 1; c < 3 && k < 2; c++) {
       audit->pushed[3 * ends[k] + c] += k == 0 ? reaction[c] : -reaction[c];
     }
@@ -494,5 +497,12 @@ void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double
     vsnprintf(audit->text + used, (size_t)(size - used), format, args);
     va_end(args);
   }
+  if (audit->first[0] == '\0') {
+    memcpy(audit->first, audit->text, sizeof audit->first);
+  }
   s2_world_warn(world, "%s", audit->text);
+}
+
+const char *s2_world_finding(const S2World *world) {
+  return world->audit == NULL ? "" : world->audit->first;
 }

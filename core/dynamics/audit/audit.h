@@ -139,6 +139,8 @@ typedef struct S2Auditor {
   unsigned char *image; // the world at the start of the step, where it is strict
   size_t image_size, image_room;
   S2Arena arena; // of one step
+  // The first finding of all steps; "": there is none.
+  char first[S2_MESSAGE_SIZE];
 } S2Auditor;
 
 // ---- audit.c ----------------------------------------------------------------------------------

@@ -44,8 +44,27 @@ static void find_groups(const S2World *world, const S2Auditor *audit) {
   }
 }
 
-// m: the error of a joint's two anchors at the start, which the step may close; and how far from
-// its centre joints hold a body.
+// m: how far the way of an anchor bends round the other, as a rod, a rope or a spring turns.
+static double rod_bend(const S2World *world, const S2Auditor *audit, const S2Joint *joint) {
+  if (joint->type != S2_DISTANCE && joint->type != S2_ROPE && joint->type != S2_SPRING) {
+    return 0;
+  }
+  S2Vec2 rod[2];
+  const double *poses[2] = {audit->q0, world->q.at};
+  for (int i = 0; i < 2; i++) {
+    S2Vec2 a = joint->a == S2_NONE ? joint->local_a
+                                   : s2_audit_point(poses[i] + 3 * joint->a, joint->local_a);
+    S2Vec2 b = joint->b == S2_NONE ? joint->local_b
+                                   : s2_audit_point(poses[i] + 3 * joint->b, joint->local_b);
+    rod[i] = s2_sub(a, b);
+  }
+  double length = fmin(s2_length(rod[0]), s2_length(rod[1]));
+  double across = s2_length(s2_sub(rod[0], rod[1]));
+  return length > 0 ? fmin(across * across / length, 2 * length) : 0;
+}
+
+// m: the error of a joint's two anchors at the start, which the step may close, and its bend; and
+// how far from its centre joints hold a body.
 static void excuse_joints(const S2World *world, const S2Auditor *audit) {
   for (int32_t slot = 0; slot < audit->slots; slot++) {
     audit->arm[slot] = world->bodies.at[slot].reach;
@@ -61,26 +80,40 @@ static void excuse_joints(const S2World *world, const S2Auditor *audit) {
     for (int k = 0; k < 2; k++) {
       length = ends[k] == S2_NONE ? length : fmax(length, world->bodies.at[ends[k]].reach);
     }
-    double error = s2_joint_violation(&at, length > 0 ? length : 1);
+    double error = s2_joint_violation(&at, length > 0 ? length : 1) + rod_bend(world, audit, joint);
     for (int k = 0; k < 2; k++) {
-      if (ends[k] != S2_NONE) {
-        double *arm = &audit->arm[ends[k]];
-        audit->excused[ends[k]] += error;
-        *arm = fmax(*arm, s2_length(k == 0 ? joint->local_a : joint->local_b));
+      if (ends[k] == S2_NONE) {
+        continue;
       }
+      double *arm = &audit->arm[ends[k]];
+      *arm = fmax(*arm, s2_length(k == 0 ? joint->local_a : joint->local_b));
+      const double *q0 = audit->q0 + 3 * ends[k], *q1 = world->q.at + 3 * ends[k];
+      // A constraint of a script may bend the way of its bodies as it likes.
+      double curve = joint->type == S2_CONSTRAINT ? hypot(q1[1] - q0[1], q1[2] - q0[2]) : 0;
+      audit->excused[ends[k]] += error + curve;
     }
   }
 }
 
-// N s, N m s: the sum of the lengths of what contacts gave a body.
+// N s, N m s: the most that contacts gave a body within the step. A motion and an impact have
+// friction of their own, and one may take back what the other gave: each has at most mu times its
+// normal impulse, and these only add up.
 static void contact_sizes(const S2World *world, double *linear, double *angular) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
-    double length = s2_length(s2_acted_impulse(acted));
-    linear[acted->body_a] += length;
-    linear[acted->body_b] += length;
-    angular[acted->body_a] += fabs(acted->angular_a);
-    angular[acted->body_b] += fabs(acted->angular_b);
+    const S2Touch *touch = s2_audit_touch(world, acted->shape_a, acted->shape_b);
+    double normal = acted->normal_impulse;
+    double along = fmax(fabs(acted->tangent_impulse), touch == NULL ? 0 : touch->friction * normal);
+    const int32_t slots[2] = {acted->body_a, acted->body_b};
+    const double given[2] = {acted->angular_a, acted->angular_b};
+    for (int k = 0; k < 2; k++) {
+      const double *q = world->q.at + 3 * slots[k];
+      S2Vec2 arm = s2_sub(acted->point, s2_vec2(q[1], q[2]));
+      double torque =
+          normal * fabs(s2_cross(arm, acted->normal)) + along * fabs(s2_dot(arm, acted->normal));
+      linear[slots[k]] += hypot(normal, along);
+      angular[slots[k]] += fmax(fabs(given[k]), torque);
+    }
   }
 }
 
@@ -126,8 +159,14 @@ static void spread_excuses(const S2World *world, S2Auditor *audit, double *group
 // m: how far a way ends from what a velocity alone leads to, or from a part of that: a step may end
 // the way of an island before something passes through something else.
 static double jump_from(S2Vec2 way, S2Vec2 led) {
+  double unit = fmax(fmax(fabs(way.x), fabs(way.y)), fmax(fabs(led.x), fabs(led.y)));
+  if (!(unit > 0)) {
+    return 0;
+  }
+  way = s2_vec2(way.x / unit, way.y / unit); // squares of 1e200 m/s are infinite
+  led = s2_vec2(led.x / unit, led.y / unit);
   double square = s2_dot(led, led), part = square > 0 ? s2_dot(way, led) / square : 0;
-  return s2_length(s2_add_scaled(way, -fmin(fmax(part, 0), 1), led));
+  return unit * s2_length(s2_add_scaled(way, -fmin(fmax(part, 0), 1), led));
 }
 
 static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, double linear,

@@ -239,7 +239,7 @@ test("the help names every option", function()
   eq(result.err, "")
   for _, name in ipairs {
     "-e CODE", "-i ", "-v ", "--version", "--help", "--record FILE", "--seed N", "--dt S",
-    "--solver NAME", "--budget T", "--stats", "--quiet", "--strict", "--dump-problems DIR", "--view[=PORT]",
+    "--solver NAME", "--budget T", "--stats", "--quiet", "--audit", "--strict", "--dump-problems DIR", "--view[=PORT]",
     "--threads N", "--watch", "--NAME VALUE", "--width N", "--view-follow BODY", "--strobe S", "--trails",
     "--fps N", "--speed X", "--no-wait",
   } do
@@ -390,6 +390,35 @@ test("--strict makes an unsolved step an error", function()
   eq(result.status, 3)
   ok(result.err:match "^sim2d: script.lua:6: ", result.err)
   eq(run_script(UNSOLVED .. "pcall(world.step, world, 20)", { "--strict" }).status, 0)
+end)
+
+-- Bisecting steps do not look ahead: the disc passes through the wall.
+local PASSES = [[
+local sim = require "sim2d"
+local function run(audit)
+  local w = sim.world { stepping = "bisect", gravity = { 0, 0 }, dt = 1 / 60, audit = audit }
+  w:box { type = "static", name = "wall", position = { 1, 0 }, size = { 0.05, 4 } }
+  w:circle { name = "disc", radius = 0.1, velocity = { 200, 0 } }
+  w:clone():step(1)
+  w:step(2)
+  print(w.audit, w:stats().passages)
+end
+]]
+
+test("under --audit the status is 3 where a world that does not set `audit` has a finding", function()
+  expect(run_script(PASSES .. "run()"), 0, "false\t0\n", "")
+  local result = run_script(PASSES .. "run()", { "--audit" })
+  eq(result.status, 3)
+  eq(result.out, "true\t1\n")
+  ok(result.err:find("\nsim2d: --audit: findings: passages 2, the first: audit of step 1 ", 1, true), result.err)
+  ok(result.err:find("'wall' and 'disc': one passed through the other", 1, true), result.err)
+  -- the script looks at its findings itself, or does not want any; a failure of the script counts more
+  result = run_script(PASSES .. "run(true) run(false)", { "--audit" })
+  eq(result.status, 0)
+  eq(result.out, "true\t1\nfalse\t0\n")
+  eq(run_script(PASSES .. "run() error 'no'", { "--audit" }).status, 1)
+  -- without --audit the script is all there is
+  eq(run_script(PASSES .. "run(true)").status, 0)
 end)
 
 -- ---- Options of scripts -------------------------------------------------------------------------
