@@ -54,8 +54,8 @@ static inline void world_destroy_judged(S2World *world) {
   const struct {
     const char *name;
     uint64_t count;
-  } kinds[] = {{"passages", found.passages}, {"overlaps", found.overlaps},
-               {"jumps", found.jumps},       {"momenta", found.momenta},
+  } kinds[] = {{"passages", found.passages}, {"overlaps", found.overlaps}, {"jumps", found.jumps},
+               {"momenta", found.momenta},   {"slips", found.slips},       {"drifts", found.drifts},
                {"energies", found.energies}, {"events", found.events}};
   char first[S2_MESSAGE_SIZE];
   snprintf(first, sizeof first, "%s", s2_world_finding(world));

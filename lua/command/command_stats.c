@@ -59,6 +59,7 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("audit: momenta", total->audit.momenta);
   print_count("audit: energies", total->audit.energies);
   print_count("audit: events", total->audit.events);
+  print_count("audit: drifts", total->audit.drifts);
   // The worst of the run.
   print_small("worst residual", total->worst_scaled, "(scaled)");
   print_small("worst penetration", total->worst_penetration, "m");
@@ -80,6 +81,7 @@ void s2_command_findings_print(const S2Session *session) {
     uint64_t count;
   } kinds[] = {{"passages", found->passages}, {"overlaps", found->overlaps},
                {"jumps", found->jumps},       {"momenta", found->momenta},
+               {"slips", found->slips},       {"drifts", found->drifts},
                {"energies", found->energies}, {"events", found->events}};
   fprintf(stderr, "sim2d: --audit: findings:");
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

@@ -137,9 +137,16 @@ static bool holds_two_anchors(S2JointType type) {
 static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t slot,
                          Budget *budgets) {
   const S2Joint *joint = &world->joints.at[slot];
-  int32_t of =
-      joint->a != S2_NONE && s2_body_moves(&world->bodies.at[joint->a]) ? joint->a : joint->b;
-  if (of == S2_NONE || !s2_body_moves(&world->bodies.at[of])) {
+  const int32_t ends[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  int32_t of = S2_NONE; // a body of the group that the joint acts in
+  bool driven = false;
+  for (int k = 0; k < 4; k++) {
+    if (of == S2_NONE && ends[k] != S2_NONE && s2_body_moves(&world->bodies.at[ends[k]])) {
+      of = ends[k];
+    }
+    driven |= moves_by_itself(world, audit, ends[k]);
+  }
+  if (of == S2_NONE) {
     return;
   }
   Budget *budget = &budgets[audit->root[of]];
@@ -166,9 +173,8 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
                                                 : budget->turn;
   budget->unknown |= joint->type == S2_LOCK || joint->type == S2_MOUSE ||
                      joint->type == S2_CONSTRAINT || joint->type == S2_GROUND_FRICTION ||
-                     joint->has_law || joint->type == S2_GEAR || joint->type == S2_PULLEY ||
-                     moves_by_itself(world, audit, joint->a) ||
-                     moves_by_itself(world, audit, joint->b);
+                     joint->has_law || joint->has_servo || joint->type == S2_GEAR ||
+                     joint->type == S2_PULLEY || driven;
 }
 
 // ---- Judging ----------------------------------------------------------------------------------
@@ -273,7 +279,9 @@ void s2_audit_energies(S2World *world, S2Auditor *audit) {
     int32_t slot = world->order.at[i];
     if (s2_body_moves(&world->bodies.at[slot])) {
       budget_body(world, audit, slot, size[slot], &budgets[audit->root[slot]]);
-      budgets[audit->root[slot]].unknown |= world->bodies.at[slot].type != S2_DYNAMIC;
+      // Of a law, the force at the start and the end of each piece is not known.
+      const S2Body *body = &world->bodies.at[slot];
+      budgets[audit->root[slot]].unknown |= body->type != S2_DYNAMIC || body->has_law;
     }
   }
   for (int i = 0; i < world->joint_order.count; i++) {

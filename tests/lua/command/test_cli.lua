@@ -392,33 +392,38 @@ test("--strict makes an unsolved step an error", function()
   eq(run_script(UNSOLVED .. "pcall(world.step, world, 20)", { "--strict" }).status, 0)
 end)
 
--- Bisecting steps do not look ahead: the disc passes through the wall.
-local PASSES = [[
+-- A press that moves as given crushes a block: the block overlaps both the press and the anvil in each step.
+local CRUSHES = [[
 local sim = require "sim2d"
 local function run(audit)
-  local w = sim.world { stepping = "bisect", gravity = { 0, 0 }, dt = 1 / 60, audit = audit }
-  w:box { type = "static", name = "wall", position = { 1, 0 }, size = { 0.05, 4 } }
-  w:circle { name = "disc", radius = 0.1, velocity = { 200, 0 } }
+  local w = sim.world { audit = audit }
+  w:on("solver_warning", function() end)
+  w:box { type = "static", name = "anvil", position = { 0, -0.5 }, size = { 4, 1 } }
+  w:box { name = "block", position = { 0, 0.5 }, size = { 1, 1 } }
+  w:box { type = "kinematic", name = "press", position = { 0, 1.5 }, size = { 1, 1 }, velocity = { 0, -1 } }
   w:clone():step(1)
   w:step(2)
-  print(w.audit, w:stats().passages)
+  print(w.audit, w:stats().overlaps)
 end
 ]]
 
 test("under --audit the status is 3 where a world that does not set `audit` has a finding", function()
-  expect(run_script(PASSES .. "run()"), 0, "false\t0\n", "")
-  local result = run_script(PASSES .. "run()", { "--audit" })
-  eq(result.status, 3)
-  eq(result.out, "true\t1\n")
-  ok(result.err:find("\nsim2d: --audit: findings: passages 2, the first: audit of step 1 ", 1, true), result.err)
-  ok(result.err:find("'wall' and 'disc': one passed through the other", 1, true), result.err)
-  -- the script looks at its findings itself, or does not want any; a failure of the script counts more
-  result = run_script(PASSES .. "run(true) run(false)", { "--audit" })
+  local result = run_script(CRUSHES .. "run()")
   eq(result.status, 0)
-  eq(result.out, "true\t1\nfalse\t0\n")
-  eq(run_script(PASSES .. "run() error 'no'", { "--audit" }).status, 1)
+  eq(result.out, "false\t0\n")
+  eq(result.err:find("--audit", 1, true), nil)
+  result = run_script(CRUSHES .. "run()", { "--audit" })
+  eq(result.status, 3)
+  eq(result.out, "true\t4\n")
+  ok(result.err:find("\nsim2d: --audit: findings: overlaps 6, the first: audit of step 1 ", 1, true), result.err)
+  ok(result.err:find("'anvil' and 'block': they overlap by ", 1, true), result.err)
+  -- the script looks at its findings itself, or does not want any; a failure of the script counts more
+  result = run_script(CRUSHES .. "run(true) run(false)", { "--audit" })
+  eq(result.status, 0)
+  eq(result.out, "true\t4\nfalse\t0\n")
+  eq(run_script(CRUSHES .. "run() error 'no'", { "--audit" }).status, 1)
   -- without --audit the script is all there is
-  eq(run_script(PASSES .. "run(true)").status, 0)
+  eq(run_script(CRUSHES .. "run(true)").status, 0)
 end)
 
 -- ---- Options of scripts -------------------------------------------------------------------------
