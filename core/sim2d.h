@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "batch/batch.h"
 #include "batch/rollout.h"
+#include "dynamics/annotation.h"
 #include "dynamics/control/control.h"
 #include "dynamics/dynamics.h"
 #include "mcp/adjoint/mcp_vjp.h"

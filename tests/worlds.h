@@ -28,14 +28,47 @@
     }                                                                                              \
   } while (0)
 
+// Audits judge every step of a test, unless S2_TEST_AUDIT=0 is in the environment.
+static inline bool audits_wanted(void) {
+  const char *given = getenv("S2_TEST_AUDIT");
+  return given == NULL || strcmp(given, "0") != 0;
+}
+
 // Steps that are never split: most tests know what one step of a length given makes. Programs that
 // tests/CMakeLists.txt lists run once more with S2_TEST_STEPPING=auto in the environment.
 static inline S2WorldDef fixed_def(void) {
   const char *given = getenv("S2_TEST_STEPPING");
   S2WorldDef def = s2_world_def();
   def.stepping = given != NULL && strcmp(given, "auto") == 0 ? S2_AUTO : S2_SPECULATIVE;
+  def.audit = audits_wanted();
   return def;
 }
+
+// A finding fails the test that destroys the world, unless its kind is known of this program
+// (known_findings.cmake). A test that expects one calls (s2_world_destroy)(world).
+static inline void world_destroy_judged(S2World *world) {
+  if (world == NULL) {
+    return;
+  }
+  S2AuditStats found = s2_world_stats(world)->audit;
+  const struct {
+    const char *name;
+    uint64_t count;
+  } kinds[] = {{"passages", found.passages}, {"overlaps", found.overlaps}, {"jumps", found.jumps},
+               {"momenta", found.momenta},   {"slips", found.slips},       {"drifts", found.drifts},
+               {"energies", found.energies}, {"events", found.events}};
+  char first[S2_MESSAGE_SIZE];
+  snprintf(first, sizeof first, "%s", s2_world_finding(world));
+  s2_world_destroy(world);
+  const char *known = getenv("S2_TEST_KNOWN");
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    if (kinds[i].count > 0 && (known == NULL || strstr(known, kinds[i].name) == NULL)) {
+      fail_msg("audits: %s %llu; the first finding of all: %s", kinds[i].name,
+               (unsigned long long)kinds[i].count, first);
+    }
+  }
+}
+#define s2_world_destroy(world) world_destroy_judged(world)
 
 static inline S2World *world_new(double gravity_y, double dt) {
   S2WorldDef def = fixed_def();

@@ -1,5 +1,7 @@
 #include "collide/chain.h"
 
+#include "collide/placed.h"
+
 #include <math.h>
 
 // Rounding of the sine of an angle between unit vectors, with room for poses far from the origin.
@@ -25,6 +27,12 @@ static bool is_chained(const S2Shape *shape) {
 bool s2_is_joined(const S2Shape *shape) {
   return shape->sides != NULL || is_chained(shape);
 }
+
+// A vertex that has sunk into one side of a hollow still stands on the other side. An edge goes on
+// in front of itself by so much of the shorter of the two segments, where the hollow bends by more
+// than SHARP, a sine. In a flatter one each side alone holds what is there.
+static const double SHARP = 0.1;
+static const double OVERHANG = 0.1;
 
 static S2Vec2 chain_unit(S2Vec2 from, S2Vec2 to) {
   S2Vec2 along = s2_sub(to, from);
@@ -73,11 +81,46 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
          (side.owns_out > 0 && past >= -ANGLE_ROUNDING);
 }
 
+// Of the outline as it comes and leaves, with what is solid on its left.
+static bool is_hollow(S2Vec2 in, S2Vec2 out) {
+  double sine = s2_cross(in, out) / (s2_length(in) * s2_length(out));
+  return sine < -SHARP || (sine < -STRAIGHT && s2_dot(in, out) < 0);
+}
+
+static double chain_overhang(const S2Shape *segment, int edge, bool at_end, S2Vec2 *normal) {
+  int vertex = (edge == 0) == at_end ? 1 : 0;
+  if (vertex == 0 ? !segment->has_previous : !segment->has_next) {
+    return 0;
+  }
+  S2Vec2 joint = segment->vertices[vertex];
+  S2Vec2 own = s2_sub(segment->vertices[1 - vertex], joint);
+  S2Vec2 other = s2_sub(vertex == 0 ? segment->previous : segment->next, joint);
+  // The outline as it comes and leaves, with the edge's normal on its right.
+  S2Vec2 in = at_end ? s2_neg(own) : s2_neg(other), out = at_end ? other : own;
+  *normal = s2_scale(1 / s2_length(other), s2_right(at_end ? out : in));
+  return is_hollow(in, out) ? OVERHANG * fmin(s2_length(in), s2_length(out)) : 0;
+}
+
+double s2_side_overhang(const S2Shape *shape, int edge, bool at_end, S2Vec2 *normal) {
+  if (shape->sides == NULL) {
+    return is_chained(shape) ? chain_overhang(shape, edge, at_end, normal) : 0;
+  }
+  int after = s2_edge_end(shape, edge);
+  const S2Side *joint = &shape->sides[at_end ? after : edge];
+  double length = s2_length(s2_sub(shape->vertices[after], shape->vertices[edge]));
+  double over = at_end ? shape->sides[edge].to - length : -shape->sides[edge].from;
+  *normal = s2_right(at_end ? joint->out : joint->in);
+  return isfinite(over) && is_hollow(joint->in, joint->out) ? fmax(over, 0) : 0;
+}
+
 bool s2_side_has(const S2Shape *shape, int edge, double at, double length, double tolerance) {
   if (shape->sides != NULL) {
     return at >= shape->sides[edge].from - tolerance && at <= shape->sides[edge].to + tolerance;
   }
   bool joint_at_start = edge == 0 ? shape->has_previous : shape->has_next;
   bool joint_at_end = edge == 0 ? shape->has_next : shape->has_previous;
-  return (at >= -tolerance || !joint_at_start) && (at <= length + tolerance || !joint_at_end);
+  S2Vec2 unused;
+  double before = joint_at_start ? chain_overhang(shape, edge, false, &unused) : INFINITY;
+  double after = joint_at_end ? chain_overhang(shape, edge, true, &unused) : INFINITY;
+  return at >= -before - tolerance && at <= length + after + tolerance;
 }

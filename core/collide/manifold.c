@@ -101,6 +101,28 @@ static void take_side(const S2Placed *placed, const Edge *against, S2Vec2 along,
   }
 }
 
+// Is more of the shape before the line through `point` than behind it?
+static bool is_before(const S2Placed *placed, S2Vec2 point, S2Vec2 normal) {
+  double highest = -INFINITY, lowest = INFINITY;
+  for (int i = 0; i < placed->shape->count; i++) {
+    double height = s2_dot(normal, s2_sub(s2_placed_vertex(placed, i), point));
+    highest = fmax(highest, height);
+    lowest = fmin(lowest, height);
+  }
+  return highest > -lowest;
+}
+
+// Does a vertex of `shape` that is `beyond` an end of edge `index` stand on the part of it that
+// goes on there? It does if its shape is in the hollow, and has only sunk into one side of it.
+// *over: how far the edge goes on.
+static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index, const Edge *edge,
+                       bool at_end, double beyond, double *over) {
+  S2Vec2 normal = {0, 0}, joint = at_end ? edge->end : edge->start;
+  *over = s2_side_overhang(placed->shape, index, at_end, &normal);
+  return *over > 0 && beyond >= 0 && beyond <= *over && is_before(shape, joint, edge->normal) &&
+         is_before(shape, joint, s2_rotate(placed->pose.rotation, normal));
+}
+
 // The points between the edge of `axis` and the one facing it whose gap is at least `floor`: a
 // smaller one is not in front of its edge but behind the whole shape.
 static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2Axis *axis,
@@ -144,7 +166,12 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
     // The end of the incident edge before the reference edge, else the other one's end before it.
     bool tie =
         fabs(beyond) <= found.tolerance && manifold_within(v_at, other.length, found.tolerance);
-    if (tie ? reference_is_a == edge_of_a : manifold_within(w_at, edge.length, rounding)) {
+    double over, v_beyond = k == 0 ? v_at - other.length : -v_at;
+    if (hangs_over(incident, reference, r, &edge, k == 1, tie ? 0 : beyond, &over)) {
+      add_candidate(&found, against_edge(reference_is_a, r, &edge, w_index, w), -over);
+    } else if (hangs_over(reference, incident, i, &other, k == 0, tie ? 0 : v_beyond, &over)) {
+      add_candidate(&found, against_edge(!reference_is_a, i, &other, v_index, v), -over);
+    } else if (tie ? reference_is_a == edge_of_a : manifold_within(w_at, edge.length, rounding)) {
       add_candidate(&found, against_edge(reference_is_a, r, &edge, w_index, w), floor);
     } else if (tie || (beyond > 0 && manifold_within(v_at, other.length, rounding))) {
       int side = i;

@@ -283,8 +283,8 @@ typedef struct S2JointDef {
   bool bounded;
   double bound_lo, bound_hi;
   S2JointId coupled_to;
-  // constraint: NAN: as the world; else projections leave it alone, and rows of a motion ask for
-  // this part of its error within the step, 0 to 1
+  // NAN: as the world; else projections leave its error alone, and rows of a motion ask for this
+  // part of it within the step, 0 to 1
   double stabilization;
   bool collide; // do the two bodies still touch each other (default no)
   const char *name;
@@ -632,10 +632,11 @@ void s2_world_momentum(const S2World *world, double momentum[3]); // angular abo
 typedef struct S2AuditResiduals {
   double passage;  // m, of a pair of rigid shapes within the step, beyond the overlap it began with
   double jump;     // m, that a body moved beyond what its velocity and impulses explain
-  double slip;     // m, between surfaces that friction holds; no finding
+  double slip;     // m, between surfaces that friction holds
   double momentum; // N s, of a body, that forces, contacts and joints do not explain
   double energy;   // J, of bodies that act on each other: gained (> 0) or lost without a cause
   double distance; // m, between shapes that an impulse acted on
+  double drift;    // m/s or rad/s, of a row of a rigid joint: what its velocities violate it by
 } S2AuditResiduals;
 
 typedef struct S2WorldResiduals {
@@ -650,10 +651,16 @@ S2WorldResiduals s2_world_residuals(const S2World *world);
 // Findings of the setting `audit`. A step with one counts as unsolved.
 typedef struct S2AuditStats {
   uint64_t passages, overlaps; // pairs that changed sides; that were in each other
-  uint64_t jumps, momenta, energies, events;
-  uint64_t slips; // these are no findings
-  double energy;  // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
+  uint64_t jumps, slips, momenta, energies, events;
+  uint64_t drifts; // joints with velocities that they do not allow
+  double energy; // J, the sum of what S2AuditResiduals.energy was, for islands whose work is known
 } S2AuditStats;
+
+uint64_t s2_audit_findings(const S2AuditStats *stats); // their sum
+void s2_audit_stats_add(S2AuditStats *total, const S2AuditStats *stats);
+// The first finding, as its warning said it; "" if there is none, or if `audit` has been set to
+// false since. Valid until the next step.
+const char *s2_world_finding(const S2World *world);
 
 typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections, splits;
@@ -749,39 +756,6 @@ typedef struct S2ClosestBodies {
   S2Vec2 point_a, point_b, normal;
 } S2ClosestBodies;
 S2Status s2_world_closest(S2World *world, S2BodyId a, S2BodyId b, S2ClosestBodies *closest);
-
-// ---- Annotations ------------------------------------------------------------------------------
-
-// Drawn over pictures and recordings of the world; nothing else looks at them. They are in no
-// snapshot, clone or hash.
-typedef enum S2AnnotationType {
-  S2_ANNOTATION_LINE,  // from, to
-  S2_ANNOTATION_ARROW, // from, to
-  S2_ANNOTATION_POINT, // to
-  S2_ANNOTATION_TEXT,  // to
-} S2AnnotationType;
-
-enum { S2_ANNOTATION_SIZE = 96 }; // bytes of a text with its final 0
-
-typedef struct S2Annotation {
-  S2AnnotationType type;
-  S2Vec2 from, to;               // m
-  uint32_t color;                // 0xRRGGBBAA; 0: that of letters
-  double size, letters;          // pixels: width of a line, radius of a point; height of the text
-  char text[S2_ANNOTATION_SIZE]; // "": none; stands at `to`
-  char name[S2_NAME_SIZE];
-  bool shown; // a step has ended since it was made
-} S2Annotation;
-
-const char *s2_annotation_type_name(S2AnnotationType type); // "line" ...
-
-// `count` of one name: they take the place of those of that name, and last. Those of none ("") are
-// seen after the next step, and gone with the one after it or the next one made then. S2_INVALID:
-// too many; S2_BUSY inside a step.
-S2Status s2_world_annotate(S2World *world, const S2Annotation *annotations, int count);
-void s2_world_clear_annotations(S2World *world, const char *name); // NULL: all
-// Borrowed until the next change of the world.
-const S2Annotation *s2_world_annotations(const S2World *world, int *count);
 
 // ---- State ------------------------------------------------------------------------------------
 

@@ -343,7 +343,7 @@ static void ilqr_adjoint(S2Ilqr *ilqr, double *gradient) {
 
 S2Status s2_ilqr_gradient(S2Ilqr *ilqr, double *gradient) {
   S2_TRY(ilqr_slopes(ilqr));
-  ilqr_cost_slopes(ilqr);
+  ilqr_slopes_of(ilqr, &ilqr->def.cost);
   ilqr_adjoint(ilqr, gradient);
   return s2_ok();
 }

@@ -27,6 +27,7 @@ typedef enum OfWorld {
   MOMENTUM_REST,
   ENERGY_REST,
   DISTANCE,
+  DRIFT,
   CONTACTS,
   STEP,
   OF_WORLD
@@ -48,6 +49,7 @@ static const Known of_world[OF_WORLD] = {
     [MOMENTUM_REST] = {"audit.momentum", "N s"},
     [ENERGY_REST] = {"audit.energy", "J"},
     [DISTANCE] = {"audit.distance", "m"},
+    [DRIFT] = {"audit.drift", "m/s"},
     [CONTACTS] = {"contacts", ""},
     [STEP] = {"step", ""},
 };
@@ -146,7 +148,8 @@ S2Status s2_column_find(const S2World *world, const char *name, S2Column *column
   int count = is_body ? OF_BODY : OF_JOINT;
   // Nothing has the name: for a slip in a number of the world those are listed.
   if (!is_body && column->joint.index == 0) {
-    if (is_name("energy", name, length) || is_name("momentum", name, length)) {
+    if (is_name("energy", name, length) || is_name("momentum", name, length) ||
+        is_name("audit", name, length)) {
       return no_column(name, "a world", name, of_world, OF_WORLD);
     }
     return s2_error(S2_INVALID, "column '%.60s': no body or joint has the name '%.*s'", name,
@@ -197,6 +200,8 @@ static double read_world(S2World *world, OfWorld number) {
     return s2_world_residuals(world).audit.energy;
   case DISTANCE:
     return s2_world_residuals(world).audit.distance;
+  case DRIFT:
+    return s2_world_residuals(world).audit.drift;
   case CONTACTS:
     (void)s2_world_contacts(world, &count);
     return count;

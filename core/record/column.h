@@ -13,7 +13,7 @@ typedef struct S2Column {
 
 // Finds what a name stands for. Of the world: energy.kinetic, energy.potential, energy.total,
 // momentum.angular, momentum.x, momentum.y, residual, penetration, joint_error, contacts, step, and
-// audit.passage, .jump, .slip, .momentum, .energy, .distance (S2AuditResiduals). Of
+// audit.passage, .jump, .slip, .momentum, .energy, .distance, .drift (S2AuditResiduals). Of
 // the first body of that name: NAME.x, .y, .angle, .vx, .vy, .omega; of the first joint:
 // NAME.angle, .speed, .force_x, .force_y, .torque, .error. S2_INVALID: there is no such thing.
 S2Status s2_column_find(const S2World *world, const char *name, S2Column *column);

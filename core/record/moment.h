@@ -4,6 +4,7 @@
 #define S2_MOMENT_H
 
 #include "base/array.h"
+#include "dynamics/annotation.h"
 #include "dynamics/dynamics.h"
 
 // References are positions in the arrays of the moment, -1: none (the world).

@@ -14,7 +14,7 @@
 // they can be kept among vertices.
 typedef struct S2Side {
   double from, to; // m along the edge from vertex i: what is beyond belongs to other pieces or lies
-                   // against them; from > to: all of it
+                   // against them; from > to: all of it. At a hollow they are a little beyond it
   S2Vec2 in, out;  // unit: in which directions the body's outline comes to the vertex and leaves it
   double owns_in, owns_out; // 1: this piece has the edge in that direction, 0: another one
 } S2Side;

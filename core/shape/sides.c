@@ -15,6 +15,10 @@ static const double SHORT = 4;
 // rad: directions of edges that differ by less are the same.
 static const double SAME_ANGLE = 1e-6;
 
+// A vertex that sinks into one side of a hollow still stands on the other one: an edge goes on in
+// front of what closes it by so much of the least width of the pieces there.
+static const double OVERHANG = 0.1;
+
 static const double PI = 3.14159265358979323846; // M_PI is not C17
 
 typedef struct Part {
@@ -207,6 +211,28 @@ static void sides_find_near(Joints *joints, int place) {
   }
 }
 
+// m: the least distance between two parallel lines that enclose the shape.
+static double sides_width(const S2Shape *shape) {
+  double least = INFINITY;
+  for (int i = 0; i < shape->count; i++) {
+    S2Vec2 v = shape->vertices[i], normal = s2_right(sides_unit(s2_sub(sides_next(shape, i), v)));
+    double width = 0;
+    for (int k = 0; k < shape->count; k++) {
+      width = fmax(width, -s2_dot(normal, s2_sub(shape->vertices[k], v)));
+    }
+    least = fmin(least, width);
+  }
+  return least;
+}
+
+static double sides_overhang(const Joints *joints, int piece) {
+  double width = sides_width(&joints->pieces[piece]);
+  for (int k = 0; k < joints->near_count; k++) {
+    width = fmin(width, sides_width(&joints->pieces[joints->near[k]]));
+  }
+  return OVERHANG * width;
+}
+
 // The sides of one piece; NULL if it lies beside no other.
 static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena *arena) {
   const S2Shape *shape = &joints->pieces[piece];
@@ -221,6 +247,7 @@ static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena 
     return NULL;
   }
   S2Side *sides = S2_TAKE_ZEROED(arena, S2Side, n);
+  double overhang = sides_overhang(joints, piece);
   for (int i = 0; i < n; i++) {
     int before = i > 0 ? i - 1 : n - 1;
     S2Vec2 v = shape->vertices[i], back = s2_sub(shape->vertices[before], v);
@@ -231,14 +258,17 @@ static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena 
     bool arrives = !inner_before && open[before].to == s2_length(back);
     // Where both edges at a vertex are open there, it is a corner of this piece alone.
     bool alone = leaves && arrives;
-    sides[i].from = inner ? INFINITY : alone ? -INFINITY : open[i].from - slack;
-    sides[before].to = inner_before ? -INFINITY : alone ? INFINITY : open[before].to + slack;
     if (alone || ((leaves || arrives) && sides_grow(joints, piece, v, &wedge))) {
       sides[i].in = s2_neg(wedge.back);
       sides[i].out = wedge.out;
       sides[i].owns_in = arrives;
       sides[i].owns_out = leaves;
     }
+    // What closes an edge is the other side of a hollow, but for straight and convex joints.
+    bool hollow = !alone && s2_cross(sides[i].in, sides[i].out) < -SAME_ANGLE;
+    double from = hollow || !leaves ? overhang : slack, to = hollow || !arrives ? overhang : slack;
+    sides[i].from = inner ? INFINITY : alone ? -INFINITY : open[i].from - from;
+    sides[before].to = inner_before ? -INFINITY : alone ? INFINITY : open[before].to + to;
   }
   return sides;
 }

@@ -3,6 +3,7 @@
 #include "lua/world/binding.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -55,7 +56,15 @@ double s2_lua_callback_clock(const S2LuaWorld *lw) {
 void s2_lua_world_gather(S2LuaWorld *lw) {
   if (!lw->gathered && lw->world != NULL) {
     lw->gathered = true;
-    s2_stats_add(&lw->session->open.total, s2_world_stats(lw->world));
+    const S2WorldStats *stats = s2_world_stats(lw->world);
+    S2Session *session = &lw->session->open;
+    if (lw->judged && s2_audit_findings(&stats->audit) > 0) {
+      if (s2_audit_findings(&session->found) == 0) {
+        snprintf(session->finding, sizeof session->finding, "%s", s2_world_finding(lw->world));
+      }
+      s2_audit_stats_add(&session->found, &stats->audit);
+    }
+    s2_stats_add(&session->total, stats);
   }
 }
 

@@ -38,9 +38,12 @@ typedef struct S2Session {
   bool aside;   // what is stepped now is tried out: no file of --record, not seen in the viewer
 
   // Filled by the worlds.
-  int worlds;         // stepped at least once
-  int recordings;     // opened
-  bool unsolved;      // a step raised because of `strict`
+  int worlds;     // stepped at least once
+  int recordings; // opened
+  bool unsolved;  // a step raised because of `strict`
+  // Of audits, in worlds that do not set `audit` themselves: how many of each kind, and the first.
+  S2AuditStats found;
+  char finding[S2_MESSAGE_SIZE];
   S2WorldStats total; // summed (worst: maximised) when a world is closed, and by s2_session_close
   double seconds_lua; // in callbacks
   S2Decisions decisions; // of clocks, in order (recording.c)

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "dynamics/annotation.h"
 #include "record/data/data.h"
 #include "record/s2d/output.h"
 #include "record/s2d/s2d.h"

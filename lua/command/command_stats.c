@@ -59,6 +59,7 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("audit: momenta", total->audit.momenta);
   print_count("audit: energies", total->audit.energies);
   print_count("audit: events", total->audit.events);
+  print_count("audit: drifts", total->audit.drifts);
   // The worst of the run.
   print_small("worst residual", total->worst_scaled, "(scaled)");
   print_small("worst penetration", total->worst_penetration, "m");
@@ -71,4 +72,22 @@ void s2_command_stats_print(const S2Session *session) {
   print_seconds("projection", total->seconds_project, seconds);
   print_seconds("Lua callbacks", session->seconds_lua, seconds);
   print_seconds("steps, all in all", total->seconds_total, 0);
+}
+
+void s2_command_findings_print(const S2Session *session) {
+  const S2AuditStats *found = &session->found;
+  const struct {
+    const char *name;
+    uint64_t count;
+  } kinds[] = {{"passages", found->passages}, {"overlaps", found->overlaps},
+               {"jumps", found->jumps},       {"momenta", found->momenta},
+               {"slips", found->slips},       {"drifts", found->drifts},
+               {"energies", found->energies}, {"events", found->events}};
+  fprintf(stderr, "sim2d: --audit: findings:");
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    if (kinds[i].count > 0) {
+      fprintf(stderr, " %s %" PRIu64 ",", kinds[i].name, kinds[i].count);
+    }
+  }
+  fprintf(stderr, " the first: %s\n", session->finding);
 }

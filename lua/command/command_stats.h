@@ -5,5 +5,7 @@
 #include "lua/base/session.h"
 
 void s2_command_stats_print(const S2Session *session); // to stderr
+// Findings of audits under --audit: "sim2d: --audit: findings: jumps 3, the first: ..."
+void s2_command_findings_print(const S2Session *session);
 
 #endif

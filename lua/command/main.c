@@ -63,8 +63,13 @@ static void command_finish(Command *command, lua_State *L) {
   } else {
     lua_pop(L, 1);
   }
+  const S2Session *session = s2_session(L);
   if (command->line.stats) {
-    s2_command_stats_print(s2_session(L));
+    s2_command_stats_print(session);
+  }
+  if (session->audit && s2_audit_findings(&session->found) > 0) {
+    s2_command_findings_print(session);
+    command->status = command->status == 0 ? EXIT_UNSOLVED : command->status;
   }
 }
 

@@ -1,4 +1,5 @@
 // world:annotate and world:clear_annotations: what a script draws over the picture.
+#include "dynamics/annotation.h"
 #include "lua/base/errors.h"
 #include "lua/base/keys.h"
 #include "lua/diff/on_tape.h"

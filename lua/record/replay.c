@@ -1,6 +1,7 @@
 // Reading recordings, for read_recording.lua: host.replay.
 #include "lua/record/replay.h"
 
+#include "dynamics/annotation.h"
 #include "lua/diff/array.h"
 #include "lua/world/binding.h"
 #include "record/s2d/replay_column.h"

@@ -317,11 +317,14 @@ return function(sim, host)
     return held and (def.kind == "position" or most ~= nil) and limit or nil, most or math.huge
   end
 
-  local function object_has_servo(system, joint)
+  -- A joint has one servo.
+  local function check_servo(system, joint)
     for _, other in ipairs(system.actuators) do
-      if other.implicit and other.joint == joint then return true end
+      if other.implicit and other.joint == joint then
+        fail("bad argument #1 to 'actuator' (actuator '%s' holds a position of this joint already: give one of the two implicit = false)",
+          other.name)
+      end
     end
-    return false
   end
 
   local function add_actuator(system, actuator)
@@ -399,8 +402,7 @@ return function(sim, host)
     check_key(implicit == nil or def.kind == "position", "actuator", "implicit", "nothing but of a position", implicit)
     check_key(implicit == nil or type(implicit) == "boolean", "actuator", "implicit", "true or false", implicit)
     implicit = def.kind == "position" and implicit ~= false or nil
-    check_key(not implicit or not object_has_servo(system, def.joint), "actuator", "implicit",
-      "false of this or of the other one, as this joint has an implicit position,", true)
+    if implicit then check_servo(system, def.joint) end
     local limit, most = check_most(def, turns)
     local actuator = { name = name, kind = def.kind, implicit = implicit, joint = def.joint, body = def.body,
       range = check_range(def.range), delay = def.delay or 0, kp = def.kp or KP, kd = def.kd or KD, limit = limit, most = most,

@@ -147,6 +147,7 @@ struct S2LuaWorld {
   int64_t next_recorder;
   S2_ARRAY(S2LuaWarning) warnings;
   bool gathered; // its statistics are in the session's
+  bool judged;   // the script does not set `audit`: findings are the session's
 
   // Gradients, see on_tape.h.
   struct S2LuaDiff *diff;
@@ -272,6 +273,8 @@ int s2_lua_set_speed(lua_State *L, const S2LuaJoint *joint);
 int s2_lua_speed_by_hand(lua_State *L); // (function of lua/sim2d/joint_speed.lua)
 bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value);
 void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights);
+// What is done about a joint's own error: key `stabilization`.
+void s2_lua_read_stabilization(const S2Keys *keys, S2JointDef *def);
 
 // constraint.c
 bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call);

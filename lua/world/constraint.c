@@ -186,7 +186,11 @@ static void constraint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2J
   }
   int count = (int)lua_rawlen(L, -1);
   if (count < 1 || count > S2_JOINT_BODIES) {
-    s2_keys_fail(keys, "bodies", "a list of 1 to 4 bodies expected, got %d", count);
+    s2_keys_fail(
+        keys, "bodies",
+        "a list of 1 to 4 bodies expected, got %d; share a longer row out to constraints that "
+        "have a body in common",
+        count);
   }
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, -1, i + 1);
@@ -408,14 +412,6 @@ static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2J
   lua_pop(L, 1);
 }
 
-static void constraint_read_stabilization(const S2Keys *keys, S2JointDef *def) {
-  static const char *const choices[] = {"none", "baumgarte", NULL};
-  int choice;
-  if (s2_keys_choice(keys, "stabilization", choices, &choice)) {
-    def->stabilization = choice == 0 ? 0 : S2_BAUMGARTE_FACTOR;
-  }
-}
-
 static Tracked read_weights(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   Tracked tracked = {0};
   const S2LuaRead *list;
@@ -468,7 +464,7 @@ static int world_constraint(lua_State *L) {
   S2JointDef def = s2_joint_def(S2_CONSTRAINT);
   constraint_read_bodies(&keys, lw, &def);
   Tracked tracked = read_weights(&keys, lw, &def);
-  constraint_read_stabilization(&keys, &def);
+  s2_lua_read_stabilization(&keys, &def);
   s2_lua_read_bound(&keys, "break_force", &def.break_force);
   s2_keys_name(&keys, "name", &def.name);
   s2_keys_boolean(&keys, "collide", &def.collide);

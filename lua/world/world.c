@@ -234,6 +234,8 @@ static int sim_world(lua_State *L) {
   def.profile = session->open.profile;
   // The object is made before the engine's world: afterwards nothing may fail that would leak it.
   S2LuaWorld *lw = s2_lua_push_world(L);
+  lw->judged = s2_keys_push(&keys, "audit") == LUA_TNIL;
+  lua_pop(L, 1);
   S2SettingReads reads = s2_setting_reads(L, lw);
   // In the order of the settings, each noting what it depends on.
   for (int i = 0; s2_setting_names[i] != NULL; i++) {

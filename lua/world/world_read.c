@@ -169,6 +169,7 @@ static int world_residuals(lua_State *L) {
   set_number(L, "momentum", residuals.audit.momentum);
   set_number(L, "energy", residuals.audit.energy);
   set_number(L, "distance", residuals.audit.distance);
+  set_number(L, "drift", residuals.audit.drift);
   return 1;
 }
 
@@ -202,6 +203,7 @@ static int world_stats(lua_State *L) {
   set_integer(L, "momenta", stats->audit.momenta);
   set_integer(L, "energies", stats->audit.energies);
   set_integer(L, "events", stats->audit.events);
+  set_integer(L, "drifts", stats->audit.drifts);
   set_number(L, "unexplained_energy", stats->audit.energy);
   set_number(L, "worst_scaled", stats->worst_scaled);
   set_number(L, "worst_penetration", stats->worst_penetration);

@@ -249,6 +249,7 @@ static int world_clone(lua_State *L) {
   S2World *world;
   s2_lua_try(L, s2_world_clone(lw->world, &world));
   s2_lua_world_attach(copy, world);
+  copy->judged = lw->judged;
   // The copy's numbers depend on what those of the original did.
   if (s2_lua_on_tape(lw) != NULL) {
     s2_world_tape_copy(s2_lua_put_on_tape(copy), lw->on_tape);

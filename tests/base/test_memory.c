@@ -300,7 +300,7 @@ static void test_recording(void **state) {
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-static S2World *heap_of_bodies(S2Stepping stepping, int substeps) {
+static S2World *heap_of_bodies(S2Stepping stepping, int substeps, bool audit) {
   S2World *world = small_world();
   add_all_joints(world);
   for (int i = 0; i < 6; i++) {
@@ -309,15 +309,21 @@ static S2World *heap_of_bodies(S2Stepping stepping, int substeps) {
   S2WorldDef def = *s2_world_settings(world);
   def.stepping = stepping;
   def.substeps = substeps;
+  def.audit = audit;
   must(s2_world_configure(world, &def));
   return world;
 }
 
 // A step that was left out leaves no trace: the next one takes the same way, bit for bit.
-static void step_in_turn(S2Stepping stepping, int substeps) {
+static void step_in_turn(S2Stepping stepping, int substeps, bool audit) {
   int failed = 0;
-  S2World *plain = heap_of_bodies(stepping, substeps), *poor = heap_of_bodies(stepping, substeps);
+  S2World *plain = heap_of_bodies(stepping, substeps, audit);
+  S2World *poor = heap_of_bodies(stepping, substeps, audit);
   for (int step = 0; step < 40; step++) {
+    if (step == 20) { // what audits keep grows
+      add_disc(plain, at(-3, 2), 0.3);
+      add_disc(poor, at(-3, 2), 0.3);
+    }
     must(s2_world_step(plain));
     for (uint64_t n = 1;; n++) {
       assert_true(n < MOST_CALLS);
@@ -341,10 +347,12 @@ static void step_in_turn(S2Stepping stepping, int substeps) {
 
 static void test_steps(void **state) {
   (void)state;
-  step_in_turn(S2_SPECULATIVE, 1);
-  step_in_turn(S2_SPECULATIVE, 3);
-  step_in_turn(S2_EVENT, 1);
-  step_in_turn(S2_BISECT, 1);
+  step_in_turn(S2_SPECULATIVE, 1, false);
+  step_in_turn(S2_SPECULATIVE, 3, false);
+  step_in_turn(S2_EVENT, 1, false);
+  step_in_turn(S2_BISECT, 1, false);
+  step_in_turn(S2_EVENT, 1, true);
+  step_in_turn(S2_SPECULATIVE, 3, true);
 }
 
 // Bodies in one place, whose contacts are the square of their number.

@@ -2,6 +2,7 @@
 #include "files.h"
 
 #include "base/rng.h"
+#include "dynamics/annotation.h"
 #include "record/record.h"
 #include "record/s2d/replay.h"
 #include "record/s2d/s2d_frame.h"

@@ -277,7 +277,7 @@ static bool joint_is_pin(const S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   return joint->type == S2_HINGE && undo->rows->reaction == NULL &&
          (s2_solve_traits(undo->kind).displacements ||
-          (undo->step->world->kept.def.stabilization != S2_BAUMGARTE &&
+          (s2_joint_returned(&undo->step->world->kept.def, joint) == 0 &&
            !joint_is_driven(undo, joint->a) && !joint_is_driven(undo, joint->b)));
 }
 

@@ -243,8 +243,8 @@ typedef struct Sweeps {
   double *sum, *a, *b;
 } Sweeps;
 
-static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
-                               const S2Reduction *reduction, S2Arena *arena) {
+static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
+                                const S2Reduction *reduction, S2Arena *arena) {
   Column *columns = S2_TAKE(arena, Column, sweeps->count + 1);
   S2_TRY(linearize_columns_of(world, sweeps->inputs, sweeps->count, columns));
   S2Turning turning;
@@ -265,6 +265,26 @@ static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const S
   return (linearizer->g.flags & S2_GRADIENT_SINGULAR) == 0
              ? s2_ok()
              : s2_error(S2_UNSOLVED, "linearize: a linear system of the derivative was not solved");
+}
+
+// Whether a force law has slopes is known when a step has asked it: where it has none, the world
+// goes back to where it was.
+static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
+                               const S2Reduction *reduction, S2Arena *arena) {
+  bool asks = false;
+  for (int i = 0; i < world->order.count; i++) {
+    asks |= world->bodies.at[world->order.at[i]].has_law;
+  }
+  size_t size = asks ? s2_world_image_size(world) : 0;
+  unsigned char *image = S2_TAKE(arena, unsigned char, size + 1);
+  if (asks) {
+    s2_world_image_write(world, image);
+  }
+  S2Status status = linearize_swept(linearizer, world, sweeps, reduction, arena);
+  if (asks && status.code != S2_OK && s2_world_idle(world).code == S2_OK) {
+    S2_TRY(s2_world_image_read(world, image, size));
+  }
+  return status;
 }
 
 S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2Arena *arena,

@@ -88,6 +88,12 @@ static bool feedback_is_nothing(const Room *room) { // but for rounding
   return fabs(room->b) <= room->b_left && room->room < -room->room_doubt;
 }
 
+// A room that is 0 but for rounding stays 0, unless something begins to take energy: a damper or
+// friction that leaves 0 opens it.
+static bool feedback_is_open(const Room *room) {
+  return room->room >= -room->room_doubt;
+}
+
 // The room that bounds the part; NULL: none does, or there is none whatever changes. Rigid joints
 // displace across the velocities that they allow, so b of the free motion's energy is 0 where
 // nothing moves them, and stays so; that of the other room has no such reason, and where it is 0,
@@ -105,9 +111,10 @@ static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room
     // Where both rooms bind, or rounding decides, there is another derivative.
     bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
     double doubt = feedback_doubtful_fraction(*room, 1) - feedback_doubtful_fraction(*room, -1);
-    bool alike = part < DOUBT && feedback_is_nothing(room), lost = doubt > LOST * part;
+    bool alike = part < DOUBT && feedback_is_nothing(room), linear = room->b > room->b_left;
+    bool lost = part == 0 || doubt > LOST * part, opens = linear && feedback_is_open(room);
     other = both || (doubt > DOUBT && !alike);
-    room = (lost || part == 0 || part == 1) && !alike ? NULL : room;
+    room = ((lost && !opens) || part == 1) && !alike ? NULL : room;
   }
   undo->gradient->flags |= other ? S2_GRADIENT_WEAK : 0;
   return room;
@@ -149,7 +156,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
   double s = note->solve.fraction, slope = 2 * room.a * s + room.b,
          to = none ? 0 : fraction_bar / slope;
   double a_bar = -s * s * to, b_bar = none ? -fraction_bar / (2 * room.a) : -s * to;
-  double room_bar = room.room > 0 ? to : 0;
+  double room_bar = feedback_is_open(&room) ? to : 0;
   // The sums of feedback_find_rooms, term by term.
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];

@@ -2,6 +2,7 @@
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/joint.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,6 +110,32 @@ void s2_quiet_look_at_step(S2Undo *undo) {
     quiet_of_pair(undo, S2_QUIET_UNLINKED, entered, asked,
                   "the parameters enter body %s, the loss depends on body %s, and nothing links "
                   "the two");
+  }
+}
+
+static double quiet_speed(const double *v, double reach) {
+  return fmax(fabs(v[0]) * reach, hypot(v[1], v[2]));
+}
+
+void s2_quiet_look_at_flight(const S2Undo *undo) {
+  static const double still = 1e-10; // of what forces change in the step: less is rounding
+  const S2WorldGradient *all = undo->gradient;
+  if (all->quiet == NULL || all->tracked == NULL) {
+    return;
+  }
+  double largest = 0;
+  for (int i = 0; i < undo->world->order.count; i++) {
+    int32_t slot = undo->world->order.at[i];
+    const double *v = undo->step.v0 + 3 * slot, *u = undo->step.free_v + 3 * slot;
+    const double change[3] = {u[0] - v[0], u[1] - v[1], u[2] - v[2]};
+    largest = fmax(largest, quiet_speed(change, undo->world->bodies.at[slot].reach));
+  }
+  for (int i = 0; i < undo->world->order.count; i++) {
+    int32_t slot = undo->world->order.at[i];
+    bool has = quiet_any(all->q + 3 * slot, 3 * sizeof(double)) ||
+               quiet_any(all->v + 3 * slot, 3 * sizeof(double));
+    double speed = quiet_speed(undo->step.v0 + 3 * slot, undo->world->bodies.at[slot].reach);
+    all->quiet->moved |= has && speed > still * largest;
   }
 }
 

@@ -103,6 +103,7 @@ void s2_undo_substep(S2Undo *undo, const S2Note *note) {
   for (size_t i = 0; i < sizeof used / sizeof *used && undo->index > 0; i++) {
     memset(used[i], 0, substep_bytes(undo));
   }
+  s2_quiet_look_at_flight(undo);
 }
 
 // ---- Its end ------------------------------------------------------------------------------------
@@ -174,8 +175,8 @@ void s2_undo_commit(S2Undo *undo, const S2Note *note) {
   // Substeps are as long as each other; one that was cut short ends at the time it reached.
   double elapsed = def->stepping_partial ? note->t - undo->world->kept.time
                                          : def->dt / (def->substeps > 1 ? def->substeps : 1);
-  // Impulses are those of the last attempt, as if it had lasted all that time.
-  double whole = def->stepping == S2_BISECT ? elapsed / note->h : 1;
+  // Impulses are those of the last attempt, or piece, as if it had lasted all that time.
+  double whole = elapsed / note->h;
   substep_put_end(undo, note);
   if (def->nonlinear) { // else each solve has those that it reads
     memcpy(undo->step.joint_impulse, note->end.v1 + 3 * (size_t)undo->notes->slots,

@@ -155,6 +155,8 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
 
 // quiet_look.c: of a step that begins to be undone, see diff/world/quiet.h.
 void s2_quiet_look_at_step(S2Undo *undo);
+// Of a substep whose beginning was undone: bodies in free flight, which no solve sees.
+void s2_quiet_look_at_flight(const S2Undo *undo);
 
 // substep_undo.c: mass and free_v of the (sub-)step that ends with the note, and where it began.
 void s2_undo_enter(S2Undo *undo);

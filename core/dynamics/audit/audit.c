@@ -8,45 +8,84 @@
 
 // ---- Storage ----------------------------------------------------------------------------------
 
-static double *audit_doubles(double *old, int count) {
-  s2_memory_free(old);
+static double *audit_doubles(int count) {
   return s2_memory_take_zeroed(sizeof(double) * (size_t)count);
 }
 
+// Gives back the arrays of bodies and joints. Memory may run out while they are made again.
+static void audit_drop(S2Auditor *audit) {
+  double **doubles[] = {&audit->q0,        &audit->v0,     &audit->force,   &audit->pushed,
+                        &audit->corrected, &audit->size,   &audit->damped,  &audit->work,
+                        &audit->excused,   &audit->driven, &audit->carried, &audit->coordinate,
+                        &audit->elastic,   &audit->arm,    &audit->pace,    &audit->left};
+  for (size_t i = 0; i < sizeof doubles / sizeof doubles[0]; i++) {
+    s2_memory_free(*doubles[i]);
+    *doubles[i] = NULL;
+  }
+  s2_memory_free(audit->set);
+  s2_memory_free(audit->done);
+  s2_memory_free(audit->tried);
+  s2_memory_free(audit->run);
+  s2_memory_free(audit->jointed);
+  s2_memory_free(audit->held);
+  s2_memory_free(audit->root);
+  s2_memory_free(audit->knots);
+  s2_memory_free(audit->knot);
+  audit->set = audit->jointed = audit->held = NULL;
+  audit->done = audit->tried = NULL;
+  audit->run = NULL;
+  audit->root = NULL;
+  audit->knots = NULL;
+  audit->knot = NULL;
+  audit->room = audit->knot_room = audit->joint_room = 0;
+}
+
 static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) {
-  if (slots > audit->room || knots > audit->knot_room) {
-    int room = slots + slots / 4 + 4;
-    audit->q0 = audit_doubles(audit->q0, 3 * room);
-    audit->v0 = audit_doubles(audit->v0, 3 * room);
-    audit->force = audit_doubles(audit->force, 3 * room);
-    audit->damped = audit_doubles(audit->damped, room);
-    audit->pushed = audit_doubles(audit->pushed, 3 * room);
-    audit->size = audit_doubles(audit->size, room);
-    audit->corrected = audit_doubles(audit->corrected, 3 * room);
-    audit->work = audit_doubles(audit->work, room);
-    audit->excused = audit_doubles(audit->excused, room);
-    // Flags, groups and paths.
-    s2_memory_free(audit->jointed);
-    s2_memory_free(audit->held);
-    s2_memory_free(audit->root);
-    s2_memory_free(audit->knots);
-    s2_memory_free(audit->knot);
-    audit->jointed = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
-    audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
-    audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
-    audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
-    audit->knot = s2_memory_take_zeroed(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
-    audit->room = room;
-    audit->knot_room = knots;
+  if (slots <= audit->room && knots <= audit->knot_room && joints <= audit->joint_room) {
+    return;
   }
-  if (joints > audit->joint_room) {
-    int room = joints + joints / 4 + 4;
-    audit->coordinate = audit_doubles(audit->coordinate, room);
-    audit->elastic = audit_doubles(audit->elastic, room);
-    audit->driven = audit_doubles(audit->driven, room);
-    audit->carried = audit_doubles(audit->carried, room);
-    audit->joint_room = room;
+  audit_drop(audit);
+  int room = slots + slots / 4 + 4, joint_room = joints + joints / 4 + 4;
+  audit->q0 = audit_doubles(3 * room);
+  audit->v0 = audit_doubles(3 * room);
+  audit->force = audit_doubles(3 * room);
+  audit->pushed = audit_doubles(3 * room);
+  audit->corrected = audit_doubles(3 * room);
+  audit->size = audit_doubles(room);
+  audit->damped = audit_doubles(room);
+  audit->work = audit_doubles(room);
+  audit->excused = audit_doubles(room);
+  audit->arm = audit_doubles(room);
+  audit->left = audit_doubles(6 * room);
+  // Work, flags, groups and paths.
+  audit->set = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
+  audit->done = s2_memory_take_zeroed(sizeof *audit->done * (size_t)room);
+  audit->tried = s2_memory_take_zeroed(sizeof *audit->tried * (size_t)room);
+  audit->run = s2_memory_take_zeroed(sizeof *audit->run * (size_t)room);
+  audit->jointed = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
+  audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
+  audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
+  audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
+  audit->knot = s2_memory_take_zeroed(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
+  // Joints.
+  audit->coordinate = audit_doubles(joint_room);
+  audit->pace = audit_doubles(joint_room);
+  audit->elastic = audit_doubles(joint_room);
+  audit->driven = audit_doubles(joint_room);
+  audit->carried = audit_doubles(joint_room);
+  audit->room = room;
+  audit->knot_room = knots;
+  audit->joint_room = joint_room;
+}
+
+// One block with room for the arrays of every audit, so that the end of a step takes no memory.
+static void audit_reserve(S2Auditor *audit, int slots, int pieces) {
+  size_t bytes = S2_AUDIT_SCRATCH * ((size_t)slots + (size_t)pieces + 1);
+  for (int i = 0; i < 2; i++) { // the second time from blocks that are joined
+    s2_arena_reset(&audit->arena);
+    (void)s2_arena_take(&audit->arena, bytes);
   }
+  s2_arena_reset(&audit->arena);
 }
 
 void s2_audit_free(S2World *world) {
@@ -54,18 +93,8 @@ void s2_audit_free(S2World *world) {
   if (audit == NULL) {
     return;
   }
-  double *arrays[] = {audit->q0,      audit->v0,     audit->force,   audit->damped,
-                      audit->pushed,  audit->size,   audit->work,    audit->corrected,
-                      audit->excused, audit->driven, audit->carried, audit->coordinate,
-                      audit->elastic};
-  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
-    s2_memory_free(arrays[i]);
-  }
-  s2_memory_free(audit->jointed);
-  s2_memory_free(audit->held);
-  s2_memory_free(audit->root);
-  s2_memory_free(audit->knots);
-  s2_memory_free(audit->knot);
+  audit_drop(audit);
+  s2_memory_free(audit->before);
   s2_memory_free(audit->image);
   s2_arena_free(&audit->arena);
   s2_memory_free(audit);
@@ -87,14 +116,50 @@ double s2_audit_elastic(const S2World *world, int32_t slot) {
   return s2_joint_active(world, joint) ? audit_elastic(world, joint) : 0;
 }
 
-double s2_audit_coordinate(const S2World *world, int32_t slot) {
-  const S2Joint *joint = &world->joints.at[slot];
+static S2JointRow audit_drive(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow row = {0};
   if (kind->drive != NULL && s2_joint_active(world, joint)) {
     kind->drive(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &row, NULL);
   }
-  return row.value;
+  return row;
+}
+
+double s2_audit_coordinate(const S2World *world, int32_t slot) {
+  return audit_drive(world, &world->joints.at[slot]).value;
+}
+
+double s2_audit_pace(const S2World *world, int32_t slot) {
+  const S2Joint *joint = &world->joints.at[slot];
+  S2JointRow row = audit_drive(world, joint);
+  double speed = row.rate;
+  for (int c = 0; c < 3; c++) {
+    speed += joint->a == S2_NONE ? 0 : row.ja[c] * world->v.at[3 * joint->a + c];
+    speed += joint->b == S2_NONE ? 0 : row.jb[c] * world->v.at[3 * joint->b + c];
+  }
+  return speed;
+}
+
+static void audit_make_room_for_held(const S2World *world, S2Auditor *audit) {
+  int room = world->acted.count + world->acted.count / 4 + 4;
+  if (world->acted.count > audit->held_room) {
+    s2_memory_free(audit->before);
+    audit->before = NULL;
+    audit->held_room = 0;
+    audit->before = s2_memory_take(sizeof *audit->before * (size_t)room);
+    audit->held_room = room;
+  }
+}
+
+// Friction that is below its bound holds.
+static void audit_keep_held(const S2World *world, S2Auditor *audit) {
+  audit->held_before = 0;
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    if (!acted->sliding && acted->normal_impulse > 0) {
+      audit->before[audit->held_before++] = (S2AuditHeld){acted->shape_a, acted->shape_b};
+    }
+  }
 }
 
 static void audit_keep_image(S2World *world, S2Auditor *audit) {
@@ -105,6 +170,8 @@ static void audit_keep_image(S2World *world, S2Auditor *audit) {
   size_t size = s2_world_image_size(world);
   if (size > audit->image_room) {
     s2_memory_free(audit->image);
+    audit->image = NULL;
+    audit->image_room = 0;
     audit->image = s2_memory_take(size + size / 4);
     audit->image_room = size + size / 4;
   }
@@ -112,21 +179,33 @@ static void audit_keep_image(S2World *world, S2Auditor *audit) {
   audit->image_size = size;
 }
 
-void s2_audit_begin(S2World *world) {
-  world->residuals.audit = (S2AuditResiduals){0};
-  if (!world->kept.def.audit) {
-    s2_audit_free(world);
-    return;
+static int knots_needed(const S2World *world) {
+  double fastest = 0;
+  for (int i = 0; i < world->order.count; i++) {
+    fastest = fmax(fastest, fabs(world->v.at[3 * world->order.at[i]]));
   }
+  bool spins = fastest * world->kept.def.dt > S2_AUDIT_SPIN;
+  return (spins ? S2_AUDIT_KNOTS_SPINNING : S2_AUDIT_KNOTS) * world->kept.def.substeps;
+}
+
+// All memory that the audit of this step takes.
+static S2Status audit_prepare(void *user) {
+  S2World *world = user;
   if (world->audit == NULL) {
     world->audit = s2_memory_take_zeroed(sizeof *world->audit);
     world->free_audit = s2_audit_free;
     s2_arena_init(&world->audit->arena);
   }
-  // Nothing is known of the step.
   S2Auditor *audit = world->audit;
-  int slots = world->bodies.count, substeps = world->kept.def.substeps;
-  audit_make_room(audit, slots, world->joints.count, S2_AUDIT_KNOTS * substeps);
+  audit_make_room(audit, world->bodies.count, world->joints.count, knots_needed(world));
+  audit_reserve(audit, world->bodies.count, world->pieces.count);
+  audit_make_room_for_held(world, audit);
+  audit_keep_image(world, audit);
+  return s2_ok();
+}
+
+static void audit_clear(const S2World *world, S2Auditor *audit) {
+  int slots = world->bodies.count;
   audit->slots = slots;
   audit->time = world->kept.time;
   audit->h = 0;
@@ -142,20 +221,42 @@ void s2_audit_begin(S2World *world) {
   memset(audit->jointed, 0, sizeof(bool) * (size_t)slots);
   memset(audit->held, 0, sizeof(bool) * (size_t)slots);
   memset(audit->knots, 0, sizeof(int) * (size_t)slots);
+  memset(audit->done, 0, sizeof *audit->done * (size_t)slots);
+  memset(audit->tried, 0, sizeof *audit->tried * (size_t)slots);
   for (int slot = 0; slot < world->joints.count; slot++) {
     audit->driven[slot] = audit->carried[slot] = 0;
   }
+}
+
+S2Status s2_audit_begin(S2World *world) {
+  world->residuals.audit = (S2AuditResiduals){0};
+  if (!world->kept.def.audit) {
+    s2_audit_free(world);
+    return s2_ok();
+  }
+  S2_TRY(s2_memory_guarded(audit_prepare, world));
+  S2Auditor *audit = world->audit;
+  audit_clear(world, audit);
   // Where it begins.
-  if (slots > 0) {
-    memcpy(audit->q0, world->q.at, 3 * bytes);
-    memcpy(audit->v0, world->v.at, 3 * bytes);
+  if (audit->slots > 0) {
+    memcpy(audit->q0, world->q.at, 3 * sizeof(double) * (size_t)audit->slots);
+    memcpy(audit->v0, world->v.at, 3 * sizeof(double) * (size_t)audit->slots);
+  }
+  for (int32_t slot = 0; slot < audit->slots; slot++) {
+    audit->set[slot] = false;
+    for (int c = 0; c < 3; c++) {
+      audit->set[slot] |= audit->left[6 * slot + c] != audit->q0[3 * slot + c];
+      audit->set[slot] |= audit->left[6 * slot + 3 + c] != audit->v0[3 * slot + c];
+    }
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     audit->coordinate[slot] = s2_audit_coordinate(world, slot);
+    audit->pace[slot] = s2_audit_pace(world, slot);
     audit->elastic[slot] = s2_audit_elastic(world, slot);
   }
-  audit_keep_image(world, audit);
+  audit_keep_held(world, audit);
+  return s2_ok();
 }
 
 static void audit_knot(S2Auditor *audit, int32_t slot, S2AuditKnot knot) {
@@ -179,6 +280,12 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
     memcpy(knot.q, step->q1 + 3 * slot, sizeof knot.q);
     memcpy(knot.v, step->v0 + 3 * slot, sizeof knot.v);
     audit_knot(audit, slot, knot);
+    if (s2_body_moves(&world->bodies.at[slot])) {
+      s2_audit_integrated(step, slot, h);
+    }
+  }
+  if (audit != NULL && island == NULL) { // no search goes back behind this
+    s2_audit_keep(step);
   }
 }
 
@@ -223,6 +330,9 @@ static void audit_body(const S2Step *step, int32_t slot, double h) {
     memcpy(knot.q, q1, sizeof knot.q);
     memcpy(knot.v, v0, sizeof knot.v);
     audit_knot(audit, slot, knot);
+    if (s2_body_moves(body)) {
+      s2_audit_integrated(step, slot, h);
+    }
   }
 }
 
@@ -233,13 +343,16 @@ static void audit_joint(const S2Step *step, int32_t slot) {
   const double *reaction = step->joint_reaction + 3 * slot;
   audit->driven[slot] += fabs(impulse[S2_JOINT_MOTOR]) + fabs(impulse[S2_JOINT_DRY]);
   audit->carried[slot] += hypot(reaction[1], reaction[2]);
+  // The force of a servo is none of the reaction, and that of a gear acts on bodies of its joints.
+  bool unknown = s2_joint_may_hold(joint) || joint->type == S2_GEAR ||
+                 (joint->has_servo && joint->type != S2_HINGE);
   const int32_t ends[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   for (int k = 0; k < 4; k++) {
     if (ends[k] == S2_NONE) {
       continue;
     }
     audit->jointed[ends[k]] = true;
-    audit->held[ends[k]] |= s2_joint_may_hold(joint) || k > 1;
+    audit->held[ends[k]] |= unknown || k > 1;
     for (int c = 1; c < 3 && k < 2; c++) {
       audit->pushed[3 * ends[k] + c] += k == 0 ? reaction[c] : -reaction[c];
     }
@@ -254,6 +367,7 @@ void s2_audit_substep(const S2Step *step) {
     return;
   }
   double h = step->cut_short ? step->t - world->kept.time : step->dt;
+  s2_audit_keep(step);
   for (int i = 0; i < world->order.count; i++) {
     audit_body(step, world->order.at[i], h);
   }
@@ -263,6 +377,7 @@ void s2_audit_substep(const S2Step *step) {
       audit_joint(step, slot);
     }
   }
+  s2_audit_keep(step);
   audit->h += h;
 }
 
@@ -296,6 +411,16 @@ void s2_audit_pose(const S2Auditor *audit, int32_t slot, double t, double pose[3
     double way = knot->q[c] - q[c], start = knot->curved ? span * knot->v[c] : way;
     pose[c] = s < 1 ? q[c] + s * start + s * s * (way - start) : knot->q[c];
   }
+}
+
+double s2_audit_turn(const S2Auditor *audit, int32_t slot) {
+  double turn = 0, at = audit->q0[3 * slot];
+  for (int k = 0; k < audit->knots[slot]; k++) {
+    double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].q[0];
+    turn = fmax(turn, fabs(next - at));
+    at = next;
+  }
+  return turn;
 }
 
 double s2_audit_next_knot(const S2Auditor *audit, int32_t slot, double t) {
@@ -359,17 +484,27 @@ void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double
     return;
   }
   audit->found = true;
-  char label[2][S2_NAME_SIZE + 8], text[S2_MESSAGE_SIZE];
+  char label[2][S2_NAME_SIZE + 8];
   s2_body_label(world, a, label[0]);
   if (b != S2_NONE) {
     s2_body_label(world, b, label[1]);
   }
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  // The world has counted the step already.
-  s2_world_warn(world, "audit of step %llu (t = %.6g s): %s%s%s: %s",
-                (unsigned long long)world->kept.steps, audit->time + t, label[0],
-                b == S2_NONE ? "" : " and ", b == S2_NONE ? "" : label[1], text);
+  int size = sizeof audit->text;
+  int used = snprintf(audit->text, (size_t)size, "audit of step %llu (t = %.6g s): %s%s%s: ",
+                      (unsigned long long)world->kept.steps, audit->time + t, label[0],
+                      b == S2_NONE ? "" : " and ", b == S2_NONE ? "" : label[1]);
+  if (used < size) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(audit->text + used, (size_t)(size - used), format, args);
+    va_end(args);
+  }
+  if (audit->first[0] == '\0') {
+    memcpy(audit->first, audit->text, sizeof audit->first);
+  }
+  s2_world_warn(world, "%s", audit->text);
+}
+
+const char *s2_world_finding(const S2World *world) {
+  return world->audit == NULL ? "" : world->audit->first;
 }

@@ -9,7 +9,10 @@
 //                       impulses acted only where surfaces touched
 //     audit_jump.c      no body moved farther than its velocities and impulses explain, and what
 //                       friction holds did not slip
-//     audit_balance.c   the momentum of every body, the energy of bodies that act on each other
+//     audit_balance.c   the momentum of every body
+//     audit_work.c      collects the work of contacts, of the integration and of corrections
+//     audit_energy.c    the energy of bodies that act on each other, in a step and over a run
+//     audit_joint.c     velocities that a rigid joint does not allow
 //     audit.c           collects what they need during a step, and reports what they find
 //     audit_end.c       calls them
 //
@@ -40,14 +43,29 @@
 // Momentum: part of the largest term of a body's balance that rounding and the solver's tolerance
 // (1e-9, times the mass ratios of an island) may leave.
 #define S2_AUDIT_MOMENTUM 1e-6
-// Energy: part of an island's energy in the step that the balance may be off by, beside the square
-// of its largest turn. Chosen by judgement: it is far above rounding and below what is seen.
+// Energy: part of the kinetic energy of a group that the balance of one step may be off by, beside
+// the terms that are known and the square of its largest turn. Joints leave terms of second order:
+// 6e-5 was seen of a pendulum near its turning point. Smaller faults of joints show over a run of
+// steps.
 #define S2_AUDIT_ENERGY 1e-3
-// The same for what the stepping itself takes or gives, to make up for what its projection of
-// positions lifted or lost.
-#define S2_AUDIT_CORRECTION 1e-2
+// The same for the work of corrections, beside what turning explains of it: bodies slow down by
+// half of that in a step, by a thousandth in 200 steps.
+#define S2_AUDIT_CORRECTION 1e-5
+// What rigid joints do to the energy sways by a function of the state: at most by so many times
+// what turning explains in one step (a pendulum: by a tenth of that).
+#define S2_AUDIT_SWAY 1
+// Beside that errors that differ from step to step add up as a random walk: standard deviations.
+#define S2_AUDIT_SPREAD 3
+// Part of the kinetic energy of a joint's bodies that may be against the joint. Velocities along
+// the chord of a step that turns by phi are off by phi/2 of the speed, phi^2/4 of the energy: this
+// is a turn of 0.06 rad a step.
+#define S2_AUDIT_DRIFT 1e-3
 // rad: a step that turns bodies by more than this resolves no energy: its balance is not judged.
 #define S2_AUDIT_TURN 0.5
+
+// Bytes a body and a shape that any one audit takes from the arena, at most. If an audit takes
+// more, running out of memory at the end of a step aborts.
+#define S2_AUDIT_SCRATCH 512
 
 // ---- What a step publishes --------------------------------------------------------------------
 
@@ -58,13 +76,40 @@ typedef struct S2AuditKnot { // the end of a piece of a body's path
   bool curved; // a parabola that begins with v; else straight, with a constant angular velocity
 } S2AuditKnot;
 
-// Pieces of a step that are kept apart, a substep; later ones are joined to the last.
-enum { S2_AUDIT_KNOTS = 24 };
+// Pieces of a substep that are kept apart; later ones are joined to the last. Where a body turns by
+// more than S2_AUDIT_SPIN (rad) in a step, steps are made in up to S2_TURN_PIECES pieces, and those
+// are split.
+enum { S2_AUDIT_KNOTS = 24, S2_AUDIT_KNOTS_SPINNING = 320 };
+#define S2_AUDIT_SPIN 0.02
+
+// Work within a step on one body, J. The mean of the velocities before and after an impulse gives
+// the exact change of kinetic energy.
+typedef struct S2AuditWork {
+  double contacts; // of contacts, by the relative velocity of the two surfaces: rebounds, friction
+  double ground;   // of contacts, by the velocity of bodies that move as given, and of belts
+  double integrated; // of forces: h f (v0 + v2)/2 less h f times the velocity that carried it
+  double swept;      // the same less f times the whole way, with what positions were mended by
+  double corrected;  // of corrections of its velocity
+} S2AuditWork;
+
+// What a group of bodies that only joints act on gained or lost over consecutive steps.
+typedef struct S2AuditRun {
+  int members;    // bodies; a group of another size is another one
+  uint64_t step;  // the last
+  double rest;    // J, the sum of what no work explains, with its sign
+  double most;    // J, the largest of what a step may be off by
+  double spread2; // J^2, the sum of squares of errors that differ from step to step
+} S2AuditRun;
+
+typedef struct S2AuditHeld { // a pair of shapes that friction held in the step before
+  int32_t shape_a, shape_b;
+} S2AuditHeld;
 
 typedef struct S2Auditor {
   int slots, room, knot_room; // bodies; how many the arrays have room for; knots a slot
   double time, h;             // s: the start of the step, and how much of it is done
   bool found;                 // something in this step
+  char text[S2_MESSAGE_SIZE]; // the first finding
   double *q0, *v0;            // 3 a slot, at the start of the step
   double *force;              // 3 a slot: N m s, N s of forces and damping
   double *pushed;             // 3 a slot: N s of joints, along x and y
@@ -73,24 +118,36 @@ typedef struct S2Auditor {
   double *damped;             // a slot: J that its damping may have taken
   double *work;               // a slot: J of forces other than gravity
   double *excused;            // a slot: m that the overlaps it began with explain
-  bool *jointed;              // a slot: a joint acts on it
-  bool *held;                 // a slot: of one it is not known what it gives to either body
-  int32_t *root;              // a slot: the smallest slot that acts on it, perhaps through others
-  int *knots;                 // a slot: how many
-  S2AuditKnot *knot;          // knot_room a slot
+  double *arm;                // a slot: m, its reach, or as far as joints hold it from its centre
+  S2AuditWork *done, *tried;  // a slot: of what counts; of what a search may still make again
+  S2AuditRun *run;            // a slot: of the group whose smallest slot it is
+  S2AuditHeld *before;        // sorted
+  int held_before, held_room;
+  double *left;      // 6 a slot: pose and velocity that the last step left
+  bool *set;         // a slot: one of them was changed since
+  bool *jointed;     // a slot: a joint acts on it
+  bool *held;        // a slot: of one it is not known what it gives to either body
+  int32_t *root;     // a slot: the smallest slot that acts on it, perhaps through others
+  int *knots;        // a slot: how many
+  S2AuditKnot *knot; // knot_room a slot
   int joint_room;
   double *coordinate;   // a joint's slot: where motor and friction act, at the start
+  double *pace;         // a joint's slot: rad/s or m/s of that, at the start
   double *elastic;      // a joint's slot: J in its springs, at the start
   double *driven;       // a joint's slot: N s or N m s of its motor and friction
   double *carried;      // a joint's slot: N s between its bodies
   unsigned char *image; // the world at the start of the step, where it is strict
   size_t image_size, image_room;
   S2Arena arena; // of one step
+  // The first finding of all steps; "": there is none.
+  char first[S2_MESSAGE_SIZE];
 } S2Auditor;
 
 // ---- audit.c ----------------------------------------------------------------------------------
 
-void s2_audit_begin(S2World *world); // a step; nothing where the setting is off
+// A step begins; does nothing where the setting is off. S2_MEMORY: no room for what the audit
+// keeps.
+S2Status s2_audit_begin(S2World *world);
 // A piece of the step of an island (NULL: of all bodies) ends: it began with v0, it takes h, and it
 // ends at q1. `curved`: by the trapezoid.
 void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool curved);
@@ -99,7 +156,17 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
 void s2_audit_again(const S2Step *step, const S2Island *island);
 void s2_audit_substep(const S2Step *step); // a substep is finished, and not yet in the world
 void s2_audit_free(S2World *world);
-// A finding: counts it, once a step, and warns. The text begins with its kind.
+double s2_audit_turn(const S2Auditor *audit, int32_t slot); // rad: the largest from knot to knot
+
+// Work, while a step is made (audit_work.c). What is noted counts as soon as it is kept.
+void s2_audit_forget(const S2Step *step);
+void s2_audit_keep(const S2Step *step);
+// A solve gave point k of a touch these impulses between the velocities v0 and v2.
+void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double normal,
+                      double tangent);
+void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]); // before v2 has it
+void s2_audit_integrated(const S2Step *step, int32_t slot, double h);
+// Counts a finding. The first one of a step is its text, and a warning if the step has no other.
 void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double t,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));
 
@@ -110,6 +177,7 @@ void s2_audit_rate(const S2Auditor *audit, int32_t slot, double from, double to,
                    double *turn);
 double s2_audit_elastic(const S2World *world, int32_t joint);    // J, now
 double s2_audit_coordinate(const S2World *world, int32_t joint); // rad or m, now
+double s2_audit_pace(const S2World *world, int32_t joint);       // its speed
 // What the world knows of a pair of shapes, a < b; NULL: it has not looked at it.
 const S2Touch *s2_audit_touch(const S2World *world, int32_t shape_a, int32_t shape_b);
 S2Vec2 s2_audit_point(const double q[3], S2Vec2 local); // world coordinates
@@ -126,6 +194,8 @@ double s2_audit_thickness(const S2Shape *shape); // m: its least width
 S2Status s2_audit_end(S2World *world);
 void s2_audit_passages(S2World *world, S2Auditor *audit);
 void s2_audit_jumps(S2World *world, S2Auditor *audit);
-void s2_audit_balances(S2World *world, S2Auditor *audit);
+void s2_audit_momenta(S2World *world, S2Auditor *audit);
+void s2_audit_energies(S2World *world, S2Auditor *audit);
+void s2_audit_joints(S2World *world, S2Auditor *audit);
 
 #endif

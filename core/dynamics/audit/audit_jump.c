@@ -32,17 +32,43 @@ static void find_groups(const S2World *world, const S2Auditor *audit) {
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
-    jump_join(world, audit->root, joint->a, joint->b);
-    jump_join(world, audit->root, joint->a, joint->more[0]);
-    jump_join(world, audit->root, joint->a, joint->more[1]);
+    const int32_t ends[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+    for (int k = 0; k < S2_JOINT_BODIES; k++) { // any of them may stand still
+      for (int l = k + 1; l < S2_JOINT_BODIES; l++) {
+        jump_join(world, audit->root, ends[k], ends[l]);
+      }
+    }
   }
   for (int32_t slot = 0; slot < audit->slots; slot++) {
     audit->root[slot] = jump_root(audit->root, slot);
   }
 }
 
-// m: the error of a joint's two anchors at the start, which the step may close.
+// m: how far the way of an anchor bends round the other, as a rod, a rope or a spring turns.
+static double rod_bend(const S2World *world, const S2Auditor *audit, const S2Joint *joint) {
+  if (joint->type != S2_DISTANCE && joint->type != S2_ROPE && joint->type != S2_SPRING) {
+    return 0;
+  }
+  S2Vec2 rod[2];
+  const double *poses[2] = {audit->q0, world->q.at};
+  for (int i = 0; i < 2; i++) {
+    S2Vec2 a = joint->a == S2_NONE ? joint->local_a
+                                   : s2_audit_point(poses[i] + 3 * joint->a, joint->local_a);
+    S2Vec2 b = joint->b == S2_NONE ? joint->local_b
+                                   : s2_audit_point(poses[i] + 3 * joint->b, joint->local_b);
+    rod[i] = s2_sub(a, b);
+  }
+  double length = fmin(s2_length(rod[0]), s2_length(rod[1]));
+  double across = s2_length(s2_sub(rod[0], rod[1]));
+  return length > 0 ? fmin(across * across / length, 2 * length) : 0;
+}
+
+// m: the error of a joint's two anchors at the start, which the step may close, and its bend; and
+// how far from its centre joints hold a body.
 static void excuse_joints(const S2World *world, const S2Auditor *audit) {
+  for (int32_t slot = 0; slot < audit->slots; slot++) {
+    audit->arm[slot] = world->bodies.at[slot].reach;
+  }
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (!s2_joint_active(world, joint)) {
@@ -54,45 +80,77 @@ static void excuse_joints(const S2World *world, const S2Auditor *audit) {
     for (int k = 0; k < 2; k++) {
       length = ends[k] == S2_NONE ? length : fmax(length, world->bodies.at[ends[k]].reach);
     }
-    double error = s2_joint_violation(&at, length > 0 ? length : 1);
+    double error = s2_joint_violation(&at, length > 0 ? length : 1) + rod_bend(world, audit, joint);
     for (int k = 0; k < 2; k++) {
-      if (ends[k] != S2_NONE) {
-        audit->excused[ends[k]] += error;
+      if (ends[k] == S2_NONE) {
+        continue;
       }
+      double *arm = &audit->arm[ends[k]];
+      *arm = fmax(*arm, s2_length(k == 0 ? joint->local_a : joint->local_b));
+      const double *q0 = audit->q0 + 3 * ends[k], *q1 = world->q.at + 3 * ends[k];
+      // A constraint of a script may bend the way of its bodies as it likes.
+      double curve = joint->type == S2_CONSTRAINT ? hypot(q1[1] - q0[1], q1[2] - q0[2]) : 0;
+      audit->excused[ends[k]] += error + curve;
     }
   }
 }
 
-// rad: the largest turn of a body from one knot to the next.
-static double audit_turn(const S2Auditor *audit, int32_t slot) {
-  double turn = 0, at = audit->q0[3 * slot];
-  for (int k = 0; k < audit->knots[slot]; k++) {
-    double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].q[0];
-    turn = fmax(turn, fabs(next - at));
-    at = next;
-  }
-  return turn;
-}
-
-// N s, N m s: the sum of the lengths of what contacts gave a body.
+// N s, N m s: the most that contacts gave a body within the step. A motion and an impact have
+// friction of their own, and one may take back what the other gave: each has at most mu times its
+// normal impulse, and these only add up.
 static void contact_sizes(const S2World *world, double *linear, double *angular) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
-    double length = s2_length(s2_acted_impulse(acted));
-    linear[acted->body_a] += length;
-    linear[acted->body_b] += length;
-    angular[acted->body_a] += fabs(acted->angular_a);
-    angular[acted->body_b] += fabs(acted->angular_b);
+    const S2Touch *touch = s2_audit_touch(world, acted->shape_a, acted->shape_b);
+    double normal = acted->normal_impulse;
+    double along = fmax(fabs(acted->tangent_impulse), touch == NULL ? 0 : touch->friction * normal);
+    const int32_t slots[2] = {acted->body_a, acted->body_b};
+    const double given[2] = {acted->angular_a, acted->angular_b};
+    for (int k = 0; k < 2; k++) {
+      const double *q = world->q.at + 3 * slots[k];
+      S2Vec2 arm = s2_sub(acted->point, s2_vec2(q[1], q[2]));
+      double torque =
+          normal * fabs(s2_cross(arm, acted->normal)) + along * fabs(s2_dot(arm, acted->normal));
+      linear[slots[k]] += hypot(normal, along);
+      angular[slots[k]] += fmax(fabs(given[k]), torque);
+    }
+  }
+}
+
+// s: the longest piece of a body's path.
+static double longest_piece(const S2Auditor *audit, int32_t slot) {
+  double longest = 0, at = 0;
+  for (int k = 0; k < audit->knots[slot]; k++) {
+    double next = audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k].t;
+    longest = fmax(longest, next - at);
+    at = next;
+  }
+  return longest;
+}
+
+// m: what a body that turns as given bends of the way of one that it acts on, in a piece of that.
+static void excuse_driven(const S2World *world, S2Auditor *audit, int32_t driven, int32_t slot,
+                          double *bent) {
+  const S2Body *body = &world->bodies.at[driven];
+  if (body->type == S2_KINEMATIC && s2_body_moves(&world->bodies.at[slot])) {
+    double turn = fmin(fabs(audit->v0[3 * driven]) * longest_piece(audit, slot), 2);
+    bent[slot] = fmax(bent[slot], turn * turn * body->reach);
   }
 }
 
 // m: the farthest that what a body acts with explains: overlaps and joint errors at the start, and
 // what turning bends.
-static void spread_excuses(const S2World *world, const S2Auditor *audit, double *group) {
+static void spread_excuses(const S2World *world, S2Auditor *audit, double *group) {
+  double *bent = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    excuse_driven(world, audit, acted->body_a, acted->body_b, bent);
+    excuse_driven(world, audit, acted->body_b, acted->body_a, bent);
+  }
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    double turn = fmin(audit_turn(audit, slot), 2);
-    double own = audit->excused[slot] + turn * turn * world->bodies.at[slot].reach +
+    double turn = fmin(s2_audit_turn(audit, slot), 2);
+    double own = audit->excused[slot] + bent[slot] + turn * turn * audit->arm[slot] +
                  S2_AUDIT_LENGTH * world->bodies.at[slot].reach;
     group[audit->root[slot]] += s2_body_moves(&world->bodies.at[slot]) ? own : 0;
   }
@@ -101,8 +159,14 @@ static void spread_excuses(const S2World *world, const S2Auditor *audit, double 
 // m: how far a way ends from what a velocity alone leads to, or from a part of that: a step may end
 // the way of an island before something passes through something else.
 static double jump_from(S2Vec2 way, S2Vec2 led) {
+  double unit = fmax(fmax(fabs(way.x), fabs(way.y)), fmax(fabs(led.x), fabs(led.y)));
+  if (!(unit > 0)) {
+    return 0;
+  }
+  way = s2_vec2(way.x / unit, way.y / unit); // squares of 1e200 m/s are infinite
+  led = s2_vec2(led.x / unit, led.y / unit);
   double square = s2_dot(led, led), part = square > 0 ? s2_dot(way, led) / square : 0;
-  return s2_length(s2_add_scaled(way, -fmin(fmax(part, 0), 1), led));
+  return unit * s2_length(s2_add_scaled(way, -fmin(fmax(part, 0), 1), led));
 }
 
 static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, double linear,
@@ -122,7 +186,8 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   double most = audit->jointed[slot] ? INFINITY : spin / body->inertia;
   double over = body->reach * (turned - h * fmax(most, fabs(v1[0] - v0[0])));
   double jump = fmax(beyond, over) - 2 * excuse;
-  if (body->type == S2_DYNAMIC && jump > S2_AUDIT_LENGTH * body->reach) {
+  // Of a law only the mean of the forces at both ends is known.
+  if (body->type == S2_DYNAMIC && !body->has_law && jump > S2_AUDIT_LENGTH * body->reach) {
     world->residuals.audit.jump = fmax(world->residuals.audit.jump, jump);
     s2_audit_find(world, &world->stats.audit.jumps, slot, S2_NONE, 0,
                   "it moved %.3g m farther than its velocity and impulses explain", jump);
@@ -135,26 +200,48 @@ static S2Vec2 point_velocity(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
-// m: how far two bodies with the relative speed u slide within a step before friction stops them;
-// twice that, as turning makes them lighter.
+// Did friction hold this pair in the step before, too?
+static bool held_before(const S2Auditor *audit, const S2Acted *acted) {
+  int lo = 0, hi = audit->held_before;
+  while (lo < hi) {
+    int middle = (lo + hi) / 2;
+    const S2AuditHeld *held = &audit->before[middle];
+    bool below = held->shape_a < acted->shape_a ||
+                 (held->shape_a == acted->shape_a && held->shape_b < acted->shape_b);
+    lo = below ? middle + 1 : lo;
+    hi = below ? hi : middle;
+  }
+  return lo < audit->held_before && audit->before[lo].shape_a == acted->shape_a &&
+         audit->before[lo].shape_b == acted->shape_b;
+}
+
+// m: how far two bodies with the relative speed u slide before all friction of the pair stops them,
+// as heavy as they are without turning; within a step.
 static double sliding_way(const S2World *world, const S2Acted *acted, double u, double h) {
   const S2Touch *touch = s2_audit_touch(world, acted->shape_a, acted->shape_b);
   const S2Body *a = &world->bodies.at[acted->body_a], *b = &world->bodies.at[acted->body_b];
   double light = (s2_body_moves(a) ? 1 / a->mass : 0) + (s2_body_moves(b) ? 1 / b->mass : 0);
-  double bound = touch == NULL ? 0 : touch->friction * acted->normal_impulse * light;
-  return bound > 0 ? fmin(h * u, u * u * h / bound) : h * u;
+  double press = 0;
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *other = &world->acted.at[i];
+    bool same = other->shape_a == acted->shape_a && other->shape_b == acted->shape_b;
+    press += same ? other->normal_impulse : 0;
+  }
+  double bound = touch == NULL ? 0 : touch->friction * press * light;
+  return bound > 0 ? fmin(h * u, u * u * h / (2 * bound)) : h * u;
 }
 
-// Friction that is below its bound from the start of the step to its end holds: the points of the
-// two bodies that were together stay so, but for what turning bends. A slip is reported and is no
-// finding: a step whose positions follow the mean of two velocities slips by half of what the
-// velocities differ, which is of the order of dt^2.
-static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *acted) {
+// Friction that is below its bound in this step and the one before holds: the points of the two
+// bodies that were together stay so, but for what turning bends, and for the way on which friction
+// stops a speed that they are given in between. (In the first step that it holds it may have
+// stopped what slid.)
+static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *acted,
+                       double excuse) {
   int32_t a = acted->body_a, b = acted->body_b;
   double held = fabs(acted->tangent_impulse);
   if (acted->sliding || !(held > 0) || acted->serial_a != world->bodies.at[a].serial ||
       acted->serial_b != world->bodies.at[b].serial || world->bodies.at[a].surface_speed != 0 ||
-      world->bodies.at[b].surface_speed != 0) {
+      world->bodies.at[b].surface_speed != 0 || !held_before(audit, acted)) {
     return;
   }
   const double *q0[2] = {audit->q0 + 3 * a, audit->q0 + 3 * b};
@@ -175,15 +262,14 @@ static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *ac
   double slip = fabs(s2_dot(tangent, s2_sub(at[0][0], at[1][0])));
   double before = s2_length(s2_sub(speed[0][0], speed[1][0]));
   double after = s2_length(s2_sub(speed[0][1], speed[1][1]));
-  double bend = audit_turn(audit, a) * audit_turn(audit, a) * world->bodies.at[a].reach +
-                audit_turn(audit, b) * audit_turn(audit, b) * world->bodies.at[b].reach;
-  double slack = S2_AUDIT_LENGTH * size + bend + sliding_way(world, acted, before, h) + h * after +
-                 audit->excused[a] + audit->excused[b];
+  double slack =
+      S2_AUDIT_LENGTH * size + 2 * excuse + sliding_way(world, acted, before, h) + h * after;
   bool soft = world->bodies.at[a].contact_compliance + world->bodies.at[b].contact_compliance > 0;
   if (slip > slack && !soft && audit->knots[a] <= world->kept.def.substeps &&
       audit->knots[b] <= world->kept.def.substeps) {
     world->residuals.audit.slip = fmax(world->residuals.audit.slip, slip);
-    world->stats.audit.slips += 1;
+    s2_audit_find(world, &world->stats.audit.slips, a, b, 0,
+                  "they slipped by %.3g m while friction held them", slip);
   }
 }
 
@@ -203,7 +289,9 @@ void s2_audit_jumps(S2World *world, S2Auditor *audit) {
     }
   }
   for (int i = 0; i < world->acted.count; i++) {
-    judge_slip(world, audit, &world->acted.at[i]);
+    const S2Acted *acted = &world->acted.at[i];
+    double excuse = fmax(group[audit->root[acted->body_a]], group[audit->root[acted->body_b]]);
+    judge_slip(world, audit, acted, excuse);
   }
   s2_arena_rewind(&audit->arena, mark);
 }

@@ -15,6 +15,7 @@ typedef struct Pair {
   S2Shape shape_a, shape_b;
   double size; // m, of the smaller body
   double thin; // m, of the thinner shape
+  double bend; // m: as pair_bend
 } Pair;
 
 // ---- Which pairs ------------------------------------------------------------------------------
@@ -102,19 +103,15 @@ static double pair_speed(const Pair *pair, double from, double to) {
 }
 
 // m: how deep a pair may seem to be in each other between two poses that are right, as paths
-// between them are not bent as turning surfaces are.
+// between them are not bent as turning surfaces are. What seems to be no deeper went round a
+// corner.
 static double pair_bend(const Pair *pair) {
   const S2Auditor *audit = pair->audit;
   const int32_t slots[2] = {pair->a, pair->b};
   double bend = 0, way = 0, reach = INFINITY;
   S2Vec2 apart[2];
   for (int k = 0; k < 2; k++) {
-    double q1[3], turn = 0, at = audit->q0[3 * slots[k]];
-    for (int i = 0; i < audit->knots[slots[k]]; i++) {
-      double next = audit->knot[(size_t)audit->knot_room * (size_t)slots[k] + (size_t)i].q[0];
-      turn = fmax(turn, fabs(next - at));
-      at = next;
-    }
+    double q1[3], turn = s2_audit_turn(audit, slots[k]);
     bend += turn * turn / 4 * pair->world->bodies.at[slots[k]].reach;
     s2_audit_pose(audit, slots[k], INFINITY, q1);
     apart[k] = s2_vec2(q1[1] - audit->q0[3 * slots[k] + 1], q1[2] - audit->q0[3 * slots[k] + 2]);
@@ -158,7 +155,7 @@ static bool side_changes(const Pair *pair, Side *side, double gap, S2Vec2 normal
     return false;
   }
   S2Vec2 now[2] = {in_frame(qa, normal), in_frame(qb, normal)};
-  bool changes = side->known && side->depth > S2_AUDIT_LENGTH * pair->size &&
+  bool changes = side->known && side->depth > S2_AUDIT_LENGTH * pair->size + pair->bend &&
                  pair_flipped(pair, side->normal, now);
   *side = (Side){true, {now[0], now[1]}, 0};
   return changes;
@@ -203,7 +200,24 @@ static void pair_excuse(const Pair *pair, double depth) {
   pair->audit->excused[pair->b] += depth;
 }
 
-static void pair_judge(const Pair *pair) {
+static bool path_still(const S2Auditor *audit, int32_t slot) {
+  const S2AuditKnot *knot = &audit->knot[(size_t)audit->knot_room * (size_t)slot];
+  bool still = true;
+  for (int k = 0; k < audit->knots[slot] && still; k++) {
+    for (int c = 0; c < 3; c++) {
+      still &= knot[k].q[c] == audit->q0[3 * slot + c];
+      still &= !knot[k].curved || knot[k].v[c] == 0;
+    }
+  }
+  return still;
+}
+
+// Neither has moved in the step: it is all as it was at the start.
+static bool pair_still(const Pair *pair) {
+  return path_still(pair->audit, pair->a) && path_still(pair->audit, pair->b);
+}
+
+static void pair_judge(Pair *pair) {
   S2World *world = pair->world;
   S2AuditResiduals *worst = &world->residuals.audit;
   S2AuditStats *stats = &world->stats.audit;
@@ -214,9 +228,15 @@ static void pair_judge(const Pair *pair) {
   if (before > S2_PROJECTION_TRIGGER * pair->size) {
     pair_excuse(pair, before);
   }
+  if (pair_still(pair)) {
+    return;
+  }
+  double thin[2] = {s2_audit_thickness(&pair->shape_a), s2_audit_thickness(&pair->shape_b)};
+  pair->thin = thin[0] > 0 && thin[1] > 0 ? fmin(thin[0], thin[1]) : fmax(thin[0], thin[1]);
+  pair->bend = pair_bend(pair);
   Found found = pair_follow(pair);
   double after = fmax(-pair_distance(pair, INFINITY, qa, qb, &normal), 0);
-  double deep = fmax(fmax(found.depth - before - pair_bend(pair), after - before), 0);
+  double deep = fmax(fmax(found.depth - before - pair->bend, after - before), 0);
   if (isfinite(found.crossed)) {
     worst->passage = fmax(worst->passage, found.depth);
     s2_audit_find(world, &stats->passages, pair->a, pair->b, found.crossed,
@@ -230,8 +250,27 @@ static void pair_judge(const Pair *pair) {
 
 // ---- Where impulses acted ---------------------------------------------------------------------
 
+// m, a slot: how far joints may put a body from where its contacts let it, as what they join it to
+// turns: by the square of that.
+static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
+  double *bend = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    const int32_t ends[2] = {joint->a, joint->b};
+    for (int k = 0; k < 2 && s2_joint_active(world, joint); k++) {
+      if (ends[0] != S2_NONE && ends[1] != S2_NONE) {
+        double turn = s2_audit_turn(audit, ends[1 - k]);
+        double by = turn * turn / 4 * world->bodies.at[ends[1 - k]].reach;
+        bend[ends[k]] = fmax(bend[ends[k]], by);
+      }
+    }
+  }
+  return bend;
+}
+
 // An impulse of shapes that stayed apart throughout the step is no contact.
 static void judge_events(S2World *world, S2Auditor *audit) {
+  const double *joined = bends_of_joints(world, audit);
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
     if (!(acted->normal_impulse > 0)) {
@@ -252,11 +291,18 @@ static void judge_events(S2World *world, S2Auditor *audit) {
         .shape_b = s2_piece_shape(world, &world->pieces.at[acted->shape_b]),
         .size = fmin(of_a->reach, of_b->reach),
     };
+    double touch = S2_AUDIT_TOUCH * pair.size, qa[3], qb[3];
+    touch += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
+    // Most touch at the end of the step; the others are followed.
+    S2Vec2 normal;
+    if (pair_distance(&pair, INFINITY, qa, qb, &normal) <= touch) {
+      continue;
+    }
     pair.thin = fmax(s2_audit_thickness(&pair.shape_a), s2_audit_thickness(&pair.shape_b));
+    pair.bend = pair_bend(&pair);
     double apart = pair_follow(&pair).nearest;
-    double allowed = S2_AUDIT_TOUCH * pair.size + pair_bend(&pair);
-    allowed += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
-    if (apart > allowed) {
+    double allowed = fmin(joined[pair.a] + joined[pair.b], S2_AUDIT_DEPTH * pair.thin);
+    if (apart > touch + pair.bend + allowed) {
       world->residuals.audit.distance = fmax(world->residuals.audit.distance, apart);
       s2_audit_find(world, &world->stats.audit.events, pair.a, pair.b, 0,
                     "an impulse of %.3g N s acted, but they stayed %.3g m apart",
@@ -309,9 +355,6 @@ void s2_audit_passages(S2World *world, S2Auditor *audit) {
           .shape_b = s2_piece_shape(world, &world->pieces.at[b->piece]),
           .size = fmin(of_a->reach, of_b->reach),
       };
-      double thin_a = s2_audit_thickness(&pair.shape_a);
-      double thin_b = s2_audit_thickness(&pair.shape_b);
-      pair.thin = thin_a > 0 && thin_b > 0 ? fmin(thin_a, thin_b) : fmax(thin_a, thin_b);
       pair_judge(&pair);
     }
   }

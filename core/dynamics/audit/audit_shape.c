@@ -38,7 +38,7 @@ static double widest_gap(const Placed *a, const Placed *b, S2Vec2 *normal) {
   for (int i = 0; i < edges; i++) {
     S2Vec2 from = placed_vertex(a, i), to = placed_vertex(a, (i + 1) % count);
     S2Vec2 edge = s2_sub(to, from);
-    double length = hypot(edge.x, edge.y);
+    double length = s2_length(edge);
     if (!(length > 0)) {
       continue;
     }
@@ -55,6 +55,7 @@ static double widest_gap(const Placed *a, const Placed *b, S2Vec2 *normal) {
 // The nearest distance of a vertex of a to b; *normal: from b to the vertex.
 static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
   double best = INFINITY;
+  S2Vec2 nearest = {0, 0};
   int count = b->shape->count, edges = count <= 2 ? 1 : count;
   for (int i = 0; i < a->shape->count; i++) {
     S2Vec2 p = placed_vertex(a, i);
@@ -63,14 +64,16 @@ static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
       double square = s2_dot(edge, edge);
       double along = square > 0 ? s2_dot(s2_sub(p, from), edge) / square : 0;
       S2Vec2 apart = s2_sub(p, s2_add_scaled(from, fmin(fmax(along, 0), 1), edge));
-      double distance = hypot(apart.x, apart.y);
-      if (distance < best) {
-        best = distance;
-        *normal = distance > 0 ? s2_scale(1 / distance, apart) : *normal;
+      double away = s2_dot(apart, apart);
+      if (away < best) {
+        best = away;
+        nearest = apart;
       }
     }
   }
-  return best;
+  double distance = sqrt(best);
+  *normal = distance > 0 ? s2_scale(1 / distance, nearest) : *normal;
+  return distance;
 }
 
 double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
@@ -96,7 +99,7 @@ double s2_audit_thickness(const S2Shape *shape) {
   double least = INFINITY;
   for (int i = 0; shape->count > 2 && i < shape->count; i++) {
     S2Vec2 from = shape->vertices[i], edge = s2_sub(shape->vertices[(i + 1) % shape->count], from);
-    double length = hypot(edge.x, edge.y), width = 0;
+    double length = s2_length(edge), width = 0;
     for (int k = 0; k < shape->count; k++) {
       width = fmax(width, fabs(s2_cross(edge, s2_sub(shape->vertices[k], from))) / length);
     }

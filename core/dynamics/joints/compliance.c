@@ -122,7 +122,8 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
 // is error, to be forgotten. Without both u_k is half of what the row turns by in a step, and
 // turning it round keeps the energy. Where beta < 1/2 errors of speed would grow by (1 -
 // beta)/beta: there the row is that of 1/2. Projection does the rest; at beta = 1 rows are at
-// velocity level, and it does all.
+// velocity level, and it does all. Where no projection follows, rows with geometric stiffness meet
+// the positions at beta = 1, too.
 //
 // The force at the end of what gives way sees the bend, too: g + h alpha (..) + alpha/2 h^2 bend.
 // Without it a stiff spring that turns is stretched by the bend of each step, which is energy from
@@ -131,7 +132,9 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
 S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
   // met: rigid rows aim at the positions at the end. turns: forces turn with their rows.
   double beta = fmax(def->beta, 0.5);
-  bool met = h > 0 && def->beta < 1, turns = def->geometric_stiffness != S2_GEOMETRIC_OFF;
+  bool turns = def->geometric_stiffness != S2_GEOMETRIC_OFF;
+  bool alone = turns && def->stabilization == S2_NO_STABILIZATION;
+  bool met = h > 0 && (def->beta < 1 || alone);
   bool euler = def->alpha == 1 && def->beta == 1;
   bool damped = fmin(def->alpha, def->beta) >= DAMPED;
   return (S2Blend){
@@ -140,7 +143,7 @@ S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
       .beta = def->beta,
       .reflect = met && !turns ? (1 - beta) / beta : 0,
       .ahead = met && turns ? 1 / beta : 0,
-      .project = met && turns && def->stabilization == S2_NO_STABILIZATION ? 1 / (beta * h) : 0,
+      .project = met && alone ? 1 / (beta * h) : 0,
       .bent = h > 0 && (euler || (turns && damped)) ? def->alpha : 0,
       .stiffness = def->elasticity == S2_AS_STIFFNESS || def->alpha * def->beta < NEARLY_EXPLICIT,
   };

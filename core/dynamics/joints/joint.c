@@ -38,7 +38,7 @@ bool s2_joint_soft_stop(const S2Joint *joint) {
 }
 
 bool s2_joint_projected(const S2Joint *joint) {
-  return joint->type != S2_CONSTRAINT || isnan(joint->stabilization);
+  return isnan(joint->stabilization);
 }
 
 double s2_joint_returned(const S2WorldDef *def, const S2Joint *joint) {
@@ -474,6 +474,31 @@ static S2Status joint_check_begins(const S2World *world, const S2Joint *joint) {
                       : "give the coordinate it has there as reference");
 }
 
+static S2Status joint_read_stabilization(const S2World *world, const S2JointDef *def,
+                                         S2Joint *joint) {
+  joint->stabilization = def->stabilization;
+  if (isnan(def->stabilization)) {
+    return s2_ok();
+  }
+  if (!(def->stabilization >= 0 && def->stabilization <= 1)) {
+    return s2_error(S2_INVALID, "stabilization: a number from 0 to 1 expected, got %g",
+                    def->stabilization);
+  }
+  if (def->type == S2_MOUSE || def->type == S2_GROUND_FRICTION) {
+    return joint_unasked(s2_joint_kind(def->type), "stabilization");
+  }
+  if (def->type == S2_LOCK && (isfinite(def->max_force) || isfinite(def->max_torque))) {
+    return s2_error(S2_INVALID, "stabilization: not of a lock with max_force or max_torque, whose "
+                                "error is never projected; leave it out");
+  }
+  // Event stepping solves a motion more than once, and only the first solve asks for errors.
+  if (def->stabilization > 0 && world->kept.def.stepping == S2_EVENT) {
+    return s2_error(S2_INVALID, "stabilization: baumgarte not with stepping event; auto or "
+                                "speculative take it");
+  }
+  return s2_ok();
+}
+
 S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   *id = (S2JointId){0, 0};
   S2_TRY(s2_world_idle(world));
@@ -510,6 +535,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(joint_read_drive(def, &joint));
   S2_TRY(joint_read_softness(def, &joint));
   S2_TRY(joint_read_axis(world, def, &joint));
+  S2_TRY(joint_read_stabilization(world, def, &joint));
   if (s2_joint_kind(def->type)->create != NULL) {
     S2_TRY(s2_joint_kind(def->type)->create(world, def, &joint));
   }

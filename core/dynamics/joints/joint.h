@@ -158,7 +158,7 @@ typedef struct S2JointError {
 void s2_joint_error(const S2JointAt *at, double length, S2JointError *error);
 // Does its limit give way? Only those of constraints can.
 bool s2_joint_soft_stop(const S2Joint *joint);
-// Does its error count in projections? Not that of a constraint which says how it is stabilised.
+// Does its error count in projections? A joint with a stabilisation of its own is left out.
 bool s2_joint_projected(const S2Joint *joint);
 // The part of an error, or of how far it is beyond a limit, that rows of a motion ask for.
 double s2_joint_returned(const S2WorldDef *def, const S2Joint *joint);

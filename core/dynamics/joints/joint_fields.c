@@ -153,6 +153,25 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   return s2_ok();
 }
 
+// Of constraints those that were made with them.
+static S2Status joint_check_constraint(const S2Joint *joint, S2JointField field, double value) {
+  const char *name = fields[field].name;
+  if (!joint->bounded && (field == S2_JOINT_BOUND_LO || field == S2_JOINT_BOUND_HI)) {
+    return s2_error(S2_INVALID, "%s: only of a constraint made with lo and hi", name);
+  }
+  if (joint->coupled == S2_NONE && field == S2_JOINT_FRICTION) {
+    return s2_error(S2_INVALID, "friction: only of a constraint made with coupled_to");
+  }
+  if (!joint->unilateral && field == S2_JOINT_RESTITUTION) {
+    return s2_error(S2_INVALID, "restitution: only of a unilateral constraint");
+  }
+  bool bounces = field == S2_JOINT_RESTITUTION && joint->compliance.linear > 0;
+  if (value > 0 && (bounces || (field == S2_JOINT_COMPLIANCE && joint->restitution > 0))) {
+    return s2_error(S2_INVALID, "%s: a constraint has restitution or compliance, not both", name);
+  }
+  return s2_ok();
+}
+
 static S2Status joint_check(const S2Joint *joint, S2JointField field, double value) {
   const char *name = fields[field].name; // does this type have it, and may it be set?
   Domain domain = fields[field].domain;
@@ -189,16 +208,8 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   if (domain == PART && !(value >= 0 && value <= 1)) {
     return s2_error(S2_INVALID, "%s: a number from 0 to 1 expected, got %g", name, value);
   }
-  // Of constraints those that were made with them.
-  if (joint->type == S2_CONSTRAINT && !joint->bounded &&
-      (field == S2_JOINT_BOUND_LO || field == S2_JOINT_BOUND_HI)) {
-    return s2_error(S2_INVALID, "%s: only of a constraint made with lo and hi", name);
-  }
-  if (joint->type == S2_CONSTRAINT && joint->coupled == S2_NONE && field == S2_JOINT_FRICTION) {
-    return s2_error(S2_INVALID, "friction: only of a constraint made with coupled_to");
-  }
-  if (joint->type == S2_CONSTRAINT && !joint->unilateral && field == S2_JOINT_RESTITUTION) {
-    return s2_error(S2_INVALID, "restitution: only of a unilateral constraint");
+  if (joint->type == S2_CONSTRAINT) {
+    S2_TRY(joint_check_constraint(joint, field, value));
   }
   if ((field == S2_JOINT_BOUND_LO && !(value < joint->bound_hi)) ||
       (field == S2_JOINT_BOUND_HI && !(value > joint->bound_lo))) {

@@ -270,11 +270,17 @@ S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const
     blend = s2_joint_blend(&def, world->h);
     // A step by implicit Euler here and there does not damp what the world's own way keeps.
     blend.bent = fmin(blend.bent, world->bent);
+    // Nor does it meet positions that the world's own way does not keep.
+    blend.ahead = world->project > 0 ? blend.ahead : 0;
+    blend.project = world->project > 0 ? blend.project : 0;
   }
   // The positions are met by the first solve. After an impact the speeds of rigid rows are 0: what
   // error they had would else go on, turned round in each step.
   if (kind != S2_SOLVE_MOTION || step->world->joints.at[joint].velocity_only) {
     blend.reflect = blend.ahead = blend.project = blend.bent = 0;
+  }
+  if (step->world->joints.at[joint].stabilization > 0) {
+    blend.project = 0; // its rows ask for a part of the error themselves
   }
   return blend;
 }

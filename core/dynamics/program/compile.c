@@ -26,7 +26,8 @@ static bool fits_joint(const S2Joint *joint) {
   return (joint->type == S2_HINGE || joint->type == S2_SLIDER) && s2_joint_is_rigid(joint) &&
          joint->limit_lo == -INFINITY && joint->limit_hi == INFINITY && !joint->has_motor &&
          !joint->has_servo && !(joint->friction > 0) && joint->break_force == INFINITY &&
-         !joint->bounded && !joint->velocity_only && joint->more[0] == S2_NONE;
+         !joint->bounded && !joint->velocity_only && joint->more[0] == S2_NONE &&
+         s2_joint_projected(joint);
 }
 
 // Can the broad phase never name them?

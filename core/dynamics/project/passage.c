@@ -4,6 +4,7 @@
 // without leaving on the wrong side; projection brings it back, and the rest of its way is for the
 // next steps, which have rows where it is then.
 #include "dynamics/project/passage.h"
+#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -14,6 +15,10 @@
 #define S2_PASSAGE_FINE  0.1
 // Looks at one pair in a step. What moves on through hundreds of its own widths ends there.
 #define S2_PASSAGE_LOOKS 256
+// Part of half the width of the thinner shape by which a turn may leave the plane of a row.
+#define TURN_DEPTH 0.25
+// rad: what turns by less in a piece is not looked at.
+#define TURN_LOOK 0.02
 
 // m: half of the least distance between two parallel lines that enclose the shape.
 static double half_width(const S2Shape *shape) {
@@ -33,6 +38,50 @@ static double half_width(const S2Shape *shape) {
 double s2_touch_smaller(const S2World *world, const S2Touch *touch) {
   double a = world->bodies.at[touch->body_a].reach, b = world->bodies.at[touch->body_b].reach;
   return fmin(a > 0 ? a : INFINITY, b > 0 ? b : INFINITY);
+}
+
+// Does it look the same however its body turns?
+static bool shape_round(const S2Shape *shape) {
+  return shape->count == 1 && shape->vertices[0].x == 0 && shape->vertices[0].y == 0;
+}
+
+bool s2_touch_turns_gap(const S2World *world, const S2Touch *touch, int side) {
+  S2Shape shape =
+      s2_piece_shape(world, &world->pieces.at[side == 0 ? touch->shape_a : touch->shape_b]);
+  return !shape_round(&shape);
+}
+
+double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *v, double h) {
+  const int32_t slot[2] = {touch->body_a, touch->body_b};
+  const int32_t piece[2] = {touch->shape_a, touch->shape_b};
+  double most = 1;
+  for (int i = 0; i < 2; i++) {
+    // A turn by phi takes a point of the body from its tangent by no more than phi^2/2 of its
+    // reach.
+    double turn = h * fabs(v[3 * slot[i]]), reach = world->bodies.at[slot[i]].reach;
+    if (!(turn > most * TURN_LOOK)) {
+      continue;
+    }
+    S2Shape shape = s2_piece_shape(world, &world->pieces.at[piece[i]]);
+    S2Shape other = s2_piece_shape(world, &world->pieces.at[piece[1 - i]]);
+    if (!shape_round(&shape)) {
+      double a = half_width(&shape), b = half_width(&other);
+      double thin = a > 0 && b > 0 ? fmin(a, b) : fmax(a, b);
+      double free = fmin(sqrt(2 * TURN_DEPTH * thin / reach), S2_TURN_MOST);
+      most = fmax(most, ceil(turn / fmax(free, TURN_LOOK)));
+    }
+  }
+  return fmin(most, S2_TURN_PIECES);
+}
+
+double s2_step_turning(const S2Step *step, const double *v) {
+  double most = 1;
+  for (int i = 0; i < step->touch_count; i++) {
+    if (s2_touch_solid(&step->touches[i])) {
+      most = fmax(most, s2_touch_turns(step->world, &step->touches[i], v, step->h));
+    }
+  }
+  return step->h * S2_TURN_PIECES > step->dt ? most : 1;
 }
 
 double s2_touch_depth(const S2World *world, const S2Touch *touch) {

@@ -8,6 +8,19 @@
 // (10000 : 1) nothing is promised.
 #define S2_PASSAGE_SLOW 1e-4
 
+// rad: no body that meets others turns further in a piece of a step. Rows are planes as the piece
+// begins, and beyond this a turn is not even nearly one along them.
+#define S2_TURN_MOST 0.5
+// Pieces of a step for what turns, at most.
+#define S2_TURN_PIECES 128
+
+// Does the gap of a touch depend on how its body a (0) or b (1) is turned?
+bool s2_touch_turns_gap(const S2World *world, const S2Touch *touch, int side);
+// How many pieces a motion of h (s) needs, in which the bodies of a touch go with the velocities v
+// (3 a slot): what turns in one leaves the plane of a row by less than what is thin.
+double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *v, double h);
+// The same of all touches for the motion over step->h; 1 where that is the shortest piece there is.
+double s2_step_turning(const S2Step *step, const double *v);
 // m: reach of the smaller body of a touch.
 double s2_touch_smaller(const S2World *world, const S2Touch *touch);
 // m: how deep the shapes of a touch may get into each other, and come out on the right side.

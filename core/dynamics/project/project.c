@@ -24,7 +24,7 @@
 
 static bool is_pin(const S2Joint *joint) {
   return joint->type == S2_HINGE && joint->limit_lo == -INFINITY && joint->limit_hi == INFINITY &&
-         s2_joint_is_rigid(joint);
+         s2_joint_is_rigid(joint) && s2_joint_projected(joint);
 }
 
 static S2JointErrors new_errors(const S2World *world, S2Arena *arena, const S2Island *island) {

@@ -10,9 +10,9 @@
 static bool rest_allowed(const S2Step *step) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
-  return step->substeps == 1 && world->notes == NULL && world->dump_directory == NULL &&
-         world->callbacks.pre_solve == NULL && def->solver == S2_SOLVER_AUTO &&
-         def->stabilization == S2_PROJECTION;
+  return step->substeps == 1 && !step->in_pieces && world->notes == NULL &&
+         world->dump_directory == NULL && world->callbacks.pre_solve == NULL &&
+         def->solver == S2_SOLVER_AUTO && def->stabilization == S2_PROJECTION;
 }
 
 // Of the objects themselves: 0 and -0 are two, and padding counts, as in images of worlds.

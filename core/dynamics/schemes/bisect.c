@@ -5,6 +5,7 @@
 // warning, and position projection removes it.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
+#include "dynamics/project/passage.h"
 #include "dynamics/project/project.h"
 #include "dynamics/project/warn.h"
 #include "dynamics/schemes/schemes.h"
@@ -157,12 +158,23 @@ static bool lifts_too_much(const S2Step *step) {
   return any;
 }
 
+// Would shapes pass through each other on the ways found, or turn past each other?
+static bool passes_through(const S2Step *step) {
+  bool any = s2_step_turning(step, step->v1) > 1;
+  for (int i = 0; i < step->touch_count && !any; i++) {
+    const S2Touch *touch = &step->touches[i];
+    any = touch->allowed && touch->enabled && !touch->sensor &&
+          s2_step_passage(step, touch) < step->h;
+  }
+  return any;
+}
+
 bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect) {
   S2World *world = step->world;
   double overlap = s2_step_penetration(step), most = bisect->before + bisect->tolerance;
   // What has no solution (a body crushed by moving ones) has none at half the length either.
   bool may = bisect->h > bisect->smallest && step->unsolved <= bisect->unsolved;
-  if (may && (!(overlap <= most) || lifts_too_much(step))) {
+  if (may && (!(overlap <= most) || lifts_too_much(step) || passes_through(step))) {
     bisect->h /= 2;
     world->stats.bisections += 1;
     return true;

@@ -262,13 +262,13 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
     less = part.kinetic > 0 ? sqrt(most / part.kinetic) : 0;
   }
   for (int i = 0; i < part.island.nodes; i++) {
-    double *v2 = step->v2 + 3 * part.island.node[i], dv[3];
+    double *v2 = step->v2 + 3 * part.island.node[i], now[3], dv[3];
     for (int c = 0; c < 3; c++) {
-      double now = part.ride[3 * i + c] + less * part.v[3 * i + c];
-      dv[c] = now - v2[c];
-      v2[c] = now;
+      now[c] = part.ride[3 * i + c] + less * part.v[3 * i + c];
+      dv[c] = now[c] - v2[c];
     }
     s2_step_correct(step, part.island.node[i], dv, 1);
+    memcpy(v2, now, sizeof now);
   }
 }
 

@@ -156,6 +156,66 @@ static void look_how_far(const S2EventRun *event) {
   }
 }
 
+// ---- What turns --------------------------------------------------------------------------------
+
+// How many pieces all that is left is to be made in, for what turns against what it presses on,
+// with the velocities v.
+static double turns_of(const S2EventRun *event, const double *v, double h) {
+  const S2Step *step = event->step;
+  double most = 1;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i]];
+    if (touch->count > 0) {
+      most = fmax(most, s2_touch_turns(step->world, touch, v, h));
+    }
+  }
+  return most;
+}
+
+static int most_splits(const S2EventRun *event) {
+  return event->island->joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
+}
+
+// Do bodies turn no further in a flow of h than twice what a piece has them, by the velocities at
+// its end?
+static bool turns_fit(const S2EventRun *event, double h) {
+  bool least = h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
+  return least || turns_of(event, event->step->v1, h) <= 2;
+}
+
+// A piece has ended since something turns: what comes may be split as a step of its own.
+static void next_part(S2EventRun *event, int splits) {
+  event->most = splits + 1 + most_splits(event);
+  event->turns += 1;
+}
+
+// The piece that begins with the velocities v looks no further than what turns allows.
+static void set_horizon(S2EventRun *event, const double *v) {
+  double pieces = fmin(turns_of(event, v, event->left), S2_TURN_PIECES - event->turns);
+  event->horizon = pieces > 1 ? event->left / pieces : event->left;
+}
+
+// m/s^2: how fast the gap at point k accelerates by turning alone: the normal turns with a body,
+// and so does what it holds.
+static double turning_acceleration(const S2EventRun *event, const S2Touch *touch, int k,
+                                   const double *v) {
+  const S2TouchPoint *point = &touch->points[k];
+  const double *va = v + 3 * touch->body_a, *vb = v + 3 * touch->body_b;
+  S2Vec2 n = point->at.normal;
+  double slide = fabs(s2_touch_velocity(touch, k, s2_left(n), v));
+  double of_a = fabs(s2_dot(n, point->at.point)), of_b = fabs(s2_dot(n, point->arm_b));
+  double by_a = s2_touch_turns_gap(event->step->world, touch, 0) ? fabs(va[0]) : 0;
+  double by_b = s2_touch_turns_gap(event->step->world, touch, 1) ? fabs(vb[0]) : 0;
+  return by_a * by_a * of_a + by_b * by_b * of_b + 2 * fmax(by_a, by_b) * slide;
+}
+
+// m/s: what that changes of the approach in half a piece, where turning makes pieces short.
+static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int k) {
+  return event->horizon < event->left
+             ? turning_acceleration(event, touch, k, event->step->v0) * event->horizon / 2
+             : 0;
+}
+
 // ---- Impacts -----------------------------------------------------------------------------------
 
 // m/s: what the forces change of the approach in half a step; e counts for what is faster, or
@@ -164,7 +224,7 @@ static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double then = s2_touch_velocity(touch, k, n, event->v_start);
   double free_then = s2_touch_velocity(touch, k, n, event->free_start);
-  return fmax(fabs(free_then - then) / 2, event->tiny);
+  return fmax(fabs(free_then - then) / 2 + slow_by_turning(event, touch, k), event->tiny);
 }
 
 // m/s: the same were the other body held. Forces change nothing of the approach of bodies that fall
@@ -371,6 +431,8 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   // A search before has tried the whole step.
   bool known = event->halved && event->done == 0;
   *h = known ? event->left / 2 : event->left;
+  set_horizon(event, step->v0);
+  *h = fmin(*h, event->horizon);
   for (;;) {
     s2_event_set_piece(event, *h);
     s2_note_set_out(step, island, false);
@@ -378,6 +440,15 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
     bool tries = event->halvings > 0, solved = true;
     if (!s2_island_look_ahead(step, island, event->choices, tries ? &solved : NULL)) {
       return false;
+    }
+    if (solved && !turns_fit(event, *h)) {
+      *h /= 2;
+      s2_notes_rewind(step, noted);
+      event_collide(event, step->q0); // rows that were made anew are of that way
+      if (!ask_for_new(event)) {
+        return false;
+      }
+      continue;
     }
     const S2Touch *of = NULL;
     double passage = solved ? event_passage(event, &of) : INFINITY;
@@ -395,7 +466,7 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
 }
 
 // The rest of the step as a speculative one, or a part of it.
-static bool finish_speculatively(S2EventRun *event) {
+static bool finish_speculatively(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   double h;
@@ -414,6 +485,12 @@ static bool finish_speculatively(S2EventRun *event) {
   }
   keep_contacts(event, NULL);
   stop_short(event);
+  if (h < event->left) {
+    next_part(event, splits);
+    if (event->ahead) {
+      look_ahead_in_pieces(event);
+    }
+  }
   if (event->ahead) { // q0 is where the whole step began
     for (int i = 0; i < island->touches; i++) {
       s2_touch_settle(step, &step->touches[island->touch[i]]);
@@ -446,7 +523,7 @@ bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
   bool asks = false;
   for (int i = 0; i < island->joints && !asks; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    asks = joint->type == S2_CONSTRAINT && joint->stabilization > 0;
+    asks = joint->stabilization > 0; // not where it is NAN, as the world's
   }
   return island->touches == 0 || many || asks;
 }
@@ -465,7 +542,7 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
 // the step ends, is driven back by others that touch, and turns: it rests.
 static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, S2FlowEnd ends) {
   S2Resting *resting = &event->resting[first];
-  if (!ends.meets || !(ends.at < event->left) || resting->count == 2) {
+  if (!ends.meets || !(ends.at < event->horizon) || resting->count == 2) {
     return false;
   }
   const S2TouchPoint *point = s2_flow_nearest(&before[first], resting);
@@ -567,8 +644,8 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
       }
     }
     way->h = tau;
-    way->meets = meets && tau < event->left;
-    way->cut = !meets && tau < event->left;
+    way->meets = meets && tau < event->horizon;
+    way->cut = !meets && tau < event->horizon;
     // On the shorter way others may be the first.
     take_touches(event, way->solved);
     event_collide_at_end(event);
@@ -579,11 +656,19 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
 
 // By rows where there are any; what is noted begins at `noted`. False: aborted.
 static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
-  *way = (Way){.solved = way->solved, .h = event->left};
+  *way = (Way){.solved = way->solved, .h = event->horizon};
   // As if nothing met: that way tells when something does.
   S2FlowEnd ends;
-  if (!flow_way(event, rows, way, &ends, &way->first)) {
-    return false;
+  for (bool fits = false; !fits;) {
+    if (!flow_way(event, rows, way, &ends, &way->first)) {
+      return false;
+    }
+    fits = !rows || turns_fit(event, way->h);
+    if (!fits) { // forces and rows make it turn faster
+      event->horizon = way->h /= 2;
+      s2_event_put_touches(event, way->solved);
+      s2_notes_rewind(event->step, noted);
+    }
   }
   // What leaves and is driven back on the same way rests: the way again with its rows.
   for (int more = 0; more < S2_EVENT_RETURNS &&
@@ -619,6 +704,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   s2_note_interval(step, event->island, splits);
   bool ahead = event->ahead || event->halved;
   // 1. What touches and approaches strikes.
+  set_horizon(event, step->v0);
   bool strikes = !ahead && event_strikes(event, step->v0);
   if (strikes) {
     if (splits == 0) {
@@ -637,10 +723,12 @@ static bool next_piece(S2EventRun *event, int splits) {
     s2_event_set_piece(event, event->left);
   }
   if (ahead || splits >= event->most) {
-    return finish_speculatively(event);
+    return finish_speculatively(event, splits);
   }
   // 2. What touches and does not leave rests; 3. the bodies flow, until others meet.
   bool rows = choose_resting(event);
+  set_horizon(event, step->v0);
+  event->horizon = rows ? event->horizon : event->left; // free flight is exact, however it turns
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   if (!find_way(event, rows, noted, &way)) {
@@ -660,7 +748,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   if (way.lost || (!way.meets && !way.cut && runs_into(event))) {
     s2_event_put_touches(event, way.solved);
     s2_notes_rewind(step, noted);
-    return finish_speculatively(event);
+    return finish_speculatively(event, splits);
   }
   // 4. The piece ends where they meet, or with the step.
   event->splits += way.meets || way.cut;
@@ -669,6 +757,8 @@ static bool next_piece(S2EventRun *event, int splits) {
     s2_note_short(step, event->island, 1);
     event->most += event->cuts < S2_EVENT_CUTS;
     event->cuts += 1;
+  } else if (!way.meets && way.h < event->left) {
+    next_part(event, splits);
   }
   return end_piece(event, way.h, way.solved);
 }
@@ -697,8 +787,8 @@ static bool run_island(S2EventRun *event) {
   event->halved = event->ahead && step->halves[event->island->node[0]];
   event->ahead = event->ahead && !event->halved;
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
-  event->cuts = 0;
-  event->most = joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
+  event->cuts = event->turns = 0;
+  event->most = most_splits(event);
   bool going = true;
   // Piece after piece; the first one begins with the touches of the search.
   for (int splits = 0; going && event->left > 0; splits++) {

@@ -15,6 +15,7 @@ typedef struct S2EventRun {
   double *joint_sum;  // S2_JOINT_ROWS + 3 a joint of the island
   double slop;        // m
   double done, left;  // s of the step
+  double horizon;     // s: no more of what is left is this piece's
   double tiny;        // m/s: what is slower is left over by a solve
   bool limited;       // it has joints with limits
   bool lawful;        // force laws act on bodies of it
@@ -31,6 +32,7 @@ typedef struct S2EventRun {
   int splits;       // so far, in this attempt
   int most;         // pieces of the island's step before the rest is a speculative one
   int cuts;         // pieces so far that have ended where nothing met
+  int turns;        // and that have ended since something turns
 } S2EventRun;
 
 typedef struct S2Meeting {

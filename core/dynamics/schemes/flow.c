@@ -371,6 +371,6 @@ S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting
     return flow_deepens(flow, touch);
   }
   // What touches at the start first leaves.
-  double s = gap <= flow->slop ? S2_EVENT_LEAVING * flow->until : 0;
+  double s = gap <= flow->slop ? flow->leaving * flow->until : 0;
   return flow_advance(flow, touch, resting, end, s);
 }

@@ -19,6 +19,7 @@ static inline bool s2_resting_has(const S2Resting *resting, uint32_t id) {
 typedef struct S2Flow {
   S2Step *step;
   double until;       // s, its length
+  double leaving;     // the part of it within which what touches at first leaves
   const double *v;    // m/s, rad/s
   const double *bend; // half the accelerations
   double slop;        // m: closer is touching

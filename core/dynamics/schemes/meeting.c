@@ -13,7 +13,8 @@ static S2Flow as_function(const S2EventRun *event, double until) {
       event->bend[c] = straight ? 0 : (step->v1[c] - step->v0[c]) / (2 * step->h);
     }
   }
-  return (S2Flow){event->step, until, event->v, event->bend, event->slop};
+  double leaving = S2_EVENT_LEAVING * (event->left / event->horizon);
+  return (S2Flow){event->step, until, leaving, event->v, event->bend, event->slop};
 }
 
 // q1 again, which looking for meetings has changed.
@@ -34,7 +35,7 @@ S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, 
                                 int *first) {
   const S2Step *step = event->step;
   S2Flow way = as_function(event, step->h);
-  bool shorter = step->h < event->left;
+  bool shorter = step->h < event->horizon;
   S2FlowEnd earliest = {INFINITY, false};
   for (int i = 0; i < event->island->touches; i++) {
     const S2Touch *end = &step->touches[event->island->touch[i]];
@@ -56,7 +57,7 @@ S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, 
 typedef struct Trial {
   double gap;      // m, at its end
   S2FlowEnd early; // the pair meets on the way already
-  S2FlowEnd whole; // the same, were it to go on for all that is left
+  S2FlowEnd whole; // the same, were it to go on for all of the piece
 } Trial;
 
 // The flow that takes `tau`. False: aborted.
@@ -68,7 +69,7 @@ static bool flow_for(const S2EventRun *event, const S2Meeting *meeting, double t
   if (!s2_event_flow(event, tau, meeting->rows)) {
     return false;
   }
-  S2Flow way = as_function(event, event->left);
+  S2Flow way = as_function(event, event->horizon);
   trial->gap = s2_flow_gap(&way, before, resting, tau);
   trial->whole = s2_flow_meet(&way, before, resting, NULL);
   trial->early = trial->whole;
@@ -126,9 +127,9 @@ static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Br
   double met = S2_EVENT_MET * event->slop;
   Trial trial;
   *meets = true;
-  // A length that meets, if there is one: all that is left of the step.
+  // A length that meets, if there is one: all of the piece.
   if (!isfinite(at.hi)) {
-    *tau = event->left;
+    *tau = event->horizon;
     if (!flow_for(event, meeting, *tau, &trial)) {
       return false;
     }
@@ -183,7 +184,7 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
     double next = *tau + (s - *tau) / (1 - slope);
     last = *tau;
     last_s = s;
-    *tau = next > 0 && next <= event->left ? next : s;
+    *tau = next > 0 && next <= event->horizon ? next : s;
   }
   return search_meeting(event, meeting, at, tau, meets);
 }

@@ -393,8 +393,8 @@ static bool is_known(const S2Joint *joint, const double *impulse) {
   // A motion that is given by its positions would have a speed that goes up and down about the
   // mean.
   bool given = joint->driven, wide = joint->more[0] != S2_NONE, curved = s2_spring_curved(joint);
-  bool own = joint->type == S2_CONSTRAINT &&
-             (s2_constraint_one_sided(joint) || !s2_joint_projected(joint));
+  bool own = !s2_joint_projected(joint) ||
+             (joint->type == S2_CONSTRAINT && s2_constraint_one_sided(joint));
   bool other = joint->velocity_only || own || joint->type == S2_GROUND_FRICTION ||
                s2_lock_yields(joint) || given || wide || curved || joint->has_servo;
   bool stopped =

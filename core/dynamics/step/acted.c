@@ -4,6 +4,7 @@
 // What the solves gave is therefore logged before the touches change, with the geometry that the
 // solves had: the sum of these impulses, with their arms, is the change of momentum of each body.
 #include "dynamics/step/acted.h"
+#include "dynamics/audit/audit.h"
 #include "dynamics/step/touch.h"
 
 #include <string.h>
@@ -45,6 +46,7 @@ static void log_kept(const S2Step *step) {
 
 void s2_log_begin(S2Step *step) {
   step->world->log.count = 0;
+  s2_audit_forget(step);
   if (step->touch_count == 0) {
     return;
   }
@@ -119,6 +121,7 @@ void s2_log_touch(const S2Step *step, int32_t index, const S2Touch *as, const do
     if (normal == 0 && tangent == 0) {
       continue;
     }
+    s2_audit_contact(step, as, k, normal, tangent);
     int32_t last = S2_NONE, known = step->logged[index];
     while (known != S2_NONE && log->at[known].feature != as->points[k].at.id) {
       last = known;
@@ -182,6 +185,7 @@ static void acted_put(S2ActedList *list, int first, const S2Acted *acted) {
 
 void s2_log_keep(S2Step *step) {
   S2World *world = step->world;
+  s2_audit_keep(step);
   if (world->log.count == 0) {
     return;
   }
@@ -222,6 +226,7 @@ void s2_log_keep(S2Step *step) {
 void s2_step_correct(const S2Step *step, int32_t slot, const double dv[3], double fraction) {
   const S2Body *body = &step->world->bodies.at[slot];
   double *corrected = step->corrected + 3 * slot;
+  s2_audit_correct(step, slot, (double[]){fraction * dv[0], fraction * dv[1], fraction * dv[2]});
   corrected[0] += body->inertia * fraction * dv[0];
   corrected[1] += body->mass * fraction * dv[1];
   corrected[2] += body->mass * fraction * dv[2];

@@ -13,7 +13,7 @@ void s2_log_touch(const S2Step *step, int32_t touch, const S2Touch *as, const do
 void s2_log_islands(S2Step *step); // begins it, with all touches of the step's islands
 // What the log has is part of the step now (S2World.acting); it is empty then.
 void s2_log_keep(S2Step *step);
-// What changed v2 of a body by dv beside them, times `fraction`.
+// What changes v2 of a body by dv beside them, times `fraction`; v2 does not have it yet.
 void s2_step_correct(const S2Step *step, int32_t slot, const double dv[3], double fraction);
 // The step is over: S2World.acted is what acted, with features where they are at q1.
 void s2_acted_commit(S2Step *step);

@@ -89,6 +89,7 @@ typedef struct S2Step {
   double *force;         // 3 a slot, complete
   double *held, *law; // 3 a slot: the parts of `force` that are held over the step, and that laws
                       // gave at the start of the piece; without laws NULL
+  double *law_begin;  // 3 a slot: `law` at the start of the step
   int32_t *lawful;    // slots of the bodies with force laws, in the order they are asked in
   int laws;           // of them
   double *mass;       // 3 a slot: diagonal of W (damping included); 0 for what is not solved for
@@ -134,6 +135,7 @@ typedef struct S2Step {
   bool hurries;     // that, or one was given up: the step goes the shortest way to its end
   int trying;       // S2SolverOptions.attempt of the solve at hand
   bool rows_stay;   // rows made anew were not solved for: none are any more in this step
+  bool in_pieces;   // several, since something turns, of a step that is not event stepping's
   bool cut_short;   // bisect with stepping_partial ended before dt
   bool threaded;    // a thread's copy: the ground stands, and is where it should be
   bool turned;      // is `turn` that of the present q0?

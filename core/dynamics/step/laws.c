@@ -215,9 +215,20 @@ bool s2_laws_begin(S2Step *step) {
       step->lawful[step->laws++] = world->order.at[i];
     }
   }
-  step->held = s2_arena_copy(step->arena, step->force, 3 * world->bodies.count);
-  step->law = S2_TAKE_ZEROED(step->arena, double, 3 * world->bodies.count);
-  return s2_laws_set_out(step, NULL, NULL);
+  int numbers = 3 * world->bodies.count;
+  step->held = s2_arena_copy(step->arena, step->force, numbers);
+  step->law = S2_TAKE_ZEROED(step->arena, double, numbers);
+  bool going = s2_laws_set_out(step, NULL, NULL);
+  step->law_begin = s2_arena_copy(step->arena, step->law, numbers);
+  return going;
+}
+
+void s2_laws_back_to_begin(S2Step *step) {
+  for (int i = 0; i < 3 * step->laws; i++) {
+    int at = 3 * step->lawful[i / 3] + i % 3;
+    step->law[at] = step->law_begin[at];
+    step->force[at] = step->held[at] + step->law[at];
+  }
 }
 
 // ---- Its end ------------------------------------------------------------------------------------

@@ -32,6 +32,8 @@ bool s2_island_lawful(const S2Step *step, const S2Island *island);
 
 // All false: aborted. Once a step: finds the bodies with laws, and asks at q0, v0, t.
 bool s2_laws_begin(S2Step *step);
+// The step is made again from its start: forces are those that s2_laws_begin found there.
+void s2_laws_back_to_begin(S2Step *step);
 // Asks again at q0, v0, t, which have moved: `force` of the bodies with laws is that of a piece
 // that begins there. `island` NULL: of all bodies.
 bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *frame);

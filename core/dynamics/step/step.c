@@ -138,15 +138,11 @@ static void forget_impacts(S2Step *step, S2Found **pressed) {
   }
 }
 
-// All bodies by the whole step at once.
-static bool step_speculative(S2Step *step) {
-  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
-    return false;
-  }
-  s2_rest_begin(step);
+// All bodies by step->h at once. *turns: more than 1 where it has to be tried with such a part.
+static bool speculative_piece(S2Step *step, double *turns) {
   // Positions: v1 stops what would arrive at the surface.
   S2Choice *choices = NULL;
-  int noted = s2_notes_mark(step);
+  int noted = s2_notes_mark(step), searches = 0;
   do { // until bodies stay within what the search has looked at
     const S2SeenTouch *seen = s2_step_see(step);
     int seen_count = step->touch_count;
@@ -157,16 +153,26 @@ static bool step_speculative(S2Step *step) {
     if (choices != NULL && s2_step_same_points(step, seen, seen_count)) {
       break; // looking further showed nothing new
     }
+    *turns = choices == NULL ? s2_step_turning(step, step->free_v) : 1;
+    if (*turns > 1) {
+      return true;
+    }
     s2_notes_rewind(step, noted);
     if (!step_motion(step, &choices)) {
       return false;
     }
-  } while (s2_step_outran(step) && step->passes < S2_REACH_PASSES && !step->hurries);
+    searches += 1;
+  } while (s2_step_outran(step) && searches < S2_REACH_PASSES && !step->hurries);
   bool found = !step->hurries; // shapes that overlap at the end, without a point in reach before
   for (int pass = 0; found && pass < S2_RELINEARISE_PASSES && !step->hurries; pass++) {
     if (!s2_step_unforeseen(step, &found) || (found && !step_motion(step, &choices))) {
       return false;
     }
+  }
+  // What was struck may turn faster than it did.
+  *turns = ceil(s2_step_turning(step, step->v1) / 2);
+  if (*turns > 1) {
+    return true;
   }
   // Velocities: what has arrived there with speed bounces or stays.
   S2Found **pressed = pressed_of_islands(step);
@@ -190,6 +196,46 @@ static bool step_speculative(S2Step *step) {
   forget_impacts(step, pressed);
   bool changed;
   return s2_laws_arrive(step, NULL, NULL, &changed);
+}
+
+// The step in pieces, each tried with a part of its length while something turns too far in it.
+static bool speculative_pieces(S2Step *step, double turns) {
+  S2Bisect all = s2_bisect_begin(step), *pieces = &all;
+  step->in_pieces = true;
+  step->still = NULL; // no island is kept
+  pieces->next = step->dt / turns;
+  while (pieces->left > 0) {
+    if (pieces->left < step->dt && !s2_laws_set_out(step, NULL, NULL)) {
+      return false;
+    }
+    s2_bisect_set_out(step, pieces);
+    bool missed = step->world->missed;
+    for (turns = 2; turns > 1;) {
+      s2_bisect_forget(step, pieces);
+      step->unsolved = pieces->unsolved;
+      step->world->missed = missed;
+      memset(step->slack, 0, sizeof(double) * (size_t)step->world->bodies.count);
+      if (!s2_step_free_motion(step, pieces->h) || !speculative_piece(step, &turns)) {
+        return false;
+      }
+      pieces->h = turns > 1 ? fmax(pieces->h / turns, step->dt / S2_TURN_PIECES) : pieces->h;
+    }
+    s2_log_keep(step);
+    s2_bisect_go_on(step, pieces);
+  }
+  step->cut_short = false;
+  s2_bisect_end(step, pieces);
+  return true;
+}
+
+// All bodies by the whole step at once, unless something turns too far in it.
+static bool step_speculative(S2Step *step) {
+  if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
+    return false;
+  }
+  s2_rest_begin(step);
+  double turns = 1;
+  return speculative_piece(step, &turns) && (turns <= 1 || speculative_pieces(step, turns));
 }
 
 // ---- Bisect -----------------------------------------------------------------------------------
@@ -264,6 +310,7 @@ static bool step_event(S2Step *step) {
   do { // until bodies stay within what the search has looked at
     S2Touch *done = step->touches;
     s2_event_back_to_start(step, &search);
+    s2_laws_back_to_begin(step);
     if (!s2_step_touches(step)) {
       return false;
     }
@@ -400,8 +447,8 @@ S2Status s2_world_step(S2World *world) {
   s2_annotations_begin_step(world);
   S2Status status = s2_world_push(world);
   if (status.code == S2_OK) {
-    s2_audit_begin(world);
-    status = step_within_memory(world, substeps);
+    status = s2_audit_begin(world);
+    status = status.code == S2_OK ? step_within_memory(world, substeps) : status;
     status = status.code == S2_OK ? s2_audit_end(world) : status;
     if (status.code != S2_OK) {
       s2_world_unpush(world);

@@ -230,6 +230,23 @@ const S2WorldStats *s2_world_stats(const S2World *world) {
   return &world->stats;
 }
 
+void s2_audit_stats_add(S2AuditStats *total, const S2AuditStats *stats) {
+  total->passages += stats->passages;
+  total->overlaps += stats->overlaps;
+  total->jumps += stats->jumps;
+  total->slips += stats->slips;
+  total->momenta += stats->momenta;
+  total->energies += stats->energies;
+  total->events += stats->events;
+  total->drifts += stats->drifts;
+  total->energy += stats->energy;
+}
+
+uint64_t s2_audit_findings(const S2AuditStats *stats) {
+  return stats->passages + stats->overlaps + stats->jumps + stats->slips + stats->momenta +
+         stats->energies + stats->events + stats->drifts;
+}
+
 void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats) {
   // Counts add up.
   total->steps += stats->steps;
@@ -251,14 +268,7 @@ void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats) {
   total->contradictions += stats->contradictions;
   total->unsolved_impacts += stats->unsolved_impacts;
   total->mode_changes += stats->mode_changes;
-  total->audit.passages += stats->audit.passages;
-  total->audit.overlaps += stats->audit.overlaps;
-  total->audit.jumps += stats->audit.jumps;
-  total->audit.slips += stats->audit.slips;
-  total->audit.momenta += stats->audit.momenta;
-  total->audit.energies += stats->audit.energies;
-  total->audit.events += stats->audit.events;
-  total->audit.energy += stats->audit.energy;
+  s2_audit_stats_add(&total->audit, &stats->audit);
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     total->used[i] += stats->used[i];
   }

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/line.h"
 #include "collide/collide.h"
+#include "dynamics/annotation.h"
 #include "dynamics/control/control.h"
 #include "dynamics/dynamics.h"
 
@@ -252,7 +253,7 @@ typedef struct S2Joint {
   bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate, bounded;
   int32_t coupled; // constraint: slot of what it is the friction of, S2_NONE; its serial, as it may
   uint32_t coupled_serial; // be gone
-  double stabilization;    // S2JointDef
+  double stabilization;    // S2JointDef, NAN: as the world
 #define S2_JOINT_NUMBER(ID, member, type, array, count) type member array;
 #define S2_JOINT_WEIGHTS(ID, member)                    S2JointWeights member;
 #include "dynamics/fields.def"

@@ -3,8 +3,8 @@
 //
 //     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
 //
-// (mcp_vjp.c has the meaning of p and eta). Rows that repeat each other, or nearly, are left to the
-// general way.
+// (mcp_vjp.c has the meaning of p and eta). Rows that masses make alike go to mcp_vjp_exact.c, and
+// rows that repeat each other, or nearly, to the general way.
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/chain/bilateral.h"
@@ -97,6 +97,18 @@ static bool vjp_bilateral_solve(const Adjoint *a, const S2Bilateral *matrix) {
   return missed <= ACCEPT * whole;
 }
 
+// Where elimination leaves little of a diagonal: the same of rows that only masses make alike.
+static bool vjp_bilateral_solve_exact(const Adjoint *a, S2Arena *arena) {
+  const S2Problem *problem = a->problem;
+  const S2Row **row = S2_TAKE(arena, const S2Row *, problem->rows);
+  for (int r = 0; r < problem->rows; r++) {
+    row[r] = &problem->row[r];
+    a->change[r] = a->dl_dlambda != NULL ? a->dl_dlambda[r] : 0;
+  }
+  S2VjpHeld held = {problem, problem->rows, row, a->dl_dv, a->change};
+  return s2_vjp_exact_solve(&held, a->p, a->eta, arena);
+}
+
 static void vjp_bilateral_write(const Adjoint *a, const double *v, const double *lambda,
                                 const S2McpGradient *to) {
   const S2Problem *problem = a->problem;
@@ -120,16 +132,17 @@ bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const doubl
   // Only where elimination leaves a clear part of each row's diagonal.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Bilateral matrix;
-  bool good = s2_bilateral_init(&matrix, problem, arena) && s2_bilateral_factor(&matrix, NULL) &&
-              s2_bilateral_least_pivot(&matrix) > S2_VJP_INDEPENDENT;
+  bool good = s2_bilateral_init(&matrix, problem, arena);
   if (good) {
+    bool clear = s2_bilateral_factor(&matrix, NULL) &&
+                 s2_bilateral_least_pivot(&matrix) > S2_VJP_INDEPENDENT;
     Adjoint a = {.problem = problem,
                  .dl_dv = dl_dv,
                  .dl_dlambda = dl_dlambda,
                  .p = S2_TAKE(arena, double, 3 * problem->nodes),
                  .eta = S2_TAKE(arena, double, problem->rows),
                  .change = S2_TAKE(arena, double, problem->rows)};
-    good = vjp_bilateral_solve(&a, &matrix);
+    good = clear ? vjp_bilateral_solve(&a, &matrix) : vjp_bilateral_solve_exact(&a, arena);
     if (good) {
       vjp_bilateral_write(&a, v, lambda, gradient);
     }

@@ -130,7 +130,12 @@ static bool vjp_small_read(Small *s) {
       r += rough;
     }
   }
-  return s->count <= 3 * problem->nodes && (s->flags & S2_VJP_SINGULAR) == 0;
+  // More rigid rows than nodes have components repeat each other.
+  int rigid = 0;
+  for (int i = 0; i < s->count; i++) {
+    rigid += problem->row[s->held[i].row].compliance == 0;
+  }
+  return rigid <= 3 * problem->nodes && (s->flags & S2_VJP_SINGULAR) == 0;
 }
 
 // Elimination with row pivots; x in place of b. False: the rows are not independent.
@@ -223,6 +228,24 @@ static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *d
   return true;
 }
 
+// The same of joints' rows that only masses make alike. Contacts that share a load by their masses
+// are the general way's, which says what that sharing is worth.
+static bool vjp_small_solve_exact(const Small *s, const double *dl_dv, const double *dl_dlambda,
+                                  double *p, double *eta, S2Arena *arena) {
+  const S2Row *rows[MOST];
+  double pull[MOST];
+  for (int i = 0; i < s->count; i++) {
+    const S2Row *row = &s->problem->row[s->held[i].row];
+    if (row->coupled_to >= 0 || (row->lo != -INFINITY && row->hi == INFINITY)) {
+      return false;
+    }
+    rows[i] = row;
+    pull[i] = dl_dlambda != NULL ? dl_dlambda[s->held[i].row] : 0;
+  }
+  S2VjpHeld held = {s->problem, s->count, rows, dl_dv, pull};
+  return s2_vjp_exact_solve(&held, p, eta, arena);
+}
+
 static void vjp_small_write_row(const Small *s, int r, double eta, const double *p,
                                 const double *dl_dlambda, const S2McpGradient *to) {
   const S2Row *row = &s->problem->row[r];
@@ -263,7 +286,9 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
   memset(s.sign, 0, sizeof(double) * (size_t)problem->rows);
   double *p = S2_TAKE(arena, double, 3 * problem->nodes), held[MOST], eta[MOST * 4];
   // Which rows hold, and the equations of those.
-  bool solved = vjp_small_read(&s) && vjp_small_solve(&s, dl_dv, dl_dlambda, p, held) &&
+  bool solved = vjp_small_read(&s) &&
+                (vjp_small_solve(&s, dl_dv, dl_dlambda, p, held) ||
+                 vjp_small_solve_exact(&s, dl_dv, dl_dlambda, p, held, arena)) &&
                 s2_all_finite(p, 3 * (size_t)problem->nodes) &&
                 s2_all_finite(held, (size_t)s.count);
   if (solved) {

@@ -37,6 +37,18 @@ bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const doubl
                           const double *dl_dv, const double *dl_dlambda,
                           const S2McpGradient *gradient, S2Arena *arena);
 
+typedef struct S2VjpHeld { // the rows that hold, none of a contact
+  const S2Problem *problem;
+  int count;
+  const S2Row *const *row;
+  const double *dl_dv;      // NULL: 0
+  const double *dl_dlambda; // of those rows
+} S2VjpHeld;
+
+// mcp_vjp_exact.c: p (3 a node) and eta (a row) with twice the digits, of rows that are independent
+// whatever the masses are; false: they are not, or too many.
+bool s2_vjp_exact_solve(const S2VjpHeld *held, double *p, double *eta, S2Arena *arena);
+
 enum { S2_VJP_DIRECTIONS = 20 }; // of conjugate residuals
 
 // A vector of the adjoint system: (p, eta), or what its equations miss.

@@ -54,20 +54,17 @@ static size_t mark_length(const char *at) {
   return 0;
 }
 
-// Digits behind a sign, in groups or not; `*end` is what follows, and `*groups` how many marks
-// there were.
-static size_t copy_whole(char decimal, const char *at, char *to, const char **end, int *groups) {
+// Digits behind a sign, in groups or not; `*end` is what follows.
+static size_t copy_whole(char decimal, const char *at, char *to, const char **end) {
   size_t digits = strspn(at, "0123456789"), used = digits, length = 0;
   memcpy(to, at, digits);
   at += digits;
   const char *mark = at;
-  *groups = 0;
   while (digits > 0 && digits <= 3 && *at != decimal && (length = mark_length(at)) > 0 &&
          strncmp(at, mark, length) == 0 && strspn(at + length, "0123456789") == 3) {
     memcpy(to + used, at + length, 3);
     used += 3;
     at += length + 3;
-    *groups += 1;
   }
   *end = at;
   return used;
@@ -76,7 +73,6 @@ static size_t copy_whole(char decimal, const char *at, char *to, const char **en
 // Not plain: a decimal comma, groups of digits, exponents of Fortran, a minus of typesetters.
 static bool read_written(char decimal, const char *cell, double *value) {
   char plain[LONGEST + 2], *to = plain;
-  int groups;
   if (strlen(cell) > LONGEST) {
     return false;
   }
@@ -87,7 +83,7 @@ static bool read_written(char decimal, const char *cell, double *value) {
     *to++ = *cell++;
   }
   const char *at = cell, *digits = to;
-  to += copy_whole(decimal, cell, to, &at, &groups);
+  to += copy_whole(decimal, cell, to, &at);
   bool fraction = *at == decimal;
   if (fraction) {
     size_t length = strspn(at + 1, "0123456789");
@@ -96,9 +92,7 @@ static bool read_written(char decimal, const char *cell, double *value) {
     to += length + 1;
     at += length + 1;
   }
-  // One point between two groups may be the decimal point of another country.
-  bool doubtful = decimal == ',' && groups == 1 && !fraction && strchr(cell, '.') != NULL;
-  if (to - digits == fraction || doubtful) {
+  if (to - digits == fraction) {
     return false;
   }
   if (*at != '\0' && strchr("eEdD", *at) != NULL) {
@@ -173,7 +167,8 @@ static S2Status decimal_unknown(const S2CsvCells *cells, int row, int column, co
 
 S2Status s2_csv_find_decimal(S2CsvCells *cells) {
   bool points = false, commas = false;
-  int row = -1, column = -1; // of a cell that may be either
+  int row = -1, column = -1;             // of a cell whose comma may be either
+  int point_row = -1, point_column = -1; // of one whose point may be
   for (int i = 0; i < cells->rows.count && cells->commas; i++) {
     for (int k = 0; k < cells->rows.at[i].count; k++) {
       const char *cell = s2_csv_cell(cells, i, k);
@@ -187,12 +182,20 @@ S2Status s2_csv_find_decimal(S2CsvCells *cells) {
         row = i;
         column = k;
       }
+      if (what == EITHER && point_row < 0 && strchr(cell, '.') != NULL) {
+        point_row = i;
+        point_column = k;
+      }
     }
   }
   // Spreadsheets separate by semicolons where commas are decimal points.
   bool guess = row >= 0 && !points && !commas && cells->separator != ';';
   if (guess) {
     return decimal_unknown(cells, row, column, "may be a fraction or a thousand");
+  }
+  // Beside decimal commas a point may be that of another program.
+  if (commas && point_row >= 0) {
+    return decimal_unknown(cells, point_row, point_column, "may be a fraction or a thousand");
   }
   cells->decimal = commas || (row >= 0 && !points) ? ',' : '.';
   return s2_ok();

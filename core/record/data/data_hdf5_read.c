@@ -1,6 +1,6 @@
 // A set of arrays from an HDF5 file: the datasets of all groups, their attribute "units", and what
 // the attributes of the file say of the run.
-#include "record/data/h5.h"
+#include "record/data/h5/h5.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 #include "record/s2d/replay.h"
 
 #include "base/memory.h"
+#include "dynamics/annotation.h"
 #include "record/s2d/output.h"
 #include "record/s2d/s2d_frame.h"
 

@@ -31,7 +31,8 @@ return function(_, host)
     _, _, y = problem.solver:plan()
     for _, goal in ipairs(problem.goals) do
       local name = ("goal %d"):format(goal.of)
-      if math.abs(y[problem.periods + 1][goal[1]] - goal[2]) > problem.violation and names[#names] ~= name then
+      local output = goal[1] + 1 -- the solver counts from 0
+      if math.abs(y[problem.periods + 1][output] - goal[2]) > problem.violation and names[#names] ~= name then
         names[#names + 1] = name
       end
     end

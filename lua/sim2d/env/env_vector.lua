@@ -39,11 +39,22 @@ return function(sim, host)
     if k then fail("%s: environment %d: %s", vector.name, k, message) end
   end
 
+  local function check_seeds(vector, seeds)
+    if seeds == nil or (getmetatable(seeds) == "Array" and #seeds <= vector.count) then return end
+    local good = type(seeds) == "table"
+    for i in pairs(good and seeds or {}) do good = good and host.whole(i) and i >= 1 and i <= vector.count end
+    if not good then
+      fail("%s:reset: seeds: a list of up to %d seeds expected, one an environment, got %s", vector.name, vector.count,
+        (type(seeds) == "table" or getmetatable(seeds) == "Array") and ("%d"):format(#seeds) or describe(seeds))
+    end
+  end
+
   -- The environments of `mask` (nil: all) begin an episode, the i-th with the seed `seed` + i - 1, or seeds[i].
   function methods.reset(vector, options)
     local inside = insides[vector]
     options = options or {}
     E.check_keys("vector:reset", options, { seed = true, seeds = true, mask = true })
+    check_seeds(vector, options.seeds)
     local mask
     if options.mask then
       local list = {}

@@ -367,8 +367,7 @@ return function(sim, host)
 
   -- ---- The result -------------------------------------------------------------------------------
 
-  local Fit = { __name = "Fit" }
-  Fit.__index = Fit
+  local Fit = host.close_class({ __name = "Fit" }, "Fit", { "windows", "scale", "train", "test", "correlation", "delays" })
   Fit.__tostring = function(result)
     local lines = {}
     for i, row in ipairs(result.rows) do
@@ -452,7 +451,7 @@ return function(sim, host)
     check_keys("fit: windows", windows, WINDOW_KEYS)
     local rows, seconds = windows.rows, windows.seconds
     if (rows == nil) == (seconds == nil) then bad("windows", "either rows or seconds", rows == nil and "neither" or "both") end
-    if rows ~= nil and (math.type(rows) ~= "integer" or rows < 2) then bad("windows.rows", "2 rows or more", rows) end
+    if rows ~= nil and not (host.whole(rows) and rows >= 2) then bad("windows.rows", "2 rows or more", rows) end
     if seconds ~= nil and not (host.finite(seconds) and seconds > 0) then bad("windows.seconds", "seconds above 0", seconds) end
     if def.start == nil then
       fail("sim.fit: windows need 'start': function(world, first, p), which puts a world into the state that a window starts in")
@@ -471,7 +470,7 @@ return function(sim, host)
     if def.scale ~= nil and not (host.finite(def.scale) and def.scale > 0) then
       bad("scale", "deviations above 0, from which on residuals count less", def.scale)
     end
-    if def.scale ~= nil and fit.loss == "l2" then bad("scale", "a loss that has a scale, 'huber' or 'cauchy'", "loss 'l2'") end
+    if def.scale ~= nil and fit.loss == "l2" then bad("scale", "a loss that has a scale, 'huber' or 'cauchy'", fit.loss) end
     fit.given_scale = def.scale
     fit.loss_scale = def.scale or LOSSES[fit.loss]
   end

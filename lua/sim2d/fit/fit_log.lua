@@ -256,7 +256,8 @@ return function(sim, host)
     end
     return setmetatable(first, { __index = function(_, name)
       if holes[name] then
-        fail("sim.fit: start: '%s' is nan in row %d of %s, where a world starts", name, row, log.what)
+        fail("sim.fit: start: '%s' is nan in row %d of %s, where a world starts: fill it in, start elsewhere, or make it free by "
+          .. "windows = { free = }", name, row, log.what)
       end
     end })
   end

@@ -77,6 +77,7 @@ function World:compound(def) end
 ---@class sim2d.JointDef
 ---@field collide? boolean do the two bodies still touch, default false
 ---@field break_force? number N: more than that over a step breaks it
+---@field stabilization? "none"|"baumgarte" of its error; default: as the world's. Not of mice and ground friction
 ---@field name? string
 
 ---Keys of joints between two bodies, one of which may be the world.
@@ -282,7 +283,6 @@ function World:ground_friction(def) end
 ---@field hi? number and with no more
 ---@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies that it is the friction of
 ---@field friction? number the coefficient of that
----@field stabilization? "none"|"baumgarte" of its error; default: as the world's
 
 ---A constraint of the script's own.
 ---@param def sim2d.ConstraintDef
@@ -437,6 +437,7 @@ function World:momentum() end
 ---@field momentum number N s, unexplained momentum of a body
 ---@field energy number J, gained (> 0) or lost without a cause
 ---@field distance number m, between shapes that an impulse acted on
+---@field drift number m/s or rad/s, largest speed that a rigid joint does not allow (also where that is no finding)
 
 ---Of the last step, largest absolute values.
 ---@return sim2d.Residuals

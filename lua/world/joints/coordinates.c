@@ -3,7 +3,9 @@
 #include "lua/diff/on_tape.h"
 
 static void coordinates_set(lua_State *L, S2LuaWorld *lw, const S2JointCoordinate *set, int count) {
-  s2_lua_not_on_tape(L, lw, "setting a joint's coordinate");
+  s2_lua_not_on_tape(L, lw,
+                     "setting a joint's coordinate (its bodies' angle, position and velocity can "
+                     "be set instead)");
   s2_lua_try(L, s2_world_set_coordinates(lw->world, set, count));
 }
 

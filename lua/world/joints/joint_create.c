@@ -226,6 +226,26 @@ static void joint_read_limits(const S2Keys *keys, S2JointDef *def) {
   lua_pop(L, 1);
 }
 
+void s2_lua_read_stabilization(const S2Keys *keys, S2JointDef *def) {
+  static const char *const choices[] = {"none", "baumgarte", NULL};
+  // What else a world may do moves the positions of whole islands at once.
+  static const char *const worlds[] = {"projection", "pre", "post", "post_assembly", NULL};
+  int type = s2_keys_push(keys, "stabilization"), choice;
+  for (int i = 0; type == LUA_TSTRING && worlds[i] != NULL; i++) {
+    if (strcmp(lua_tostring(keys->L, -1), worlds[i]) == 0) {
+      s2_keys_fail(
+          keys, "stabilization",
+          "'none' or 'baumgarte' expected, got '%s', which moves whole islands: give it to "
+          "sim.world, and leave the key out here",
+          worlds[i]);
+    }
+  }
+  lua_pop(keys->L, 1);
+  if (s2_keys_choice(keys, "stabilization", choices, &choice)) {
+    def->stabilization = choice == 0 ? 0 : S2_BAUMGARTE_FACTOR;
+  }
+}
+
 // ---- By type ----------------------------------------------------------------------------------
 
 static const char *const common[] = {"name", "collide", "break_force", NULL};
@@ -301,6 +321,9 @@ static void joint_read_keys(const S2Keys *keys, S2JointDef *def) {
   if (s2_lua_joint_takes(type, "limits")) {
     joint_read_limits(keys, def);
     joint_read_motor(keys, s2_joint_traits(type)->turns, def);
+  }
+  if (s2_lua_joint_takes(type, "stabilization")) {
+    s2_lua_read_stabilization(keys, def);
   }
   // What all joints have.
   s2_lua_read_bound(keys, "break_force", &def->break_force);

@@ -4,6 +4,9 @@
 
 #include "collide/collide.h"
 #include "dynamics/audit/audit.h"
+#include "dynamics/step/acted.h"
+
+#undef s2_world_destroy // findings are what is tested here
 
 // ---- Distance ---------------------------------------------------------------------------------
 
@@ -92,7 +95,7 @@ static Scene scene_new(bool strict) {
 // A step that ends with this pose and velocity of the ball, whatever physics says.
 static S2Status faulty_step(Scene *scene, const double q[3], const double v[3]) {
   S2World *world = scene->world;
-  s2_audit_begin(world);
+  must(s2_audit_begin(world));
   S2Step step = s2_step_begin(world, 0, 1);
   step.share = 1;
   int n = 3 * world->bodies.count, at = 3 * (int)(scene->ball.index - 1);
@@ -108,6 +111,7 @@ static S2Status faulty_step(Scene *scene, const double q[3], const double v[3]) 
   s2_audit_substep(&step);
   memcpy(world->q.at, step.q1, sizeof(double) * (size_t)n);
   memcpy(world->v.at, step.v2, sizeof(double) * (size_t)n);
+  world->stats.steps += 1;
   return s2_audit_end(world);
 }
 
@@ -203,7 +207,111 @@ static void a_strict_world_is_as_before_the_step(void **state) {
   assert_int_equal(status.code, S2_UNSOLVED);
   assert_non_null(strstr(status.message, "it moved 0.5 m farther"));
   assert_true(s2_world_hash(scene.world) == before);
+  assert_int_equal(s2_world_stats(scene.world)->steps, 0);
   s2_world_destroy(scene.world);
+}
+
+// A pendulum of 1 m and 1 kg from the horizontal. With `brake` a motor holds it with 0.05 N m, and
+// the present step takes more than the motor's work: half of the square of the turn of a step, of
+// the kinetic energy.
+static S2World *pendulum_new(bool strict, bool brake) {
+  S2WorldDef def = s2_world_def();
+  def.audit = true;
+  def.strict = strict;
+  S2World *world;
+  must(s2_world_create(&def, &world));
+  S2BodyDef ball = at(1, 0);
+  ball.mass = 1;
+  ball.inertia = .01;
+  ball.mask = 0;
+  S2BodyId bob = add_disc(world, ball, .02);
+  S2JointDef hinge = s2_joint_def(S2_HINGE);
+  hinge.a = bob;
+  hinge.anchor_a = s2_vec2(0, 0);
+  hinge.has_motor = brake;
+  hinge.motor_max = .05;
+  S2JointId joint;
+  must(s2_joint_create(world, &hinge, &joint));
+  return world;
+}
+
+// No single step shows it: the sum over a run of steps does, and a strict world refuses the step.
+static void what_rigid_joints_take_adds_up(void **state) {
+  (void)state;
+  S2World *world = pendulum_new(true, true);
+  S2Status status = s2_ok();
+  int steps = 0;
+  for (; steps < 600 && status.code == S2_OK; steps++) {
+    status = s2_world_step(world);
+  }
+  assert_int_equal(status.code, S2_UNSOLVED);
+  assert_non_null(strstr(status.message, "rigid joints have taken from its island"));
+  assert_true(steps > 10 && steps < 200);
+  s2_world_destroy(world);
+  // Without the motor nothing is found in 10 s.
+  world = pendulum_new(true, false);
+  for (int k = 0; k < 1200; k++) {
+    must(s2_world_step(world));
+  }
+  s2_world_destroy(world);
+}
+
+static void a_velocity_against_a_joint_is_found(void **state) {
+  (void)state;
+  S2World *world = pendulum_new(false, false);
+  S2BodyId bob;
+  assert_int_equal(s2_world_bodies(world, &bob, 1), 1);
+  const double *v = &world->v.at[3 * (bob.index - 1)];
+  for (int k = 0; k < 60; k++) {
+    must(s2_world_step(world));
+  }
+  assert_int_equal(s2_world_stats(world)->audit.drifts, 0);
+  // 5 % more along the rod hold 0.0025 of the energy.
+  const double *q = &world->q.at[3 * (bob.index - 1)];
+  double speed = hypot(v[1], v[2]);
+  double wrong[3] = {v[0], v[1] + .05 * speed * q[1], v[2] + .05 * speed * q[2]};
+  s2_audit_begin(world);
+  must(s2_body_set_v(world, bob, wrong));
+  world->audit->h = s2_world_def().dt;
+  s2_audit_joints(world, world->audit);
+  assert_int_equal(s2_world_stats(world)->audit.drifts, 1);
+  assert_true(fabs(s2_world_residuals(world).audit.drift / (.05 * speed) - 1) < .5);
+  s2_world_destroy(world);
+}
+
+// Energy that the stepping itself takes, without a cause in contacts, forces or turns.
+static void a_correction_without_a_cause_is_found(void **state) {
+  (void)state;
+  Scene scene = scene_new(false);
+  int32_t slot = (int32_t)scene.ball.index - 1;
+  must(s2_body_set_v(scene.world, scene.ball, (double[]){0, -2, 0}));
+  s2_audit_begin(scene.world);
+  S2World *world = scene.world;
+  S2Step step = s2_step_begin(world, 0, 1);
+  step.share = 1;
+  int n = 3 * world->bodies.count, of = 3 * slot;
+  memcpy(step.q1, world->q.at, sizeof(double) * (size_t)n);
+  memcpy(step.v2, world->v.at, sizeof(double) * (size_t)n);
+  memcpy(step.carry, world->v.at, sizeof(double) * (size_t)n);
+  for (int i = 0; i < world->bodies.count; i++) {
+    step.node_of[i] = S2_GROUND;
+  }
+  const double dv[3] = {0, .001, 0};
+  s2_step_correct(&step, slot, dv, 1); // 0.002 J of 4 J, before and after
+  step.v2[of + 1] += dv[1];
+  step.q1[of + 1] -= .02;
+  world->events.count = 0;
+  world->warning[0] = '\0';
+  s2_audit_substep(&step);
+  memcpy(world->q.at, step.q1, sizeof(double) * (size_t)n);
+  memcpy(world->v.at, step.v2, sizeof(double) * (size_t)n);
+  must(s2_audit_end(world));
+  S2AuditStats found = s2_world_stats(world)->audit;
+  assert_int_equal(found.energies, 1);
+  assert_int_equal(found.momenta, 0);
+  assert_true(fabs(s2_world_residuals(world).audit.energy - (2 * .001 - .001 * .001 / 2)) < 1e-12);
+  must_warn(world, "the stepping itself took or gave");
+  s2_world_destroy(world);
 }
 
 // ---- Sound steps ------------------------------------------------------------------------------
@@ -259,6 +367,9 @@ int main(void) {
       cmocka_unit_test(momentum_and_energy_from_nothing_are_found),
       cmocka_unit_test(an_impulse_at_a_distance_is_found),
       cmocka_unit_test(a_strict_world_is_as_before_the_step),
+      cmocka_unit_test(what_rigid_joints_take_adds_up),
+      cmocka_unit_test(a_velocity_against_a_joint_is_found),
+      cmocka_unit_test(a_correction_without_a_cause_is_found),
       cmocka_unit_test(sound_steps_have_no_findings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,17 +246,28 @@ static void impacts_on_jointed_bodies_gain_no_energy(void **state) {
 
 // ---- Bisect -----------------------------------------------------------------------------------
 
+typedef struct Asked {
+  int calls, fractions; // of the running step
+  double t;             // of the last call
+} Asked;
+
 static bool count_force(void *user, S2World *world, S2ForceCall *call) {
-  assert_true(call->t >= s2_world_time(world));
-  assert_true(call->t < s2_world_time(world) + call->dt);
+  Asked *asked = user;
+  double part = (call->t - s2_world_time(world)) / call->dt;
+  assert_true(part >= 0 && part < 1);
   near(call->dt, s2_world_settings(world)->dt, 0);
-  *(int *)user += 1;
+  // Fractions follow each other, each of them a halved step.
+  assert_true(asked->calls == 0 ? part == 0 : call->t >= asked->t);
+  near(1024 * part, round(1024 * part), 1e-9);
+  asked->fractions += asked->calls == 0 || call->t > asked->t;
+  asked->calls += 1;
+  asked->t = call->t;
   return true;
 }
 
+// In flight at both ends of a fraction, where rows look ahead at its start alone.
 static void force_laws_are_called_in_each_fraction(void **state) {
   (void)state;
-  int calls = 0;
   S2World *world = world_new(-10, 0.05);
   S2WorldDef settings = *s2_world_settings(world);
   settings.stepping = S2_BISECT;
@@ -264,10 +275,24 @@ static void force_laws_are_called_in_each_fraction(void **state) {
   add_box(world, fixed_at(0, -1), 10, 2);
   S2BodyId ball = add_disc(world, at(0, 2), 0.5);
   must(s2_body_set_force_law(world, ball, true));
-  s2_world_set_callbacks(world, &(S2Callbacks){.user = &calls, .force = count_force});
-  steps(world, 20);
-  assert_true(s2_world_stats(world)->bisections > 0);
-  assert_true(calls > 20);
+  Asked asked;
+  s2_world_set_callbacks(world, &(S2Callbacks){.user = &asked, .force = count_force});
+  // It falls 1.5 m at 10 m/s^2: 0.548 s, so that the eleventh step lands, and no other is halved.
+  for (int k = 1; k <= 20; k++) {
+    asked = (Asked){.calls = 0};
+    uint64_t before = s2_world_stats(world)->bisections;
+    steps(world, 1);
+    bool halved = s2_world_stats(world)->bisections > before;
+    assert_true(halved == (k == 11));
+    if (!halved) {
+      assert_int_equal(asked.fractions, 1);
+      assert_int_equal(asked.calls, k < 11 ? 2 : 1);
+    } else {
+      // Of its fractions the first are flights, and the last one ends at rest.
+      assert_true(asked.fractions > 2);
+      assert_true(asked.calls > asked.fractions && asked.calls < 2 * asked.fractions);
+    }
+  }
   s2_world_destroy(world);
 }
 

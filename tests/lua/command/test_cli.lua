@@ -239,7 +239,7 @@ test("the help names every option", function()
   eq(result.err, "")
   for _, name in ipairs {
     "-e CODE", "-i ", "-v ", "--version", "--help", "--record FILE", "--seed N", "--dt S",
-    "--solver NAME", "--budget T", "--stats", "--quiet", "--strict", "--dump-problems DIR", "--view[=PORT]",
+    "--solver NAME", "--budget T", "--stats", "--quiet", "--audit", "--strict", "--dump-problems DIR", "--view[=PORT]",
     "--threads N", "--watch", "--NAME VALUE", "--width N", "--view-follow BODY", "--strobe S", "--trails",
     "--fps N", "--speed X", "--no-wait",
   } do
@@ -390,6 +390,40 @@ test("--strict makes an unsolved step an error", function()
   eq(result.status, 3)
   ok(result.err:match "^sim2d: script.lua:6: ", result.err)
   eq(run_script(UNSOLVED .. "pcall(world.step, world, 20)", { "--strict" }).status, 0)
+end)
+
+-- A press that moves as given crushes a block: the block overlaps both the press and the anvil in each step.
+local CRUSHES = [[
+local sim = require "sim2d"
+local function run(audit)
+  local w = sim.world { audit = audit }
+  w:on("solver_warning", function() end)
+  w:box { type = "static", name = "anvil", position = { 0, -0.5 }, size = { 4, 1 } }
+  w:box { name = "block", position = { 0, 0.5 }, size = { 1, 1 } }
+  w:box { type = "kinematic", name = "press", position = { 0, 1.5 }, size = { 1, 1 }, velocity = { 0, -1 } }
+  w:clone():step(1)
+  w:step(2)
+  print(w.audit, w:stats().overlaps)
+end
+]]
+
+test("under --audit the status is 3 where a world that does not set `audit` has a finding", function()
+  local result = run_script(CRUSHES .. "run()")
+  eq(result.status, 0)
+  eq(result.out, "false\t0\n")
+  eq(result.err:find("--audit", 1, true), nil)
+  result = run_script(CRUSHES .. "run()", { "--audit" })
+  eq(result.status, 3)
+  eq(result.out, "true\t4\n")
+  ok(result.err:find("\nsim2d: --audit: findings: overlaps 6, the first: audit of step 1 ", 1, true), result.err)
+  ok(result.err:find("'anvil' and 'block': they overlap by ", 1, true), result.err)
+  -- the script looks at its findings itself, or does not want any; a failure of the script counts more
+  result = run_script(CRUSHES .. "run(true) run(false)", { "--audit" })
+  eq(result.status, 0)
+  eq(result.out, "true\t4\nfalse\t0\n")
+  eq(run_script(CRUSHES .. "run() error 'no'", { "--audit" }).status, 1)
+  -- without --audit the script is all there is
+  eq(run_script(CRUSHES .. "run(true)").status, 0)
 end)
 
 -- ---- Options of scripts -------------------------------------------------------------------------

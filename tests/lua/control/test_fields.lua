@@ -98,6 +98,32 @@ test("laws, costs, plans and what runs them", function()
   world:restore(image)
 end)
 
+test("what a fit found", function()
+  local function build(p)
+    local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
+    local block = world:box { size = { 0.1, 0.1 }, mass = p.mass, mask = 0 }
+    world:actuator { "push", body = block, kind = "force", direction = { 1, 0 } }
+    world:observe { "x", of = block, field = "x" }
+    return world
+  end
+  local world, log = build { mass = 2 }, { t = {}, x = {}, push = {} }
+  for i = 1, 30 do
+    log.t[i], log.x[i], log.push[i] = 0.01 * (i - 1), world.bodies[1].x, math.sin(i)
+    world:act { math.sin(i) }
+    world:step()
+  end
+  local plain = sim.fit { world = build, data = log, parameters = { mass = 1.5 }, split = 1 }
+  near(plain.parameters.mass, 2, 1e-3)
+  check(plain, "Fit", { "parameters", "deviation", "confidence95", "correlation", "undetermined", "status", "rollouts", "iterations" })
+  eq({ plain.test, plain.scale, plain.windows }, {}) -- what a fit may lack is nil
+  local whole = sim.fit { world = build, data = log, parameters = { mass = 1.5 }, split = 0.7, loss = "huber", scale = 2, windows = 0.1,
+    start = function() end }
+  ok(whole.test and whole.windows)
+  near(whole.scale, 2)
+  check(whole, "Fit", { "windows", "delays", "repeated", "missing", "message", "bias" })
+  ok(tostring(whole):find "mass" and tostring(plain):find "iterations")
+end)
+
 test("laws that are tables of the script run as before", function()
   local world = cart_pole()
   local law = setmetatable({ calls = 0 }, { __call = function(self) self.calls = self.calls + 1 return { 0 } end })

@@ -262,7 +262,7 @@ test("holes: samples that are missing, commands that hold", function()
   -- a reader of logs that begins where nothing was measured
   log = swung(p, 80)
   log.angle[1] = nan
-  raises("'angle' is nan in row 1 of data, where a world starts",
+  raises("'angle' is nan in row 1 of data, where a world starts: fill it in, start elsewhere, or make it free",
     function() fitted(log, { start = function(world, first) world.bodies.rod.angle = first.angle end }) end)
 end)
 
@@ -305,7 +305,7 @@ test("windows start anew, from what was measured or from what is free", function
     world:act { wave((i - 1) * DT) }
     world:step()
   end
-  local result = fitted(log, { windows = { rows = 30 }, start = start })
+  local result = fitted(log, { windows = { rows = 60 / 2 }, start = start })
   near(result.parameters.m, 1.3, 1e-4)
   eq({ #result.windows, result.windows[2].rows }, { 4, 30 })
   near(result.windows[2].t, 0.3, 1e-12)
@@ -449,10 +449,11 @@ test("bad input", function()
     ["cart.speed"] = { t = { 0, 1, 2 }, value = { 0, 0, 0 } } } })
   fails("'loss': 'l2', 'huber' or 'cauchy' expected, got 'l1'", { loss = "l1" })
   fails("'scale': deviations above 0", { loss = "huber", scale = 0 })
-  fails("'scale': a loss that has a scale", { scale = 2 })
+  fails("'scale': a loss that has a scale, 'huber' or 'cauchy' expected, got 'l2'", { scale = 2 })
   fails("windows need 'start'", { windows = 1 })
   fails("'windows': either rows or seconds", { windows = {}, start = print })
   fails("'windows.rows': 2 rows or more", { windows = { rows = 1 }, start = print })
+  fails("'windows.rows': 2 rows or more expected, got 2.5", { windows = { rows = 2.5 }, start = print })
   fails("unknown key 'row'; did you mean 'rows'", { windows = { row = 4 }, start = print })
   fails("'mass' is a parameter of all windows and of each", { windows = { rows = 4, free = { mass = 1 } }, start = print })
   fails("has 2 rows: three at least", { data = { t = { 0, 0.01 }, push = { 0, 0 }, ["cart.1"] = { 0, 0 } } })

@@ -372,6 +372,25 @@ test("goals that are not met are named, whatever the method", function()
   end
 end)
 
+test("the goals that are named are those that are not met, also without terms in the cost", function()
+  for case = 1, 20 do
+    local world = sim.world { dt = 0.02, gravity = { 0, 0 } }
+    local wanted, unmet = {}, {}
+    for i = 1, 4 do
+      local body = world:circle { radius = 0.1, position = { 0, i }, mass = 1, mask = 0 }
+      world:actuator { "f" .. i, body = body, kind = "force", direction = { 1, 0 }, range = { -1, 1 } }
+      local away = E:choice { 0, 1 }
+      wanted[i] = { of = body, field = { "y", "x" }, value = { i, away } }
+      if away ~= 0 then unmet[#unmet + 1] = "goal " .. i end
+    end
+    local cost = { controls = 1 }
+    if case % 2 == 0 then cost[1] = { "still", residual = function(w) return w.bodies[1].vx end } end
+    -- a method that has no goals leaves the bodies at rest
+    local plan = control.trajectory(world, { horizon = 0.4, period = 0.1, cost = cost, goal = wanted, method = "gradient" })
+    eq({ plan.unmet, plan.status }, { unmet, #unmet > 0 and "stuck" or "converged" }, "case " .. case)
+  end
+end)
+
 test("of several starts the best is taken, the same for the same seed", function()
   for k = 1, 4 do
     local world, rail, cost, goal = stuck_cart(E:uniform(0.5, 2))

@@ -446,6 +446,43 @@ test("minimize and fit leave 0", function()
   near(result.parameters.drag, 0.7, 1e-4)
 end)
 
+-- What joints displace goes into the velocities as far as there is energy for it: a damper or a dry friction that begins to
+-- take energy makes room for more.
+test("a joint's damping and friction at 0, where its links strike the ground", function()
+  local R = sim.random.split()
+  R:seed(20261128)
+  local smooth = 0
+  for case = 1, 60 do
+    local kind, key, second = R:choice { "hinge", "slider" }, R:choice { "damping", "friction" }, R:uniform() < 0.5
+    local stepping, e, mu = R:choice { "auto", "event" }, R:uniform(0, 0.7), R:choice { 0, 0.3 }
+    local omega, lean, steps = R:uniform(-2, 1), R:uniform(-1, 1), R:integer(45, 75)
+    local function f(x)
+      local w = sim.world { dt = 1 / 120, stepping = stepping }
+      w:box { type = "static", size = { 20, 1 }, position = { 0, -1.5 }, friction = mu, restitution = e }
+      local rod = w:box { size = { 1, 0.1 }, position = { 0.5, 0 }, mass = 1, friction = mu, angular_velocity = omega }
+      w[kind](w, { rod, "world", anchor = { kind == "hinge" and 0 or 0.5, 0 }, axis = kind == "slider" and { lean, -1 } or nil,
+        [key] = x })
+      if second then
+        local link = w:box { size = { 0.5, 0.1 }, position = { 1.2, 0 }, mass = 0.3, friction = mu }
+        w:hinge { link, rod, anchor = { 1, 0 } }
+      end
+      w:run { steps = steps }
+      return rod.x + 2 * rod.y + rod.angle + 0.3 * rod.vx + 0.2 * rod.vy + 0.1 * rod.omega
+    end
+    local value, g = sim.value_and_grad(f, 0.0)
+    local _, near_0 = sim.value_and_grad(f, 1e-9)
+    local function difference(h) return (4 * f(h) - f(2 * h) - 3 * value) / (2 * h) end
+    local d, smaller = difference(1e-6), difference(1e-7)
+    local where = ("case %d: %s of a %s, %s"):format(case, key, kind, stepping)
+    ok(math.abs(g - near_0) < 2e-3 * math.max(1, math.abs(g)), ("%s: %g, at 1e-9 %g"):format(where, g, near_0))
+    if math.abs(d - smaller) < 1e-3 * math.max(1, math.abs(d)) then -- else an impact more or less
+      smooth = smooth + 1
+      ok(math.abs(g - d) < 2e-3 * math.max(1, math.abs(g)), ("%s: %g, one-sided difference %g"):format(where, g, d))
+    end
+  end
+  ok(smooth >= 50, smooth .. " without a jump")
+end)
+
 -- ---- Why all derivatives are 0 ----------------------------------------------------------------
 
 -- The sentence of a loss that no parameter changes.
@@ -489,6 +526,17 @@ for _, stepping in ipairs { "auto", "speculative" } do
       w:run { duration = 0.2 }
       return box.y
     end, { m = 1 })
+    -- a body that falls, turns or drifts freely has moved
+    for k = 1, 12 do
+      says("what the parameters change has no effect on what the loss depends on", function(p)
+        local w = new_world { gravity = { 0, k % 2 == 0 and -9.81 or 0 } }
+        local box = w:box { size = { 1, 1 }, mass = 2, position = { 0, 9 }, mask = 0 }
+        box.inertia = p.i
+        if k % 3 > 0 then box.velocity = { 0.1 * k, -k } else box.angular_velocity = k end
+        w:run { duration = 0.2 }
+        return k % 3 > 0 and box.x + 2 * box.y or box.angle
+      end, { i = k })
+    end
     says("nothing strikes body 'crate'", function(p)
       local w = new_world()
       local box = stands_on(w, { e = p.e })

@@ -385,7 +385,7 @@ test("implicit positions hold their goal at any gains, with derivatives", functi
   near(B[2][1], rail.speed, 1e-12)
   raises("key 'implicit': nothing but of a position", world.actuator, world,
     { "force", body = cart, kind = "torque", implicit = true })
-  raises("key 'implicit': false of this or of the other one", world.actuator, world,
+  raises("holds a position of this joint already: give one of the two implicit = false", world.actuator, world,
     { "again", joint = rail, kind = "position" })
 end)
 

@@ -542,20 +542,10 @@ static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2
     return s2_error(S2_INVALID, "friction: with coupled_to; friction by itself of F newtons is "
                                 "lo = -F, hi = F");
   }
-  // Event stepping solves a motion more than once, and only the first asks for errors.
-  bool own = !isnan(def->stabilization);
-  if (own && !(def->stabilization >= 0 && def->stabilization <= 1)) {
-    return s2_error(S2_INVALID, "stabilization: a number from 0 to 1 expected, got %g",
-                    def->stabilization);
-  }
-  if (own && def->stabilization > 0 && world->kept.def.stepping == S2_EVENT) {
-    return s2_error(S2_INVALID, "stabilization: baumgarte not with stepping event; auto or "
-                                "speculative take it");
-  }
+  // All is well: the joint takes it.
   joint->bounded = def->bounded;
   joint->bound_lo = def->bounded ? def->bound_lo : -INFINITY;
   joint->bound_hi = def->bounded ? def->bound_hi : INFINITY;
-  joint->stabilization = def->stabilization;
   return coupled ? constraint_couple(world, def, joint) : s2_ok();
 }
 
@@ -574,13 +564,16 @@ static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2
   if ((wide && gap) || (def->more[1].index != 0 && def->more[0].index == 0)) {
     return s2_error(S2_INVALID, "more: of a constraint whose bodies before it are given");
   }
+  // Rows of more than two bodies have neither bounds nor matrices.
   const char *what = def->bounded                                        ? "lo, hi"
                      : def->coupled_to.index != 0                        ? "coupled_to"
                      : def->compliance.size > 0 || def->damping.size > 0 ? "compliance, damping"
                                                                          : NULL;
   if (wide && what != NULL) {
-    return s2_error(S2_INVALID, "%s: %s a constraint of one or two bodies, got %d", what,
-                    def->bounded || def->coupled_to.index != 0 ? "of" : "a matrix: of",
+    return s2_error(S2_INVALID,
+                    "%s: %s a constraint of one or two bodies, got %d; leave it out, or give it to "
+                    "a constraint between two of them",
+                    what, def->bounded || def->coupled_to.index != 0 ? "of" : "a matrix: of",
                     s2_joint_bodies(joint));
   }
   return s2_ok();
@@ -606,6 +599,10 @@ static S2Status constraint_create(const S2World *world, const S2JointDef *def, S
   }
   if (def->restitution != 0 && !def->unilateral) {
     return s2_error(S2_INVALID, "restitution: with unilateral = true");
+  }
+  if (def->restitution != 0 && def->compliance.linear > 0) {
+    return s2_error(S2_INVALID,
+                    "restitution: a constraint has restitution or compliance, not both");
   }
   // A unilateral constraint is a coordinate with the lower limit 0.
   joint->rows = def->rows;

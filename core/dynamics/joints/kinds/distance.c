@@ -16,7 +16,7 @@ static S2Status distance_create(const S2World *world, const S2JointDef *def, S2J
 
 const S2JointKind s2_distance_kind = {
     .traits = {.name = "distance",
-               .keys = S2_KEYS(S2_KEYS_LENGTH, "length", "compliance", "damping"),
+               .keys = S2_KEYS(S2_KEYS_LENGTH, "length", "compliance", "damping", "stabilization"),
                .span = S2_SPAN_LINE,
                .dots = S2_DOTS_ENDS},
     .parts = S2_HAS_COMPLIANCE | S2_HAS_LENGTH,

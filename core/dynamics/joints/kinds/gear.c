@@ -132,7 +132,8 @@ static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint
 
 const S2JointKind s2_gear_kind = {
     .traits = {.name = "gear",
-               .keys = S2_KEYS("joint_a", "joint_b", "ratio", "compliance", "damping"),
+               .keys =
+                   S2_KEYS("joint_a", "joint_b", "ratio", "compliance", "damping", "stabilization"),
                .span = S2_SPAN_FAINT},
     .parts = S2_HAS_COMPLIANCE | S2_HAS_OTHERS,
     .fields = S2_FIELD_BIT(RATIO),

@@ -12,7 +12,7 @@ static S2Status hinge_create(const S2World *world, const S2JointDef *def, S2Join
 
 const S2JointKind s2_hinge_kind = {
     .traits = {.name = "hinge",
-               .keys = S2_KEYS(S2_KEYS_SHARED, S2_KEYS_DRIVEN, S2_KEYS_REST),
+               .keys = S2_KEYS(S2_KEYS_SHARED, S2_KEYS_DRIVEN, S2_KEYS_REST, "stabilization"),
                .turns = true,
                .span = S2_SPAN_ERROR,
                .dots = S2_DOTS_RING},

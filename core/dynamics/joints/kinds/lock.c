@@ -147,7 +147,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
 const S2JointKind s2_lock_kind = {
     .traits = {.name = "lock",
                .keys = S2_KEYS("body", "x", "y", "angle", "velocity", "angular_velocity",
-                               "compliance", "damping", "max_force", "max_torque"),
+                               "compliance", "damping", "max_force", "max_torque", "stabilization"),
                .dots = S2_DOTS_RING},
     .parts = S2_HAS_COMPLIANCE,
     .bound = INFINITY,

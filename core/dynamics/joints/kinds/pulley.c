@@ -89,7 +89,7 @@ static S2Status pulley_create(const S2World *world, const S2JointDef *def, S2Joi
 const S2JointKind s2_pulley_kind = {
     .traits = {.name = "pulley",
                .keys = S2_KEYS(S2_KEYS_LENGTH, "ground_a", "ground_b", "ratio", "length", "limits",
-                               "restitution", "compliance", "damping"),
+                               "restitution", "compliance", "damping", "stabilization"),
                .span = S2_SPAN_LINE,
                .dots = S2_DOTS_ENDS},
     .parts = S2_HAS_COMPLIANCE | S2_HAS_LIMITS | S2_HAS_OTHERS,

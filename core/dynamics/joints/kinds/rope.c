@@ -13,7 +13,7 @@ static S2Status rope_create(const S2World *world, const S2JointDef *def, S2Joint
 
 const S2JointKind s2_rope_kind = {
     .traits = {.name = "rope",
-               .keys = S2_KEYS(S2_KEYS_LENGTH, "max_length", "restitution"),
+               .keys = S2_KEYS(S2_KEYS_LENGTH, "max_length", "restitution", "stabilization"),
                .span = S2_SPAN_LINE,
                .dots = S2_DOTS_ENDS},
     .parts = S2_HAS_LENGTH,

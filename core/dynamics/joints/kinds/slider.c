@@ -11,7 +11,8 @@ static S2Status slider_create(const S2World *world, const S2JointDef *def, S2Joi
 
 const S2JointKind s2_slider_kind = {
     .traits = {.name = "slider",
-               .keys = S2_KEYS(S2_KEYS_SHARED, S2_KEYS_DRIVEN, S2_KEYS_REST, "axis"),
+               .keys =
+                   S2_KEYS(S2_KEYS_SHARED, S2_KEYS_DRIVEN, S2_KEYS_REST, "axis", "stabilization"),
                .span = S2_SPAN_FAINT,
                .dots = S2_DOTS_FIXED},
     .parts = S2_HAS_COMPLIANCE | S2_HAS_STIFFNESS | S2_HAS_LIMITS | S2_HAS_DRIVE | S2_HAS_AXIS,

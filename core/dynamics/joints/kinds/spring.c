@@ -71,7 +71,7 @@ static S2Status spring_create(const S2World *world, const S2JointDef *def, S2Joi
 const S2JointKind s2_spring_kind = {
     .traits = {.name = "spring",
                .keys = S2_KEYS(S2_KEYS_LENGTH, S2_KEYS_DRIVEN, "rest_length", "stiffness",
-                               "quadratic", "cubic", "force", "damping"),
+                               "quadratic", "cubic", "force", "damping", "stabilization"),
                .span = S2_SPAN_SPRING,
                .dots = S2_DOTS_ENDS},
     .parts = S2_HAS_STIFFNESS | S2_HAS_LIMITS | S2_HAS_DRIVE | S2_HAS_LENGTH,

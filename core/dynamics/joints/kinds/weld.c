@@ -3,7 +3,7 @@
 
 const S2JointKind s2_weld_kind = {
     .traits = {.name = "weld",
-               .keys = S2_KEYS(S2_KEYS_SHARED),
+               .keys = S2_KEYS(S2_KEYS_SHARED, "stabilization"),
                .span = S2_SPAN_ERROR,
                .dots = S2_DOTS_FIXED},
     .parts = S2_HAS_COMPLIANCE,

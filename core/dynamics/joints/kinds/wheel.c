@@ -4,7 +4,8 @@
 
 const S2JointKind s2_wheel_kind = {
     .traits = {.name = "wheel",
-               .keys = S2_KEYS("a", "b", "anchor", "axis", S2_KEYS_DRIVEN, "stiffness", "damping"),
+               .keys = S2_KEYS("a", "b", "anchor", "axis", S2_KEYS_DRIVEN, "stiffness", "damping",
+                               "stabilization"),
                .turns = true,
                .span = S2_SPAN_SPRING,
                .dots = S2_DOTS_RING},

@@ -1,4 +1,4 @@
-#include "record/data/h5.h"
+#include "record/data/h5/h5.h"
 
 #include <string.h>
 

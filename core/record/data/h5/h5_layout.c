@@ -1,6 +1,6 @@
 // Where the values of an array of an HDF5 file lie: together, in the header, or in chunks that a
 // tree finds and that may be packed.
-#include "record/data/h5.h"
+#include "record/data/h5/h5.h"
 
 #include <string.h>
 

@@ -118,6 +118,9 @@ local function driven(def, most)
   return def
 end
 
+local stabilization = { good = { "none", "baumgarte" }, bad = { { "post", "moves whole islands" }, { "some", "one of 'none', 'baumgarte'" },
+  { 1, "expected" }, { true, "expected" } } }
+
 local KINDS = {
   hinge = driven(shared({ keys = { stiffness = not_negative, reference = any },
     base = { anchor = { 1, 0 } } }, 2), "max_torque"),
@@ -146,6 +149,7 @@ local NAMES = {}
 for kind, def in pairs(KINDS) do
   NAMES[#NAMES + 1] = kind
   def.keys.name, def.keys.collide, def.keys.break_force = name, flag, breaks
+  def.keys.stabilization = kind ~= "mouse" and kind ~= "ground_friction" and stabilization or nil
 end
 table.sort(NAMES)
 
@@ -313,6 +317,13 @@ test("constraint takes its keys, and says what is wrong with them", function()
   for _, case in ipairs(part.bad) do
     refused(s, "constraint", def { unilateral = true, restitution = case[1] }, "restitution", case[2])
   end
+  refused(s, "constraint", def { unilateral = true, restitution = 0.5, compliance = 1e-3 }, "restitution", "not both")
+  local stop = s.world:constraint(def { unilateral = true, compliance = 1e-3 })
+  raises("restitution: a constraint has restitution or compliance, not both", function() stop.restitution = 0.5 end)
+  stop.compliance = 0
+  stop.restitution = 0.5
+  raises("compliance: a constraint has restitution or compliance, not both", function() stop.compliance = 1e-3 end)
+  stop:destroy()
   raises("inside", function() s.world:constraint(def { phi = function() error "inside" end }) end)
 end)
 

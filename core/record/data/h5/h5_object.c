@@ -1,5 +1,5 @@
 // Headers of objects: messages, in several pieces of the file or in a heap.
-#include "record/data/h5.h"
+#include "record/data/h5/h5.h"
 
 #include <string.h>
 

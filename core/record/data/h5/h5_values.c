@@ -1,5 +1,5 @@
 // Values of HDF5 files: their types and shapes, texts in heaps, attributes.
-#include "record/data/h5.h"
+#include "record/data/h5/h5.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Groups of HDF5 files. Old ones: a tree of nodes of symbols, their names in a heap. New ones: link
 // messages in the header, or, where they are many, in a fractal heap with a tree of their places.
-#include "record/data/h5.h"
+#include "record/data/h5/h5.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -130,6 +130,9 @@ local function random_joint(s)
     if g.chance(0.4) then def.motor = { speed = g.uniform(-9, 9), [most] = g.size(0.1, 100) } end
     if g.chance(0.3) then def.friction = g.uniform(0, 5) end
   end
+  if g.chance(0.1) and kind ~= "mouse" and kind ~= "ground_friction" then
+    def.stabilization = g.pick { "none", "baumgarte", "none" }
+  end
   if g.chance(0.2) then def.break_force = g.size(1, 1e3) end
   if g.chance(0.2) then def.collide = g.chance(0.5) end
   if g.chance(0.1) then

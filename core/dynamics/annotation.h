@@ -1,0 +1,37 @@
+// Annotations: lines, arrows, points and texts that are drawn over pictures and recordings of a
+// world. The engine itself does not read them. They are in no snapshot, clone or hash.
+#ifndef S2_ANNOTATION_H
+#define S2_ANNOTATION_H
+
+#include "dynamics/dynamics.h"
+
+typedef enum S2AnnotationType {
+  S2_ANNOTATION_LINE,  // from, to
+  S2_ANNOTATION_ARROW, // from, to
+  S2_ANNOTATION_POINT, // to
+  S2_ANNOTATION_TEXT,  // to
+} S2AnnotationType;
+
+enum { S2_ANNOTATION_SIZE = 96 }; // bytes of a text with its final 0
+
+typedef struct S2Annotation {
+  S2AnnotationType type;
+  S2Vec2 from, to;               // m
+  uint32_t color;                // 0xRRGGBBAA; 0: that of letters
+  double size, letters;          // pixels: width of a line, radius of a point; height of the text
+  char text[S2_ANNOTATION_SIZE]; // "": none; stands at `to`
+  char name[S2_NAME_SIZE];
+  bool shown; // a step has ended since it was made
+} S2Annotation;
+
+const char *s2_annotation_type_name(S2AnnotationType type); // "line" ...
+
+// `count` of one name: they take the place of those of that name, and last. Those of none ("") are
+// seen after the next step, and gone with the one after it or the next one made then. S2_INVALID:
+// too many; S2_BUSY inside a step.
+S2Status s2_world_annotate(S2World *world, const S2Annotation *annotations, int count);
+void s2_world_clear_annotations(S2World *world, const char *name); // NULL: all
+// Borrowed until the next change of the world.
+const S2Annotation *s2_world_annotations(const S2World *world, int *count);
+
+#endif

@@ -1,0 +1,300 @@
+// Energy of bodies that act on each other, a group. By M (v+ - v) = h f + P, a step changes the
+// kinetic energy by the work of its impulses at the mean of the velocities before and after. So
+//
+//     kinetic and potential energy after, less those before
+//         = work of contacts + work of moving ground and belts + work of joints and forces
+//           + integration + lifts + corrections
+//
+// The first line is physics. The second is what a step adds to it:
+//
+// - integration: forces act along the mean of the velocities, bodies go along the velocity that
+//   carries them. Implicit Euler's is -h f (v+ - v)/2, known exactly, the trapezoid's is 0.
+// - lifts and corrections: positions are mended against forces, and velocities pay for that. In
+//   truth there is neither. Rows that turn by phi within a step miss surfaces and anchors by
+//   phi^2/2 of the reach, so a force F mends up to F phi^2 reach.
+//
+// Neither is left to a bound on impulses: a support impulse does no work.
+#include "dynamics/audit/audit.h"
+
+typedef struct Budget { // of a group, by its smallest slot
+  int members;          // bodies that move
+  bool jointed, meets;  // joints and contacts act on it
+  bool unknown;         // something drives it whose work is not known
+  S2Vec2 frame;         // m/s: the mean velocity of what moves as given and touches it
+  int grounds;          // of those
+  double slow;          // J: of bodies that move, or are moved, by the tolerances of lengths
+  double change;        // J: kinetic, of gravity and of springs, less the work of forces
+  double kinetic;       // J: before and after, against the frame
+  double gain, loss;    // J: what motors, friction and damping may have brought and taken
+  double contacts;      // J: work of contacts
+  double ground;        // J: work of what moves as given, and of belts
+  double integrated;    // J: what the integration of forces gave
+  double swept;         // J: the same with what positions were mended by
+  bool set;             // a body of it was put somewhere, or got a velocity, before the step
+  double paced;         // J: the most that integration of motors and friction gave or took
+  double correction;    // J: work of corrections, against the frame
+  double mend;          // J: what turning explains of it, and overlaps at the start
+  double unresolved;    // J: of speeds that forces make in half a step
+  bool gives;           // springs or limits act, whose impulses are not known apart
+  double turn;          // rad: the largest of a body or a rod
+} Budget;
+
+static double audit_dot(const double a[3], const double b[3]) {
+  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static void budget_body(const S2World *world, const S2Auditor *audit, int32_t slot, double contacts,
+                        Budget *budget) {
+  const S2Body *body = &world->bodies.at[slot];
+  const double *q0 = audit->q0 + 3 * slot, *q1 = world->q.at + 3 * slot;
+  const double *v0 = audit->v0 + 3 * slot, *v1 = world->v.at + 3 * slot;
+  const double inertial[3] = {body->inertia, body->mass, body->mass};
+  const double frame[3] = {0, budget->frame.x, budget->frame.y};
+  const S2AuditWork *work = &audit->done[slot];
+  S2Vec2 g = world->kept.def.gravity;
+  double weight = body->type == S2_DYNAMIC ? body->mass * body->gravity_scale : 0;
+  budget->members += 1;
+  budget->correction += work->corrected;
+  for (int c = 0; c < 3; c++) {
+    double before = v0[c] - frame[c], after = v1[c] - frame[c];
+    budget->change += inertial[c] * (v1[c] * v1[c] - v0[c] * v0[c]) / 2;
+    budget->kinetic += inertial[c] * (before * before + after * after) / 2;
+    budget->correction -= audit->corrected[3 * slot + c] * frame[c];
+  }
+  budget->change -= weight * (g.x * (q1[1] - q0[1]) + g.y * (q1[2] - q0[2]));
+  budget->change -= audit->work[slot];
+  budget->loss += audit->damped[slot];
+  budget->contacts += work->contacts;
+  budget->ground += work->ground;
+  budget->integrated += work->integrated;
+  budget->swept += work->swept;
+  budget->set |= audit->set[slot];
+  // Forces times what turning bends, and times overlaps and joint errors of the start, which are
+  // closed against forces or with them. (The step may shift the body by both.)
+  double turn = s2_audit_turn(audit, slot);
+  double force = body->mass * hypot(g.x, g.y) + (contacts + audit->size[slot]) / audit->h;
+  budget->mend += force * (turn * turn * audit->arm[slot] + 2 * audit->excused[slot]);
+  double still = S2_AUDIT_LENGTH * body->reach / audit->h;
+  budget->slow += body->mass * still * still + force * S2_AUDIT_PLACE * body->reach;
+  budget->turn = fmax(budget->turn, turn);
+  // A step takes what leaves a surface slower than this for at rest, or bounces would never end.
+  double slow = hypot(g.x, g.y) * audit->h / 2;
+  budget->unresolved += body->mass * slow * slow / 2;
+}
+
+static S2Vec2 velocity_at(const double v[3], const double q[3], S2Vec2 point) {
+  return s2_vec2(v[1] - v[0] * (point.y - q[2]), v[2] + v[0] * (point.x - q[1]));
+}
+
+static void budget_contact(const S2World *world, const S2Acted *acted, Budget *budgets,
+                           const int32_t *root) {
+  const int32_t slots[2] = {acted->body_a, acted->body_b};
+  const S2Body *of[2] = {&world->bodies.at[slots[0]], &world->bodies.at[slots[1]]};
+  bool soft = of[0]->contact_compliance + of[1]->contact_compliance > 0;
+  for (int k = 0; k < 2; k++) {
+    Budget *budget = &budgets[root[slots[k]]];
+    if (!s2_body_moves(of[k])) {
+      continue;
+    }
+    budget->meets = true;
+    budget->unknown |= soft;
+    if (!s2_body_moves(of[1 - k])) {
+      int32_t slot = slots[1 - k];
+      S2Vec2 v = velocity_at(world->v.at + 3 * slot, world->q.at + 3 * slot, acted->point);
+      budget->frame = s2_add(budget->frame, v);
+      budget->grounds += 1;
+    }
+  }
+}
+
+static bool moves_by_itself(const S2World *world, const S2Auditor *audit, int32_t slot) {
+  if (slot == S2_NONE || s2_body_moves(&world->bodies.at[slot])) {
+    return false;
+  }
+  const double *v0 = audit->v0 + 3 * slot, *v1 = world->v.at + 3 * slot;
+  return audit_dot(v0, v0) > 0 || audit_dot(v1, v1) > 0;
+}
+
+// rad: how far the line between a joint's anchors turns in the step.
+static double rod_turn(const S2World *world, const S2Auditor *audit, const S2Joint *joint) {
+  S2Vec2 rod[2];
+  const double *poses[2] = {audit->q0, world->q.at};
+  for (int i = 0; i < 2; i++) {
+    S2Vec2 a = joint->a == S2_NONE ? joint->local_a
+                                   : s2_audit_point(poses[i] + 3 * joint->a, joint->local_a);
+    S2Vec2 b = joint->b == S2_NONE ? joint->local_b
+                                   : s2_audit_point(poses[i] + 3 * joint->b, joint->local_b);
+    rod[i] = s2_sub(a, b);
+  }
+  double cross = s2_cross(rod[0], rod[1]), dot = s2_dot(rod[0], rod[1]);
+  return cross == 0 && dot == 0 ? 0 : fabs(atan2(cross, dot));
+}
+
+static bool holds_two_anchors(S2JointType type) {
+  return type == S2_DISTANCE || type == S2_ROPE || type == S2_SPRING;
+}
+
+static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t slot,
+                         Budget *budgets) {
+  const S2Joint *joint = &world->joints.at[slot];
+  const int32_t ends[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+  int32_t of = S2_NONE; // a body of the group that the joint acts in
+  bool driven = false;
+  for (int k = 0; k < 4; k++) {
+    if (of == S2_NONE && ends[k] != S2_NONE && s2_body_moves(&world->bodies.at[ends[k]])) {
+      of = ends[k];
+    }
+    driven |= moves_by_itself(world, audit, ends[k]);
+  }
+  if (of == S2_NONE) {
+    return;
+  }
+  Budget *budget = &budgets[audit->root[of]];
+  budget->jointed = true;
+  // Motor and friction by the way of the coordinate; springs by what they hold.
+  double way = s2_audit_coordinate(world, slot) - audit->coordinate[slot];
+  double work = audit->driven[slot] * fabs(way) / audit->h;
+  budget->gain += joint->has_motor ? work : 0;
+  budget->loss += work;
+  // Their part of the integration: impulses act at the mean of the speeds, the joint goes its way.
+  double mean = (audit->pace[slot] + s2_audit_pace(world, slot)) / 2;
+  budget->paced += audit->driven[slot] * fabs(mean - way / audit->h);
+  double elastic = s2_audit_elastic(world, slot) - audit->elastic[slot];
+  budget->change += elastic;
+  bool springs = joint->has_spring || joint->compliance.size > 0 || joint->compliance.linear > 0 ||
+                 joint->compliance.angular > 0 || joint->type == S2_SPRING ||
+                 joint->type == S2_WHEEL;
+  if (springs || joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY) {
+    // Implicit springs and dashpots take; how much their impulse and speed bound.
+    budget->loss += INFINITY;
+    budget->gives = true;
+  }
+  budget->turn = holds_two_anchors(joint->type) ? fmax(budget->turn, rod_turn(world, audit, joint))
+                                                : budget->turn;
+  budget->unknown |= joint->type == S2_LOCK || joint->type == S2_MOUSE ||
+                     joint->type == S2_CONSTRAINT || joint->type == S2_GROUND_FRICTION ||
+                     joint->has_law || joint->has_servo || joint->type == S2_GEAR ||
+                     joint->type == S2_PULLEY || driven;
+}
+
+// ---- Judging ----------------------------------------------------------------------------------
+
+// J: what is beyond an interval, with its sign.
+static double beyond(double value, double lo, double hi) {
+  return value > hi ? value - hi : value < lo ? value - lo : 0;
+}
+
+// Where joints alone act, kinetic energy changes by the work of forces at the mean velocity, which
+// the integration has, and by what rigid joints do: nothing, in truth. That is judged over a run of
+// steps. A sound method sways by a function of the state, and errors that differ from step to step
+// add up as a random walk. An error that always has one sign adds up with the number of steps.
+static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
+  S2AuditRun *run = &audit->run[slot];
+  uint64_t now = world->kept.steps;
+  if (run->members != budget->members || run->step + 1 != now || budget->set) {
+    *run = (S2AuditRun){.members = budget->members};
+  }
+  run->step = now;
+  if (budget->set) { // velocities that the joints do not allow stop in this step
+    return;
+  }
+  double may = budget->turn * budget->turn * (budget->kinetic + budget->gain) + budget->slow +
+               budget->mend + budget->paced;
+  run->rest += beyond(budget->change - budget->swept, -budget->loss, budget->gain);
+  run->most = fmax(run->most, may);
+  run->spread2 += budget->turn * budget->turn * may * may;
+  if (fabs(run->rest) > S2_AUDIT_SWAY * run->most + S2_AUDIT_SPREAD * sqrt(run->spread2)) {
+    if (fabs(run->rest) > fabs(world->residuals.audit.energy)) {
+      world->residuals.audit.energy = run->rest;
+    }
+    s2_audit_find(world, &world->stats.audit.energies, slot, S2_NONE, 0,
+                  "rigid joints have %s its island %.3g J in the last steps",
+                  run->rest > 0 ? "given" : "taken from", fabs(run->rest));
+    run->members = 0;
+  }
+}
+
+static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
+  bool stops = budget->jointed && budget->set; // what the joints do not allow
+  if (budget->unknown || !(budget->turn <= S2_AUDIT_TURN)) {
+    return;
+  }
+  double square = budget->turn * budget->turn;
+  // Contacts take what their work says; where that is a gain, it is none of physics. (The work of
+  // springs is known by what they hold, not by the mean of the velocities.)
+  double taken = budget->gives ? 0 : fmin(budget->contacts, 0);
+  double change = budget->change - budget->ground - taken;
+  double rest = beyond(change, stops ? -INFINITY : -budget->loss, budget->gain);
+  world->stats.audit.energy += rest;
+  double allowed = (S2_AUDIT_ENERGY + square) * (budget->kinetic + budget->gain) + budget->slow;
+  double lost = fmin(budget->integrated, 0) - budget->mend - budget->paced -
+                (budget->meets ? budget->unresolved : 0);
+  double won = fmax(budget->integrated, 0) + budget->mend + budget->paced;
+  double step = beyond(rest, lost, won);
+  if (fabs(step) > fabs(world->residuals.audit.energy)) {
+    world->residuals.audit.energy = step;
+  }
+  if (budget->jointed && !budget->meets && !budget->gives) {
+    judge_run(world, audit, budget, slot);
+  }
+  double own = fabs(budget->correction);
+  double corrects = budget->mend + budget->slow + (S2_AUDIT_CORRECTION + square) * budget->kinetic;
+  if (fabs(step) > allowed) {
+    s2_audit_find(world, &world->stats.audit.energies, slot, S2_NONE, 0,
+                  "its island %s %.3g J of %.3g J without a cause", step > 0 ? "gained" : "lost",
+                  fabs(step), budget->kinetic);
+  } else if (own > corrects) {
+    world->residuals.audit.energy = fmax(world->residuals.audit.energy, own);
+    s2_audit_find(world, &world->stats.audit.energies, slot, S2_NONE, 0,
+                  "the stepping itself took or gave its island %.3g J of %.3g J", own,
+                  budget->kinetic);
+  }
+}
+
+// N s: the sum of the lengths of what contacts gave a body.
+static void contact_sizes(const S2World *world, double *size) {
+  for (int i = 0; i < world->acted.count; i++) {
+    const S2Acted *acted = &world->acted.at[i];
+    double length = s2_length(s2_acted_impulse(acted));
+    size[acted->body_a] += length;
+    size[acted->body_b] += length;
+  }
+}
+
+void s2_audit_energies(S2World *world, S2Auditor *audit) {
+  S2ArenaMark mark = s2_arena_mark(&audit->arena);
+  double *size = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
+  Budget *budgets = S2_TAKE_ZEROED(&audit->arena, Budget, audit->slots);
+  contact_sizes(world, size);
+  for (int i = 0; i < world->acted.count; i++) {
+    budget_contact(world, &world->acted.at[i], budgets, audit->root);
+  }
+  for (int32_t slot = 0; slot < audit->slots; slot++) {
+    if (budgets[slot].grounds > 0) {
+      budgets[slot].frame = s2_scale(1.0 / budgets[slot].grounds, budgets[slot].frame);
+    }
+  }
+  // Bodies and joints add to the budget of their group.
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    if (s2_body_moves(&world->bodies.at[slot])) {
+      budget_body(world, audit, slot, size[slot], &budgets[audit->root[slot]]);
+      // Of a law, the force at the start and the end of each piece is not known.
+      const S2Body *body = &world->bodies.at[slot];
+      budgets[audit->root[slot]].unknown |= body->type != S2_DYNAMIC || body->has_law;
+    }
+  }
+  for (int i = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    if (s2_joint_active(world, &world->joints.at[slot])) {
+      budget_joint(world, audit, slot, budgets);
+    }
+  }
+  for (int i = 0; i < world->order.count; i++) {
+    int32_t slot = world->order.at[i];
+    if (audit->root[slot] == slot && s2_body_moves(&world->bodies.at[slot])) {
+      judge_energy(world, audit, &budgets[slot], slot);
+    }
+  }
+  s2_arena_rewind(&audit->arena, mark);
+}

@@ -1,0 +1,96 @@
+// Velocities at the end of a step are ones that its rigid joints allow, up to what a step leaves.
+#include "dynamics/audit/audit.h"
+#include "dynamics/joints/joint.h"
+
+enum { ROWS = S2_JOINT_EQUATIONS + 1 };
+
+typedef struct Against {
+  double speed;   // m/s or rad/s: the largest of a row
+  double energy;  // J: what an inelastic impact along the rows would take, u' (J M^-1 J')^-1 u / 2
+  double kinetic; // J, of the bodies that it moves
+  double slow;    // J, of speeds that move them by the tolerance of lengths in a step
+} Against;
+
+static double row_dot(const S2World *world, const S2Joint *joint, const S2JointRow *a,
+                      const S2JointRow *b) {
+  const int32_t slot[2] = {joint->a, joint->b};
+  double sum = 0;
+  for (int k = 0; k < 2; k++) {
+    const S2Body *body = slot[k] == S2_NONE ? NULL : &world->bodies.at[slot[k]];
+    const double *x = k == 0 ? a->ja : a->jb, *y = k == 0 ? b->ja : b->jb;
+    for (int c = 0; body != NULL && s2_body_moves(body) && c < 3; c++) {
+      sum += x[c] * y[c] / (c == 0 ? body->inertia : body->mass);
+    }
+  }
+  return sum;
+}
+
+static double row_speed(const S2World *world, const S2Joint *joint, const S2JointRow *row) {
+  const int32_t slot[2] = {joint->a, joint->b};
+  double speed = row->rate;
+  for (int k = 0; k < 2; k++) {
+    const double *gradient = k == 0 ? row->ja : row->jb;
+    for (int c = 0; slot[k] != S2_NONE && c < 3; c++) {
+      speed += gradient[c] * world->v.at[3 * slot[k] + c];
+    }
+  }
+  return speed;
+}
+
+static void joint_kinetic(const S2World *world, const S2Joint *joint, double h, Against *against) {
+  const int32_t slot[2] = {joint->a, joint->b};
+  for (int k = 0; k < 2; k++) {
+    const S2Body *body = slot[k] == S2_NONE ? NULL : &world->bodies.at[slot[k]];
+    for (int c = 0; body != NULL && s2_body_moves(body) && c < 3; c++) {
+      double v = world->v.at[3 * slot[k] + c];
+      against->kinetic += (c == 0 ? body->inertia : body->mass) * v * v / 2;
+    }
+    double still = body == NULL ? 0 : S2_AUDIT_LENGTH * body->reach / h;
+    against->slow += body != NULL && s2_body_moves(body) ? body->mass * still * still : 0;
+  }
+}
+
+// By Gram and Schmidt, row after row; a row that others imply adds nothing.
+static Against joint_against(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
+                             int count, double h) {
+  const double INDEPENDENT = 1e-9; // part of a row that others do not imply
+  double l[ROWS][ROWS], z[ROWS];
+  Against against = {0};
+  joint_kinetic(world, joint, h, &against);
+  for (int i = 0; i < count; i++) {
+    double u = row_speed(world, joint, &rows[i]), rest = u;
+    against.speed = fmax(against.speed, fabs(u));
+    for (int k = 0; k <= i; k++) {
+      double sum = row_dot(world, joint, &rows[i], &rows[k]), whole = sum;
+      for (int m = 0; m < k; m++) {
+        sum -= l[i][m] * l[k][m];
+      }
+      l[i][k] =
+          k < i ? (l[k][k] > 0 ? sum / l[k][k] : 0) : (sum > INDEPENDENT * whole ? sqrt(sum) : 0);
+      rest -= k < i ? l[i][k] * z[k] : 0;
+    }
+    z[i] = l[i][i] > 0 ? rest / l[i][i] : 0;
+    against.energy += z[i] * z[i] / 2;
+  }
+  return against;
+}
+
+void s2_audit_joints(S2World *world, S2Auditor *audit) {
+  for (int i = 0; i < world->joint_order.count; i++) {
+    int32_t slot = world->joint_order.at[i];
+    const S2Joint *joint = &world->joints.at[slot];
+    if (!s2_joint_active(world, joint) || s2_joint_may_hold(joint) || s2_joint_is_wide(joint)) {
+      continue;
+    }
+    S2JointError error;
+    s2_joint_error(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, 1, &error);
+    Against against = joint_against(world, joint, error.rows, error.count, audit->h);
+    world->residuals.audit.drift = fmax(world->residuals.audit.drift, against.speed);
+    if (against.energy > S2_AUDIT_DRIFT * against.kinetic + against.slow) {
+      s2_audit_find(world, &world->stats.audit.drifts, joint->a != S2_NONE ? joint->a : joint->b,
+                    joint->a != S2_NONE ? joint->b : S2_NONE, audit->h,
+                    "their velocities hold %.3g J of %.3g J that the joint does not allow",
+                    against.energy, against.kinetic);
+    }
+  }
+}

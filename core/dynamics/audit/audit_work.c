@@ -1,0 +1,91 @@
+// Work within a step, noted where impulses are logged. With the velocities v0 before an impulse P
+// and v2 after it, P (u0 + u2)/2 is exactly what it changes of the kinetic energy. So no bound is
+// needed for what a contact took: a contact that stays closed takes nothing by its normal impulse,
+// however large, and friction takes its impulse times the way that it slid.
+//
+// A search may be made again. What it has noted counts from s2_audit_keep on.
+#include "dynamics/audit/audit.h"
+
+#include <string.h>
+
+static void work_add(S2AuditWork *sum, const S2AuditWork *more) {
+  sum->contacts += more->contacts;
+  sum->ground += more->ground;
+  sum->integrated += more->integrated;
+  sum->swept += more->swept;
+  sum->corrected += more->corrected;
+}
+
+void s2_audit_forget(const S2Step *step) {
+  S2Auditor *audit = step->world->audit;
+  if (audit != NULL) {
+    memset(audit->tried, 0, sizeof *audit->tried * (size_t)audit->slots);
+  }
+}
+
+void s2_audit_keep(const S2Step *step) {
+  S2Auditor *audit = step->world->audit;
+  for (int32_t slot = 0; audit != NULL && slot < audit->slots; slot++) {
+    work_add(&audit->done[slot], &audit->tried[slot]);
+  }
+  s2_audit_forget(step);
+}
+
+static S2Vec2 velocity_of(const double v[3], S2Vec2 arm) {
+  return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
+}
+
+void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double normal,
+                      double tangent) {
+  S2Auditor *audit = step->world->audit;
+  if (audit == NULL) {
+    return;
+  }
+  const S2TouchPoint *point = &touch->points[k];
+  const int32_t slot[2] = {touch->body_a, touch->body_b};
+  const S2Vec2 arm[2] = {point->at.point, point->arm_b};
+  S2Vec2 n = point->at.normal, t = s2_left(n), mean[2];
+  for (int i = 0; i < 2; i++) {
+    const double *v0 = step->v0 + 3 * slot[i], *v2 = step->v2 + 3 * slot[i];
+    mean[i] = s2_scale(0.5, s2_add(velocity_of(v0, arm[i]), velocity_of(v2, arm[i])));
+  }
+  bool moves[2] = {s2_body_moves(&step->world->bodies.at[slot[0]]),
+                   s2_body_moves(&step->world->bodies.at[slot[1]])};
+  if (!moves[0] && !moves[1]) {
+    return;
+  }
+  // On the side that moves; where one moves as given, its surface does work beside that.
+  S2Vec2 apart = s2_sub(mean[0], mean[1]);
+  double along = s2_dot(t, apart) - touch->surface_speed;
+  S2AuditWork work = {.contacts = normal * s2_dot(n, apart) + tangent * along,
+                      .ground = tangent * touch->surface_speed};
+  S2Vec2 impulse = s2_add_scaled(s2_scale(normal, n), tangent, t);
+  if (!moves[1]) {
+    work.ground += s2_dot(impulse, mean[1]);
+  } else if (!moves[0]) {
+    work.ground -= s2_dot(impulse, mean[0]);
+  }
+  work_add(&audit->tried[moves[0] ? slot[0] : slot[1]], &work);
+}
+
+void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]) {
+  S2Auditor *audit = step->world->audit;
+  if (audit == NULL) {
+    return;
+  }
+  const S2Body *body = &step->world->bodies.at[slot];
+  const double inertial[3] = {body->inertia, body->mass, body->mass};
+  for (int c = 0; c < 3; c++) {
+    double mean = step->v2[3 * slot + c] + dv[c] / 2;
+    audit->tried[slot].corrected += inertial[c] * dv[c] * mean;
+  }
+}
+
+void s2_audit_integrated(const S2Step *step, int32_t slot, double h) {
+  S2Auditor *audit = step->world->audit;
+  for (int c = 3 * slot; c < 3 * slot + 3; c++) {
+    double mean = (step->v0[c] + step->v2[c]) / 2;
+    audit->tried[slot].integrated += h * step->force[c] * (mean - step->carry[c]);
+    audit->tried[slot].swept += step->force[c] * (h * mean - (step->q1[c] - step->q0[c]));
+  }
+}

@@ -1,0 +1,196 @@
+// The adjoint of rows that are independent and look as if they were not.
+//
+// A light node between heavy ones makes rows alike: what they share is 1/m of the light one, what
+// sets them apart 1/m of the heavy ones. A pivot is then no larger than the ratio of the masses,
+// and from 1e-16 on nothing is left of it in doubles. Their solution has these digits (exact.c), so
+// its derivative must have them. Whether rows repeat each other is a question of geometry: it is
+// asked of the rows with all masses alike. Where they do not, the equations
+//
+//     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
+//
+// (mcp_vjp_bilateral.c) are made and eliminated with twice the digits.
+#include "linalg/double2.h"
+#include "linalg/numbers.h"
+#include "mcp/adjoint/mcp_vjp_stages.h"
+#include "mcp/solvers.h"
+
+#include <math.h>
+
+// Rows: elimination takes a third of the third power of them, 20 ms from here on.
+enum { MOST = 96 };
+// Parts of a diagonal that a pivot has at least, as in the general way (mcp_vjp.c, SIEVE).
+static const double CLEAR = 3e-6;
+// Of a pivot, of rows scaled to about 1, what rounding of twice the digits may be: no derivative.
+static const double NOTHING = 1e-24;
+
+static S2Double2 vjp_exact_scaled(S2Double2 x, double factor) {
+  return s2_double2_multiply(x, (S2Double2){factor, 0});
+}
+
+// x' W^-1 y of two rows.
+static S2Double2 vjp_exact_meet(const S2Problem *problem, const S2Row *x, const S2Row *y) {
+  S2Double2 sum = {0, 0};
+  for (int i = 0; i < 4; i++) {
+    int32_t node = i < 2 ? x->a : x->b, other = i % 2 == 0 ? y->a : y->b;
+    const double *of_x = i < 2 ? x->ja : x->jb, *of_y = i % 2 == 0 ? y->ja : y->jb;
+    for (int c = 0; c < 3 && node >= 0 && node == other; c++) {
+      S2Double2 product = s2_double2_product(of_x[c], of_y[c]);
+      S2Double2 mass = {problem->mass[3 * node + c], 0};
+      sum = s2_double2_add(sum, s2_double2_divide(product, mass));
+    }
+  }
+  return sum;
+}
+
+// The same with all masses 1 and inertias L^2.
+static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, const S2Row *y) {
+  double sum = 0, angle = 1 / (problem->length * problem->length);
+  for (int i = 0; i < 4; i++) {
+    int32_t node = i < 2 ? x->a : x->b, other = i % 2 == 0 ? y->a : y->b;
+    const double *of_x = i < 2 ? x->ja : x->jb, *of_y = i % 2 == 0 ? y->ja : y->jb;
+    for (int c = 0; c < 3 && node >= 0 && node == other; c++) {
+      bool moves = isfinite(problem->mass[3 * node + c]);
+      sum += moves ? of_x[c] * of_y[c] * (c == 0 ? angle : 1) : 0;
+    }
+  }
+  return sum;
+}
+
+// Are all pivots of the rows, with masses alike, a clear part of their diagonals?
+static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
+  int n = held->count;
+  double *a = S2_TAKE(arena, double, n *n), *diagonal = S2_TAKE(arena, double, n);
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < n; j++) {
+      a[i * n + j] = vjp_exact_meet_alike(held->problem, held->row[i], held->row[j]);
+    }
+    // What gives way stays as soft as it is.
+    const S2Row *row = held->row[i];
+    double w = vjp_exact_meet(held->problem, row, row).hi;
+    a[i * n + i] *= w > 0 ? 1 + row->compliance / w : 1;
+    diagonal[i] = a[i * n + i];
+  }
+  // Without exchanges, as the matrix is symmetric and positive.
+  for (int k = 0; k < n; k++) {
+    if (!(a[k * n + k] > CLEAR * diagonal[k])) {
+      return false;
+    }
+    for (int i = k + 1; i < n; i++) {
+      double factor = a[i * n + k] / a[k * n + k];
+      for (int j = k + 1; j < n && factor != 0; j++) {
+        a[i * n + j] -= factor * a[k * n + j];
+      }
+    }
+  }
+  return true;
+}
+
+// In place, b too; false: a pivot is rounding.
+static bool vjp_exact_eliminate(int n, S2Double2 *a, S2Double2 *b) {
+  for (int k = 0; k < n; k++) {
+    int pivot = k;
+    for (int i = k + 1; i < n; i++) {
+      pivot = fabs(a[i * n + k].hi) > fabs(a[pivot * n + k].hi) ? i : pivot;
+    }
+    if (!(fabs(a[pivot * n + k].hi) > NOTHING)) {
+      return false;
+    }
+    // Exchange, and below it.
+    for (int j = 0; j < n && pivot != k; j++) {
+      S2Double2 kept = a[k * n + j];
+      a[k * n + j] = a[pivot * n + j];
+      a[pivot * n + j] = kept;
+    }
+    S2Double2 right = b[k];
+    b[k] = b[pivot];
+    b[pivot] = pivot == k ? b[k] : right;
+    for (int i = k + 1; i < n; i++) {
+      if (a[i * n + k].hi == 0) {
+        continue;
+      }
+      S2Double2 factor = s2_double2_negate(s2_double2_divide(a[i * n + k], a[k * n + k]));
+      for (int j = k + 1; j < n; j++) {
+        a[i * n + j] = s2_double2_add(a[i * n + j], s2_double2_multiply(factor, a[k * n + j]));
+      }
+      b[i] = s2_double2_add(b[i], s2_double2_multiply(factor, b[k]));
+    }
+  }
+  for (int k = n - 1; k >= 0; k--) {
+    for (int j = k + 1; j < n; j++) {
+      S2Double2 known = s2_double2_multiply(a[k * n + j], b[j]);
+      b[k] = s2_double2_add(b[k], s2_double2_negate(known));
+    }
+    b[k] = s2_double2_divide(b[k], a[k * n + k]);
+  }
+  return true;
+}
+
+// J W^-1 J' + C and -(dl/dlambda + J W^-1 dl/dv), rows and columns scaled by powers of two.
+static void vjp_exact_equations(const S2VjpHeld *held, const double *scale, S2Double2 *a,
+                                S2Double2 *b) {
+  const S2Problem *problem = held->problem;
+  int n = held->count;
+  for (int i = 0; i < n; i++) {
+    const S2Row *of = held->row[i];
+    for (int j = 0; j < n; j++) {
+      const S2Row *normal = held->row[j];
+      S2Double2 w = vjp_exact_meet(problem, of, normal);
+      w = i == j ? s2_double2_add(w, (S2Double2){normal->compliance, 0}) : w;
+      a[i * n + j] = vjp_exact_scaled(w, scale[i] * scale[j]);
+    }
+    S2Double2 pull = {held->dl_dlambda[i], 0};
+    for (int k = 0; k < 6 && held->dl_dv != NULL; k++) {
+      int32_t node = k < 3 ? of->a : of->b;
+      double j = k < 3 ? of->ja[k] : of->jb[k - 3];
+      if (node >= 0) {
+        S2Double2 product = s2_double2_product(j, held->dl_dv[3 * node + k % 3]);
+        S2Double2 mass = {problem->mass[3 * node + k % 3], 0};
+        pull = s2_double2_add(pull, s2_double2_divide(product, mass));
+      }
+    }
+    b[i] = vjp_exact_scaled(s2_double2_negate(pull), scale[i]);
+  }
+}
+
+bool s2_vjp_exact_solve(const S2VjpHeld *held, double *p, double *eta, S2Arena *arena) {
+  const S2Problem *problem = held->problem;
+  int n = held->count, size = 3 * problem->nodes;
+  if (n > MOST) {
+    return false;
+  }
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Double2 *a = S2_TAKE(arena, S2Double2, n * n), *b = S2_TAKE(arena, S2Double2, n),
+            *sum = S2_TAKE(arena, S2Double2, size);
+  double *scale = S2_TAKE(arena, double, n);
+  for (int i = 0; i < n; i++) {
+    double w = vjp_exact_meet(problem, held->row[i], held->row[i]).hi + held->row[i]->compliance;
+    scale[i] = w > 0 ? ldexp(1, -ilogb(w) / 2) : 1;
+  }
+  bool good = vjp_exact_independent(held, arena);
+  if (good) {
+    vjp_exact_equations(held, scale, a, b);
+    good = vjp_exact_eliminate(n, a, b);
+  }
+  // p = W^-1 (dl/dv + J' eta)
+  for (int i = 0; i < size; i++) {
+    sum[i] = (S2Double2){held->dl_dv != NULL ? held->dl_dv[i] : 0, 0};
+  }
+  for (int i = 0; i < n && good; i++) {
+    const S2Row *row = held->row[i];
+    b[i] = vjp_exact_scaled(b[i], scale[i]);
+    eta[i] = b[i].hi;
+    for (int k = 0; k < 6; k++) {
+      int32_t node = k < 3 ? row->a : row->b;
+      double j = k < 3 ? row->ja[k] : row->jb[k - 3];
+      if (node >= 0) {
+        int at = 3 * node + k % 3;
+        sum[at] = s2_double2_add(sum[at], vjp_exact_scaled(b[i], j));
+      }
+    }
+  }
+  for (int i = 0; i < size && good; i++) {
+    p[i] = s2_double2_divide(sum[i], (S2Double2){problem->mass[i], 0}).hi;
+  }
+  s2_arena_rewind(arena, mark);
+  return good && s2_all_finite(p, (size_t)size) && s2_all_finite(eta, (size_t)n);
+}

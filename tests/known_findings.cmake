@@ -1,0 +1,62 @@
+# Audits judge every step of the tests, scenes and scripts (docs/testing.md). A finding fails the test, unless it is
+# listed here by kind, with the reason. `all` switches audits off. Remove a line as soon as a test no longer needs it.
+
+# The present default step makes these faults in sound scenes (docs/stepping.md, "Known faults"): it is of first order,
+# it mends positions by projection, and it moves what rests on a moving body by the mean of two velocities. Every test
+# may have them until that step is replaced. tests/lua/world/test_audits.lua asserts them by name.
+set(S2_KNOWN_EVERYWHERE drifts slips energies)
+
+# s2_known_findings("reason" "kinds" name...): kinds as in world:stats()
+function(s2_known_findings reason kinds)
+  foreach(name IN LISTS ARGN)
+    set_property(GLOBAL APPEND_STRING PROPERTY "S2_KNOWN_${name}" " ${kinds}")
+  endforeach()
+endfunction()
+
+s2_known_findings("they compare a step with differences or search plans: the same scene thousands of times" all
+  test_gradients test_event_vjp test_event_joint_vjp test_joint_vjp lua_random_gradients lua_trajectory
+  scripts/batch/evolution.lua scripts/control/methods.lua scripts/control/swing_up.lua scripts/control/walker.lua
+  scripts/control/hopper.lua)
+s2_known_findings("bodies begin in places and with speeds that no step explains, or memory fails on purpose" all
+  test_memory lua_fuzz_callbacks)
+s2_known_findings("the test counts unsolved steps, and a drift or a cut step makes one" all
+  lua_budget lua_world lua_ratios lua_joint lua_servo lua_ratio_gradient)
+s2_known_findings("heaps: events at a distance in speculative steps; the test counts unsolved steps" all
+  lua_pour lua_convex lua_tasks)
+
+s2_known_findings("the scene crushes a body: no step without an overlap exists" overlaps
+  lua_yield scenes/tasks/push_t.lua)
+s2_known_findings("rows of the start of a step miss what turning does within it" overlaps
+  lua_auto lua_lcs lua_solver lua_event_energy lua_impulse_gradient lua_joint_fuzz lua_world_gradient
+  scenes/tasks/finger_spin.lua scripts/compliant/programs.lua scripts/contact/models.lua scripts/dojo/forward_step.lua)
+s2_known_findings("a projection moves what a speculative step left in an overlap" jumps
+  lua_cuts lua_event_energy lua_impulse_gradient lua_jacobian_random lua_joint_fuzz lua_joint_keys lua_passage
+  scenes/contacts/galton.lua scenes/contacts/hopper.lua scenes/tasks/walker.lua scripts/contact/solvers.lua)
+s2_known_findings("an impulse acts where a speculative step expected a contact" events
+  lua_cuts lua_event_energy scenes/contacts/hopper.lua scenes/machines/ragdoll.lua scripts/contact/models.lua
+  scripts/physics_paper/chain.lua)
+s2_known_findings("joints that are too stiff for the step, or do not meet at its start" momenta
+  lua_joint_fuzz lua_passage lua_world_gradient lua_zero_gradient)
+
+# The same of the C tests.
+s2_known_findings("the test counts unsolved steps" all
+  test_gear test_ground test_model test_record test_reflections)
+s2_known_findings("the scene crushes a body: no step without an overlap exists" overlaps
+  test_impact test_impact_in_auto test_yield test_yield_in_auto)
+s2_known_findings("the scene is a contradiction" "momenta jumps overlaps events"
+  test_contradictions test_contradictions_in_auto)
+s2_known_findings("the lock gives way in the step, and its reaction is not that of the end" momenta
+  test_yield test_yield_in_auto)
+s2_known_findings("the impulse that puts velocities on the joints is not reported by the midpoint rule" momenta
+  test_midpoint)
+s2_known_findings("joints that are too stiff for the step, or do not meet at its start" momenta
+  test_island_vjp test_joint_property test_joint_property_in_auto test_kept)
+s2_known_findings("rows of the start of a step miss what turning does within it" overlaps
+  test_step_vjp test_momentum test_rest test_passage test_step test_property test_kept test_joint_types
+  test_joint_types_in_auto test_joint_property test_joint_property_in_auto)
+s2_known_findings("a projection moves what a speculative step left in an overlap" jumps
+  test_step_vjp test_passage test_rest test_soft_contact test_soft_contact_in_auto test_step test_property test_world
+  test_world_in_auto test_joint_motor_in_auto test_auto test_kept test_joint_property test_joint_property_in_auto
+  test_joint_types test_joint_types_in_auto)
+s2_known_findings("an impulse acts where a speculative step expected a contact" events
+  test_kept test_auto test_property test_together test_joint_motor)
