@@ -89,6 +89,7 @@ typedef enum S2Solver {
   S2_SOLVER_PCG,      // projected conjugate gradients between given friction bounds
   S2_SOLVER_LINEAR,   // bilateral rows alone, by S2SolverOptions.linear
   S2_SOLVER_PROGRAM,  // S2SolverOptions.program
+  S2_SOLVER_ACTIVE,   // active set of the condensed problem, up to 20 contacts, limits and boxes
   S2_SOLVER_COUNT
 } S2Solver;
 
