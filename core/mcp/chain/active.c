@@ -13,10 +13,9 @@
 //    away by the same factors, until that is rounding.
 //
 // Rows that hold may repeat each other, as the friction of two corners of one box does. Many
-// impulses then give the same motion. The answer is the one of least norm among those of its modes:
-// the sum of w lambda^2 over all rows, joints included, is least, where w is the row's Delassus
-// diagonal. It depends on the modes, but not on the order of the rows. A proximal term keeps the
-// system regular meanwhile, and corrections take away what it changes.
+// impulses then give the same motion. The answer, also that of each try, is the one of least norm
+// among those of its modes: the sum of w lambda^2 over all rows, joints included, is least, where w
+// is the row's Delassus diagonal. It depends on the modes, but not on the order of the rows.
 #include "mcp/chain/condensed.h"
 #include "mcp/pivot/dense_lu.h"
 #include "mcp/solvers.h"
@@ -30,15 +29,15 @@ enum {
   UNITS_MOST = 20,
   TRIES = 24,
   AT_ONCE = 6,
-  CORRECTIONS = 3, // of a try
-  FINISHES = 4,    // corrections through the velocities
+  SOLVES = 2,   // of a try with one factorisation
+  FINISHES = 4, // corrections through the velocities
 };
 
-static const double PROXIMAL = 1e-9;  // of a row's Delassus diagonal
-static const double SINGULAR = 1e-15; // of the largest entry: a pivot that is none
+// Of the largest entry: pivots up to this belong to rows that repeat others (schur.c).
+static const double REPEATS = 1e-11;
 
-// Of the largest entry: pivots up to this belong to rows that repeat others. G has ten digits.
-static const double REPEATS = 1e-10;
+// Impulse for a speed that rows which repeat each other miss, both scaled.
+static const double STRAIN = 1e9;
 
 // Velocities and impulses (times w) on the wrong side of 0 by up to this part of V are rounding.
 static const double SLACK = 1e-12;
@@ -73,6 +72,8 @@ typedef struct Active {
   double *lambda, *v, *speed; // of the whole problem
   double slack;               // m/s
   S2DenseLu lu;               // of the rows that hold
+  double *basis;              // of impulses that no row which holds sees: one after the other
+  int basis_count;
 } Active;
 
 static const S2Row *row_of(const Active *active, int k) {
@@ -114,7 +115,7 @@ static void speeds_of(const Active *active) {
   }
 }
 
-// ---- Modes ------------------------------------------------------------------------------------
+// ---- Modes --------------------------------------------------------------------------------------
 
 static double scaled_bound(const Active *active, const Unit *unit, Mode mode) {
   const S2Row *row = row_of(active, unit->first);
@@ -238,17 +239,16 @@ static double effect(const Active *active, int k, const Held *on) {
   return g[on->row] + (on->friction >= 0 ? on->slope * g[on->friction] : 0);
 }
 
-static bool factor(Active *active) {
+// The rows that hold and their unknowns. Complete pivoting finds rows that repeat others.
+static void factor(Active *active) {
   int n = active->held_count;
   double *a = S2_TAKE(active->arena, double, (size_t)n *(size_t)n);
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
       a[i * n + j] = effect(active, active->held[i].row, &active->held[j]);
     }
-    a[i * n + i] += PROXIMAL;
   }
-  active->lu = s2_dense_lu_factor(n, a, SINGULAR, active->arena);
-  return active->lu.rank == n;
+  active->lu = s2_dense_lu_factor(n, a, REPEATS, active->arena);
 }
 
 // change := the change of the unknowns that takes the speeds of the rows that hold away.
@@ -262,7 +262,7 @@ static void correction(const Active *active, double *change) {
 static void solve_modes(Active *active) {
   double *change = S2_TAKE(active->arena, double, active->held_count);
   speeds_of(active);
-  for (int pass = 0; pass < CORRECTIONS && active->held_count > 0; pass++) {
+  for (int pass = 0; pass < SOLVES && active->held_count > 0; pass++) {
     correction(active, change);
     for (int i = 0; i < active->held_count; i++) {
       const Held *held = &active->held[i];
@@ -377,8 +377,8 @@ static void begin(Active *active, const S2Solution *guess) {
 }
 
 // lambda of x, whatever it was before.
-static void write_impulses(Active *active, double *y) {
-  memset(y, 0, sizeof(double) * (size_t)active->of.equations);
+static void write_impulses(Active *active) {
+  double *y = S2_TAKE_ZEROED(active->arena, double, active->of.equations);
   for (int k = 0; k < active->of.rows; k++) {
     double before = active->lambda[active->of.row[k]] * root_of(active, k);
     push_equations(active, k, active->x[k] - before, y);
@@ -388,12 +388,12 @@ static void write_impulses(Active *active, double *y) {
   write_bounds(active);
 }
 
-// ---- Least norm
-// -----------------------------------------------------------------------------------
+// ---- Least norm ---------------------------------------------------------------------------------
 
-// Impulses of all rows (times root) that together move nothing, for unknown c beyond the rank.
-static void null_impulses(Active *active, const S2DenseLu *lu, int c, double *to) {
+// Impulses of all rows (times root) that no row which holds sees, for unknown c beyond the rank.
+static void null_impulses(Active *active, int c, double *to) {
   const S2Condensed *of = &active->of;
+  const S2DenseLu *lu = &active->lu;
   int n = lu->n, rank = lu->rank;
   double *z = S2_TAKE_ZEROED(active->arena, double, n);
   double *y = S2_TAKE_ZEROED(active->arena, double, of->equations);
@@ -423,67 +423,80 @@ static void null_impulses(Active *active, const S2DenseLu *lu, int c, double *to
   }
 }
 
-// Which impulses of rows that hold move nothing: what elimination leaves of N' G N, where N has a
-// column for each unknown.
-static S2DenseLu factor_motion(const Active *active) {
-  int n = active->held_count;
-  double *a = S2_TAKE(active->arena, double, (size_t)n *(size_t)n);
-  for (int i = 0; i < n; i++) {
-    const Held *held = &active->held[i];
-    for (int j = 0; j < n; j++) {
-      double entry = effect(active, held->row, &active->held[j]);
-      if (held->friction >= 0) {
-        entry += held->slope * effect(active, held->friction, &active->held[j]);
-      }
-      a[i * n + j] = entry;
-    }
+static void read_impulses(Active *active) {
+  for (int k = 0; k < active->of.rows; k++) {
+    active->x[k] = active->lambda[active->of.row[k]] * root_of(active, k);
   }
-  return s2_dense_lu_factor(n, a, REPEATS, active->arena);
 }
 
-// Takes away the part of lambda that moves nothing. False: there is none.
-static bool take_least_norm(Active *active) {
-  S2DenseLu motion = factor_motion(active);
-  int rows = active->of.problem->rows, count = motion.n - motion.rank;
-  if (count == 0) {
-    return false;
-  }
-  // The projection on the impulses that move nothing, by modified Gram and Schmidt, twice.
-  double *basis = S2_TAKE(active->arena, double, (size_t)count *(size_t)rows);
+// An orthonormal basis of the impulses that no row which holds sees.
+static void find_basis(Active *active) {
+  int rows = active->of.problem->rows, count = active->lu.n - active->lu.rank;
+  active->basis = S2_TAKE(active->arena, double, (size_t)count *(size_t)rows);
+  active->basis_count = count;
   for (int c = 0; c < count; c++) {
-    double *z = basis + (size_t)c * (size_t)rows;
-    null_impulses(active, &motion, motion.rank + c, z);
-    for (int pass = 0; pass < 2; pass++) {
+    double *z = active->basis + (size_t)c * (size_t)rows;
+    null_impulses(active, active->lu.rank + c, z);
+    for (int pass = 0; pass < 2; pass++) { // Gram and Schmidt, twice for all digits
       for (int e = 0; e < c; e++) {
-        const double *other = basis + (size_t)e * (size_t)rows;
+        const double *other = active->basis + (size_t)e * (size_t)rows;
         double part = s2_numbers_dot(z, other, rows);
         for (int i = 0; i < rows; i++) {
           z[i] -= part * other[i];
         }
       }
     }
-    double length = sqrt(s2_numbers_dot(z, z, rows)), part = 0;
+    double length = sqrt(s2_numbers_dot(z, z, rows));
     for (int i = 0; i < rows; i++) {
       z[i] /= length;
-      part += z[i] * active->lambda[i] * active->of.root[i];
-    }
-    for (int i = 0; i < rows; i++) {
-      active->lambda[i] -= part * z[i] / active->of.root[i];
     }
   }
-  return true;
 }
 
-// ---- Solving
-// --------------------------------------------------------------------------------------
+// Takes away the part of lambda that no row which holds sees.
+static void take_least_norm(Active *active) {
+  const double *root = active->of.root;
+  int rows = active->of.problem->rows;
+  for (int c = 0; c < active->basis_count; c++) {
+    const double *z = active->basis + (size_t)c * (size_t)rows;
+    double part = 0;
+    for (int i = 0; i < rows; i++) {
+      part += z[i] * active->lambda[i] * root[i];
+    }
+    for (int i = 0; i < rows; i++) {
+      active->lambda[i] -= part * z[i] / root[i];
+    }
+  }
+  write_bounds(active);
+}
 
-// The last digits of impulses in modes that hold; x, u and lambda are those of the answer.
-static void finish(Active *active) {
+// Rows that repeat each other may ask for different speeds. Their impulses grow against each other
+// then, far beyond their bounds: in x alone, as they move nothing, so that units let go.
+static void strain(Active *active) {
+  const S2Condensed *of = &active->of;
+  for (int c = 0; c < active->basis_count; c++) {
+    const double *z = active->basis + (size_t)c * (size_t)of->problem->rows;
+    double met = 0, most = 0;
+    for (int i = 0; i < active->held_count; i++) {
+      int k = active->held[i].row;
+      double part = z[of->row[k]] * active->u[k];
+      met += part;
+      most = fmax(most, fabs(part) * size_of(active, k));
+    }
+    for (int k = 0; k < of->rows && most > active->slack; k++) {
+      active->x[k] -= STRAIN * met * z[of->row[k]];
+    }
+  }
+}
+
+// ---- Solving ------------------------------------------------------------------------------------
+
+// Takes away what rows miss at the velocities of the impulses, until that is rounding.
+static void correct(Active *active) {
   const S2Condensed *of = &active->of;
   double *y = S2_TAKE(active->arena, double, of->equations);
   double *change = S2_TAKE(active->arena, double, active->held_count);
   double enough = ROUNDING * of->problem->velocity_scale, last = INFINITY;
-  write_impulses(active, y);
   double worst = measure(active, y);
   for (int pass = 0; pass < FINISHES && worst > enough && worst <= GAIN * last; pass++) {
     correction(active, change);
@@ -500,13 +513,18 @@ static void finish(Active *active) {
     last = worst;
     worst = measure(active, y);
   }
-  if (take_least_norm(active)) {
-    write_bounds(active);
-    measure(active, y);
+}
+
+// The last digits of impulses in modes that hold; x, u and lambda are those of the answer.
+static void finish(Active *active) {
+  const S2Condensed *of = &active->of;
+  write_impulses(active);
+  correct(active);
+  if (active->lu.rank < active->lu.n) {
+    take_least_norm(active);
+    measure(active, S2_TAKE(active->arena, double, of->equations));
   }
-  for (int k = 0; k < of->rows; k++) {
-    active->x[k] = active->lambda[of->row[k]] * root_of(active, k);
-  }
+  read_impulses(active);
 }
 
 // Into their bounds: modes hold up to the slack.
@@ -528,11 +546,16 @@ static bool search(Active *active, S2History *history, int *tries) {
     bool all = *tries < AT_ONCE;
     *tries += 1;
     collect(active);
-    if (!factor(active)) {
-      s2_arena_rewind(active->arena, mark);
-      break;
-    }
+    factor(active);
     solve_modes(active);
+    if (active->lu.rank < active->lu.n) {
+      find_basis(active);
+      write_impulses(active);
+      take_least_norm(active);
+      read_impulses(active);
+      speeds_of(active);
+      strain(active);
+    }
     s2_history_add(history, history != NULL ? violation(active) : 0, 1, 0);
     // Modes that hold for the answer hold for the one of least norm, too, or are changed by it.
     if (!change_modes(active, all)) {
