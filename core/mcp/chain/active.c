@@ -9,7 +9,11 @@
 // 2. Each try solves the system of the modes and gives every unit the mode that the answer asks
 //    for. A contact that sticks slides before it opens. From try AT_ONCE on only the first unit
 //    that is wrong changes: that rule ends cycles.
-// 3. Modes that hold are finished: what all rows miss at the velocities of the impulses is taken
+// 3. Units of modes that hold may be at an edge: they slide without slip, or are open without a
+// gap.
+//    These stick in place of that, and the search goes on from there for a few tries. What it
+//    finds, if anything, is the answer: it depends less on the guess.
+// 4. Modes that hold are finished: what all rows miss at the velocities of the impulses is taken
 //    away by the same factors, until that is rounding.
 //
 // Rows that hold may repeat each other, as the friction of two corners of one box does. Many
@@ -29,6 +33,7 @@ enum {
   UNITS_MOST = 20,
   TRIES = 24,
   AT_ONCE = 6,
+  EDGE_TRIES = 4,
   SOLVES = 2,   // of a try with one factorisation
   FINISHES = 4, // corrections through the velocities
 };
@@ -527,23 +532,38 @@ static void finish(Active *active) {
   read_impulses(active);
 }
 
-// Into their bounds: modes hold up to the slack.
-static void clip(const S2Problem *problem, double *lambda) {
+// The impulses, within their bounds: modes hold up to the slack.
+static void take_answer(const Active *active, double *lambda) {
+  const S2Problem *problem = active->of.problem;
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
-    if (row->coupled_to >= 0) {
-      lambda[i] = s2_clip(lambda[i], row->mu * lambda[i - 1]);
-    } else {
-      lambda[i] = fmin(fmax(lambda[i], row->lo), row->hi);
-    }
+    lambda[i] = row->coupled_to >= 0 ? s2_clip(active->lambda[i], row->mu * lambda[i - 1])
+                                     : fmin(fmax(active->lambda[i], row->lo), row->hi);
   }
 }
 
-static bool search(Active *active, S2History *history, int *tries) {
+// Lets units at an edge of modes that hold stick. False: there are none.
+static bool hold_edges(Active *active) {
+  bool changed = false;
+  for (int i = 0; i < active->units; i++) {
+    Unit *unit = &active->unit[i];
+    int slides = unit->kind == CONTACT && unit->mode != OPEN;
+    bool still = fabs(active->u[unit->first + slides] * unit->size[slides]) <= active->slack;
+    if (unit->mode != STICK && still) {
+      unit->mode = STICK;
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+// Tries up to number `last`. True: modes that hold are found, and finished.
+static bool search(Active *active, int last, S2History *history, int *tries) {
   bool found = false;
-  for (*tries = 0; *tries < TRIES && !found;) {
+  int first = *tries;
+  while (*tries < last && !found) {
     S2ArenaMark mark = s2_arena_mark(active->arena);
-    bool all = *tries < AT_ONCE;
+    bool all = *tries < first + AT_ONCE;
     *tries += 1;
     collect(active);
     factor(active);
@@ -586,10 +606,13 @@ S2SolveStatus s2_active_solve(const S2Problem *problem, const S2SolverOptions *o
   active.slack = fmin(SLACK, options->tolerance) * problem->velocity_scale;
   find_units(&active);
   begin(&active, solution);
-  bool found = search(&active, options->history, &solution->iterations);
+  bool found = search(&active, TRIES, options->history, &solution->iterations);
   if (found) {
-    clip(problem, active.lambda);
-    memcpy(solution->lambda, active.lambda, sizeof(double) * (size_t)problem->rows);
+    take_answer(&active, solution->lambda);
+    int last = solution->iterations + EDGE_TRIES;
+    if (hold_edges(&active) && search(&active, last, options->history, &solution->iterations)) {
+      take_answer(&active, solution->lambda);
+    }
     s2_mcp_velocity(problem, solution->lambda, solution->v);
   }
   return found ? S2_SOLVED : S2_MAX_ITERATIONS;
