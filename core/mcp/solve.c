@@ -69,6 +69,10 @@ const char *s2_solver_name(S2Solver solver) {
   return (unsigned)solver < S2_SOLVER_COUNT ? s2_solver_names[solver] : NULL;
 }
 
+S2Solver s2_solver_built_in(int index) {
+  return (S2Solver)(index < S2_SOLVER_PROGRAM ? index : index + 1);
+}
+
 const char *s2_solver_summary(S2Solver solver) {
   return (unsigned)solver < S2_SOLVER_COUNT ? SUMMARIES[solver] : NULL;
 }
