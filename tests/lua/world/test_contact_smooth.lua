@@ -1,0 +1,65 @@
+-- A step with contacts is a smooth function of what enters it, between changes of modes. Two methods
+-- whose answers differ by 1e-7 are both within the tolerance; but where a step takes now the one and
+-- now the other, differences over 1e-4 .. 1e-7 show a derivative that is not there.
+local sim = require "sim2d"
+
+local SIZES = { { 0.4, 0.06, 5 }, { 0.08, 0.5, 2.5 }, { 0.1, 0.45, 4 }, { 0.1, 0.4, 3.5 } } -- m, m, kg
+local TORQUES = { 3, 9, 9 } -- N m, at most
+
+-- Foot, leg, thigh and torso that stand on the floor, sink under random torques and fall. `more`
+-- N m are added to each torque. Returns where the torso is after `steps`, m.
+local function end_of_hopper(steps, torques, more, contact)
+  local world = sim.world { gravity = { 0, -9.81 }, dt = 1 / 120, contact = contact }
+  world:box { type = "static", position = { 0, -1 }, size = { 100, 2 }, category = 1, mask = 2, friction = 0.9 }
+  local parts, top = {}, 0.005
+  for i, size in ipairs(SIZES) do
+    local center = top + size[2] / 2
+    parts[i] = world:box {
+      position = { i == 1 and 0.06 or 0, center }, size = { size[1], size[2] }, mass = size[3],
+      category = 2, mask = 1, friction = 0.9,
+    }
+    if i > 1 then world:hinge { parts[i], parts[i - 1], anchor = { 0, i == 2 and top - 0.03 or top } } end
+    top = top + size[2] - (i == 1 and 0.03 or 0)
+  end
+  for k = 1, steps do
+    for i = 1, 3 do
+      local torque = TORQUES[i] * torques[3 * k - 3 + i] + more
+      parts[i + 1]:apply_torque(torque)
+      parts[i]:apply_torque(-torque)
+    end
+    world:step()
+  end
+  return parts[4].x + parts[4].y
+end
+
+-- The differences over e = 10^-from .. 10^-to agree to `part` of them. Over more than 1e-5 a fallen
+-- hopper meets the floor in other steps. Rounding, 1e-15 m, is multiplied by 10 while the hopper
+-- stands, and by 1e6 in its fall: over 1e-7 that is 1e-7, and 1e-2.
+local function differences_agree(steps, seed, from, to, part, contact)
+  sim.random.seed(seed)
+  local torques = {}
+  for i = 1, 3 * steps do torques[i] = sim.random.uniform(-1, 1) end
+  local least, most = math.huge, -math.huge
+  for power = from, to do
+    local e = 10.0 ^ -power
+    local slope = (end_of_hopper(steps, torques, e, contact) - end_of_hopper(steps, torques, -e, contact)) / (2 * e)
+    least, most = math.min(least, slope), math.max(most, slope)
+  end
+  local size = math.max(math.abs(least), math.abs(most))
+  ok(most - least <= part * size, ("%d steps, seed %d: %g .. %g"):format(steps, seed, least, most))
+end
+
+test("differences over steps with contacts agree for all lengths of the difference", function()
+  for seed = 1, 8 do
+    differences_agree(20, seed, 3, 7, 1e-5)
+    differences_agree(50, seed, 4, 7, 1e-4)
+    differences_agree(100, seed, 5, 7, 1e-2)
+  end
+end)
+
+test("the same holds under the convex law of contact", function()
+  for seed = 1, 4 do
+    differences_agree(20, seed, 3, 7, 1e-5, "convex")
+    differences_agree(50, seed, 4, 7, 1e-4, "convex")
+  end
+end)
