@@ -246,30 +246,29 @@ static bool mcp_active(const S2Problem *problem, const S2SolverOptions *options,
   return good;
 }
 
-// The interior point, and what else there is where that misses the tolerance. `one`: a contact
-// alone.
+// The interior point, or the closed form of one contact, and the other methods where that misses
+// the tolerance. `strict`: the options with more digits than were asked for.
 static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *options,
-                              const S2SolverOptions *closer, S2Arena *arena, S2Solution *solution,
+                              const S2SolverOptions *strict, S2Arena *arena, S2Solution *solution,
                               int contacts, bool one) {
-  S2SolverOptions strict = *closer;
   bool good =
-      one ? mcp_run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
-          : mcp_run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, &strict, arena, solution);
-  if (good || mcp_finish(problem, options, strict.tolerance, NEAR, arena, solution)) {
+      one ? mcp_run(s2_closed_solve, S2_SOLVER_CLOSED, problem, strict, arena, solution)
+          : mcp_run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, strict, arena, solution);
+  if (good || mcp_finish(problem, options, strict->tolerance, NEAR, arena, solution)) {
     return;
   }
   // Is there a solution at all? That costs less than pivoting in vain.
   if (contacts > 0 && !(solution->residual.scaled <= options->tolerance) &&
-      s2_mcp_conflict_quick(problem, &strict, NULL, arena)) {
+      s2_mcp_conflict_quick(problem, strict, NULL, arena)) {
     solution->status = S2_INFEASIBLE; // no other method would find more
     return;
   }
   // Pivoting, and the long chain of the interior point where that misses the tolerance, too.
-  mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, &strict, arena, solution);
+  mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, strict, arena, solution);
   if (!mcp_balance(problem, options, arena, solution) &&
-      !mcp_finish(problem, options, strict.tolerance, INFINITY, arena, solution) &&
+      !mcp_finish(problem, options, strict->tolerance, INFINITY, arena, solution) &&
       !mcp_improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution)) {
-    mcp_finish(problem, options, strict.tolerance, INFINITY, arena, solution);
+    mcp_finish(problem, options, strict->tolerance, INFINITY, arena, solution);
   }
 }
 

@@ -9,22 +9,20 @@
 // 2. Each try solves the system of the modes and gives every unit the mode that the answer asks
 //    for. A contact that sticks slides before it opens. From try AT_ONCE on only the first unit
 //    that is wrong changes: that rule ends cycles.
-// 3. Units of modes that hold may be at an edge: they slide without slip, or are open without a
-// gap.
-//    These stick in place of that, and the search goes on from there for a few tries. What it
-//    finds, if anything, is the answer: it depends less on the guess.
-// 4. Modes that hold are finished: what all rows miss at the velocities of the impulses is taken
+// 3. Modes that hold are finished: what all rows miss at the velocities of the impulses is taken
 //    away by the same factors, until that is rounding.
+// 4. Units may be at an edge then: they slide without slip, or are open without a gap. These stick
+//    instead, and a few more tries follow. Impulses found there for the same motion are the answer:
+//    they depend less on the guess.
 //
 // Rows that hold may repeat each other, as the friction of two corners of one box does. Many
 // impulses then give the same motion. The answer, also that of each try, is the one of least norm
 // among those of its modes: the sum of w lambda^2 over all rows, joints included, is least, where w
 // is the row's Delassus diagonal. It depends on the modes, but not on the order of the rows.
+#include "linalg/numbers.h"
 #include "mcp/chain/condensed.h"
 #include "mcp/pivot/dense_lu.h"
 #include "mcp/solvers.h"
-
-#include "linalg/numbers.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,6 +44,9 @@ static const double STRAIN = 1e9;
 
 // Velocities and impulses (times w) on the wrong side of 0 by up to this part of V are rounding.
 static const double SLACK = 1e-12;
+
+// Of V: velocities as near to each other as this are the same motion.
+static const double ALIKE = 1e-10;
 
 // Corrections through the velocities end where rows miss no more than this part of V, or where one
 // has not taken this part of what they missed: the rest is rounding.
@@ -557,6 +558,16 @@ static bool hold_edges(Active *active) {
   return changed;
 }
 
+// Do the impulses found make the motion v?
+static bool moves_alike(const Active *active, const double *v) {
+  const S2Problem *problem = active->of.problem;
+  double apart = 0;
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    apart = s2_larger(apart, fabs(active->v[i] - v[i]) * (i % 3 == 0 ? problem->length : 1));
+  }
+  return apart <= ALIKE * problem->velocity_scale;
+}
+
 // Tries up to number `last`. True: modes that hold are found, and finished.
 static bool search(Active *active, int last, S2History *history, int *tries) {
   bool found = false;
@@ -609,11 +620,13 @@ S2SolveStatus s2_active_solve(const S2Problem *problem, const S2SolverOptions *o
   bool found = search(&active, TRIES, options->history, &solution->iterations);
   if (found) {
     take_answer(&active, solution->lambda);
-    int last = solution->iterations + EDGE_TRIES;
-    if (hold_edges(&active) && search(&active, last, options->history, &solution->iterations)) {
-      take_answer(&active, solution->lambda);
-    }
     s2_mcp_velocity(problem, solution->lambda, solution->v);
+    int last = solution->iterations + EDGE_TRIES;
+    if (hold_edges(&active) && search(&active, last, options->history, &solution->iterations) &&
+        moves_alike(&active, solution->v)) {
+      take_answer(&active, solution->lambda);
+      s2_mcp_velocity(problem, solution->lambda, solution->v);
+    }
   }
   return found ? S2_SOLVED : S2_MAX_ITERATIONS;
 }
