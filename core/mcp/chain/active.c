@@ -265,10 +265,21 @@ static void correction(const Active *active, double *change) {
   s2_dense_lu_solve(&active->lu, change);
 }
 
+// The largest speed in u of a row that has to hold, m/s.
+static double held_speed(const Active *active) {
+  double worst = 0;
+  for (int i = 0; i < active->held_count; i++) {
+    int k = active->held[i].row;
+    worst = s2_larger(worst, fabs(active->u[k]) * size_of(active, k));
+  }
+  return worst;
+}
+
 static void solve_modes(Active *active) {
   double *change = S2_TAKE(active->arena, double, active->held_count);
+  double enough = ROUNDING * active->of.problem->velocity_scale;
   speeds_of(active);
-  for (int pass = 0; pass < SOLVES && active->held_count > 0; pass++) {
+  for (int pass = 0; pass < SOLVES && held_speed(active) > enough; pass++) {
     correction(active, change);
     for (int i = 0; i < active->held_count; i++) {
       const Held *held = &active->held[i];
@@ -304,11 +315,7 @@ static double measure(Active *active, double *y) {
     }
     active->u[k] = u / root_of(active, k);
   }
-  for (int i = 0; i < active->held_count; i++) {
-    int k = active->held[i].row;
-    worst = s2_larger(worst, fabs(active->u[k]) * size_of(active, k));
-  }
-  return worst;
+  return s2_larger(worst, held_speed(active));
 }
 
 // y += L^-1 of what the equations see of a change of x_k.
@@ -533,9 +540,11 @@ static void finish(Active *active) {
   read_impulses(active);
 }
 
-// The impulses, within their bounds: modes hold up to the slack.
-static void take_answer(const Active *active, double *lambda) {
+// The impulses, within their bounds (modes hold up to the slack), and their velocities.
+static void take_answer(const Active *active, S2Solution *solution) {
   const S2Problem *problem = active->of.problem;
+  double *lambda = solution->lambda;
+  memcpy(solution->v, active->v, sizeof(double) * (size_t)(3 * problem->nodes));
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     lambda[i] = row->coupled_to >= 0 ? s2_clip(active->lambda[i], row->mu * lambda[i - 1])
@@ -619,13 +628,11 @@ S2SolveStatus s2_active_solve(const S2Problem *problem, const S2SolverOptions *o
   begin(&active, solution);
   bool found = search(&active, TRIES, options->history, &solution->iterations);
   if (found) {
-    take_answer(&active, solution->lambda);
-    s2_mcp_velocity(problem, solution->lambda, solution->v);
+    take_answer(&active, solution);
     int last = solution->iterations + EDGE_TRIES;
     if (hold_edges(&active) && search(&active, last, options->history, &solution->iterations) &&
         moves_alike(&active, solution->v)) {
-      take_answer(&active, solution->lambda);
-      s2_mcp_velocity(problem, solution->lambda, solution->v);
+      take_answer(&active, solution);
     }
   }
   return found ? S2_SOLVED : S2_MAX_ITERATIONS;
