@@ -12,8 +12,8 @@
 // 3. Modes that hold are finished: what all rows miss at the velocities of the impulses is taken
 //    away by the same factors, until that is rounding.
 // 4. Units may be at an edge then: they slide without slip, or are open without a gap. These stick
-//    instead, and a few more tries follow. Impulses found there for the same motion are the answer:
-//    they depend less on the guess.
+//    or press instead, and a few more tries follow. Impulses found there for the same motion are
+//    the answer: they depend less on the guess.
 //
 // Rows that hold may repeat each other, as the friction of two corners of one box does. Many
 // impulses then give the same motion. The answer, also that of each try, is the one of least norm
@@ -149,6 +149,12 @@ static Mode first_mode(const Active *active, const Unit *unit) {
                                                                    : MINUS;
 }
 
+// Of a contact or limit that closes: it slides as it moves.
+static Mode closing_mode(const Active *active, const Unit *unit) {
+  double slip = unit->kind == CONTACT ? active->u[unit->first + 1] * unit->size[1] : 0;
+  return slip < -active->slack ? PLUS : slip > active->slack ? MINUS : STICK;
+}
+
 static Mode next_mode(const Active *active, const Unit *unit) {
   int k = unit->first;
   double slack = active->slack, x = active->x[k] * unit->size[0], u = active->u[k] * unit->size[0];
@@ -167,8 +173,8 @@ static Mode next_mode(const Active *active, const Unit *unit) {
   }
   bool rough = unit->kind == CONTACT;
   double slip = rough ? active->u[k + 1] * unit->size[1] : 0;
-  if (mode == OPEN) { // what closes slides as it moves
-    return !(u < -slack) ? OPEN : slip < -slack ? PLUS : slip > slack ? MINUS : STICK;
+  if (mode == OPEN) {
+    return u < -slack ? closing_mode(active, unit) : OPEN;
   }
   if (mode == STICK && rough) {
     double over = (fabs(active->x[k + 1]) - unit->mu * active->x[k]) * unit->size[1];
@@ -552,7 +558,7 @@ static void take_answer(const Active *active, S2Solution *solution) {
   }
 }
 
-// Lets units at an edge of modes that hold stick. False: there are none.
+// Lets units at an edge of modes that hold stick, or press. False: there are none.
 static bool hold_edges(Active *active) {
   bool changed = false;
   for (int i = 0; i < active->units; i++) {
@@ -560,7 +566,7 @@ static bool hold_edges(Active *active) {
     int slides = unit->kind == CONTACT && unit->mode != OPEN;
     bool still = fabs(active->u[unit->first + slides] * unit->size[slides]) <= active->slack;
     if (unit->mode != STICK && still) {
-      unit->mode = STICK;
+      unit->mode = unit->mode == OPEN ? closing_mode(active, unit) : STICK;
       changed = true;
     }
   }
