@@ -17,8 +17,9 @@
 //
 // Rows that hold may repeat each other, as the friction of two corners of one box does. Many
 // impulses then give the same motion. The answer, also that of each try, is the one of least norm
-// among those of its modes: the sum of w lambda^2 over all rows, joints included, is least, where w
-// is the row's Delassus diagonal. It depends on the modes, but not on the order of the rows.
+// among those of its modes: the sum of w lambda^2 over the rows that hold, joints included, is
+// least, where w is the row's Delassus diagonal. (Friction of what slides follows its normal
+// impulse.) It depends on the modes, but not on the order of the rows.
 #include "linalg/numbers.h"
 #include "mcp/chain/condensed.h"
 #include "mcp/pivot/dense_lu.h"
@@ -431,7 +432,6 @@ static void null_impulses(Active *active, int c, double *to) {
       to[of->row[held->row]] = z[i];
       push_equations(active, held->row, z[i], y);
       if (held->friction >= 0) {
-        to[of->row[held->friction]] = held->slope * z[i];
         push_equations(active, held->friction, held->slope * z[i], y);
       }
     }
