@@ -7,8 +7,8 @@
 //
 // 1. The first modes are those that the guess shows, by the signs of impulse less velocity.
 // 2. Each try solves the system of the modes and gives every unit the mode that the answer asks
-//    for. A contact that sticks slides before it opens. From try AT_ONCE on only the first unit
-//    that is wrong changes: that rule ends cycles.
+//    for. A contact that sticks slides before it opens. From try AT_ONCE on only the unit changes
+//    that misses its law by most: that ends most cycles.
 // 3. Modes that hold are finished: what all rows miss at the velocities of the impulses is taken
 //    away by the same factors, until that is rounding.
 // 4. Units may be at an edge then: they slide without slip, or are open without a gap. These stick
@@ -40,8 +40,9 @@ enum {
 // Of the largest entry: pivots up to this belong to rows that repeat others (schur.c).
 static const double REPEATS = 1e-11;
 
-// Impulse for a speed that rows which repeat each other miss, both scaled.
-static const double STRAIN = 1e9;
+// Impulse for a speed that rows which repeat each other miss, both scaled; at least in parts of
+// what takes the first unit to a bound.
+static const double STRAIN = 1e9, BEYOND = 2;
 
 // Velocities and impulses (times w) on the wrong side of 0 by up to this part of V are rounding.
 static const double SLACK = 1e-12;
@@ -187,35 +188,49 @@ static Mode next_mode(const Active *active, const Unit *unit) {
   return mode == PLUS && slip > slack ? STICK : mode == MINUS && slip < -slack ? STICK : mode;
 }
 
-// What the laws of the units miss at x and u, in parts of V.
+// What the law of a unit misses at x and u, m/s.
+static double unit_violation(const Active *active, const Unit *unit) {
+  int k = unit->first;
+  double x = active->x[k], least = unit->kind == EQUATION ? -INFINITY : 0, most = INFINITY;
+  if (unit->kind == BOX) {
+    least = scaled_bound(active, unit, MINUS);
+    most = scaled_bound(active, unit, PLUS);
+  }
+  double worst = fabs(x - fmin(fmax(x - active->u[k], least), most)) * unit->size[0];
+  if (unit->kind == CONTACT) {
+    double t = active->x[k + 1], bound = unit->mu * fmax(x, 0);
+    worst = s2_larger(worst, fabs(t - s2_clip(t - active->u[k + 1], bound)) * unit->size[1]);
+  }
+  return worst;
+}
+
 static double violation(const Active *active) {
   double worst = 0;
   for (int i = 0; i < active->units; i++) {
-    const Unit *unit = &active->unit[i];
-    int k = unit->first;
-    double x = active->x[k], u = active->u[k], aim = x - u;
-    double least = unit->kind == EQUATION ? -INFINITY : 0, most = INFINITY;
-    if (unit->kind == BOX) {
-      least = scaled_bound(active, unit, MINUS);
-      most = scaled_bound(active, unit, PLUS);
-    }
-    worst = s2_larger(worst, fabs(x - fmin(fmax(aim, least), most)) * unit->size[0]);
-    if (unit->kind == CONTACT) {
-      double t = active->x[k + 1], bound = unit->mu * fmax(x, 0);
-      worst = s2_larger(worst, fabs(t - s2_clip(t - active->u[k + 1], bound)) * unit->size[1]);
-    }
+    worst = s2_larger(worst, unit_violation(active, &active->unit[i]));
   }
-  return worst / active->of.problem->velocity_scale;
+  return worst;
 }
 
-// Gives units the modes that x and u ask for, all of them or the first one. True: one is another.
+// Gives units the modes that x and u ask for: all that are wrong, or the one that misses its law by
+// most. True: one is another.
 static bool change_modes(Active *active, bool all) {
+  Unit *worst = NULL;
+  double most = -1;
   bool changed = false;
-  for (int i = 0; i < active->units && (all || !changed); i++) {
+  for (int i = 0; i < active->units; i++) {
     Unit *unit = &active->unit[i];
     Mode next = next_mode(active, unit);
+    double missed = all || next == unit->mode ? -1 : unit_violation(active, unit);
+    if (missed > most) {
+      most = missed;
+      worst = unit;
+    }
     changed |= next != unit->mode;
-    unit->mode = next;
+    unit->mode = all ? next : unit->mode;
+  }
+  if (worst != NULL) {
+    worst->mode = next_mode(active, worst);
   }
   return changed;
 }
@@ -489,12 +504,46 @@ static void take_least_norm(Active *active) {
   write_bounds(active);
 }
 
+// How far x may go along `way` (a number for each row of the problem) until a unit reaches a bound.
+static double reach_of(const Active *active, const double *way) {
+  double reach = INFINITY;
+  for (int i = 0; i < active->units; i++) {
+    const Unit *unit = &active->unit[i];
+    int k = unit->first;
+    double room[3] = {INFINITY, INFINITY, INFINITY}, rate[3] = {0};
+    double x = active->x[k], along = way[active->of.row[k]];
+    if (unit->kind == BOX && unit->mode == STICK) {
+      room[0] = scaled_bound(active, unit, PLUS) - x;
+      room[1] = x - scaled_bound(active, unit, MINUS);
+      rate[0] = along;
+      rate[1] = -along;
+    } else if (unit->kind != BOX && unit->kind != EQUATION) {
+      room[0] = x;
+      rate[0] = -along;
+    }
+    if (unit->kind == CONTACT && unit->mode == STICK) {
+      double t = active->x[k + 1], across = way[active->of.row[k + 1]];
+      room[1] = unit->mu * x - t;
+      rate[1] = across - unit->mu * along;
+      room[2] = unit->mu * x + t;
+      rate[2] = -across - unit->mu * along;
+    }
+    for (int c = 0; c < 3; c++) {
+      reach = rate[c] > 0 ? fmin(reach, fmax(room[c], 0) / rate[c]) : reach;
+    }
+  }
+  return reach;
+}
+
 // Rows that repeat each other may ask for different speeds. Their impulses grow against each other
-// then, far beyond their bounds: in x alone, as they move nothing, so that units let go.
+// then, and at least one goes beyond its bound: in x alone, as they move nothing, so that units let
+// go.
 static void strain(Active *active) {
   const S2Condensed *of = &active->of;
+  int rows = of->problem->rows;
+  double *way = S2_TAKE(active->arena, double, rows);
   for (int c = 0; c < active->basis_count; c++) {
-    const double *z = active->basis + (size_t)c * (size_t)of->problem->rows;
+    const double *z = active->basis + (size_t)c * (size_t)rows;
     double met = 0, most = 0;
     for (int i = 0; i < active->held_count; i++) {
       int k = active->held[i].row;
@@ -502,8 +551,16 @@ static void strain(Active *active) {
       met += part;
       most = fmax(most, fabs(part) * size_of(active, k));
     }
-    for (int k = 0; k < of->rows && most > active->slack; k++) {
-      active->x[k] -= STRAIN * met * z[of->row[k]];
+    if (!(most > active->slack)) {
+      continue;
+    }
+    for (int i = 0; i < rows; i++) {
+      way[i] = met > 0 ? -z[i] : z[i];
+    }
+    double reach = reach_of(active, way);
+    double far = fmax(STRAIN * fabs(met), isfinite(reach) ? BEYOND * reach : 0);
+    for (int k = 0; k < of->rows; k++) {
+      active->x[k] += far * way[of->row[k]];
     }
   }
 }
@@ -602,7 +659,9 @@ static bool search(Active *active, int last, S2History *history, int *tries) {
       speeds_of(active);
       strain(active);
     }
-    s2_history_add(history, history != NULL ? violation(active) : 0, 1, 0);
+    s2_history_add(history,
+                   history != NULL ? violation(active) / active->of.problem->velocity_scale : 0, 1,
+                   0);
     // Modes that hold for the answer hold for the one of least norm, too, or are changed by it.
     if (!change_modes(active, all)) {
       finish(active);
