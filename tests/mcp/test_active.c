@@ -306,12 +306,14 @@ static void any_order(void **state) {
     Scene scene, other;
     int place[ROWS];
     make_chain(&scene, &rng, true);
-    S2Solution solution = solve(&scene, S2_SOLVER_ACTIVE, NULL, &arena);
-    if (solution.status != S2_SOLVED || solution.iterations > 6) {
-      continue; // from the sixth try on the order of rows decides which unit changes
+    if (solve(&scene, S2_SOLVER_ACTIVE, NULL, &arena).status != S2_SOLVED) {
+      continue;
     }
     shuffle(&scene, &rng, &other, place);
-    assert_int_equal(solve(&other, S2_SOLVER_ACTIVE, NULL, &arena).status, S2_SOLVED);
+    if (solve(&other, S2_SOLVER_ACTIVE, NULL, &arena).status != S2_SOLVED) {
+      others++;
+      continue;
+    }
     if (difference(scene.v, other.v, 3 * scene.problem.nodes) > 1e-6) {
       others++;
       continue;
@@ -323,7 +325,8 @@ static void any_order(void **state) {
     compared++;
   }
   s2_arena_free(&arena);
-  assert_true(compared >= PROBLEMS * 3 / 4 && others <= PROBLEMS / 100);
+  print_message("%d of %d have another answer in another order\n", others, PROBLEMS);
+  assert_true(compared >= PROBLEMS * 49 / 50 && others <= PROBLEMS / 50);
 }
 
 // ---- Least norm
