@@ -130,7 +130,8 @@ static double scaled_bound(const Active *active, const Unit *unit, Mode mode) {
   return (mode == PLUS ? row->hi : row->lo) * root_of(active, unit->first);
 }
 
-// Of the guess in x and u: impulse less speed tells on which side of its law a unit is.
+// Of the guess in x and u: impulse less speed tells on which side of its law a unit is. Rounding
+// presses no contact and moves none.
 static Mode first_mode(const Active *active, const Unit *unit) {
   int k = unit->first;
   double normal = active->x[k] - active->u[k];
@@ -142,13 +143,12 @@ static Mode first_mode(const Active *active, const Unit *unit) {
   if (unit->kind == EQUATION) {
     return STICK;
   }
-  if (!(normal > 0)) {
+  if (!(normal * unit->size[0] > active->slack)) {
     return OPEN;
   }
   double across = unit->kind == CONTACT ? active->x[k + 1] - active->u[k + 1] : 0;
-  return unit->kind == NORMAL || fabs(across) <= unit->mu * normal ? STICK
-         : across > 0                                              ? PLUS
-                                                                   : MINUS;
+  double over = (fabs(across) - unit->mu * normal) * unit->size[1];
+  return unit->kind == NORMAL || over <= active->slack ? STICK : across > 0 ? PLUS : MINUS;
 }
 
 // Of a contact or limit that closes: it slides as it moves.
