@@ -82,7 +82,8 @@ static void ground(S2World *world, double friction, double restitution) {
   must(s2_body_create(world, &def, &id));
 }
 
-static void joint(S2World *world, S2JointType type, S2BodyId a, S2BodyId b, double x, double y) {
+static S2JointId joint(S2World *world, S2JointType type, S2BodyId a, S2BodyId b, double x,
+                       double y) {
   S2JointDef def = s2_joint_def(type);
   def.a = a;
   def.b = b;
@@ -90,6 +91,7 @@ static void joint(S2World *world, S2JointType type, S2BodyId a, S2BodyId b, doub
   def.axis = s2_vec2(1, 0);
   S2JointId id;
   must(s2_joint_create(world, &def, &id));
+  return id;
 }
 
 static const S2BodyId none = {0, 0};
@@ -145,8 +147,9 @@ static const double parts[PARTS][5] = { // x, y, width, height, mass
     {-0.065, 0.755, 0.1, 0.45, 3.9},
     {-0.065, 1.18, 0.1, 0.4, 3.5}};
 
-static void hopper(S2World *world, double u) {
+static void stand_hopper(S2World *world, double u, bool limited) {
   const double z = 0.05 + 0.03 * u, hip[PARTS] = {0, z + 0.03, z + 0.53, z + 0.98};
+  static const double limits[PARTS][2] = {{0, 0}, {-0.78, 0.78}, {-0.1, 2.6}, {-2.6, 0.1}};
   S2BodyId last = none;
   ground(world, 0.9, 0);
   must(s2_body_set(world, s2_world_body(world, 0), S2_BODY_CATEGORY, FLOOR));
@@ -155,10 +158,31 @@ static void hopper(S2World *world, double u) {
     S2BodyId id = box(world, of[0], of[1] + z, 0, of[2], of[3], of[4], FLOOR);
     must(s2_body_set(world, id, S2_BODY_CATEGORY, PART));
     if (i > 0) {
-      joint(world, S2_HINGE, id, last, -0.065, hip[i]);
+      S2JointId hinge = joint(world, S2_HINGE, id, last, -0.065, hip[i]);
+      if (limited) {
+        must(s2_joint_set_limits(world, hinge, limits[i][0], limits[i][1]));
+      }
     }
     last = id;
   }
+}
+
+static void hopper(S2World *world, double u) {
+  stand_hopper(world, u, false);
+}
+
+static void limited_hopper(S2World *world, double u) {
+  stand_hopper(world, u, true);
+}
+
+// A hand on a slider pushes a box along the floor.
+enum { HAND = 1 };
+
+static void pushed_box(S2World *world, double u) {
+  ground(world, 0.5, 0);
+  S2BodyId hand = box(world, -0.6, 0.25, 0, 0.3, 0.1, 1, UINT32_MAX);
+  joint(world, S2_SLIDER, hand, none, -0.6, 0.25);
+  box(world, 0.1 * u, 0.25, 0, 0.5, 0.5, 1, UINT32_MAX);
 }
 
 static double uniform(uint64_t *random) { // -1 .. 1
@@ -181,6 +205,15 @@ static void twitch(S2World *world, uint64_t *random) {
     must(s2_body_apply_torque(world, s2_world_body(world, i + 2), torque));
     must(s2_body_apply_torque(world, s2_world_body(world, i + 1), -torque));
   }
+}
+
+// A force of up to 12 N on the hand, and drag that keeps it slow.
+static void push(S2World *world, uint64_t *random) {
+  S2BodyId hand = s2_world_body(world, HAND);
+  double v[3];
+  must(s2_body_v(world, hand, v));
+  double force = 6 + 6 * uniform(random) - 5 * v[1];
+  must(s2_body_apply_force(world, hand, s2_vec2(force, 0), NULL));
 }
 
 // ---- Chipmunk's -------------------------------------------------------------------------------
@@ -251,6 +284,8 @@ static const Scene scenes[] = {
     {.name = "ball", .dt = DT, .build = ball, RIVAL(rival_ball)},
     {.name = "resting_box", .dt = DT, .build = resting_box, RIVAL(rival_resting_box)},
     {.name = "hopper", .dt = 1.0 / 120, .build = hopper, .act = twitch},
+    {.name = "limited_hopper", .dt = 1.0 / 120, .build = limited_hopper, .act = twitch},
+    {.name = "pushed_box", .dt = 1.0 / 120, .build = pushed_box, .act = push},
 };
 
 // ---- Measuring --------------------------------------------------------------------------------

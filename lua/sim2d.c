@@ -9,15 +9,15 @@
 
 static int sim_solvers(lua_State *L) {
   lua_createtable(L, S2_SOLVER_COUNT, 0);
-  for (int i = 0; i < S2_SOLVER_PROGRAM; i++) {
+  for (int i = 0; i < S2_SOLVERS_BUILT_IN; i++) {
     lua_createtable(L, 0, 2);
-    lua_pushstring(L, s2_solver_name((S2Solver)i));
+    lua_pushstring(L, s2_solver_name(s2_solver_built_in(i)));
     lua_setfield(L, -2, "name");
-    lua_pushstring(L, s2_solver_summary((S2Solver)i));
+    lua_pushstring(L, s2_solver_summary(s2_solver_built_in(i)));
     lua_setfield(L, -2, "summary");
     lua_rawseti(L, -2, i + 1);
   }
-  s2_lua_list_program_solvers(L, S2_SOLVER_PROGRAM);
+  s2_lua_list_program_solvers(L, S2_SOLVERS_BUILT_IN);
   return 1;
 }
 

@@ -89,7 +89,8 @@ typedef enum S2Solver {
   S2_SOLVER_PCG,      // projected conjugate gradients between given friction bounds
   S2_SOLVER_LINEAR,   // bilateral rows alone, by S2SolverOptions.linear
   S2_SOLVER_PROGRAM,  // S2SolverOptions.program
-  S2_SOLVER_COUNT
+  S2_SOLVER_ACTIVE,   // active set of the condensed problem, up to 20 contacts, limits and boxes
+  S2_SOLVER_COUNT     // recordings hold these numbers: new ones come last
 } S2Solver;
 
 typedef enum S2SolveStatus {
@@ -209,6 +210,9 @@ void s2_mcp_velocity(const S2Problem *problem, const double *lambda, double *v);
 // S2_SOLVER_COUNT for an unknown name.
 extern const char *const s2_solver_names[S2_SOLVER_COUNT + 1]; // ends with NULL
 const char *s2_solver_name(S2Solver solver);
+// Number `index` of the S2_SOLVERS_BUILT_IN solvers, which are all but S2_SOLVER_PROGRAM.
+enum { S2_SOLVERS_BUILT_IN = S2_SOLVER_COUNT - 1 };
+S2Solver s2_solver_built_in(int index);
 const char *s2_solver_summary(S2Solver solver);
 S2Solver s2_solver_from_name(const char *name);
 const char *s2_solve_status_name(S2SolveStatus status);

@@ -14,8 +14,8 @@
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
 const char *const s2_solver_names[S2_SOLVER_COUNT + 1] = {
-    "auto", "closed", "pdipm", "lemke", "newton", "al",      "ncp", "nsgs",
-    "pgs",  "si",     "nncg",  "pcg",   "linear", "program", NULL};
+    "auto", "closed", "pdipm", "lemke", "newton", "al",      "ncp",    "nsgs",
+    "pgs",  "si",     "nncg",  "pcg",   "linear", "program", "active", NULL};
 
 static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "the quickest exact method for each island, others when it misses the tolerance",
@@ -32,6 +32,7 @@ static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
     "projected conjugate gradients with friction bounds held in turn",
     "linear systems of joints alone, by the linear solver chosen",
     "a function of the script, under the name that sim.solver was given",
+    "active set of the contacts and limits, small islands",
 };
 
 static S2SolveStatus solve_by_program(const S2Problem *problem, const S2SolverOptions *options,
@@ -52,7 +53,7 @@ static S2SolverFn *const SOLVERS[S2_SOLVER_COUNT] = {
     [S2_SOLVER_NSGS] = s2_contact_nsgs_solve, [S2_SOLVER_PGS] = s2_contact_pgs_solve,
     [S2_SOLVER_SI] = s2_contact_si_solve,     [S2_SOLVER_NNCG] = s2_contact_nncg_solve,
     [S2_SOLVER_PCG] = s2_contact_pcg_solve,   [S2_SOLVER_LINEAR] = s2_linear_solve,
-    [S2_SOLVER_PROGRAM] = solve_by_program,
+    [S2_SOLVER_PROGRAM] = solve_by_program,   [S2_SOLVER_ACTIVE] = s2_active_solve,
 };
 
 static const char *const STATUSES[] = {
@@ -66,6 +67,10 @@ static const char *const STATUSES[] = {
 
 const char *s2_solver_name(S2Solver solver) {
   return (unsigned)solver < S2_SOLVER_COUNT ? s2_solver_names[solver] : NULL;
+}
+
+S2Solver s2_solver_built_in(int index) {
+  return (S2Solver)(index < S2_SOLVER_PROGRAM ? index : index + 1);
 }
 
 const char *s2_solver_summary(S2Solver solver) {
@@ -223,31 +228,65 @@ static bool mcp_finish(const S2Problem *problem, const S2SolverOptions *options,
          s2_exact_finish(problem, options->tolerance, aim, arena, solution);
 }
 
-static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *options,
-                            S2Arena *arena, S2Solution *solution, int contacts) {
-  // Closed form for one contact, else the interior point once; more digits than were asked for.
-  S2SolverOptions strict = *options;
-  strict.tolerance *= SMALL_ISLAND_FRACTION;
+// The active set, from the guess. False: it is not good enough, and the guess is as it was.
+static bool mcp_active(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
+                       S2Solution *solution) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
+  size_t rows = sizeof(double) * (size_t)problem->rows;
+  double *v = s2_arena_take(arena, nodes), *lambda = s2_arena_take(arena, rows);
+  memcpy(v, solution->v, nodes);
+  memcpy(lambda, solution->lambda, rows);
+  bool good = mcp_run(s2_active_solve, S2_SOLVER_ACTIVE, problem, options, arena, solution);
+  if (!good) {
+    memcpy(solution->v, v, nodes);
+    memcpy(solution->lambda, lambda, rows);
+  }
+  s2_arena_rewind(arena, mark);
+  return good;
+}
+
+// The interior point, or the closed form of one contact, and the other methods where that misses
+// the tolerance. `strict`: the options with more digits than were asked for.
+static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *options,
+                              const S2SolverOptions *strict, S2Arena *arena, S2Solution *solution,
+                              int contacts, bool one) {
   bool good =
-      contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY
-          ? mcp_run(s2_closed_solve, S2_SOLVER_CLOSED, problem, &strict, arena, solution)
-          : mcp_run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, &strict, arena, solution);
-  if (good || mcp_finish(problem, options, strict.tolerance, NEAR, arena, solution)) {
+      one ? mcp_run(s2_closed_solve, S2_SOLVER_CLOSED, problem, strict, arena, solution)
+          : mcp_run(s2_pdipm_quick_solve, S2_SOLVER_PDIPM, problem, strict, arena, solution);
+  if (good || mcp_finish(problem, options, strict->tolerance, NEAR, arena, solution)) {
     return;
   }
   // Is there a solution at all? That costs less than pivoting in vain.
   if (contacts > 0 && !(solution->residual.scaled <= options->tolerance) &&
-      s2_mcp_conflict_quick(problem, &strict, NULL, arena)) {
+      s2_mcp_conflict_quick(problem, strict, NULL, arena)) {
     solution->status = S2_INFEASIBLE; // no other method would find more
     return;
   }
   // Pivoting, and the long chain of the interior point where that misses the tolerance, too.
-  mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, &strict, arena, solution);
+  mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, strict, arena, solution);
   if (!mcp_balance(problem, options, arena, solution) &&
-      !mcp_finish(problem, options, strict.tolerance, INFINITY, arena, solution) &&
+      !mcp_finish(problem, options, strict->tolerance, INFINITY, arena, solution) &&
       !mcp_improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution)) {
-    mcp_finish(problem, options, strict.tolerance, INFINITY, arena, solution);
+    mcp_finish(problem, options, strict->tolerance, INFINITY, arena, solution);
   }
+}
+
+static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *options,
+                            S2Arena *arena, S2Solution *solution, int contacts) {
+  // Closed form for one contact, else the active set first; more digits than were asked for.
+  bool one = contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY;
+  S2SolverOptions strict = *options;
+  strict.tolerance *= SMALL_ISLAND_FRACTION;
+  int tries = 0;
+  if (contacts > 0 && !one) {
+    if (mcp_active(problem, &strict, arena, solution)) {
+      return;
+    }
+    tries = solution->iterations;
+  }
+  mcp_solve_in_turn(problem, options, &strict, arena, solution, contacts, one);
+  solution->iterations += tries;
 }
 
 static void solve_auto(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,

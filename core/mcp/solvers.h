@@ -11,6 +11,7 @@
 
 // `used` is set by the caller.
 S2SolverFn s2_closed_solve;         // closed.c: at most one contact, no bilateral rows
+S2SolverFn s2_active_solve;         // active.c: up to 20 contacts, limits and boxes
 S2SolverFn s2_lemke_solve;          // lemke.c: dense, lexicographic
 S2SolverFn s2_pdipm_solve;          // pdipm.c: interior point, Newton finish, PGS polish
 S2SolverFn s2_contact_newton_solve; // contact_newton.c

@@ -130,7 +130,7 @@ static S2Status set_budget(S2CommandLine *line, const char *value) {
 
 static S2Status set_solver(S2CommandLine *line, const char *value) {
   S2Solver solver = s2_solver_from_name(value);
-  if (solver < S2_SOLVER_PROGRAM) {
+  if (solver != S2_SOLVER_COUNT && solver != S2_SOLVER_PROGRAM) {
     line->session.has_solver = true;
     line->session.solver = solver;
     return s2_ok();
@@ -139,12 +139,12 @@ static S2Status set_solver(S2CommandLine *line, const char *value) {
   const char *names[S2_SOLVER_COUNT];
   char list[120] = "";
   size_t used = 0;
-  for (int i = 0; i < S2_SOLVER_PROGRAM; i++) {
-    names[i] = s2_solver_name((S2Solver)i);
+  for (int i = 0; i < S2_SOLVERS_BUILT_IN; i++) {
+    names[i] = s2_solver_name(s2_solver_built_in(i));
     int n = snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i]);
     used += (size_t)n < sizeof list - used ? (size_t)n : sizeof list - used - 1;
   }
-  const char *nearest = s2_text_nearest(value, names, S2_SOLVER_PROGRAM);
+  const char *nearest = s2_text_nearest(value, names, S2_SOLVERS_BUILT_IN);
   if (nearest != NULL) {
     return s2_error(S2_INVALID, "--solver '%s': there is no such solver; did you mean '%s'?", value,
                     nearest);

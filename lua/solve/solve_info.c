@@ -46,17 +46,17 @@ void s2_lua_read_omega(const S2Keys *keys, double *omega) {
 }
 
 static const char *step_solver_name(int solver) {
-  return s2_solver_name((S2Solver)solver);
+  return s2_solver_name(s2_solver_built_in(solver));
 }
 
 S2SolverOptions s2_lua_step_options(const S2Keys *keys, S2LuaSolve *solve, int max_iterations) {
   int solver = S2_SOLVER_AUTO;
   double omega = 0;
   s2_lua_solve_read(keys, solve);
-  s2_lua_read_solver(keys, step_solver_name, S2_SOLVER_PROGRAM, &solver); // needs a world
+  s2_lua_read_solver(keys, step_solver_name, S2_SOLVERS_BUILT_IN, &solver); // needs a world
   s2_lua_read_omega(keys, &omega);
   return (S2SolverOptions){
-      .solver = (S2Solver)solver,
+      .solver = s2_solver_built_in(solver),
       .tolerance = solve->tolerance > 0 ? solve->tolerance : STEP_TOLERANCE,
       .max_iterations = solve->max_iterations > 0 ? solve->max_iterations : max_iterations,
       .omega = omega,

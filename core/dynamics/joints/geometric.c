@@ -14,6 +14,10 @@
 // Parts of the largest eigenvalue: below it is rounding.
 static const double NOTHING = 1e-13;
 
+// Part of a bound: eigenvalues nearer to it than this are computed, so that rounding decides
+// nothing.
+static const double CLEARLY = 1e-9;
+
 static void stiffness_add(double k[36], double factor, const S2JointHessian *hessian) {
   for (int i = 0; i < 36; i++) {
     k[i] += factor * hessian->at[i / 6][i % 6];
@@ -133,6 +137,25 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
   return found;
 }
 
+// Are all eigenvalues of the symmetric k clearly below `bound`? Then bound - k has a Cholesky
+// factor, which costs a hundredth of the eigenvalues.
+static bool is_below(const double k[36], double bound) {
+  double l[6][6];
+  for (int i = 0; i < 6; i++) {
+    for (int j = 0; j <= i; j++) {
+      double sum = (i == j ? bound * (1 - CLEARLY) : 0) - k[6 * i + j];
+      for (int c = 0; c < j; c++) {
+        sum -= l[i][c] * l[j][c];
+      }
+      if (i == j && !(sum > 0)) {
+        return false;
+      }
+      l[i][j] = i == j ? sqrt(sum) : sum / l[j][j];
+    }
+  }
+  return true;
+}
+
 // (h w)^2 of the fastest swing across the joint's force that its rigid rows allow, with nothing
 // else holding its bodies; 0 where it is below `least`.
 static double fastest_turning(const S2JointAt *at, S2Blend blend, const double scale[6],
@@ -164,6 +187,9 @@ static double fastest_turning(const S2JointAt *at, S2Blend blend, const double s
         k[6 * i + j] = column[i];
       }
     }
+  }
+  if (is_below(k, least)) {
+    return 0;
   }
   // The fastest; negative eigenvalues are no swings.
   s2_joint_eigen(6, k, value, q);

@@ -33,7 +33,7 @@ function Vector:dot(other) end
 ---@class sim2d.Momentum: sim2d.Vector
 ---@field angular number
 
----@alias sim2d.Solver "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"
+---@alias sim2d.Solver "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"active"
 ---@alias sim2d.BodyType "dynamic"|"static"|"kinematic"
 ---@alias sim2d.Combine "geometric"|"average"|"multiply"|"min"|"max"
 

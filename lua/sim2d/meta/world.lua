@@ -5,7 +5,7 @@
 ---@class sim2d.WorldDef
 ---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
 ---@field dt? number s, default 1/120; length of a step
----@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"program" default "auto"; what solves steps, see solvers
+---@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"program"|"active" default "auto"; what solves steps, see solvers
 ---@field contact? "coulomb"|"frictionless"|"convex" default "coulomb"; what holds contacts along the surface; "convex": easier to solve, and sliding lifts
 ---@field stepping? "speculative"|"bisect"|"event"|"auto" default "auto"; how steps meet impacts, see stepping
 ---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"; what is done about joint errors and overlaps, see stepping

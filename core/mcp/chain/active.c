@@ -1,0 +1,704 @@
+// Small problems by their active set.
+//
+// Each unit (a contact with its friction, a limit, a boxed row) is in a mode: open, sticking or
+// sliding one way; a box at its upper or lower bound or between them. With all modes given, the
+// problem is a linear system in the impulses of the rows that hold. Joints are eliminated first
+// (condensed.h), so the system is as small as the contacts are few.
+//
+// 1. The first modes are those that the guess shows, by the signs of impulse less velocity.
+// 2. Each try solves the system of the modes and gives every unit the mode that the answer asks
+//    for. A contact that sticks slides before it opens. From try AT_ONCE on only the unit changes
+//    that misses its law by most: that ends most cycles.
+// 3. Modes that hold are finished: what all rows miss at the velocities of the impulses is taken
+//    away by the same factors, until that is rounding.
+// 4. Units may be at an edge then: they slide without slip, or are open without a gap. These stick
+//    or press instead, and a few more tries follow. Impulses found there for the same motion are
+//    the answer: they depend less on the guess.
+//
+// Rows that hold may repeat each other, as the friction of two corners of one box does. Many
+// impulses then give the same motion. The answer, also that of each try, is the one of least norm
+// among those of its modes: the sum of w lambda^2 over the rows that hold, joints included, is
+// least, where w is the row's Delassus diagonal. (Friction of what slides follows its normal
+// impulse.) It depends on the modes, but not on the order of the rows.
+#include "linalg/numbers.h"
+#include "mcp/chain/condensed.h"
+#include "mcp/pivot/dense_lu.h"
+#include "mcp/solvers.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+  UNITS_MOST = 20,
+  TRIES = 24,
+  AT_ONCE = 6,
+  EDGE_TRIES = 4,
+  SOLVES = 2,   // of a try with one factorisation
+  FINISHES = 4, // corrections through the velocities
+};
+
+// Of the largest entry: pivots up to this belong to rows that repeat others (schur.c).
+static const double REPEATS = 1e-11;
+
+// Impulse for a speed that rows which repeat each other miss, both scaled; at least in parts of
+// what takes the first unit to a bound.
+static const double STRAIN = 1e9, BEYOND = 2;
+
+// Velocities and impulses (times w) on the wrong side of 0 by up to this part of V are rounding.
+static const double SLACK = 1e-12;
+
+// Of V: velocities as near to each other as this are the same motion.
+static const double ALIKE = 1e-10;
+
+// Corrections through the velocities end where rows miss no more than this part of V, or where one
+// has not taken this part of what they missed: the rest is rounding.
+static const double ROUNDING = 1e-14, GAIN = 0.5;
+
+typedef enum Kind { EQUATION, NORMAL, CONTACT, BOX } Kind;
+typedef enum Mode { OPEN, STICK, PLUS, MINUS } Mode; // a box: STICK between its bounds, PLUS at hi
+
+typedef struct Unit {
+  Kind kind;
+  Mode mode;
+  int first;      // its row among those that are left; a contact's friction is the next one
+  double mu;      // of scaled impulses
+  double size[2]; // of its rows: turns scaled impulses and speeds into velocities
+} Unit;
+
+typedef struct Held { // a row that holds, and its unknown
+  int row, friction;  // friction: of a contact that slides, else -1
+  double slope;       // of that: scaled impulse over the normal one
+} Held;
+
+typedef struct Active {
+  S2Condensed of;
+  S2Arena *arena;
+  int units, held_count;
+  Unit *unit;
+  Held *held;
+  double *x, *q, *u;          // rows that are left, scaled: impulses, speeds without them, speeds
+  double *lambda, *v, *speed; // of the whole problem
+  double slack;               // m/s
+  S2DenseLu lu;               // of the rows that hold
+  double *basis;              // of impulses that no row which holds sees: one after the other
+  int basis_count;
+} Active;
+
+static const S2Row *row_of(const Active *active, int k) {
+  return &active->of.problem->row[active->of.row[k]];
+}
+
+static double root_of(const Active *active, int k) {
+  return active->of.root[active->of.row[k]];
+}
+
+static double size_of(const Active *active, int k) {
+  return root_of(active, k) *
+         (s2_row_is_angular(row_of(active, k)) ? active->of.problem->length : 1);
+}
+
+static void find_units(Active *active) {
+  active->units = 0;
+  for (int k = 0; k < active->of.rows; k++) {
+    const S2Row *row = row_of(active, k);
+    if (row->coupled_to >= 0) { // of the contact before; without friction its impulse is 0
+      Unit *contact = &active->unit[active->units - 1];
+      contact->kind = row->mu > 0 ? CONTACT : NORMAL;
+      contact->mu = row->mu * root_of(active, k) / root_of(active, k - 1);
+      contact->size[1] = size_of(active, k);
+      continue;
+    }
+    Kind kind = row->lo == -INFINITY ? EQUATION : row->hi < INFINITY ? BOX : NORMAL;
+    active->unit[active->units++] =
+        (Unit){.kind = kind, .first = k, .size = {size_of(active, k), 0}};
+  }
+}
+
+// u = G x + q
+static void speeds_of(const Active *active) {
+  int n = active->of.rows;
+  for (int k = 0; k < n; k++) {
+    active->u[k] =
+        active->q[k] + s2_numbers_dot(active->of.g + (size_t)k * (size_t)n, active->x, n);
+  }
+}
+
+// ---- Modes --------------------------------------------------------------------------------------
+
+static double scaled_bound(const Active *active, const Unit *unit, Mode mode) {
+  const S2Row *row = row_of(active, unit->first);
+  return (mode == PLUS ? row->hi : row->lo) * root_of(active, unit->first);
+}
+
+// Of the guess in x and u: impulse less speed tells on which side of its law a unit is. Rounding
+// presses no contact and moves none.
+static Mode first_mode(const Active *active, const Unit *unit) {
+  int k = unit->first;
+  double normal = active->x[k] - active->u[k];
+  if (unit->kind == BOX) {
+    return normal > scaled_bound(active, unit, PLUS)    ? PLUS
+           : normal < scaled_bound(active, unit, MINUS) ? MINUS
+                                                        : STICK;
+  }
+  if (unit->kind == EQUATION) {
+    return STICK;
+  }
+  if (!(normal * unit->size[0] > active->slack)) {
+    return OPEN;
+  }
+  double across = unit->kind == CONTACT ? active->x[k + 1] - active->u[k + 1] : 0;
+  double over = (fabs(across) - unit->mu * normal) * unit->size[1];
+  return unit->kind == NORMAL || over <= active->slack ? STICK : across > 0 ? PLUS : MINUS;
+}
+
+// Of a contact or limit that closes: it slides as it moves.
+static Mode closing_mode(const Active *active, const Unit *unit) {
+  double slip = unit->kind == CONTACT ? active->u[unit->first + 1] * unit->size[1] : 0;
+  return slip < -active->slack ? PLUS : slip > active->slack ? MINUS : STICK;
+}
+
+static Mode next_mode(const Active *active, const Unit *unit) {
+  int k = unit->first;
+  double slack = active->slack, x = active->x[k] * unit->size[0], u = active->u[k] * unit->size[0];
+  Mode mode = unit->mode;
+  if (unit->kind == EQUATION) {
+    return STICK;
+  }
+  if (unit->kind == BOX) {
+    double above = x - scaled_bound(active, unit, PLUS) * unit->size[0],
+           below = scaled_bound(active, unit, MINUS) * unit->size[0] - x;
+    return mode == PLUS    ? (u > slack ? STICK : PLUS)
+           : mode == MINUS ? (u < -slack ? STICK : MINUS)
+           : above > slack ? PLUS
+           : below > slack ? MINUS
+                           : STICK;
+  }
+  bool rough = unit->kind == CONTACT;
+  double slip = rough ? active->u[k + 1] * unit->size[1] : 0;
+  if (mode == OPEN) {
+    return u < -slack ? closing_mode(active, unit) : OPEN;
+  }
+  if (mode == STICK && rough) {
+    double over = (fabs(active->x[k + 1]) - unit->mu * active->x[k]) * unit->size[1];
+    return !(over > slack) ? STICK : active->x[k + 1] > 0 ? PLUS : MINUS;
+  }
+  if (x < -slack) {
+    return OPEN;
+  }
+  return mode == PLUS && slip > slack ? STICK : mode == MINUS && slip < -slack ? STICK : mode;
+}
+
+// What the law of a unit misses at x and u, m/s.
+static double unit_violation(const Active *active, const Unit *unit) {
+  int k = unit->first;
+  double x = active->x[k], least = unit->kind == EQUATION ? -INFINITY : 0, most = INFINITY;
+  if (unit->kind == BOX) {
+    least = scaled_bound(active, unit, MINUS);
+    most = scaled_bound(active, unit, PLUS);
+  }
+  double worst = fabs(x - fmin(fmax(x - active->u[k], least), most)) * unit->size[0];
+  if (unit->kind == CONTACT) {
+    double t = active->x[k + 1], bound = unit->mu * fmax(x, 0);
+    worst = s2_larger(worst, fabs(t - s2_clip(t - active->u[k + 1], bound)) * unit->size[1]);
+  }
+  return worst;
+}
+
+static double violation(const Active *active) {
+  double worst = 0;
+  for (int i = 0; i < active->units; i++) {
+    worst = s2_larger(worst, unit_violation(active, &active->unit[i]));
+  }
+  return worst;
+}
+
+// Gives units the modes that x and u ask for: all that are wrong, or the one that misses its law by
+// most. True: one is another.
+static bool change_modes(Active *active, bool all) {
+  Unit *worst = NULL;
+  double most = -1;
+  bool changed = false;
+  for (int i = 0; i < active->units; i++) {
+    Unit *unit = &active->unit[i];
+    Mode next = next_mode(active, unit);
+    double missed = all || next == unit->mode ? -1 : unit_violation(active, unit);
+    if (missed > most) {
+      most = missed;
+      worst = unit;
+    }
+    changed |= next != unit->mode;
+    unit->mode = all ? next : unit->mode;
+  }
+  if (worst != NULL) {
+    worst->mode = next_mode(active, worst);
+  }
+  return changed;
+}
+
+// ---- The system of the modes --------------------------------------------------------------------
+
+static void hold(Active *active, int row, double slope) {
+  active->held[active->held_count++] =
+      (Held){.row = row, .friction = slope != 0 ? row + 1 : -1, .slope = slope};
+}
+
+// Lists the rows that hold, with x at its bounds elsewhere and 0 there.
+static void collect(Active *active) {
+  active->held_count = 0;
+  memset(active->x, 0, sizeof(double) * (size_t)active->of.rows);
+  for (int i = 0; i < active->units; i++) {
+    const Unit *unit = &active->unit[i];
+    bool bound = unit->kind == BOX && unit->mode != STICK;
+    if (bound) {
+      active->x[unit->first] = scaled_bound(active, unit, unit->mode);
+    } else if (unit->mode != OPEN) {
+      double slope = unit->mode == PLUS ? unit->mu : unit->mode == MINUS ? -unit->mu : 0;
+      hold(active, unit->first, slope);
+      if (unit->kind == CONTACT && unit->mode == STICK) {
+        hold(active, unit->first + 1, 0);
+      }
+    }
+  }
+}
+
+// What row k sees of the unknown of a row that holds.
+static double effect(const Active *active, int k, const Held *on) {
+  const double *g = active->of.g + (size_t)k * (size_t)active->of.rows;
+  return g[on->row] + (on->friction >= 0 ? on->slope * g[on->friction] : 0);
+}
+
+// The rows that hold and their unknowns. Complete pivoting finds rows that repeat others.
+static void factor(Active *active) {
+  int n = active->held_count;
+  double *a = S2_TAKE(active->arena, double, (size_t)n *(size_t)n);
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < n; j++) {
+      a[i * n + j] = effect(active, active->held[i].row, &active->held[j]);
+    }
+  }
+  active->lu = s2_dense_lu_factor(n, a, REPEATS, active->arena);
+}
+
+// change := the change of the unknowns that takes the speeds of the rows that hold away.
+static void correction(const Active *active, double *change) {
+  for (int i = 0; i < active->held_count; i++) {
+    change[i] = -active->u[active->held[i].row];
+  }
+  s2_dense_lu_solve(&active->lu, change);
+}
+
+// The largest speed in u of a row that has to hold, m/s.
+static double held_speed(const Active *active) {
+  double worst = 0;
+  for (int i = 0; i < active->held_count; i++) {
+    int k = active->held[i].row;
+    worst = s2_larger(worst, fabs(active->u[k]) * size_of(active, k));
+  }
+  return worst;
+}
+
+static void solve_modes(Active *active) {
+  double *change = S2_TAKE(active->arena, double, active->held_count);
+  double enough = ROUNDING * active->of.problem->velocity_scale;
+  speeds_of(active);
+  for (int pass = 0; pass < SOLVES && held_speed(active) > enough; pass++) {
+    correction(active, change);
+    for (int i = 0; i < active->held_count; i++) {
+      const Held *held = &active->held[i];
+      active->x[held->row] += change[i];
+      if (held->friction >= 0) {
+        active->x[held->friction] = held->slope * active->x[held->row];
+      }
+    }
+    speeds_of(active);
+  }
+}
+
+// ---- The whole problem --------------------------------------------------------------------------
+
+// Speeds of all rows at lambda; y: those of the equations, through L^-1. u: those of the other rows
+// with the equations met. Returns the largest that a row which has to hold misses, m/s.
+static double measure(Active *active, double *y) {
+  const S2Condensed *of = &active->of;
+  const S2Problem *problem = of->problem;
+  double worst = 0;
+  s2_condensed_speeds(problem, active->lambda, active->v, active->speed);
+  for (int i = 0; i < of->equations; i++) {
+    const S2Row *row = &problem->row[of->equation[i]];
+    y[i] = active->speed[of->equation[i]];
+    worst = s2_larger(worst, fabs(y[i]) * (s2_row_is_angular(row) ? problem->length : 1));
+  }
+  s2_condensed_forward(of, y);
+  for (int k = 0; k < of->rows; k++) {
+    const double *z = of->z + (size_t)k * (size_t)of->equations;
+    double u = active->speed[of->row[k]];
+    for (int c = of->z_reach[k]; c < of->equations; c++) {
+      u -= z[c] * of->d[c] * y[c];
+    }
+    active->u[k] = u / root_of(active, k);
+  }
+  return s2_larger(worst, held_speed(active));
+}
+
+// y += L^-1 of what the equations see of a change of x_k.
+static void push_equations(const Active *active, int k, double change, double *y) {
+  const S2Condensed *of = &active->of;
+  const double *z = of->z + (size_t)k * (size_t)of->equations;
+  double impulse = change / root_of(active, k);
+  for (int c = of->z_reach[k]; c < of->equations; c++) {
+    y[c] += z[c] * impulse;
+  }
+}
+
+// Impulses of the equations: less S^-1 of what is in y.
+static void meet_equations(Active *active, double *y) {
+  const S2Condensed *of = &active->of;
+  s2_condensed_back(of, y);
+  for (int i = 0; i < of->equations; i++) {
+    active->lambda[of->equation[i]] -= y[i];
+  }
+}
+
+static void write_row(Active *active, int k, double x) {
+  active->x[k] = x;
+  active->lambda[active->of.row[k]] = x / root_of(active, k);
+}
+
+// Impulses that follow from others, exactly: at bounds, and of what slides.
+static void write_bounds(Active *active) {
+  for (int i = 0; i < active->units; i++) {
+    const Unit *unit = &active->unit[i];
+    const S2Row *row = row_of(active, unit->first);
+    double *lambda = &active->lambda[active->of.row[unit->first]];
+    bool plus = unit->mode == PLUS, slides = plus || unit->mode == MINUS;
+    if (slides && unit->kind == BOX) {
+      lambda[0] = plus ? row->hi : row->lo;
+    } else if (slides) {
+      lambda[1] = (plus ? row[1].mu : -row[1].mu) * lambda[0];
+    }
+  }
+}
+
+// The guess, with the equations met: x, q of the others.
+static void begin(Active *active, const S2Solution *guess) {
+  const S2Condensed *of = &active->of;
+  const S2Problem *problem = of->problem;
+  double *y = S2_TAKE(active->arena, double, of->equations);
+  for (int i = 0; i < problem->rows; i++) {
+    active->lambda[i] = isfinite(guess->lambda[i]) ? guess->lambda[i] : 0;
+  }
+  for (int i = 0; i < active->units; i++) { // without friction
+    const Unit *unit = &active->unit[i];
+    int row = of->row[unit->first];
+    if (unit->kind == NORMAL && row + 1 < problem->rows &&
+        problem->row[row + 1].coupled_to == row) {
+      active->lambda[row + 1] = 0;
+    }
+  }
+  active->held_count = 0;
+  measure(active, y);
+  meet_equations(active, y);
+  memset(active->q, 0, sizeof(double) * (size_t)of->rows);
+  for (int k = 0; k < of->rows; k++) {
+    active->x[k] = active->lambda[of->row[k]] * root_of(active, k);
+  }
+  for (int k = 0; k < of->rows; k++) {
+    int n = of->rows;
+    active->q[k] = active->u[k] - s2_numbers_dot(of->g + (size_t)k * (size_t)n, active->x, n);
+  }
+  for (int i = 0; i < active->units; i++) {
+    active->unit[i].mode = first_mode(active, &active->unit[i]);
+  }
+}
+
+// lambda of x, whatever it was before.
+static void write_impulses(Active *active) {
+  double *y = S2_TAKE_ZEROED(active->arena, double, active->of.equations);
+  for (int k = 0; k < active->of.rows; k++) {
+    double before = active->lambda[active->of.row[k]] * root_of(active, k);
+    push_equations(active, k, active->x[k] - before, y);
+    write_row(active, k, active->x[k]);
+  }
+  meet_equations(active, y);
+  write_bounds(active);
+}
+
+// ---- Least norm ---------------------------------------------------------------------------------
+
+// Impulses of all rows (times root) that no row which holds sees, for unknown c beyond the rank.
+static void null_impulses(Active *active, int c, double *to) {
+  const S2Condensed *of = &active->of;
+  const S2DenseLu *lu = &active->lu;
+  int n = lu->n, rank = lu->rank;
+  double *z = S2_TAKE_ZEROED(active->arena, double, n);
+  double *y = S2_TAKE_ZEROED(active->arena, double, of->equations);
+  for (int i = rank - 1; i >= 0; i--) {
+    double sum = lu->a[i * n + c];
+    for (int j = i + 1; j < rank; j++) {
+      sum -= lu->a[i * n + j] * z[j];
+    }
+    z[i] = sum / lu->a[i * n + i];
+  }
+  z[c] = -1;
+  memset(to, 0, sizeof(double) * (size_t)of->problem->rows);
+  for (int i = 0; i <= c; i++) {
+    const Held *held = &active->held[lu->column[i]];
+    if (i < rank || i == c) {
+      to[of->row[held->row]] = z[i];
+      push_equations(active, held->row, z[i], y);
+      if (held->friction >= 0) {
+        push_equations(active, held->friction, held->slope * z[i], y);
+      }
+    }
+  }
+  s2_condensed_back(of, y);
+  for (int i = 0; i < of->equations; i++) {
+    to[of->equation[i]] = -y[i] * of->root[of->equation[i]];
+  }
+}
+
+static void read_impulses(Active *active) {
+  for (int k = 0; k < active->of.rows; k++) {
+    active->x[k] = active->lambda[active->of.row[k]] * root_of(active, k);
+  }
+}
+
+// An orthonormal basis of the impulses that no row which holds sees.
+static void find_basis(Active *active) {
+  int rows = active->of.problem->rows, count = active->lu.n - active->lu.rank;
+  active->basis = S2_TAKE(active->arena, double, (size_t)count *(size_t)rows);
+  active->basis_count = count;
+  for (int c = 0; c < count; c++) {
+    double *z = active->basis + (size_t)c * (size_t)rows;
+    null_impulses(active, active->lu.rank + c, z);
+    for (int pass = 0; pass < 2; pass++) { // Gram and Schmidt, twice for all digits
+      for (int e = 0; e < c; e++) {
+        const double *other = active->basis + (size_t)e * (size_t)rows;
+        double part = s2_numbers_dot(z, other, rows);
+        for (int i = 0; i < rows; i++) {
+          z[i] -= part * other[i];
+        }
+      }
+    }
+    double length = sqrt(s2_numbers_dot(z, z, rows));
+    for (int i = 0; i < rows; i++) {
+      z[i] /= length;
+    }
+  }
+}
+
+// Takes away the part of lambda that no row which holds sees.
+static void take_least_norm(Active *active) {
+  const double *root = active->of.root;
+  int rows = active->of.problem->rows;
+  for (int c = 0; c < active->basis_count; c++) {
+    const double *z = active->basis + (size_t)c * (size_t)rows;
+    double part = 0;
+    for (int i = 0; i < rows; i++) {
+      part += z[i] * active->lambda[i] * root[i];
+    }
+    for (int i = 0; i < rows; i++) {
+      active->lambda[i] -= part * z[i] / root[i];
+    }
+  }
+  write_bounds(active);
+}
+
+// How far x may go along `way` (a number for each row of the problem) until a unit reaches a bound.
+static double reach_of(const Active *active, const double *way) {
+  double reach = INFINITY;
+  for (int i = 0; i < active->units; i++) {
+    const Unit *unit = &active->unit[i];
+    int k = unit->first;
+    double room[3] = {INFINITY, INFINITY, INFINITY}, rate[3] = {0};
+    double x = active->x[k], along = way[active->of.row[k]];
+    if (unit->kind == BOX && unit->mode == STICK) {
+      room[0] = scaled_bound(active, unit, PLUS) - x;
+      room[1] = x - scaled_bound(active, unit, MINUS);
+      rate[0] = along;
+      rate[1] = -along;
+    } else if (unit->kind != BOX && unit->kind != EQUATION) {
+      room[0] = x;
+      rate[0] = -along;
+    }
+    if (unit->kind == CONTACT && unit->mode == STICK) {
+      double t = active->x[k + 1], across = way[active->of.row[k + 1]];
+      room[1] = unit->mu * x - t;
+      rate[1] = across - unit->mu * along;
+      room[2] = unit->mu * x + t;
+      rate[2] = -across - unit->mu * along;
+    }
+    for (int c = 0; c < 3; c++) {
+      reach = rate[c] > 0 ? fmin(reach, fmax(room[c], 0) / rate[c]) : reach;
+    }
+  }
+  return reach;
+}
+
+// Rows that repeat each other may ask for different speeds. Their impulses grow against each other
+// then, and at least one goes beyond its bound: in x alone, as they move nothing, so that units let
+// go.
+static void strain(Active *active) {
+  const S2Condensed *of = &active->of;
+  int rows = of->problem->rows;
+  double *way = S2_TAKE(active->arena, double, rows);
+  for (int c = 0; c < active->basis_count; c++) {
+    const double *z = active->basis + (size_t)c * (size_t)rows;
+    double met = 0, most = 0;
+    for (int i = 0; i < active->held_count; i++) {
+      int k = active->held[i].row;
+      double part = z[of->row[k]] * active->u[k];
+      met += part;
+      most = fmax(most, fabs(part) * size_of(active, k));
+    }
+    if (!(most > active->slack)) {
+      continue;
+    }
+    for (int i = 0; i < rows; i++) {
+      way[i] = met > 0 ? -z[i] : z[i];
+    }
+    double reach = reach_of(active, way);
+    double far = fmax(STRAIN * fabs(met), isfinite(reach) ? BEYOND * reach : 0);
+    for (int k = 0; k < of->rows; k++) {
+      active->x[k] += far * way[of->row[k]];
+    }
+  }
+}
+
+// ---- Solving ------------------------------------------------------------------------------------
+
+// Takes away what rows miss at the velocities of the impulses, until that is rounding.
+static void correct(Active *active) {
+  const S2Condensed *of = &active->of;
+  double *y = S2_TAKE(active->arena, double, of->equations);
+  double *change = S2_TAKE(active->arena, double, active->held_count);
+  double enough = ROUNDING * of->problem->velocity_scale, last = INFINITY;
+  double worst = measure(active, y);
+  for (int pass = 0; pass < FINISHES && worst > enough && worst <= GAIN * last; pass++) {
+    correction(active, change);
+    for (int i = 0; i < active->held_count; i++) {
+      const Held *held = &active->held[i];
+      push_equations(active, held->row, change[i], y);
+      write_row(active, held->row, active->x[held->row] + change[i]);
+      if (held->friction >= 0) {
+        push_equations(active, held->friction, held->slope * change[i], y);
+      }
+    }
+    meet_equations(active, y);
+    write_bounds(active);
+    last = worst;
+    worst = measure(active, y);
+  }
+}
+
+// The last digits of impulses in modes that hold; x, u and lambda are those of the answer.
+static void finish(Active *active) {
+  const S2Condensed *of = &active->of;
+  write_impulses(active);
+  correct(active);
+  if (active->lu.rank < active->lu.n) {
+    take_least_norm(active);
+    measure(active, S2_TAKE(active->arena, double, of->equations));
+  }
+  read_impulses(active);
+}
+
+// The impulses, within their bounds (modes hold up to the slack), and their velocities.
+static void take_answer(const Active *active, S2Solution *solution) {
+  const S2Problem *problem = active->of.problem;
+  double *lambda = solution->lambda;
+  memcpy(solution->v, active->v, sizeof(double) * (size_t)(3 * problem->nodes));
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    lambda[i] = row->coupled_to >= 0 ? s2_clip(active->lambda[i], row->mu * lambda[i - 1])
+                                     : fmin(fmax(active->lambda[i], row->lo), row->hi);
+  }
+}
+
+// Lets units at an edge of modes that hold stick, or press. False: there are none.
+static bool hold_edges(Active *active) {
+  bool changed = false;
+  for (int i = 0; i < active->units; i++) {
+    Unit *unit = &active->unit[i];
+    int slides = unit->kind == CONTACT && unit->mode != OPEN;
+    bool still = fabs(active->u[unit->first + slides] * unit->size[slides]) <= active->slack;
+    if (unit->mode != STICK && still) {
+      unit->mode = unit->mode == OPEN ? closing_mode(active, unit) : STICK;
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+// Do the impulses found make the motion v?
+static bool moves_alike(const Active *active, const double *v) {
+  const S2Problem *problem = active->of.problem;
+  double apart = 0;
+  for (int i = 0; i < 3 * problem->nodes; i++) {
+    apart = s2_larger(apart, fabs(active->v[i] - v[i]) * (i % 3 == 0 ? problem->length : 1));
+  }
+  return apart <= ALIKE * problem->velocity_scale;
+}
+
+// Tries up to number `last`. True: modes that hold are found, and finished.
+static bool search(Active *active, int last, S2History *history, int *tries) {
+  bool found = false;
+  int first = *tries;
+  while (*tries < last && !found) {
+    S2ArenaMark mark = s2_arena_mark(active->arena);
+    bool all = *tries < first + AT_ONCE;
+    *tries += 1;
+    collect(active);
+    factor(active);
+    solve_modes(active);
+    if (active->lu.rank < active->lu.n) {
+      find_basis(active);
+      write_impulses(active);
+      take_least_norm(active);
+      read_impulses(active);
+      speeds_of(active);
+      strain(active);
+    }
+    s2_history_add(history,
+                   history != NULL ? violation(active) / active->of.problem->velocity_scale : 0, 1,
+                   0);
+    // Modes that hold for the answer hold for the one of least norm, too, or are changed by it.
+    if (!change_modes(active, all)) {
+      finish(active);
+      found = !change_modes(active, all);
+    }
+    s2_arena_rewind(active->arena, mark);
+  }
+  return found;
+}
+
+S2SolveStatus s2_active_solve(const S2Problem *problem, const S2SolverOptions *options,
+                              S2Arena *arena, S2Solution *solution) {
+  Active active = {.arena = arena};
+  solution->iterations = 0;
+  if (!s2_condense(&active.of, problem, 2 * UNITS_MOST, arena)) {
+    return s2_solver_refuse(problem, arena, solution);
+  }
+  int n = active.of.rows;
+  active.unit = S2_TAKE(arena, Unit, n);
+  active.held = S2_TAKE(arena, Held, n);
+  active.x = S2_TAKE(arena, double, n);
+  active.q = S2_TAKE(arena, double, n);
+  active.u = S2_TAKE(arena, double, n);
+  active.lambda = S2_TAKE(arena, double, problem->rows);
+  active.speed = S2_TAKE(arena, double, problem->rows);
+  active.v = S2_TAKE(arena, double, 3 * problem->nodes);
+  active.slack = fmin(SLACK, options->tolerance) * problem->velocity_scale;
+  find_units(&active);
+  begin(&active, solution);
+  bool found = search(&active, TRIES, options->history, &solution->iterations);
+  if (found) {
+    take_answer(&active, solution);
+    int last = solution->iterations + EDGE_TRIES;
+    if (hold_edges(&active) && search(&active, last, options->history, &solution->iterations) &&
+        moves_alike(&active, solution->v)) {
+      take_answer(&active, solution);
+    }
+  }
+  return found ? S2_SOLVED : S2_MAX_ITERATIONS;
+}
