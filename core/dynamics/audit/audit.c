@@ -270,19 +270,35 @@ static void audit_knot(S2Auditor *audit, int32_t slot, S2AuditKnot knot) {
   of[(*count)++] = knot;
 }
 
+static S2AuditFlight flight_of(const S2Step *step, int32_t slot) {
+  int32_t at = 3 * slot;
+  return (S2AuditFlight){step->q0 + at, step->q1 + at, step->v0 + at, step->v2 + at,
+                         step->carry + at};
+}
+
+void s2_audit_flight(const S2Step *step, int32_t slot, double end, double h,
+                     const S2AuditFlight *flight, bool curved) {
+  S2Auditor *audit = step->world->audit;
+  if (audit == NULL) {
+    return;
+  }
+  S2AuditKnot knot = {.t = step->t - audit->time + end, .curved = curved};
+  memcpy(knot.q, flight->q1, sizeof knot.q);
+  memcpy(knot.v, flight->v0, sizeof knot.v);
+  audit_knot(audit, slot, knot);
+  if (s2_body_moves(&step->world->bodies.at[slot])) {
+    s2_audit_integrated(step, slot, h, flight);
+  }
+}
+
 void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool curved) {
   const S2World *world = step->world;
   S2Auditor *audit = world->audit;
   int count = audit == NULL ? 0 : island == NULL ? world->order.count : island->nodes;
   for (int i = 0; i < count; i++) {
     int32_t slot = island == NULL ? world->order.at[i] : island->node[i];
-    S2AuditKnot knot = {.t = step->t - audit->time + h, .curved = curved};
-    memcpy(knot.q, step->q1 + 3 * slot, sizeof knot.q);
-    memcpy(knot.v, step->v0 + 3 * slot, sizeof knot.v);
-    audit_knot(audit, slot, knot);
-    if (s2_body_moves(&world->bodies.at[slot])) {
-      s2_audit_integrated(step, slot, h);
-    }
+    S2AuditFlight flight = flight_of(step, slot);
+    s2_audit_flight(step, slot, h, h, &flight, curved);
   }
   if (audit != NULL && island == NULL) { // no search goes back behind this
     s2_audit_keep(step);
@@ -298,6 +314,7 @@ void s2_audit_again(const S2Step *step, const S2Island *island) {
     while (audit->knots[slot] > 0 && of[audit->knots[slot] - 1].t > audit->h) {
       audit->knots[slot] -= 1;
     }
+    audit->tried[slot] = (S2AuditWork){0};
   }
 }
 
@@ -331,7 +348,8 @@ static void audit_body(const S2Step *step, int32_t slot, double h) {
     memcpy(knot.v, v0, sizeof knot.v);
     audit_knot(audit, slot, knot);
     if (s2_body_moves(body)) {
-      s2_audit_integrated(step, slot, h);
+      S2AuditFlight flight = flight_of(step, slot);
+      s2_audit_integrated(step, slot, h, &flight);
     }
   }
 }

@@ -101,6 +101,11 @@ typedef struct S2AuditRun {
   double spread2; // J^2, the sum of squares of errors that differ from step to step
 } S2AuditRun;
 
+typedef struct S2AuditFlight { // of one body in a piece, 3 numbers each
+  const double *q0, *q1, *v0, *v2;
+  const double *carry; // the velocity that carries the positions
+} S2AuditFlight;
+
 typedef struct S2AuditHeld { // a pair of shapes that friction held in the step before
   int32_t shape_a, shape_b;
 } S2AuditHeld;
@@ -151,6 +156,9 @@ S2Status s2_audit_begin(S2World *world);
 // A piece of the step of an island (NULL: of all bodies) ends: it began with v0, it takes h, and it
 // ends at q1. `curved`: by the trapezoid.
 void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool curved);
+// The same of one body, of a piece of length h that ends `end` after the start of the substep.
+void s2_audit_flight(const S2Step *step, int32_t slot, double end, double h,
+                     const S2AuditFlight *flight, bool curved);
 // Poses of this substep that were noted, of an island (NULL: of all bodies), are of an attempt that
 // is made again.
 void s2_audit_again(const S2Step *step, const S2Island *island);
@@ -165,7 +173,7 @@ void s2_audit_keep(const S2Step *step);
 void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double normal,
                       double tangent);
 void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]); // before v2 has it
-void s2_audit_integrated(const S2Step *step, int32_t slot, double h);
+void s2_audit_integrated(const S2Step *step, int32_t slot, double h, const S2AuditFlight *flight);
 // Counts a finding. The first one of a step is its text, and a warning if the step has no other.
 void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double t,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));

@@ -81,11 +81,11 @@ void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]) {
   }
 }
 
-void s2_audit_integrated(const S2Step *step, int32_t slot, double h) {
+void s2_audit_integrated(const S2Step *step, int32_t slot, double h, const S2AuditFlight *flight) {
   S2Auditor *audit = step->world->audit;
-  for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-    double mean = (step->v0[c] + step->v2[c]) / 2;
-    audit->tried[slot].integrated += h * step->force[c] * (mean - step->carry[c]);
-    audit->tried[slot].swept += step->force[c] * (h * mean - (step->q1[c] - step->q0[c]));
+  for (int c = 0; c < 3; c++) {
+    double mean = (flight->v0[c] + flight->v2[c]) / 2, force = step->force[3 * slot + c];
+    audit->tried[slot].integrated += h * force * (mean - flight->carry[c]);
+    audit->tried[slot].swept += force * (h * mean - (flight->q1[c] - flight->q0[c]));
   }
 }

@@ -459,12 +459,13 @@ static void rattle_go_on(S2Rattle *rattle) {
 
 // Audits follow bodies from piece to piece.
 static void show_piece(const S2Rattle *rattle) {
-  S2Step *step = rattle->step;
+  const S2Step *step = rattle->step;
   for (int i = 0; i < rattle->nodes; i++) {
     int32_t slot = rattle->island->node[i];
-    memcpy(step->q1 + 3 * slot, rattle->q1 + 3 * slot, 3 * sizeof(double));
+    const double *v0 = rattle->v0 + 3 * i, *u = rattle->u + 3 * i, *v1 = rattle->v1 + 3 * i;
+    S2AuditFlight flight = {rattle->q0 + 3 * slot, rattle->q1 + 3 * slot, v0, v1, u};
+    s2_audit_flight(step, slot, rattle->done + rattle->h, rattle->h, &flight, false);
   }
-  s2_audit_piece(step, rattle->island, rattle->done + rattle->h, false);
 }
 
 // In so many pieces of equal length. `record`: NULL, or s2_rattle_record_size numbers for each.
