@@ -112,7 +112,9 @@ static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room
     bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
     double doubt = feedback_doubtful_fraction(*room, 1) - feedback_doubtful_fraction(*room, -1);
     bool alike = part < DOUBT && feedback_is_nothing(room), linear = room->b > room->b_left;
-    bool lost = part == 0 || doubt > LOST * part, opens = linear && feedback_is_open(room);
+    bool lost = part == 0 || doubt > LOST * part;
+    bool binds = part > 0 || room->room <= room->room_doubt; // else something else took the part
+    bool opens = linear && binds && feedback_is_open(room);
     other = both || (doubt > DOUBT && !alike);
     room = ((lost && !opens) || part == 1) && !alike ? NULL : room;
   }

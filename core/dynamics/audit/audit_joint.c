@@ -75,11 +75,19 @@ static Against joint_against(const S2World *world, const S2Joint *joint, const S
   return against;
 }
 
+// A body that a function of time moves has the mean velocity of the step.
+static bool follows_a_motion(const S2World *world, const S2Joint *joint) {
+  const S2Body *bodies = world->bodies.at;
+  return (joint->a != S2_NONE && bodies[joint->a].has_motion) ||
+         (joint->b != S2_NONE && bodies[joint->b].has_motion);
+}
+
 void s2_audit_joints(S2World *world, S2Auditor *audit) {
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];
-    if (!s2_joint_active(world, joint) || s2_joint_may_hold(joint) || s2_joint_is_wide(joint)) {
+    if (!s2_joint_active(world, joint) || s2_joint_may_hold(joint) || s2_joint_is_wide(joint) ||
+        follows_a_motion(world, joint)) {
       continue;
     }
     S2JointError error;
