@@ -61,3 +61,8 @@ s2_known_findings("a projection moves what a speculative step left in an overlap
   test_joint_types test_joint_types_in_auto)
 s2_known_findings("an impulse acts where a speculative step expected a contact" events
   test_kept test_auto test_property test_together test_joint_motor test_step_vjp)
+
+s2_known_findings("impulses of the two stages may cancel in the sum, and bodies start off their joints" "jumps momenta"
+  test_rattle lua_rattle lua_rattle_gradient)
+s2_known_findings("a hopper and boxes in speculative steps, in any order of bodies" "jumps events"
+  lua_contact_smooth)

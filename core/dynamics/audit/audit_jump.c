@@ -177,7 +177,8 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   double h = audit->h;
   // Contacts, joints, forces, the stepping's own, and what joints add along with positions.
   const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
-  double pushed = linear + audit->size[slot] + hypot(force[1], force[2]) + hypot(own[1], own[2]);
+  double pushed = linear + fmax(audit->size[slot], audit->done[slot].halves) +
+                  hypot(force[1], force[2]) + hypot(own[1], own[2]);
   double change = hypot(v1[1] - v0[1], v1[2] - v0[2]);
   double beyond = jump_from(s2_vec2(q1[1] - q0[1], q1[2] - q0[2]), s2_vec2(h * v0[1], h * v0[2])) -
                   h * fmax(pushed / body->mass, change);

@@ -14,6 +14,7 @@ static void work_add(S2AuditWork *sum, const S2AuditWork *more) {
   sum->integrated += more->integrated;
   sum->swept += more->swept;
   sum->corrected += more->corrected;
+  sum->halves += more->halves;
 }
 
 void s2_audit_forget(const S2Step *step) {
@@ -78,6 +79,17 @@ void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]) {
   for (int c = 0; c < 3; c++) {
     double mean = step->v2[3 * slot + c] + dv[c] / 2;
     audit->tried[slot].corrected += inertial[c] * dv[c] * mean;
+  }
+}
+
+void s2_audit_halves(const S2Step *step, const S2Joint *joint, const double first[3],
+                     const double second[3]) {
+  S2Auditor *audit = step->world->audit;
+  const int32_t slot[2] = {joint->a, joint->b};
+  for (int k = 0; k < 2 && audit != NULL; k++) {
+    if (slot[k] != S2_NONE) {
+      audit->tried[slot[k]].halves += hypot(first[1], first[2]) + hypot(second[1], second[2]);
+    }
   }
 }
 

@@ -430,20 +430,26 @@ static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums) {
     S2Vec2 none = {0, 0};
     S2Vec2 start = held ? none : s2_rotate(s2_rot(rattle->q0[3 * joint->a]), joint->local_a);
     S2Vec2 end = held ? none : s2_rotate(s2_rot(rattle->q1[3 * joint->a]), joint->local_a);
+    double half[2][3] = {{0}};
     for (int k = 0; k < S2_JOINT_ROWS; k++) {
       int r = rattle->row_of[i][k];
       if (r < 0) {
         continue;
       }
       sums->impulse[S2_JOINT_ROWS * i + k] += rattle->l[r] + rattle->k[r];
-      if (rattle->term[r].effort) { // that of an actuator is no reaction
-        continue;
-      }
       bool late = rattle->late[r];
+      double first[3] = {0}, second[3] = {0};
       s2_rattle_push(&(late ? rattle->at1 : rattle->at0).side[r], late ? end : start, rattle->l[r],
-                     sums->reaction + 3 * i);
-      s2_rattle_push(&rattle->at1.side[r], end, rattle->k[r], sums->reaction + 3 * i);
+                     first);
+      s2_rattle_push(&rattle->at1.side[r], end, rattle->k[r], second);
+      for (int c = 0; c < 3; c++) {
+        half[0][c] += first[c];
+        half[1][c] += second[c];
+        // The effort of an actuator is no reaction.
+        sums->reaction[3 * i + c] += rattle->term[r].effort ? 0 : first[c] + second[c];
+      }
     }
+    s2_audit_halves(rattle->step, joint, half[0], half[1]);
   }
 }
 

@@ -386,7 +386,7 @@ test("random scenes of all joints are solved", function()
       w[kind](w, keys)
     end
     w:step(60)
-    eq(w:stats().unsolved, 0, n)
+    eq(w:stats().unsolved_solves, 0, n)
     ok(w:stats().worst_joint_error <= 1e-11, n)
   end
 end)
