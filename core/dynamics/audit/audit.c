@@ -22,6 +22,7 @@ static void audit_drop(S2Auditor *audit) {
     s2_memory_free(*doubles[i]);
     *doubles[i] = NULL;
   }
+  // Work, flags, groups and paths.
   s2_memory_free(audit->set);
   s2_memory_free(audit->done);
   s2_memory_free(audit->tried);
@@ -507,6 +508,7 @@ void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double
   if (b != S2_NONE) {
     s2_body_label(world, b, label[1]);
   }
+  // The text of the first finding of the step.
   int size = sizeof audit->text;
   int used = snprintf(audit->text, (size_t)size, "audit of step %llu (t = %.6g s): %s%s%s: ",
                       (unsigned long long)world->kept.steps, audit->time + t, label[0],

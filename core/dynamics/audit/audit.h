@@ -88,7 +88,7 @@ typedef struct S2AuditWork {
   double contacts; // of contacts, by the relative velocity of the two surfaces: rebounds, friction
   double ground;   // of contacts, by the velocity of bodies that move as given, and of belts
   double integrated; // of forces: h f (v0 + v2)/2 less h f times the velocity that carried it
-  double swept;      // the same less f times the whole way, with what positions were mended by
+  double swept;      // the same less f times the whole way, with what positions were corrected by
   double corrected;  // of corrections of its velocity
   double halves;     // N s: the lengths of what joints gave in halves of steps, which may cancel
 } S2AuditWork;

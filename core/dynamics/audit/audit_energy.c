@@ -9,9 +9,9 @@
 //
 // - integration: forces act along the mean of the velocities, bodies go along the velocity that
 //   carries them. Implicit Euler's is -h f (v+ - v)/2, known exactly, the trapezoid's is 0.
-// - lifts and corrections: positions are mended against forces, and velocities pay for that. In
+// - lifts and corrections: positions are corrected against forces, and velocities pay for that. In
 //   truth there is neither. Rows that turn by phi within a step miss surfaces and anchors by
-//   phi^2/2 of the reach, so a force F mends up to F phi^2 reach.
+//   phi^2/2 of the reach, so a force F corrects up to F phi^2 reach.
 //
 // Neither is left to a bound on impulses: a support impulse does no work.
 #include "dynamics/audit/audit.h"
@@ -29,11 +29,11 @@ typedef struct Budget { // of a group, by its smallest slot
   double contacts;      // J: work of contacts
   double ground;        // J: work of what moves as given, and of belts
   double integrated;    // J: what the integration of forces gave
-  double swept;         // J: the same with what positions were mended by
+  double swept;         // J: the same with what positions were corrected by
   bool set;             // a body of it was put somewhere, or got a velocity, before the step
   double paced;         // J: the most that integration of motors and friction gave or took
   double correction;    // J: work of corrections, against the frame
-  double mend;          // J: what turning explains of it, and overlaps at the start
+  double lifted;        // J: what turning explains of it, and overlaps at the start
   double unresolved;    // J: of speeds that forces make in half a step
   bool gives;           // springs or limits act, whose impulses are not known apart
   double turn;          // rad: the largest of a body or a rod
@@ -73,7 +73,7 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   // closed against forces or with them. (The step may shift the body by both.)
   double turn = s2_audit_turn(audit, slot);
   double force = body->mass * hypot(g.x, g.y) + (contacts + audit->size[slot]) / audit->h;
-  budget->mend += force * (turn * turn * audit->arm[slot] + 2 * audit->excused[slot]);
+  budget->lifted += force * (turn * turn * audit->arm[slot] + 2 * audit->excused[slot]);
   double still = S2_AUDIT_LENGTH * body->reach / audit->h;
   budget->slow += body->mass * still * still + force * S2_AUDIT_PLACE * body->reach;
   budget->turn = fmax(budget->turn, turn);
@@ -180,7 +180,7 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
 // ---- Judging ----------------------------------------------------------------------------------
 
 // J: what is beyond an interval, with its sign.
-static double beyond(double value, double lo, double hi) {
+static double audit_beyond(double value, double lo, double hi) {
   return value > hi ? value - hi : value < lo ? value - lo : 0;
 }
 
@@ -199,8 +199,8 @@ static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, in
     return;
   }
   double may = budget->turn * budget->turn * (budget->kinetic + budget->gain) + budget->slow +
-               budget->mend + budget->paced;
-  run->rest += beyond(budget->change - budget->swept, -budget->loss, budget->gain);
+               budget->lifted + budget->paced;
+  run->rest += audit_beyond(budget->change - budget->swept, -budget->loss, budget->gain);
   run->most = fmax(run->most, may);
   run->spread2 += budget->turn * budget->turn * may * may;
   if (fabs(run->rest) > S2_AUDIT_SWAY * run->most + S2_AUDIT_SPREAD * sqrt(run->spread2)) {
@@ -224,13 +224,13 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
   // springs is known by what they hold, not by the mean of the velocities.)
   double taken = budget->gives ? 0 : fmin(budget->contacts, 0);
   double change = budget->change - budget->ground - taken;
-  double rest = beyond(change, stops ? -INFINITY : -budget->loss, budget->gain);
+  double rest = audit_beyond(change, stops ? -INFINITY : -budget->loss, budget->gain);
   world->stats.audit.energy += rest;
   double allowed = (S2_AUDIT_ENERGY + square) * (budget->kinetic + budget->gain) + budget->slow;
-  double lost = fmin(budget->integrated, 0) - budget->mend - budget->paced -
+  double lost = fmin(budget->integrated, 0) - budget->lifted - budget->paced -
                 (budget->meets ? budget->unresolved : 0);
-  double won = fmax(budget->integrated, 0) + budget->mend + budget->paced;
-  double step = beyond(rest, lost, won);
+  double won = fmax(budget->integrated, 0) + budget->lifted + budget->paced;
+  double step = audit_beyond(rest, lost, won);
   if (fabs(step) > fabs(world->residuals.audit.energy)) {
     world->residuals.audit.energy = step;
   }
@@ -238,7 +238,8 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
     judge_run(world, audit, budget, slot);
   }
   double own = fabs(budget->correction);
-  double corrects = budget->mend + budget->slow + (S2_AUDIT_CORRECTION + square) * budget->kinetic;
+  double corrects =
+      budget->lifted + budget->slow + (S2_AUDIT_CORRECTION + square) * budget->kinetic;
   if (fabs(step) > allowed) {
     s2_audit_find(world, &world->stats.audit.energies, slot, S2_NONE, 0,
                   "its island %s %.3g J of %.3g J without a cause", step > 0 ? "gained" : "lost",
@@ -252,7 +253,7 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
 }
 
 // N s: the sum of the lengths of what contacts gave a body.
-static void contact_sizes(const S2World *world, double *size) {
+static void energy_contact_sizes(const S2World *world, double *size) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
     double length = s2_length(s2_acted_impulse(acted));
@@ -265,7 +266,7 @@ void s2_audit_energies(S2World *world, S2Auditor *audit) {
   S2ArenaMark mark = s2_arena_mark(&audit->arena);
   double *size = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   Budget *budgets = S2_TAKE_ZEROED(&audit->arena, Budget, audit->slots);
-  contact_sizes(world, size);
+  energy_contact_sizes(world, size);
   for (int i = 0; i < world->acted.count; i++) {
     budget_contact(world, &world->acted.at[i], budgets, audit->root);
   }

@@ -234,6 +234,7 @@ static void pair_judge(Pair *pair) {
   double thin[2] = {s2_audit_thickness(&pair->shape_a), s2_audit_thickness(&pair->shape_b)};
   pair->thin = thin[0] > 0 && thin[1] > 0 ? fmin(thin[0], thin[1]) : fmax(thin[0], thin[1]);
   pair->bend = pair_bend(pair);
+  // Within the step, and at its end.
   Found found = pair_follow(pair);
   double after = fmax(-pair_distance(pair, INFINITY, qa, qb, &normal), 0);
   double deep = fmax(fmax(found.depth - before - pair->bend, after - before), 0);

@@ -32,7 +32,7 @@ void s2_audit_keep(const S2Step *step) {
   s2_audit_forget(step);
 }
 
-static S2Vec2 velocity_of(const double v[3], S2Vec2 arm) {
+static S2Vec2 work_velocity_of(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
@@ -48,7 +48,7 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
   S2Vec2 n = point->at.normal, t = s2_left(n), mean[2];
   for (int i = 0; i < 2; i++) {
     const double *v0 = step->v0 + 3 * slot[i], *v2 = step->v2 + 3 * slot[i];
-    mean[i] = s2_scale(0.5, s2_add(velocity_of(v0, arm[i]), velocity_of(v2, arm[i])));
+    mean[i] = s2_scale(0.5, s2_add(work_velocity_of(v0, arm[i]), work_velocity_of(v2, arm[i])));
   }
   bool moves[2] = {s2_body_moves(&step->world->bodies.at[slot[0]]),
                    s2_body_moves(&step->world->bodies.at[slot[1]])};

@@ -4,7 +4,6 @@
 // without leaving on the wrong side; projection brings it back, and the rest of its way is for the
 // next steps, which have rows where it is then.
 #include "dynamics/project/passage.h"
-#include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -77,8 +76,9 @@ double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *
 double s2_step_turning(const S2Step *step, const double *v) {
   double most = 1;
   for (int i = 0; i < step->touch_count; i++) {
-    if (s2_touch_solid(&step->touches[i])) {
-      most = fmax(most, s2_touch_turns(step->world, &step->touches[i], v, step->h));
+    const S2Touch *touch = &step->touches[i];
+    if (touch->allowed && touch->enabled && !touch->sensor) {
+      most = fmax(most, s2_touch_turns(step->world, touch, v, step->h));
     }
   }
   return step->h * S2_TURN_PIECES > step->dt ? most : 1;

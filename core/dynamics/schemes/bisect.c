@@ -159,7 +159,7 @@ static bool lifts_too_much(const S2Step *step) {
 }
 
 // Would shapes pass through each other on the ways found, or turn past each other?
-static bool passes_through(const S2Step *step) {
+static bool bisect_passes_through(const S2Step *step) {
   bool any = s2_step_turning(step, step->v1) > 1;
   for (int i = 0; i < step->touch_count && !any; i++) {
     const S2Touch *touch = &step->touches[i];
@@ -174,7 +174,7 @@ bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect) {
   double overlap = s2_step_penetration(step), most = bisect->before + bisect->tolerance;
   // What has no solution (a body crushed by moving ones) has none at half the length either.
   bool may = bisect->h > bisect->smallest && step->unsolved <= bisect->unsolved;
-  if (may && (!(overlap <= most) || lifts_too_much(step) || passes_through(step))) {
+  if (may && (!(overlap <= most) || lifts_too_much(step) || bisect_passes_through(step))) {
     bisect->h /= 2;
     world->stats.bisections += 1;
     return true;

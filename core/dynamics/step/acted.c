@@ -122,6 +122,7 @@ void s2_log_touch(const S2Step *step, int32_t index, const S2Touch *as, const do
       continue;
     }
     s2_audit_contact(step, as, k, normal, tangent);
+    // What the log has of the same feature takes it in.
     int32_t last = S2_NONE, known = step->logged[index];
     while (known != S2_NONE && log->at[known].feature != as->points[k].at.id) {
       last = known;

@@ -455,12 +455,12 @@ test("a joint's damping and friction at 0, where its links strike the ground", f
   for case = 1, 60 do
     local kind, key, second = R:choice { "hinge", "slider" }, R:choice { "damping", "friction" }, R:uniform() < 0.5
     local stepping, e, mu = R:choice { "auto", "event" }, R:uniform(0, 0.7), R:choice { 0, 0.3 }
-    local omega, lean, steps = R:uniform(-2, 1), R:uniform(-1, 1), R:integer(45, 75)
+    local omega, tilt, steps = R:uniform(-2, 1), R:uniform(-1, 1), R:integer(45, 75)
     local function f(x)
       local w = sim.world { dt = 1 / 120, stepping = stepping }
       w:box { type = "static", size = { 20, 1 }, position = { 0, -1.5 }, friction = mu, restitution = e }
       local rod = w:box { size = { 1, 0.1 }, position = { 0.5, 0 }, mass = 1, friction = mu, angular_velocity = omega }
-      w[kind](w, { rod, "world", anchor = { kind == "hinge" and 0 or 0.5, 0 }, axis = kind == "slider" and { lean, -1 } or nil,
+      w[kind](w, { rod, "world", anchor = { kind == "hinge" and 0 or 0.5, 0 }, axis = kind == "slider" and { tilt, -1 } or nil,
         [key] = x })
       if second then
         local link = w:box { size = { 0.5, 0.1 }, position = { 1.2, 0 }, mass = 0.3, friction = mu }

@@ -21,7 +21,7 @@
 // least, where w is the row's Delassus diagonal. (Friction of what slides follows its normal
 // impulse.) It depends on the modes, but not on the order of the rows.
 #include "linalg/numbers.h"
-#include "mcp/chain/condensed.h"
+#include "mcp/active/condensed.h"
 #include "mcp/pivot/dense_lu.h"
 #include "mcp/solvers.h"
 
@@ -84,27 +84,27 @@ typedef struct Active {
   int basis_count;
 } Active;
 
-static const S2Row *row_of(const Active *active, int k) {
+static const S2Row *active_row_of(const Active *active, int k) {
   return &active->of.problem->row[active->of.row[k]];
 }
 
-static double root_of(const Active *active, int k) {
+static double active_root_of(const Active *active, int k) {
   return active->of.root[active->of.row[k]];
 }
 
 static double size_of(const Active *active, int k) {
-  return root_of(active, k) *
-         (s2_row_is_angular(row_of(active, k)) ? active->of.problem->length : 1);
+  return active_root_of(active, k) *
+         (s2_row_is_angular(active_row_of(active, k)) ? active->of.problem->length : 1);
 }
 
 static void find_units(Active *active) {
   active->units = 0;
   for (int k = 0; k < active->of.rows; k++) {
-    const S2Row *row = row_of(active, k);
+    const S2Row *row = active_row_of(active, k);
     if (row->coupled_to >= 0) { // of the contact before; without friction its impulse is 0
       Unit *contact = &active->unit[active->units - 1];
       contact->kind = row->mu > 0 ? CONTACT : NORMAL;
-      contact->mu = row->mu * root_of(active, k) / root_of(active, k - 1);
+      contact->mu = row->mu * active_root_of(active, k) / active_root_of(active, k - 1);
       contact->size[1] = size_of(active, k);
       continue;
     }
@@ -126,8 +126,8 @@ static void speeds_of(const Active *active) {
 // ---- Modes --------------------------------------------------------------------------------------
 
 static double scaled_bound(const Active *active, const Unit *unit, Mode mode) {
-  const S2Row *row = row_of(active, unit->first);
-  return (mode == PLUS ? row->hi : row->lo) * root_of(active, unit->first);
+  const S2Row *row = active_row_of(active, unit->first);
+  return (mode == PLUS ? row->hi : row->lo) * active_root_of(active, unit->first);
 }
 
 // Of the guess in x and u: impulse less speed tells on which side of its law a unit is. Rounding
@@ -173,6 +173,7 @@ static Mode next_mode(const Active *active, const Unit *unit) {
            : below > slack ? MINUS
                            : STICK;
   }
+  // A contact: open ones close, sticking ones slide, pulling ones open.
   bool rough = unit->kind == CONTACT;
   double slip = rough ? active->u[k + 1] * unit->size[1] : 0;
   if (mode == OPEN) {
@@ -204,7 +205,7 @@ static double unit_violation(const Active *active, const Unit *unit) {
   return worst;
 }
 
-static double violation(const Active *active) {
+static double active_violation(const Active *active) {
   double worst = 0;
   for (int i = 0; i < active->units; i++) {
     worst = s2_larger(worst, unit_violation(active, &active->unit[i]));
@@ -237,13 +238,13 @@ static bool change_modes(Active *active, bool all) {
 
 // ---- The system of the modes --------------------------------------------------------------------
 
-static void hold(Active *active, int row, double slope) {
+static void active_hold(Active *active, int row, double slope) {
   active->held[active->held_count++] =
       (Held){.row = row, .friction = slope != 0 ? row + 1 : -1, .slope = slope};
 }
 
 // Lists the rows that hold, with x at its bounds elsewhere and 0 there.
-static void collect(Active *active) {
+static void active_collect(Active *active) {
   active->held_count = 0;
   memset(active->x, 0, sizeof(double) * (size_t)active->of.rows);
   for (int i = 0; i < active->units; i++) {
@@ -253,34 +254,34 @@ static void collect(Active *active) {
       active->x[unit->first] = scaled_bound(active, unit, unit->mode);
     } else if (unit->mode != OPEN) {
       double slope = unit->mode == PLUS ? unit->mu : unit->mode == MINUS ? -unit->mu : 0;
-      hold(active, unit->first, slope);
+      active_hold(active, unit->first, slope);
       if (unit->kind == CONTACT && unit->mode == STICK) {
-        hold(active, unit->first + 1, 0);
+        active_hold(active, unit->first + 1, 0);
       }
     }
   }
 }
 
 // What row k sees of the unknown of a row that holds.
-static double effect(const Active *active, int k, const Held *on) {
+static double active_effect(const Active *active, int k, const Held *on) {
   const double *g = active->of.g + (size_t)k * (size_t)active->of.rows;
   return g[on->row] + (on->friction >= 0 ? on->slope * g[on->friction] : 0);
 }
 
 // The rows that hold and their unknowns. Complete pivoting finds rows that repeat others.
-static void factor(Active *active) {
+static void active_decompose(Active *active) {
   int n = active->held_count;
   double *a = S2_TAKE(active->arena, double, (size_t)n *(size_t)n);
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
-      a[i * n + j] = effect(active, active->held[i].row, &active->held[j]);
+      a[i * n + j] = active_effect(active, active->held[i].row, &active->held[j]);
     }
   }
   active->lu = s2_dense_lu_factor(n, a, REPEATS, active->arena);
 }
 
 // change := the change of the unknowns that takes the speeds of the rows that hold away.
-static void correction(const Active *active, double *change) {
+static void active_correction(const Active *active, double *change) {
   for (int i = 0; i < active->held_count; i++) {
     change[i] = -active->u[active->held[i].row];
   }
@@ -302,7 +303,7 @@ static void solve_modes(Active *active) {
   double enough = ROUNDING * active->of.problem->velocity_scale;
   speeds_of(active);
   for (int pass = 0; pass < SOLVES && held_speed(active) > enough; pass++) {
-    correction(active, change);
+    active_correction(active, change);
     for (int i = 0; i < active->held_count; i++) {
       const Held *held = &active->held[i];
       active->x[held->row] += change[i];
@@ -318,7 +319,7 @@ static void solve_modes(Active *active) {
 
 // Speeds of all rows at lambda; y: those of the equations, through L^-1. u: those of the other rows
 // with the equations met. Returns the largest that a row which has to hold misses, m/s.
-static double measure(Active *active, double *y) {
+static double active_measure(Active *active, double *y) {
   const S2Condensed *of = &active->of;
   const S2Problem *problem = of->problem;
   double worst = 0;
@@ -335,7 +336,7 @@ static double measure(Active *active, double *y) {
     for (int c = of->z_reach[k]; c < of->equations; c++) {
       u -= z[c] * of->d[c] * y[c];
     }
-    active->u[k] = u / root_of(active, k);
+    active->u[k] = u / active_root_of(active, k);
   }
   return s2_larger(worst, held_speed(active));
 }
@@ -344,7 +345,7 @@ static double measure(Active *active, double *y) {
 static void push_equations(const Active *active, int k, double change, double *y) {
   const S2Condensed *of = &active->of;
   const double *z = of->z + (size_t)k * (size_t)of->equations;
-  double impulse = change / root_of(active, k);
+  double impulse = change / active_root_of(active, k);
   for (int c = of->z_reach[k]; c < of->equations; c++) {
     y[c] += z[c] * impulse;
   }
@@ -361,14 +362,14 @@ static void meet_equations(Active *active, double *y) {
 
 static void write_row(Active *active, int k, double x) {
   active->x[k] = x;
-  active->lambda[active->of.row[k]] = x / root_of(active, k);
+  active->lambda[active->of.row[k]] = x / active_root_of(active, k);
 }
 
 // Impulses that follow from others, exactly: at bounds, and of what slides.
 static void write_bounds(Active *active) {
   for (int i = 0; i < active->units; i++) {
     const Unit *unit = &active->unit[i];
-    const S2Row *row = row_of(active, unit->first);
+    const S2Row *row = active_row_of(active, unit->first);
     double *lambda = &active->lambda[active->of.row[unit->first]];
     bool plus = unit->mode == PLUS, slides = plus || unit->mode == MINUS;
     if (slides && unit->kind == BOX) {
@@ -380,7 +381,7 @@ static void write_bounds(Active *active) {
 }
 
 // The guess, with the equations met: x, q of the others.
-static void begin(Active *active, const S2Solution *guess) {
+static void active_begin(Active *active, const S2Solution *guess) {
   const S2Condensed *of = &active->of;
   const S2Problem *problem = of->problem;
   double *y = S2_TAKE(active->arena, double, of->equations);
@@ -396,11 +397,11 @@ static void begin(Active *active, const S2Solution *guess) {
     }
   }
   active->held_count = 0;
-  measure(active, y);
+  active_measure(active, y);
   meet_equations(active, y);
   memset(active->q, 0, sizeof(double) * (size_t)of->rows);
   for (int k = 0; k < of->rows; k++) {
-    active->x[k] = active->lambda[of->row[k]] * root_of(active, k);
+    active->x[k] = active->lambda[of->row[k]] * active_root_of(active, k);
   }
   for (int k = 0; k < of->rows; k++) {
     int n = of->rows;
@@ -415,7 +416,7 @@ static void begin(Active *active, const S2Solution *guess) {
 static void write_impulses(Active *active) {
   double *y = S2_TAKE_ZEROED(active->arena, double, active->of.equations);
   for (int k = 0; k < active->of.rows; k++) {
-    double before = active->lambda[active->of.row[k]] * root_of(active, k);
+    double before = active->lambda[active->of.row[k]] * active_root_of(active, k);
     push_equations(active, k, active->x[k] - before, y);
     write_row(active, k, active->x[k]);
   }
@@ -440,6 +441,7 @@ static void null_impulses(Active *active, int c, double *to) {
     z[i] = sum / lu->a[i * n + i];
   }
   z[c] = -1;
+  // The rows that are held, then what they ask of the equations.
   memset(to, 0, sizeof(double) * (size_t)of->problem->rows);
   for (int i = 0; i <= c; i++) {
     const Held *held = &active->held[lu->column[i]];
@@ -457,9 +459,9 @@ static void null_impulses(Active *active, int c, double *to) {
   }
 }
 
-static void read_impulses(Active *active) {
+static void active_read_impulses(Active *active) {
   for (int k = 0; k < active->of.rows; k++) {
-    active->x[k] = active->lambda[active->of.row[k]] * root_of(active, k);
+    active->x[k] = active->lambda[active->of.row[k]] * active_root_of(active, k);
   }
 }
 
@@ -505,7 +507,7 @@ static void take_least_norm(Active *active) {
 }
 
 // How far x may go along `way` (a number for each row of the problem) until a unit reaches a bound.
-static double reach_of(const Active *active, const double *way) {
+static double active_reach_of(const Active *active, const double *way) {
   double reach = INFINITY;
   for (int i = 0; i < active->units; i++) {
     const Unit *unit = &active->unit[i];
@@ -521,6 +523,7 @@ static double reach_of(const Active *active, const double *way) {
       room[0] = x;
       rate[0] = -along;
     }
+    // The two sides of the friction cone.
     if (unit->kind == CONTACT && unit->mode == STICK) {
       double t = active->x[k + 1], across = way[active->of.row[k + 1]];
       room[1] = unit->mu * x - t;
@@ -538,7 +541,7 @@ static double reach_of(const Active *active, const double *way) {
 // Rows that repeat each other may ask for different speeds. Their impulses grow against each other
 // then, and at least one goes beyond its bound: in x alone, as they move nothing, so that units let
 // go.
-static void strain(Active *active) {
+static void active_strain(Active *active) {
   const S2Condensed *of = &active->of;
   int rows = of->problem->rows;
   double *way = S2_TAKE(active->arena, double, rows);
@@ -554,10 +557,11 @@ static void strain(Active *active) {
     if (!(most > active->slack)) {
       continue;
     }
+    // Along the null impulse, to beyond the nearest bound.
     for (int i = 0; i < rows; i++) {
       way[i] = met > 0 ? -z[i] : z[i];
     }
-    double reach = reach_of(active, way);
+    double reach = active_reach_of(active, way);
     double far = fmax(STRAIN * fabs(met), isfinite(reach) ? BEYOND * reach : 0);
     for (int k = 0; k < of->rows; k++) {
       active->x[k] += far * way[of->row[k]];
@@ -568,14 +572,14 @@ static void strain(Active *active) {
 // ---- Solving ------------------------------------------------------------------------------------
 
 // Takes away what rows miss at the velocities of the impulses, until that is rounding.
-static void correct(Active *active) {
+static void active_refine(Active *active) {
   const S2Condensed *of = &active->of;
   double *y = S2_TAKE(active->arena, double, of->equations);
   double *change = S2_TAKE(active->arena, double, active->held_count);
   double enough = ROUNDING * of->problem->velocity_scale, last = INFINITY;
-  double worst = measure(active, y);
+  double worst = active_measure(active, y);
   for (int pass = 0; pass < FINISHES && worst > enough && worst <= GAIN * last; pass++) {
-    correction(active, change);
+    active_correction(active, change);
     for (int i = 0; i < active->held_count; i++) {
       const Held *held = &active->held[i];
       push_equations(active, held->row, change[i], y);
@@ -587,20 +591,20 @@ static void correct(Active *active) {
     meet_equations(active, y);
     write_bounds(active);
     last = worst;
-    worst = measure(active, y);
+    worst = active_measure(active, y);
   }
 }
 
 // The last digits of impulses in modes that hold; x, u and lambda are those of the answer.
-static void finish(Active *active) {
+static void active_finish(Active *active) {
   const S2Condensed *of = &active->of;
   write_impulses(active);
-  correct(active);
+  active_refine(active);
   if (active->lu.rank < active->lu.n) {
     take_least_norm(active);
-    measure(active, S2_TAKE(active->arena, double, of->equations));
+    active_measure(active, S2_TAKE(active->arena, double, of->equations));
   }
-  read_impulses(active);
+  active_read_impulses(active);
 }
 
 // The impulses, within their bounds (modes hold up to the slack), and their velocities.
@@ -641,30 +645,30 @@ static bool moves_alike(const Active *active, const double *v) {
 }
 
 // Tries up to number `last`. True: modes that hold are found, and finished.
-static bool search(Active *active, int last, S2History *history, int *tries) {
+static bool active_search(Active *active, int last, S2History *history, int *tries) {
   bool found = false;
   int first = *tries;
   while (*tries < last && !found) {
     S2ArenaMark mark = s2_arena_mark(active->arena);
     bool all = *tries < first + AT_ONCE;
     *tries += 1;
-    collect(active);
-    factor(active);
+    active_collect(active);
+    active_decompose(active);
     solve_modes(active);
     if (active->lu.rank < active->lu.n) {
       find_basis(active);
       write_impulses(active);
       take_least_norm(active);
-      read_impulses(active);
+      active_read_impulses(active);
       speeds_of(active);
-      strain(active);
+      active_strain(active);
     }
-    s2_history_add(history,
-                   history != NULL ? violation(active) / active->of.problem->velocity_scale : 0, 1,
-                   0);
+    s2_history_add(
+        history,
+        history != NULL ? active_violation(active) / active->of.problem->velocity_scale : 0, 1, 0);
     // Modes that hold for the answer hold for the one of least norm, too, or are changed by it.
     if (!change_modes(active, all)) {
-      finish(active);
+      active_finish(active);
       found = !change_modes(active, all);
     }
     s2_arena_rewind(active->arena, mark);
@@ -689,13 +693,15 @@ S2SolveStatus s2_active_solve(const S2Problem *problem, const S2SolverOptions *o
   active.speed = S2_TAKE(arena, double, problem->rows);
   active.v = S2_TAKE(arena, double, 3 * problem->nodes);
   active.slack = fmin(SLACK, options->tolerance) * problem->velocity_scale;
+  // From the guess, then once more with units at an edge of their modes held.
   find_units(&active);
-  begin(&active, solution);
-  bool found = search(&active, TRIES, options->history, &solution->iterations);
+  active_begin(&active, solution);
+  bool found = active_search(&active, TRIES, options->history, &solution->iterations);
   if (found) {
     take_answer(&active, solution);
     int last = solution->iterations + EDGE_TRIES;
-    if (hold_edges(&active) && search(&active, last, options->history, &solution->iterations) &&
+    if (hold_edges(&active) &&
+        active_search(&active, last, options->history, &solution->iterations) &&
         moves_alike(&active, solution->v)) {
       take_answer(&active, solution);
     }

@@ -1,4 +1,4 @@
-#include "mcp/chain/condensed.h"
+#include "mcp/active/condensed.h"
 
 #include "mcp/solvers.h"
 
@@ -17,7 +17,7 @@ typedef struct Side { // of a row: the node, J and W^-1 J'
   double j[3], push[3];
 } Side;
 
-static Side side_of(const S2Problem *problem, int node, const double *j) {
+static Side condensed_side_of(const S2Problem *problem, int node, const double *j) {
   Side side = {.node = node};
   for (int c = 0; c < 3 && node >= 0; c++) {
     side.j[c] = j[c];
@@ -34,25 +34,26 @@ static double side_sees(const Side *x, const Side *y) {
 }
 
 // An entry of J W^-1 J'; `x` and `y` point to both sides of a row.
-static double sees(const Side *x, const Side *y) {
+static double condensed_sees(const Side *x, const Side *y) {
   return side_sees(x, y) + side_sees(x, y + 1) + side_sees(x + 1, y) + side_sees(x + 1, y + 1);
 }
 
-static bool is_equation(const S2Row *row) {
+static bool condensed_is_equation(const S2Row *row) {
   return row->coupled_to < 0 && row->lo == -INFINITY && row->hi == INFINITY;
 }
 
 // The next row of L D L', for equation `next` of the problem. False, and nothing is added: it
 // repeats the equations before.
-static bool add_equation(S2Condensed *to, const Side *sides, int next) {
+static bool condensed_add_equation(S2Condensed *to, const Side *sides, int next) {
   const S2Problem *problem = to->problem;
   int i = to->equations;
   double *row = to->l + (size_t)i * EQUATIONS_MOST;
-  double diagonal = sees(sides + 2 * next, sides + 2 * next) + problem->row[next].compliance;
+  double diagonal =
+      condensed_sees(sides + 2 * next, sides + 2 * next) + problem->row[next].compliance;
   double left = diagonal;
   int reach = i;
   for (int j = 0; j < i; j++) {
-    row[j] = sees(sides + 2 * next, sides + 2 * to->equation[j]);
+    row[j] = condensed_sees(sides + 2 * next, sides + 2 * to->equation[j]);
     reach = row[j] != 0 && reach == i ? j : reach;
   }
   // row[j] is L_ij D_j first; it becomes L_ij once no later column needs the former.
@@ -82,7 +83,7 @@ static void reduce_row(S2Condensed *to, const Side *sides, int k) {
   const Side *of = sides + 2 * to->row[k];
   int reach = to->equations;
   for (int i = 0; i < to->equations; i++) {
-    z[i] = sees(of, sides + 2 * to->equation[i]);
+    z[i] = condensed_sees(of, sides + 2 * to->equation[i]);
     reach = z[i] != 0 && reach == to->equations ? i : reach;
   }
   to->z_reach[k] = reach;
@@ -100,7 +101,7 @@ static void fill_matrix(S2Condensed *to, const Side *sides) {
     const double *z = to->z + (size_t)k * (size_t)m;
     for (int l = 0; l <= k; l++) {
       const double *y = to->z + (size_t)l * (size_t)m;
-      double entry = sees(sides + 2 * to->row[k], sides + 2 * to->row[l]);
+      double entry = condensed_sees(sides + 2 * to->row[k], sides + 2 * to->row[l]);
       entry += k == l ? to->problem->row[to->row[k]].compliance : 0;
       int from = to->z_reach[k] > to->z_reach[l] ? to->z_reach[k] : to->z_reach[l];
       for (int c = from; c < m; c++) {
@@ -123,9 +124,9 @@ static Side *take_sides(const S2Problem *problem, double *root, S2Arena *arena) 
   Side *sides = S2_TAKE(arena, Side, 2 * problem->rows);
   for (int i = 0; i < problem->rows && good; i++) {
     const S2Row *row = &problem->row[i];
-    sides[2 * i] = side_of(problem, row->a, row->ja);
-    sides[2 * i + 1] = side_of(problem, row->b, row->jb);
-    double w = sees(sides + 2 * i, sides + 2 * i) + row->compliance;
+    sides[2 * i] = condensed_side_of(problem, row->a, row->ja);
+    sides[2 * i + 1] = condensed_side_of(problem, row->b, row->jb);
+    double w = condensed_sees(sides + 2 * i, sides + 2 * i) + row->compliance;
     root[i] = sqrt(w);
     good = w > 0 && isfinite(w);
   }
@@ -135,7 +136,7 @@ static Side *take_sides(const S2Problem *problem, double *root, S2Arena *arena) 
 bool s2_condense(S2Condensed *condensed, const S2Problem *problem, int most, S2Arena *arena) {
   int equations = 0, rows = problem->rows;
   for (int i = 0; i < rows; i++) {
-    equations += is_equation(&problem->row[i]);
+    equations += condensed_is_equation(&problem->row[i]);
   }
   double *root = S2_TAKE(arena, double, rows);
   *condensed = (S2Condensed){.problem = problem, .root = root};
@@ -152,8 +153,9 @@ bool s2_condense(S2Condensed *condensed, const S2Problem *problem, int most, S2A
   condensed->d = S2_TAKE(arena, double, equations);
   condensed->l = S2_TAKE(arena, double, square);
   condensed->row = S2_TAKE(arena, int, rows);
+  // Equations that nearly repeat others stay rows.
   for (int i = 0; i < rows; i++) {
-    if (!is_equation(&problem->row[i]) || !add_equation(condensed, sides, i)) {
+    if (!condensed_is_equation(&problem->row[i]) || !condensed_add_equation(condensed, sides, i)) {
       condensed->row[condensed->rows++] = i;
     }
   }
