@@ -33,17 +33,19 @@ for name, p in pairs(WAYS) do
 end
 
 test("more budget, smaller residuals; enough of it, and steps are solved", function()
-  local worst, cut = {}, {}
+  local mean, worst, cut = {}, {}, {} -- the worst of 80 steps is one of few that were cut
   for i, budget in ipairs { 0, 30000, 1e9 } do
     local world = pour { count = 100, stepping = "speculative", budget = budget }
-    worst[i] = 0
+    mean[i], worst[i] = 0, 0
     for _ = 1, 80 do
       world:step()
+      mean[i] = mean[i] + world:residuals().scaled / 80
       worst[i] = math.max(worst[i], world:residuals().scaled)
     end
     cut[i] = world:stats().cut
   end
-  ok(worst[2] < worst[1] / 3 and worst[3] < worst[2], table.concat(worst, " "))
+  ok(mean[2] < mean[1] / 10 and worst[2] < worst[1], table.concat(mean, " "))
+  ok(worst[3] <= 1e-9, worst[3])
   ok(cut[1] > cut[2] and cut[2] > cut[3])
 end)
 
