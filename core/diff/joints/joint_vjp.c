@@ -31,7 +31,7 @@ static double joint_times(const S2JointUndo *undo, const S2JointRow *row,
 // The same of equation `index` of a constraint of more than two bodies.
 static void joint_wide_speed_vjp(S2JointUndo *undo, const S2JointRow *row, int index,
                                  const double v[S2_JOINT_COLUMNS], S2RowBar *bar) {
-  double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS];
+  double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS] = {{{0}}};
   if (bar->bend != 0) {
     s2_constraint_hessians(&undo->at, hessians);
   }

@@ -125,10 +125,13 @@ static void ground_vjp(const Piece *piece, int r, double factor, S2RowBar *bar) 
   }
 }
 
-// From the adjoints of rows at q (3 a slot) to poses and the joints' own numbers.
-static void rows_vjp(Piece *piece, bool end, const S2RowBar *bars, double *q_bar, double *elapsed) {
+// From the adjoints of rows at the start or the end of a piece to its poses and the joints' own
+// numbers.
+static void rows_vjp(Piece *piece, bool end, const S2RowBar *bars) {
   const S2Rattle *rattle = &piece->rattle;
-  S2PlaceBar place = {.q = q_bar, .elapsed = elapsed, .gradient = piece->undo->gradient};
+  S2PlaceBar place = {.q = end ? piece->q1_bar : piece->q0_bar,
+                      .elapsed = end ? &piece->elapsed_bar1 : &piece->elapsed_bar0,
+                      .gradient = piece->undo->gradient};
   double at_time = s2_rattle_elapsed(rattle) + (end ? rattle->h : 0);
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
@@ -561,13 +564,13 @@ static bool piece_vjp(Piece *piece) {
     return false;
   }
   zeros_vjp(piece, true);
-  rows_vjp(piece, true, piece->at1, piece->q1_bar, &piece->elapsed_bar1);
+  rows_vjp(piece, true, piece->at1);
   if (!first_vjp(piece, values)) {
     return false;
   }
   zeros_vjp(piece, false);
-  rows_vjp(piece, true, values, piece->q1_bar, &piece->elapsed_bar1);
-  rows_vjp(piece, false, piece->at0, piece->q0_bar, &piece->elapsed_bar0);
+  rows_vjp(piece, true, values);
+  rows_vjp(piece, false, piece->at0);
   // q1 = q0 + h u
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     int at = 3 * rattle->island->node[i / 3] + i % 3;

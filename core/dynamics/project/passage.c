@@ -77,7 +77,7 @@ double s2_step_turning(const S2Step *step, const double *v) {
   double most = 1;
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
-    if (touch->allowed && touch->enabled && !touch->sensor) {
+    if (touch->allowed && touch->enabled && !touch->sensor && touch->count > 0) {
       most = fmax(most, s2_touch_turns(step->world, touch, v, step->h));
     }
   }
