@@ -256,8 +256,8 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
 // ---- For the derivative ------------------------------------------------------------------------
 
 S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows) {
-  const double *of_nodes = piece + 2, *of_rows = of_nodes + (size_t)(12 * nodes);
-  size_t node = (size_t)(3 * nodes), row = (size_t)rows;
+  const double *of_nodes = piece + 2, *of_rows = of_nodes + 12 * (size_t)nodes;
+  size_t node = 3 * (size_t)nodes, row = (size_t)rows;
   return (S2RattleRecord){.h = piece[0],
                           .done = piece[1],
                           .q0 = of_nodes,

@@ -265,7 +265,7 @@ static bool stage_revise(Stage *stage) {
   bool right = true;
   for (int r = 0; r < rattle->rows; r++) {
     S2RattleLaw law = rattle->term[r].law;
-    S2RattleState state = stage->state[r], next = state;
+    S2RattleState state = stage->state[r], next;
     const S2Row *row = &stage->row[r];
     double x = stage->x[r], slack = SLACK * (isfinite(row->hi) ? row->hi - row->lo : fabs(x));
     if (law == S2_RATTLE_EQUATION || stage_knows(state)) {
