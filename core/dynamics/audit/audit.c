@@ -478,6 +478,14 @@ S2Vec2 s2_audit_point(const double q[3], S2Vec2 local) {
   return s2_vec2(q[1] + c * local.x - s * local.y, q[2] + s * local.x + c * local.y);
 }
 
+S2Vec2 s2_audit_rod(const S2Joint *joint, const double *q) {
+  S2Vec2 a =
+      joint->a == S2_NONE ? joint->local_a : s2_audit_point(q + 3 * joint->a, joint->local_a);
+  S2Vec2 b =
+      joint->b == S2_NONE ? joint->local_b : s2_audit_point(q + 3 * joint->b, joint->local_b);
+  return s2_sub(a, b);
+}
+
 // ---- Contacts ---------------------------------------------------------------------------------
 
 const S2Touch *s2_audit_touch(const S2World *world, int32_t shape_a, int32_t shape_b) {

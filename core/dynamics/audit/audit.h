@@ -193,6 +193,8 @@ double s2_audit_pace(const S2World *world, int32_t joint);       // its speed
 // What the world knows of a pair of shapes, a < b; NULL: it has not looked at it.
 const S2Touch *s2_audit_touch(const S2World *world, int32_t shape_a, int32_t shape_b);
 S2Vec2 s2_audit_point(const double q[3], S2Vec2 local); // world coordinates
+S2Vec2 s2_audit_rod(const S2Joint *joint,
+                    const double *q); // m: from its second anchor to its first
 
 // ---- The audits -------------------------------------------------------------------------------
 

@@ -120,11 +120,7 @@ static double rod_turn(const S2World *world, const S2Auditor *audit, const S2Joi
   S2Vec2 rod[2];
   const double *poses[2] = {audit->q0, world->q.at};
   for (int i = 0; i < 2; i++) {
-    S2Vec2 a = joint->a == S2_NONE ? joint->local_a
-                                   : s2_audit_point(poses[i] + 3 * joint->a, joint->local_a);
-    S2Vec2 b = joint->b == S2_NONE ? joint->local_b
-                                   : s2_audit_point(poses[i] + 3 * joint->b, joint->local_b);
-    rod[i] = s2_sub(a, b);
+    rod[i] = s2_audit_rod(joint, poses[i]);
   }
   double cross = s2_cross(rod[0], rod[1]), dot = s2_dot(rod[0], rod[1]);
   return cross == 0 && dot == 0 ? 0 : fabs(atan2(cross, dot));

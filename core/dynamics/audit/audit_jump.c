@@ -52,11 +52,7 @@ static double rod_bend(const S2World *world, const S2Auditor *audit, const S2Joi
   S2Vec2 rod[2];
   const double *poses[2] = {audit->q0, world->q.at};
   for (int i = 0; i < 2; i++) {
-    S2Vec2 a = joint->a == S2_NONE ? joint->local_a
-                                   : s2_audit_point(poses[i] + 3 * joint->a, joint->local_a);
-    S2Vec2 b = joint->b == S2_NONE ? joint->local_b
-                                   : s2_audit_point(poses[i] + 3 * joint->b, joint->local_b);
-    rod[i] = s2_sub(a, b);
+    rod[i] = s2_audit_rod(joint, poses[i]);
   }
   double length = fmin(s2_length(rod[0]), s2_length(rod[1]));
   double across = s2_length(s2_sub(rod[0], rod[1]));

@@ -534,6 +534,16 @@ static void keep_end(const S2Rattle *rattle, const Sums *sums) {
   }
 }
 
+static void count_as_unsolved(S2Step *step) {
+  S2WorldStats *stats = &step->world->stats;
+  stats->unsolved += !step->world->missed;
+  stats->unsolved_solves += 1;
+  stats->last_status = S2_MAX_ITERATIONS;
+  step->world->missed = true;
+  step->unsolved += 1;
+  s2_note_unsolved(step);
+}
+
 // What it leaves for statistics and the certificate.
 static void rattle_account(S2Rattle *rattle, int pieces) {
   S2Step *step = rattle->step;
@@ -544,26 +554,15 @@ static void rattle_account(S2Rattle *rattle, int pieces) {
   stats->used[S2_SOLVER_LINEAR] += 2 * (uint64_t)pieces;
   rattle->island->joint_error = NAN;
   if (!met) {
-    stats->unsolved += !step->world->missed;
-    stats->unsolved_solves += 1;
-    stats->last_status = S2_MAX_ITERATIONS;
-    step->world->missed = true;
-    step->unsolved += 1;
-    s2_note_unsolved(step);
+    count_as_unsolved(step);
   }
 }
 
 // No piece was short enough: what follows is not what the flow asks for.
 static void give_up(S2Step *step, const S2Island *island) {
-  S2WorldStats *stats = &step->world->stats;
   char label[S2_NAME_SIZE + 32];
   s2_joint_label(step->world, island->joint[0], label);
-  stats->unsolved += !step->world->missed;
-  stats->unsolved_solves += 1;
-  stats->last_status = S2_MAX_ITERATIONS;
-  step->world->missed = true;
-  step->unsolved += 1;
-  s2_note_unsolved(step);
+  count_as_unsolved(step);
   s2_world_warn(
       step->world,
       "flow rattle: an island of %d bod%s (%s%s) was not solved in %d pieces of the step: "
