@@ -52,7 +52,9 @@ s2_known_findings("the lock gives way in the step, and its reaction is not that 
 s2_known_findings("the impulse that puts velocities on the joints is not reported by the midpoint rule" momenta
   test_midpoint)
 s2_known_findings("joints that are too stiff for the step, or do not meet at its start" momenta
-  test_island_vjp test_joint_property test_joint_property_in_auto test_kept test_property test_step)
+  test_island_vjp test_joint_property test_joint_property_in_auto test_kept)
+s2_known_findings("not looked into: joints and contacts in one step, after steps in pieces came" momenta
+  test_property test_step)
 s2_known_findings("rows of the start of a step miss what turning does within it" overlaps
   test_step_vjp test_passage test_property test_kept test_joint_types
   test_joint_types_in_auto test_joint_property test_joint_property_in_auto)

@@ -28,9 +28,9 @@ bool s2_is_joined(const S2Shape *shape) {
   return shape->sides != NULL || is_chained(shape);
 }
 
-// A vertex that has sunk into one side of a hollow still stands on the other side. An edge goes on
-// in front of itself by so much of the shorter of the two segments, where the hollow bends by more
-// than SHARP, a sine. In a flatter one each side alone holds what is there.
+// At a hollow corner a vertex can sink into one side and still touch the other. Each edge is
+// therefore extended beyond the corner by OVERHANG, a part of the shorter segment, if the sine of
+// the corner's bend exceeds SHARP. In flatter corners one side alone supports the vertex.
 static const double SHARP = 0.1;
 static const double OVERHANG = 0.1;
 
@@ -81,7 +81,8 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
          (side.owns_out > 0 && past >= -ANGLE_ROUNDING);
 }
 
-// Of the outline as it comes and leaves, with what is solid on its left.
+// `in` and `out` are the directions of the outline before and after the vertex; solid is on the
+// left.
 static bool is_hollow(S2Vec2 in, S2Vec2 out) {
   double sine = s2_cross(in, out) / (s2_length(in) * s2_length(out));
   return sine < -SHARP || (sine < -STRAIGHT && s2_dot(in, out) < 0);

@@ -23,8 +23,8 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
 // joint or where another piece of the body lies.
 bool s2_side_has(const S2Shape *shape, int edge, double at, double length, double tolerance);
 
-// m: how far an edge goes on beyond one of its ends, where the outline is hollow; else 0. *normal:
-// outward unit normal of the outline beyond, in the frame of the shape.
+// The length, m, by which an edge is extended beyond one of its ends; 0 unless the corner is
+// hollow. *normal: outward unit normal of the next edge of the outline, in the frame of the shape.
 double s2_side_overhang(const S2Shape *shape, int edge, bool at_end, S2Vec2 *normal);
 
 // Is none of an edge on the outline of its body?

@@ -112,9 +112,9 @@ static bool is_before(const S2Placed *placed, S2Vec2 point, S2Vec2 normal) {
   return highest > -lowest;
 }
 
-// Does a vertex of `shape` that is `beyond` an end of edge `index` stand on the part of it that
-// goes on there? It does if its shape is in the hollow, and has only sunk into one side of it.
-// *over: how far the edge goes on.
+// Does a vertex of `shape`, at the distance `beyond` past an end of edge `index`, touch the
+// extension of that edge? It does if most of its shape lies in front of both edges of the hollow
+// corner. *over: length of the extension, m.
 static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index, const Edge *edge,
                        bool at_end, double beyond, double *over) {
   S2Vec2 normal = {0, 0}, joint = at_end ? edge->end : edge->start;

@@ -491,7 +491,7 @@ static void joint_rebound_vjp(S2JointUndo *undo, int index, double target) {
   double distance_bar = from.distance > 0 ? -w_bar * change / h : 0;
   undo->gradient->restitution += target * w;
   undo->bar->h += w_bar * change * distance / (h * h);
-  // Distance and speeds are sign times those of the coordinate, at q0.
+  // The distance and the speeds are those of the coordinate at q0, times `sign`.
   S2RowBar bar = {.value = from.sign * distance_bar, .rate = from.sign * (speed_bar + free_bar)};
   for (int i = 0; i < 6; i++) {
     double *v0 = s2_joint_number(undo->joint, step->v0, i);

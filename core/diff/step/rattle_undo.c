@@ -511,7 +511,7 @@ static double zero_against(double speed, double still) {
   return fabs(speed) <= still ? 0 : speed < 0 ? 1 : -1;
 }
 
-// Of stage 2 (`end`) or 1, whose momenta p are those of the piece.
+// The adjoint of stage 2 (`end`) or stage 1; p are the momenta of the piece.
 static void zeros_vjp(const Piece *piece, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2WorldGradient *all = piece->undo->gradient;

@@ -175,7 +175,7 @@ void s2_undo_commit(S2Undo *undo, const S2Note *note) {
   // Substeps are as long as each other; one that was cut short ends at the time it reached.
   double elapsed = def->stepping_partial ? note->t - undo->world->kept.time
                                          : def->dt / (def->substeps > 1 ? def->substeps : 1);
-  // Impulses are those of the last attempt, or piece, as if it had lasted all that time.
+  // Impulses of the last attempt or piece are scaled to the whole time.
   double whole = elapsed / note->h;
   substep_put_end(undo, note);
   if (def->nonlinear) { // else each solve has those that it reads

@@ -167,7 +167,7 @@ void s2_audit_substep(const S2Step *step); // a substep is finished, and not yet
 void s2_audit_free(S2World *world);
 double s2_audit_turn(const S2Auditor *audit, int32_t slot); // rad: the largest from knot to knot
 
-// Work, while a step is made (audit_work.c). What is noted counts as soon as it is kept.
+// Work within a step (audit_work.c). Noted work counts only after s2_audit_keep.
 void s2_audit_forget(const S2Step *step);
 void s2_audit_keep(const S2Step *step);
 // A solve gave point k of a touch these impulses between the velocities v0 and v2.

@@ -276,7 +276,7 @@ void s2_audit_energies(S2World *world, S2Auditor *audit) {
     int32_t slot = world->order.at[i];
     if (s2_body_moves(&world->bodies.at[slot])) {
       budget_body(world, audit, slot, size[slot], &budgets[audit->root[slot]]);
-      // Of a law, the force at the start and the end of each piece is not known.
+      // The audit does not know the forces of a law at both ends of each piece.
       const S2Body *body = &world->bodies.at[slot];
       budgets[audit->root[slot]].unknown |= body->type != S2_DYNAMIC || body->has_law;
     }

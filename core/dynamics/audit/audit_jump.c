@@ -183,7 +183,7 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   double most = audit->jointed[slot] ? INFINITY : spin / body->inertia;
   double over = body->reach * (turned - h * fmax(most, fabs(v1[0] - v0[0])));
   double jump = fmax(beyond, over) - 2 * excuse;
-  // Of a law only the mean of the forces at both ends is known.
+  // The audit knows only the mean of a law's forces at both ends.
   if (body->type == S2_DYNAMIC && !body->has_law && jump > S2_AUDIT_LENGTH * body->reach) {
     world->residuals.audit.jump = fmax(world->residuals.audit.jump, jump);
     s2_audit_find(world, &world->stats.audit.jumps, slot, S2_NONE, 0,

@@ -3,7 +3,7 @@
 // needed for what a contact took: a contact that stays closed takes nothing by its normal impulse,
 // however large, and friction takes its impulse times the way that it slid.
 //
-// A search may be made again. What it has noted counts from s2_audit_keep on.
+// A search may be repeated. Its work counts only after s2_audit_keep.
 #include "dynamics/audit/audit.h"
 
 #include <string.h>

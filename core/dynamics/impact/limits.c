@@ -231,7 +231,7 @@ bool s2_island_stop_at_limits(S2Step *step, const S2Island *island) {
           point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
     }
   }
-  // What is thrown back stops first, so that it is known what that takes.
+  // Rebounding coordinates are stopped first, to measure the energy that stopping takes.
   bool rebounds = s2_step_limit_rebounds(step, island);
   Taken before = {0};
   double others = 0;
