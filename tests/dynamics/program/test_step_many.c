@@ -3,7 +3,7 @@
 
 #include "dynamics/program/stock.h"
 
-enum { KINDS = 7, EACH = 9, STEPS = 120 };
+enum { KINDS = 7, EACH = 9, STEPS = S2_FEWER(120, 24) };
 
 typedef struct Crowd { // the same worlds twice
   int count;

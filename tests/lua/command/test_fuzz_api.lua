@@ -5,7 +5,7 @@
 --   S2_FUZZ=N calls (a seed), S2_SEEDS=A-B: the same calls for the same seed
 local sim = require "sim2d"
 
-local CALLS = tonumber(os.getenv "S2_FUZZ") or (os.getenv "S2_SANITIZED" and 1500 or 5000)
+local CALLS = tonumber(os.getenv "S2_FUZZ") or fewer(5000, 1500)
 local FIRST, LAST = (os.getenv "S2_SEEDS" or "1-2"):match "(%d+)-(%d+)"
 local CALLS_A_SCENE, STEPS_A_CALL, POOL = 150, 40, 60
 

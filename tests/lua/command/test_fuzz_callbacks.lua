@@ -4,7 +4,7 @@
 local sim = require "sim2d"
 
 local ROUNDS = tonumber(os.getenv "S2_FUZZ") or 1
-local STEPS = 6
+local STEPS = fewer(6, 2)
 
 local folder = os.tmpname()
 os.remove(folder)

@@ -38,7 +38,7 @@ local function random_oscillator()
 end
 
 test("a servo adds to the joint's own spring and damping, by implicit Euler, at any gains", function()
-  for case = 1, 200 do
+  for case = 1, fewer(200, 40) do
     local p = random_oscillator()
     p.most = case % 3 == 0 and log(1e-2, 1e3) or nil
     local world, _, _, at = oscillator(p)
@@ -60,7 +60,7 @@ test("a servo adds to the joint's own spring and damping, by implicit Euler, at 
 end)
 
 test("a servo is implicit Euler in worlds of other ways, too", function()
-  for case = 1, 40 do
+  for case = 1, fewer(40, 10) do
     local p = random_oscillator()
     p.c, p.k, p.type = 0, case % 2 == 0 and 0 or 1e-9, pick { "hinge", "slider" }
     p.most = case % 4 == 0 and log(1e-2, 1e3) or nil
@@ -95,7 +95,7 @@ test("the peak of a damped servo is that of the oscillator, whose damping may be
 end)
 
 test("arms of any inertia are held at any gains and steps", function()
-  for case = 1, 100 do
+  for case = 1, fewer(100, 20) do
     local mass, size, warning = log(1e-3, 100), log(0.05, 2), nil
     local world = sim.world { dt = log(1 / 1000, 1 / 30), gravity = { 0, case % 2 == 0 and -9.81 or 0 },
       stepping = pick { "auto", "speculative", "bisect", "event" } }
@@ -134,7 +134,7 @@ end
 
 test("servos have derivatives by gains, goals, masses and largest forces", function()
   local bounded = 0
-  for case = 1, 60 do
+  for case = 1, fewer(60, 15) do
     local kind, saturates = TYPES[case % 3 + 1], case % 2 == 0
     local function loss(p)
       local world = sim.world { dt = 0.01, gravity = { 0, -1 }, stepping = case % 5 == 0 and "event" or "speculative" }

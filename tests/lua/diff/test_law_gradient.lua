@@ -26,7 +26,7 @@ local function agrees(f, p, what)
 end
 
 test("two bodies that laws couple, above the ground", function()
-  for n = 1, 60 do
+  for n = 1, fewer(60, 12) do
     local settings = { stepping = pick { "auto", "event", "speculative", "bisect" }, substeps = pick { 1, 1, 1, 2 } }
     -- Steps of a given length do not know when an impact is.
     local ground = (settings.stepping == "auto" or settings.stepping == "event") and n % 2 == 0
@@ -61,7 +61,7 @@ test("two bodies that laws couple, above the ground", function()
 end)
 
 test("links on hinges", function()
-  for n = 1, 20 do
+  for n = 1, fewer(20, 6) do
     local nonlinear = n % 2 == 0
     local settings = { nonlinear = nonlinear, stepping = nonlinear and "speculative" or pick { "auto", "speculative" },
       substeps = pick { 1, 1, 2 } }

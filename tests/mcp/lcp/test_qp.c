@@ -1,4 +1,6 @@
 // Quadratic and linear programs against known answers and against enumeration of active sets.
+#include "sanitized.h"
+
 #include "base/arena.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -282,7 +284,7 @@ static void small_programs_agree_with_enumeration(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(3);
   int solved = 0, infeasible = 0, unbounded = 0;
-  for (int k = 0; k < 2000; ++k) {
+  for (int k = 0; k < S2_FEWER(2000, 300); ++k) {
     int n = (int)s2_rng_integer(&rng, 1, 3), e = (int)s2_rng_integer(&rng, 0, n - 1);
     int m = (int)s2_rng_integer(&rng, 0, 6), rank = (int)s2_rng_integer(&rng, 0, n);
     Case *c = make(n, e, m);
@@ -329,7 +331,7 @@ static void small_programs_agree_with_enumeration(void **state) {
     infeasible += !solvable && !c->solution.unbounded;
     free(c);
   }
-  assert_true(solved > 500 && infeasible > 200 && unbounded > 200);
+  assert_true(solved > S2_FEWER(500, 75) && infeasible > S2_FEWER(200, 30) && unbounded > S2_FEWER(200, 30));
 }
 
 // ---- named cases ------------------------------------------------------------------------------
@@ -430,7 +432,7 @@ static void huge_bounds_excuse_nothing(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(4);
   static const double sizes[] = {1e6, 1e9, 1e12, 1e20, 1e30};
-  for (int k = 0; k < 500; ++k) {
+  for (int k = 0; k < S2_FEWER(500, 100); ++k) {
     int n = (int)s2_rng_integer(&rng, 2, 10);
     Case *c = make(n, 0, 2 * n);
     for (int i = 0; i < n; ++i) {
@@ -583,7 +585,7 @@ static void derivatives_agree_with_central_differences(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(5);
   double largest = 0;
-  for (int k = 0; k < 250; ++k) {
+  for (int k = 0; k < S2_FEWER(250, 50); ++k) {
     int n = (int)s2_rng_integer(&rng, 2, 5), e = (int)s2_rng_integer(&rng, 0, 1);
     int m = (int)s2_rng_integer(&rng, 1, 4), free_ = n - e;
     int active = (int)s2_rng_integer(&rng, 0, m < free_ ? m : free_);
