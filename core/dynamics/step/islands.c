@@ -215,8 +215,10 @@ static double islands_faster(double speed, const S2Island *island, const double 
 
 double s2_island_speed(const S2Step *step, const S2Island *island) {
   S2Vec2 gravity = step->world->kept.def.gravity, frame = island->frame;
-  double h = step->h, length = island->length;
-  double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
+  double length = island->length;
+  // A piece of a step has the speed that counts in the whole of it: 1e-6 of a length in 1e-18 s is
+  // faster than anything, and a solve of bodies that go by 5 m/s could leave them at rest.
+  double speed = fmax(step->h * s2_length(gravity), 1e-6 * length / step->dt);
   speed = fmax(speed, S2_FRAME_ROUNDING * s2_length(frame));
   for (int i = 0; i < island->nodes; i++) {
     speed = islands_faster(speed, island, step->v0 + 3 * island->node[i]);
