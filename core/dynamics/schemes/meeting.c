@@ -71,8 +71,7 @@ static double meeting_rounding(const S2EventRun *event) {
 static bool just_appears(const S2EventRun *event, const S2Flow *way, const S2Touch *before,
                          const S2Resting *resting, double tau, double gap) {
   double earlier = fmax(tau - 2 * meeting_rounding(event), 0);
-  return fabs(gap) <= S2_EVENT_PRESSED * event->slop &&
-         s2_flow_gap(way, before, resting, earlier) > event->slop;
+  return fabs(gap) <= event->slop && s2_flow_gap(way, before, resting, earlier) > event->slop;
 }
 
 // The flow that takes `tau`. False: aborted.
