@@ -620,7 +620,7 @@ static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, in
 }
 
 // Does a point of touch i of the island touch that does not rest?
-static bool closes(const S2EventRun *event, int i) {
+static bool way_closes(const S2EventRun *event, int i) {
   const S2Touch *touch = &event->step->touches[event->island->touch[i]];
   const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[i]);
   return point != NULL && fabs(point->at.gap) <= event->slop;
@@ -656,7 +656,7 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
     // On the shorter way others may be the first.
     take_touches(event, way->solved);
     event_collide_at_end(event);
-    int met = way->meets || closes(event, way->first) ? way->first : S2_NONE;
+    int met = way->meets || way_closes(event, way->first) ? way->first : S2_NONE;
     ends = s2_event_find_meeting(event, way->solved, met, &first);
   }
   return true;
