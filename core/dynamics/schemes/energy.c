@@ -24,8 +24,17 @@ static bool event_rests(const S2EventRun *event) {
   return any;
 }
 
-// Do the points that pressed move otherwise, by v1, than the flow's rows say, or have (`changed`)
-// the forces changed where some rest? False, too, where one of them is no more.
+// Is point k of a touch of the island, which rested, closed and driven together by v1 at q1? That
+// it pressed in the flow tells nothing: where no force acts its impulse was 0 up to rounding.
+static bool turns_in(const S2EventRun *event, const S2Touch *touch, int k) {
+  const S2ManifoldPoint *at = &touch->points[k].at;
+  return at->gap <= event->slop &&
+         s2_touch_velocity(touch, k, at->normal, event->step->v1) < -event->tiny;
+}
+
+// Do the points that pressed, or would be driven together, move otherwise, by v1, than the flow's
+// rows say, or have (`changed`) the forces changed where some rest? False, too, where one of those
+// that pressed is no more.
 static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool changed) {
   const S2Step *step = event->step;
   bool turned = changed && event_rests(event), there = true;
@@ -33,12 +42,13 @@ static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool chan
     const S2Touch *now = &step->touches[event->island->touch[i]];
     for (int k = 0; k < solved[i].count; k++) {
       const S2TouchPoint *point = &solved[i].points[k];
-      if (!(point->normal_impulse > 0)) {
-        continue;
-      }
       int j = 0;
       while (j < now->count && now->points[j].at.id != point->at.id) {
         j += 1;
+      }
+      bool rests = s2_resting_has(&event->resting[i], point->at.id);
+      if (!(point->normal_impulse > 0) && !(rests && j < now->count && turns_in(event, now, j))) {
+        continue;
       }
       there &= j < now->count;
       for (int c = 0; c < 2 && j < now->count; c++) {
@@ -63,7 +73,7 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed,
     const S2Touch *touch = &step->touches[index];
     for (int k = 0; k < touch->count; k++) {
       const S2TouchPoint *point = &touch->points[k];
-      bool closed = point->normal_impulse > 0 || changed;
+      bool closed = point->normal_impulse > 0 || changed || turns_in(event, touch, k);
       event->choices[2 * index + k] =
           (S2Choice){.use = closed && s2_resting_has(&event->resting[i], point->at.id)};
     }

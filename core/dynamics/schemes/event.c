@@ -619,6 +619,13 @@ static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, in
   return true;
 }
 
+// Does a point of touch i of the island touch that does not rest?
+static bool way_closes(const S2EventRun *event, int i) {
+  const S2Touch *touch = &event->step->touches[event->island->touch[i]];
+  const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[i]);
+  return point != NULL && fabs(point->at.gap) <= event->slop;
+}
+
 // The flow ends where its first pair does. As its length bends it, others may be the first then.
 static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2FlowEnd ends) {
   int first = way->first;
@@ -649,7 +656,8 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
     // On the shorter way others may be the first.
     take_touches(event, way->solved);
     event_collide_at_end(event);
-    ends = s2_event_find_meeting(event, way->solved, way->meets ? way->first : S2_NONE, &first);
+    int met = way->meets || way_closes(event, way->first) ? way->first : S2_NONE;
+    ends = s2_event_find_meeting(event, way->solved, met, &first);
   }
   return true;
 }

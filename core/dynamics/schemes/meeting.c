@@ -58,7 +58,21 @@ typedef struct Trial {
   double gap;      // m, at its end
   S2FlowEnd early; // the pair meets on the way already
   S2FlowEnd whole; // the same, were it to go on for all of the piece
+  bool appears;    // what meets at its end touches there, and was no point of the pair just before
 } Trial;
+
+// s: the end of a flow and the time of a meeting within this of each other are the same.
+static double meeting_rounding(const S2EventRun *event) {
+  return 4 * S2_EVENT_ROUNDING * event->left;
+}
+
+// The vertex between two segments of a chain belongs to one of them at a time: where the edge that
+// lies on it has turned, it becomes a point of the other at once, however long it has touched.
+static bool just_appears(const S2EventRun *event, const S2Flow *way, const S2Touch *before,
+                         const S2Resting *resting, double tau, double gap) {
+  double earlier = fmax(tau - 2 * meeting_rounding(event), 0);
+  return fabs(gap) <= event->slop && s2_flow_gap(way, before, resting, earlier) > event->slop;
+}
 
 // The flow that takes `tau`. False: aborted.
 static bool flow_for(const S2EventRun *event, const S2Meeting *meeting, double tau, Trial *trial) {
@@ -76,6 +90,8 @@ static bool flow_for(const S2EventRun *event, const S2Meeting *meeting, double t
   if (!(trial->whole.at < tau * (1 - S2_EVENT_EARLY))) {
     trial->early = (S2FlowEnd){INFINITY, false};
   }
+  trial->appears = trial->whole.meets && fabs(trial->whole.at - tau) <= meeting_rounding(event) &&
+                   just_appears(event, &way, before, resting, tau, trial->gap);
   go_to_end(event);
   return true;
 }
@@ -171,11 +187,17 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
     if (!flow_for(event, meeting, *tau, &trial)) {
       return false;
     }
-    if (trial_meets(event, &trial)) {
+    *meets = !trial.appears;
+    if (trial.appears || trial_meets(event, &trial)) {
       return true;
     }
     meeting_tighten(&at, *tau, &trial);
-    double s = trial.whole.at;
+    double s = trial.whole.at, near = meeting_rounding(event);
+    // What appears may do so just behind the end.
+    if (trial.whole.meets && fabs(s - *tau) < near / 2 && trial.gap > event->slop) {
+      *tau = s + near / 2;
+      continue;
+    }
     if (!trial.whole.meets || !(s > 0) || s == *tau) {
       break;
     }

@@ -18,6 +18,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   double length;  // m: size of its largest body
   double enough;  // m: errors below this are left by its projection, which sets it
   S2Vec2 frame;   // m/s: how all of it goes along; what is slow is so against that
+  double swing;   // m/s: how fast surfaces of what holds it go by turning, and belts
   // Where joints alone act and steps are speculative: the problem of its first S2_SOLVE_MOTION,
   // whose rows are those of q0 (no parts before that). Else NULL.
   S2Assembly *motion;
