@@ -27,6 +27,10 @@ typedef struct Piece {
   double *c2, *b2;                          // a row: soft rows at the end
   S2RowBar *at0, *at1;                      // a row: of the rows at both ends
   double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
+  const S2Note *note;
+  int laws;                   // of bodies of the island
+  const S2LawAnswer *answers; // in stage 1, then in stage 2
+  bool *lawful;               // a node
 } Piece;
 
 // ---- Numbers of joints -------------------------------------------------------------------------
@@ -261,9 +265,98 @@ static void bodies_vjp(Piece *piece, const double *moved, const double *const *d
     *(i % 3 == 0 ? &g->inertia : &g->mass) += p * (moved[i] - piece->half * rate * drag);
     *(i % 3 == 0 ? &g->angular_damping : &g->linear_damping) -=
         p * piece->half * rattle->inertial[i] * drag;
-    piece->undo->bar.force[3 * slot + i % 3] += piece->half * p;
+    double *force = piece->lawful[i / 3] ? piece->undo->held : piece->undo->bar.force;
+    force[3 * slot + i % 3] += piece->half * p;
     piece->h_bar += p * (rattle->force[i] - rattle->damping[i] * drag) / 2;
   }
+}
+
+// ---- Force laws --------------------------------------------------------------------------------
+
+static const S2LawAnswer *laws_of_stage(const Piece *piece, bool second) {
+  return piece->answers + (second ? piece->laws : 0);
+}
+
+// Forces of bodies with laws, as the stage had them.
+static void put_laws(Piece *piece, bool second) {
+  const S2LawAnswer *answers = laws_of_stage(piece, second);
+  for (int i = 0; i < piece->laws; i++) {
+    int32_t node = piece->rattle.step->node_of[answers[i].slot];
+    memcpy(piece->rattle.force + 3 * node, answers[i].change, sizeof answers[i].change);
+  }
+}
+
+// What laws damp of the coordinate that they push, kg/s: part of the matrix, as in stage 1.
+static void put_slopes(Piece *piece) {
+  const S2LawAnswer *answers = laws_of_stage(piece, false);
+  double *slope = piece->rattle.slope;
+  for (int i = 0; i < piece->laws; i++) {
+    int32_t node = piece->rattle.step->node_of[answers[i].slot];
+    for (int t = 0; t < answers[i].terms && !answers[i].held; t++) {
+      const S2ForceTerm *term = &answers[i].term[t].term;
+      bool own = term->part >= S2_BODY_OMEGA && term->slot == answers[i].slot;
+      if (own && (int)term->part % 3 == term->number) {
+        slope[3 * node + term->number] -= term->by;
+      }
+    }
+    for (int c = 3 * node; c < 3 * node + 3; c++) {
+      slope[c] = fmax(slope[c], 0);
+    }
+  }
+}
+
+// `turned` += h/2 (dL/du + slope)' p of the laws of stage 1.
+static void laws_turn(const Piece *piece, double *turned) {
+  const S2Rattle *rattle = &piece->rattle;
+  const int32_t *node_of = rattle->step->node_of;
+  const S2LawAnswer *answers = laws_of_stage(piece, false);
+  for (int i = 0; i < piece->laws; i++) {
+    int32_t node = node_of[answers[i].slot];
+    for (int t = 0; t < answers[i].terms && !answers[i].held; t++) {
+      const S2LawTerm *seen = &answers[i].term[t];
+      if (seen->of == S2_LAW_OWN && seen->term.part >= S2_BODY_OMEGA) {
+        int at = 3 * node_of[seen->term.slot] + (int)seen->term.part % 3;
+        turned[at] += piece->half * seen->term.by * piece->p[3 * node + seen->term.number];
+      }
+    }
+    for (int c = 3 * node; c < 3 * node + 3; c++) {
+      turned[c] += piece->half * rattle->slope[c] * piece->p[c];
+    }
+  }
+}
+
+// From p to what laws saw in a stage; velocities of stage 1 are in its matrix.
+static void laws_vjp(Piece *piece, bool second) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2Step *step = rattle->step;
+  S2Arena *arena = piece->undo->arena;
+  const S2LawAnswer *answers = laws_of_stage(piece, second);
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int slots = step->world->bodies.count;
+  double *v = S2_TAKE_ZEROED(arena, double, 3 * slots);
+  bool *own = S2_TAKE_ZEROED(arena, bool, slots);
+  for (int i = 0; i < rattle->nodes; i++) {
+    own[rattle->island->node[i]] = true;
+  }
+  for (int i = 0; i < piece->laws; i++) {
+    bool agrees = !second && !answers[i].held;
+    S2LawsSeen seen = {.undo = piece->undo,
+                       .note = piece->note,
+                       .q = second ? piece->q1_bar : piece->q0_bar,
+                       .v = v,
+                       .since = rattle->done + (second ? rattle->h : 0),
+                       .own = agrees ? own : NULL};
+    double bar[3];
+    for (int c = 0; c < 3; c++) {
+      bar[c] = piece->half * piece->p[3 * step->node_of[answers[i].slot] + c];
+    }
+    s2_undo_law_answer(&seen, &answers[i], bar);
+  }
+  double *to = second ? piece->u_bar : piece->v0_bar; // v0: of laws that were held
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    to[i] += v[3 * rattle->island->node[i / 3] + i % 3];
+  }
+  s2_arena_rewind(arena, mark);
 }
 
 static double side_of(S2RattleState state) {
@@ -331,7 +424,9 @@ static bool second_vjp(Piece *piece) {
     piece->u_bar[i] +=
         piece->p[i] * (rattle->inertial[i] - (cayley ? piece->half * rattle->damping[i] : 0));
   }
+  put_laws(piece, true);
   bodies_vjp(piece, moved, damped);
+  laws_vjp(piece, true);
   for (int r = 0; r < rattle->rows; r++) {
     second_row_vjp(piece, r, &rows[r]);
   }
@@ -375,9 +470,9 @@ static bool late_turns(Piece *piece, const S2Row *rows, double *turned) {
   return any;
 }
 
-// (W1 - h l Hess(g))' p + J1' y = dl/du, where the second is small: again and again.
+// (W1 - h l Hess(g) - h/2 dL/du)' p + J1' y = dl/du, where all but W1 is small: again and again.
 static bool first_adjoint(Piece *piece, const double *mass, const S2Row *end, const S2Row *start) {
-  enum { PASSES = 60 };
+  enum { PASSES = 100 };
   const S2Rattle *rattle = &piece->rattle;
   int nodes = 3 * rattle->nodes;
   double *right = s2_arena_copy(piece->undo->arena, piece->u_bar, nodes);
@@ -386,16 +481,17 @@ static bool first_adjoint(Piece *piece, const double *mass, const S2Row *end, co
     if (!stage_adjoint(piece, rattle->first, mass, end, start, right, piece->l_bar)) {
       return false;
     }
-    bool any = late_turns(piece, end, turned);
+    bool any = late_turns(piece, end, turned) || piece->laws > 0;
+    laws_turn(piece, turned);
     double change = 0, size = 0;
     for (int i = 0; i < nodes && any; i++) {
       change = fmax(change, fabs(piece->u_bar[i] + turned[i] - right[i]));
       size = fmax(size, fabs(right[i]));
       right[i] = piece->u_bar[i] + turned[i];
     }
-    moved = change > 1e-14 * size ? change : 0;
+    moved = change > 1e-14 * size ? change / size : 0;
   }
-  return true;
+  return moved <= 1e-9;
 }
 
 static void first_row_vjp(Piece *piece, int r, const S2Row *row, S2RowBar *end) {
@@ -431,9 +527,10 @@ static bool first_vjp(Piece *piece, S2RowBar *values) {
   double *mass = S2_TAKE(arena, double, nodes), *moved = S2_TAKE(arena, double, nodes);
   const double **damped = S2_TAKE(arena, const double *, nodes);
   S2Row *start = S2_TAKE(arena, S2Row, rattle->rows), *end = S2_TAKE(arena, S2Row, rattle->rows);
+  put_slopes(piece);
   // Masses, and dl/du with what the poses at the end bring.
   for (int i = 0; i < nodes; i++) {
-    mass[i] = rattle->inertial[i] + piece->half * rattle->damping[i];
+    mass[i] = rattle->inertial[i] + piece->half * (rattle->damping[i] + rattle->slope[i]);
     moved[i] = rattle->v0[i] - rattle->u[i];
     damped[i] = &rattle->u[i];
     piece->u_bar[i] += rattle->h * piece->q1_bar[3 * rattle->island->node[i / 3] + i % 3];
@@ -450,7 +547,9 @@ static bool first_vjp(Piece *piece, S2RowBar *values) {
   for (int i = 0; i < nodes; i++) {
     piece->v0_bar[i] = piece->p[i] * rattle->inertial[i];
   }
+  put_laws(piece, false);
   bodies_vjp(piece, moved, damped);
+  laws_vjp(piece, false);
   for (int r = 0; r < rattle->rows; r++) {
     first_row_vjp(piece, r, &start[r], &values[r]);
   }
@@ -588,7 +687,8 @@ static bool piece_vjp(Piece *piece) {
 }
 
 static Piece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
-                        const S2RattleRecord *record, int rows) {
+                        const S2RattleRecord *record, const S2Note *note, int k) {
+  int rows = note->rattle.rows;
   S2Arena *arena = undo->arena;
   int nodes = 3 * island->nodes, slots = 3 * undo->world->bodies.count;
   double *numbers = S2_TAKE_ZEROED(arena, double, 4 * nodes + 4 * rows + 2 * slots);
@@ -606,7 +706,14 @@ static Piece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
                  .b2 = of_rows + 3 * (size_t)rows,
                  .q1_bar = of_rows + 4 * (size_t)rows,
                  .at0 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
-                 .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows)};
+                 .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
+                 .note = note,
+                 .laws = note->rattle.laws / (2 * note->rattle.pieces),
+                 .lawful = S2_TAKE_ZEROED(arena, bool, island->nodes)};
+  piece.answers = piece.laws > 0 ? note->rattle.answers + (ptrdiff_t)(2 * piece.laws * k) : NULL;
+  for (int i = 0; i < piece.laws; i++) {
+    piece.lawful[undo->step.node_of[piece.answers[i].slot]] = true;
+  }
   piece.q0_bar = piece.q1_bar + slots;
   return piece;
 }
@@ -656,7 +763,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     S2ArenaMark before = s2_arena_mark(undo->arena);
     S2RattleRecord record =
         s2_rattle_record(note->rattle.piece + (size_t)(k * size), island->nodes, note->rattle.rows);
-    Piece piece = piece_make(undo, island, &frame, &record, note->rattle.rows);
+    Piece piece = piece_make(undo, island, &frame, &record, note, k);
     for (int i = 0; i < nodes; i++) {
       piece.q1_bar[3 * island->node[i / 3] + i % 3] = q_bar[i];
       piece.v1_bar[i] = v_bar[i];

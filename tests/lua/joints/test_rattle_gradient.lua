@@ -66,7 +66,19 @@ local function keys_of(link, i, other, p)
   return keys
 end
 
-local function scene(links, base, stepping, steps)
+-- A spring that bends, drag, a magnetic force, a pull towards another body, what drives by the time.
+local function act_by_law(law, body, other, p)
+  local kind, size = law.kind, law.size
+  body:force_law(function(b, t)
+    if kind == "spring" then return -size * 10 * p.law * b.x, -size * p.law * b.y^3, -size * b.angle end
+    if kind == "drag" then return -size * p.law * b.vx * (b.vx^2 + b.vy^2 + 0.1)^0.5, -size * p.law * b.vy, -0.1 * size * b.omega end
+    if kind == "magnetic" then return size * p.law * b.vy, -size * p.law * b.vx, 0 end
+    if kind == "pull" then return size * p.law * (other.x - b.x), size * (other.vy - b.vy), 0.3 * size * p.law * other.omega end
+    return size * sim.cos(3 * t) * p.law, size * p.law * b.y * t, 0
+  end)
+end
+
+local function scene(links, base, stepping, steps, laws)
   return function(p)
     local w = sim.world { dt = p.dt, gravity = { 0, -p.g }, flow = "rattle", stepping = stepping }
     local ground = base and w:box { type = "kinematic", size = { 0.2, 0.2 }, velocity = { base[1] * p.stiff, base[2] },
@@ -80,6 +92,8 @@ local function scene(links, base, stepping, steps)
       keys[1], keys[2] = bodies[i], other
       w[link.kind](w, keys)
     end
+    if laws then bodies[#bodies + 1] = w:circle { radius = 0.1, mass = p.m, position = { -1, p.x }, velocity = { p.v, 0.3 }, mask = 0 } end
+    for _, law in ipairs(laws or {}) do act_by_law(law, bodies[law.body], bodies[law.other], p) end
     w:step(steps)
     for i, b in ipairs(bodies) do
       sum = sum + math.cos(i) * b.x + math.sin(2 * i) * b.y + 0.3 * b.angle + 0.1 * math.cos(3 * i) * b.vx + 0.1 * b.vy + 0.05 * b.omega
@@ -97,6 +111,23 @@ test("random scenes of all joints", function()
     local p = { m = 10^between(-0.5, 0.5), v = between(-1, 1), x = between(-0.1, 0.1), stiff = between(0.5, 1.5), damp = between(0.5, 1.5),
       g = pick { 0, 9.81 }, dt = 1 / pick { 60, 120 } }
     agrees(scene(links, base, pick { "auto", "speculative" }, math.random(5, 20)), p, n)
+  end
+end)
+
+-- Laws of bodies on joints and of one that flies alone, and that see each other.
+test("random scenes with force laws", function()
+  math.randomseed(12)
+  for n = 1, 60 do
+    local links, laws = {}, {}
+    for i = 1, math.random(3) do links[i] = random_link(i) end
+    for body = 1, #links + 1 do
+      if body == 1 or math.random() < 0.5 then
+        laws[#laws + 1] = { body = body, other = math.random(#links + 1), size = between(0.2, 3), kind = pick { "spring", "drag", "magnetic", "pull", "time" } }
+      end
+    end
+    local p = { m = 10^between(-0.5, 0.5), v = between(-1, 1), x = between(-0.1, 0.1), stiff = between(0.5, 1.5), damp = between(0.5, 1.5),
+      g = pick { 0, 9.81 }, dt = 1 / pick { 60, 120 }, law = between(0.5, 1.5) }
+    agrees(scene(links, nil, pick { "auto", "speculative" }, math.random(5, 20), laws), p, "laws " .. n)
   end
 end)
 
@@ -189,13 +220,6 @@ test("linearisations in coordinates chain", function()
 end)
 
 test("what has no derivative says so", function()
-  local function lawful(p)
-    local w, bob = pendulum(p, {})
-    bob:force_law(function(b) return 0, -p.k * b.x, 0 end)
-    w:step()
-    return bob.y
-  end
-  raises('flow "rattle" and a force law on joints %(hinge #1%) has no derivative', sim.grad, lawful, { k = 1 })
   local function placed(p)
     local w, bob = pendulum(p, {})
     bob.x = 1.1
