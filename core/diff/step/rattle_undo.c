@@ -9,29 +9,11 @@
 //     W2 p + J1' y = dl/dv1,   C2 y - J1 p = 0;       W1 p + J1' y = dl/du,   C1 y - J0 p = dl/dl
 //
 // the former with the symmetric matrix of stage 2, the latter with the transposed of Newton's.
+#include "diff/step/rattle_undo.h"
 #include "diff/joints/joint_vjp.h"
-#include "diff/step/undo.h"
-#include "dynamics/rattle/rattle.h"
 #include "mcp/solvers.h"
 
 #include <string.h>
-
-typedef struct Piece {
-  S2Undo *undo;
-  S2Rattle rattle;
-  double half;                              // s, h/2
-  double *q1_bar, *q0_bar;                  // 3 a slot: of the poses at its end, at its start
-  double *u_bar, *v0_bar;                   // 3 a node
-  double *v1_bar, *p;                       // 3 a node
-  double *l_bar, *y;                        // a row
-  double *c2, *b2;                          // a row: soft rows at the end
-  S2RowBar *at0, *at1;                      // a row: of the rows at both ends
-  double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
-  const S2Note *note;
-  int laws;                   // of bodies of the island
-  const S2LawAnswer *answers; // in stage 1, then in stage 2
-  bool *lawful;               // a node
-} Piece;
 
 // ---- Numbers of joints -------------------------------------------------------------------------
 
@@ -42,7 +24,7 @@ typedef struct Soft {
   double *k_bar, *d_bar;
 } Soft;
 
-static Soft soft_of(const Piece *piece, int r) {
+static Soft soft_of(const S2RattlePiece *piece, int r) {
   const S2RattleTerm *term = &piece->rattle.term[r];
   int32_t slot = piece->rattle.island->joint[term->place];
   const S2Joint *joint = s2_rattle_joint(&piece->rattle, term);
@@ -63,7 +45,7 @@ static Soft soft_of(const Piece *piece, int r) {
 
 // C = a/(h e), b = value g/e with e = t h K + D and g = K, or e = t h + D c, g = 1 and a c for a:
 // of C and b to K (c), D, h and the value.
-static void soften_vjp(Piece *piece, int r, double h, double t, double a, double value,
+static void soften_vjp(S2RattlePiece *piece, int r, double h, double t, double a, double value,
                        double c_bar, double b_bar, double *value_bar, double *h_bar) {
   Soft soft = soft_of(piece, r);
   double k = soft.k, d = soft.d;
@@ -79,7 +61,7 @@ static void soften_vjp(Piece *piece, int r, double h, double t, double a, double
 }
 
 // Of the bound of a force.
-static void most_vjp(const Piece *piece, int r, double bar) {
+static void most_vjp(const S2RattlePiece *piece, int r, double bar) {
   const S2RattleTerm *term = &piece->rattle.term[r];
   S2JointGradient *g = &piece->undo->gradient->joint[piece->rattle.island->joint[term->place]];
   *(term->index == S2_JOINT_DRY     ? &g->friction
@@ -87,7 +69,7 @@ static void most_vjp(const Piece *piece, int r, double bar) {
                                     : &g->servo_max) += bar;
 }
 
-static void speed_vjp(const Piece *piece, int r, double bar) {
+static void speed_vjp(const S2RattlePiece *piece, int r, double bar) {
   const S2RattleTerm *term = &piece->rattle.term[r];
   if (term->index == S2_JOINT_MOTOR) {
     piece->undo->gradient->joint[piece->rattle.island->joint[term->place]].motor_speed += bar;
@@ -114,7 +96,7 @@ static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar
 }
 
 // The same of ground that moves, whose velocity gets its own.
-static void ground_vjp(const Piece *piece, int r, double factor, S2RowBar *bar) {
+static void ground_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBar *bar) {
   const S2Step *step = piece->rattle.step;
   const S2Joint *joint = s2_rattle_joint(&piece->rattle, &piece->rattle.term[r]);
   const S2RowSides *side = &piece->rattle.at1.side[r];
@@ -131,7 +113,7 @@ static void ground_vjp(const Piece *piece, int r, double factor, S2RowBar *bar) 
 
 // From the adjoints of rows at the start or the end of a piece to its poses and the joints' own
 // numbers.
-static void rows_vjp(Piece *piece, bool end, const S2RowBar *bars) {
+static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars) {
   const S2Rattle *rattle = &piece->rattle;
   S2PlaceBar place = {.q = end ? piece->q1_bar : piece->q0_bar,
                       .elapsed = end ? &piece->elapsed_bar1 : &piece->elapsed_bar0,
@@ -170,8 +152,9 @@ typedef struct Held { // rows that a stage holds
 } Held;
 
 // The matrix of the rows that are held, without those that repeat others. False: there is none.
-static bool factor_held(Piece *piece, S2RattleState *state, const double *mass, const S2Row *push,
-                        const S2Row *see, Held *held, S2Bilateral *matrix, S2Problem *problem) {
+static bool factor_held(S2RattlePiece *piece, S2RattleState *state, const double *mass,
+                        const S2Row *push, const S2Row *see, Held *held, S2Bilateral *matrix,
+                        S2Problem *problem) {
   for (;;) {
     held->count = 0;
     for (int r = 0; r < piece->rattle.rows; r++) {
@@ -209,8 +192,9 @@ static bool factor_held(Piece *piece, S2RattleState *state, const double *mass, 
 
 // p and y of a stage with masses `mass`, rows that push and rows that see. `right`: of the
 // velocities; l_bar of the impulses, NULL: 0. False: the rows cannot be factored.
-static bool stage_adjoint(Piece *piece, S2RattleState *state, const double *mass, const S2Row *push,
-                          const S2Row *see, const double *right, const double *l_bar) {
+static bool stage_adjoint(S2RattlePiece *piece, S2RattleState *state, const double *mass,
+                          const S2Row *push, const S2Row *see, const double *right,
+                          const double *l_bar) {
   S2Arena *arena = piece->undo->arena;
   int rows = piece->rattle.rows, nodes = 3 * piece->rattle.nodes;
   Held held = {S2_TAKE(arena, S2Row, rows), S2_TAKE(arena, S2RowSides, rows),
@@ -254,7 +238,7 @@ static bool stage_adjoint(Piece *piece, S2RattleState *state, const double *mass
 
 // Of M, the rates of damping and the force that a stage has h/2 of: `moved` is what M multiplies,
 // and `damped` the velocity that damping acts on.
-static void bodies_vjp(Piece *piece, const double *moved, const double *const *damped) {
+static void bodies_vjp(S2RattlePiece *piece, const double *moved, const double *const *damped) {
   const S2Rattle *rattle = &piece->rattle;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     int32_t slot = rattle->island->node[i / 3];
@@ -271,101 +255,13 @@ static void bodies_vjp(Piece *piece, const double *moved, const double *const *d
   }
 }
 
-// ---- Force laws --------------------------------------------------------------------------------
-
-static const S2LawAnswer *laws_of_stage(const Piece *piece, bool second) {
-  return piece->answers + (second ? piece->laws : 0);
-}
-
-// Forces of bodies with laws, as the stage had them.
-static void put_laws(Piece *piece, bool second) {
-  const S2LawAnswer *answers = laws_of_stage(piece, second);
-  for (int i = 0; i < piece->laws; i++) {
-    int32_t node = piece->rattle.step->node_of[answers[i].slot];
-    memcpy(piece->rattle.force + 3 * node, answers[i].change, sizeof answers[i].change);
-  }
-}
-
-// What laws damp of the coordinate that they push, kg/s: part of the matrix, as in stage 1.
-static void put_slopes(Piece *piece) {
-  const S2LawAnswer *answers = laws_of_stage(piece, false);
-  double *slope = piece->rattle.slope;
-  for (int i = 0; i < piece->laws; i++) {
-    int32_t node = piece->rattle.step->node_of[answers[i].slot];
-    for (int t = 0; t < answers[i].terms && !answers[i].held; t++) {
-      const S2ForceTerm *term = &answers[i].term[t].term;
-      bool own = term->part >= S2_BODY_OMEGA && term->slot == answers[i].slot;
-      if (own && (int)term->part % 3 == term->number) {
-        slope[3 * node + term->number] -= term->by;
-      }
-    }
-    for (int c = 3 * node; c < 3 * node + 3; c++) {
-      slope[c] = fmax(slope[c], 0);
-    }
-  }
-}
-
-// `turned` += h/2 (dL/du + slope)' p of the laws of stage 1.
-static void laws_turn(const Piece *piece, double *turned) {
-  const S2Rattle *rattle = &piece->rattle;
-  const int32_t *node_of = rattle->step->node_of;
-  const S2LawAnswer *answers = laws_of_stage(piece, false);
-  for (int i = 0; i < piece->laws; i++) {
-    int32_t node = node_of[answers[i].slot];
-    for (int t = 0; t < answers[i].terms && !answers[i].held; t++) {
-      const S2LawTerm *seen = &answers[i].term[t];
-      if (seen->of == S2_LAW_OWN && seen->term.part >= S2_BODY_OMEGA) {
-        int at = 3 * node_of[seen->term.slot] + (int)seen->term.part % 3;
-        turned[at] += piece->half * seen->term.by * piece->p[3 * node + seen->term.number];
-      }
-    }
-    for (int c = 3 * node; c < 3 * node + 3; c++) {
-      turned[c] += piece->half * rattle->slope[c] * piece->p[c];
-    }
-  }
-}
-
-// From p to what laws saw in a stage; velocities of stage 1 are in its matrix.
-static void laws_vjp(Piece *piece, bool second) {
-  const S2Rattle *rattle = &piece->rattle;
-  const S2Step *step = rattle->step;
-  S2Arena *arena = piece->undo->arena;
-  const S2LawAnswer *answers = laws_of_stage(piece, second);
-  S2ArenaMark mark = s2_arena_mark(arena);
-  int slots = step->world->bodies.count;
-  double *v = S2_TAKE_ZEROED(arena, double, 3 * slots);
-  bool *own = S2_TAKE_ZEROED(arena, bool, slots);
-  for (int i = 0; i < rattle->nodes; i++) {
-    own[rattle->island->node[i]] = true;
-  }
-  for (int i = 0; i < piece->laws; i++) {
-    bool agrees = !second && !answers[i].held;
-    S2LawsSeen seen = {.undo = piece->undo,
-                       .note = piece->note,
-                       .q = second ? piece->q1_bar : piece->q0_bar,
-                       .v = v,
-                       .since = rattle->done + (second ? rattle->h : 0),
-                       .own = agrees ? own : NULL};
-    double bar[3];
-    for (int c = 0; c < 3; c++) {
-      bar[c] = piece->half * piece->p[3 * step->node_of[answers[i].slot] + c];
-    }
-    s2_undo_law_answer(&seen, &answers[i], bar);
-  }
-  double *to = second ? piece->u_bar : piece->v0_bar; // v0: of laws that were held
-  for (int i = 0; i < 3 * rattle->nodes; i++) {
-    to[i] += v[3 * rattle->island->node[i / 3] + i % 3];
-  }
-  s2_arena_rewind(arena, mark);
-}
-
 static double side_of(S2RattleState state) {
   return state == S2_RATTLE_AT_HI ? 1 : state == S2_RATTLE_AT_LO ? -1 : 0;
 }
 
 // ---- Stage 2 -----------------------------------------------------------------------------------
 
-static void second_row_vjp(Piece *piece, int r, const S2Row *row) {
+static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
   bool sums = term->law != S2_RATTLE_EQUATION && !term->soft;
@@ -397,7 +293,7 @@ static void second_row_vjp(Piece *piece, int r, const S2Row *row) {
   }
 }
 
-static bool second_vjp(Piece *piece) {
+static bool second_vjp(S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
   int nodes = 3 * rattle->nodes;
@@ -424,9 +320,9 @@ static bool second_vjp(Piece *piece) {
     piece->u_bar[i] +=
         piece->p[i] * (rattle->inertial[i] - (cayley ? piece->half * rattle->damping[i] : 0));
   }
-  put_laws(piece, true);
+  s2_rattle_put_laws(piece, true);
   bodies_vjp(piece, moved, damped);
-  laws_vjp(piece, true);
+  s2_rattle_laws_vjp(piece, true);
   for (int r = 0; r < rattle->rows; r++) {
     second_row_vjp(piece, r, &rows[r]);
   }
@@ -437,7 +333,7 @@ static bool second_vjp(Piece *piece) {
 
 // How p sees limits that push along J1, which turn with u: `turned` = h l Hess(g) p of them, 3 a
 // node. False: there are none.
-static bool late_turns(Piece *piece, const S2Row *rows, double *turned) {
+static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -471,7 +367,8 @@ static bool late_turns(Piece *piece, const S2Row *rows, double *turned) {
 }
 
 // (W1 - h l Hess(g) - h/2 dL/du)' p + J1' y = dl/du, where all but W1 is small: again and again.
-static bool first_adjoint(Piece *piece, const double *mass, const S2Row *end, const S2Row *start) {
+static bool first_adjoint(S2RattlePiece *piece, const double *mass, const S2Row *end,
+                          const S2Row *start) {
   enum { PASSES = 100 };
   const S2Rattle *rattle = &piece->rattle;
   int nodes = 3 * rattle->nodes;
@@ -482,7 +379,7 @@ static bool first_adjoint(Piece *piece, const double *mass, const S2Row *end, co
       return false;
     }
     bool any = late_turns(piece, end, turned) || piece->laws > 0;
-    laws_turn(piece, turned);
+    s2_rattle_laws_turn(piece, turned);
     double change = 0, size = 0;
     for (int i = 0; i < nodes && any; i++) {
       change = fmax(change, fabs(piece->u_bar[i] + turned[i] - right[i]));
@@ -494,7 +391,7 @@ static bool first_adjoint(Piece *piece, const double *mass, const S2Row *end, co
   return moved <= 1e-9;
 }
 
-static void first_row_vjp(Piece *piece, int r, const S2Row *row, S2RowBar *end) {
+static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBar *end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
   double pushed = sides_along(row, piece->p) + piece->l_bar[r], y = piece->y[r], h = rattle->h;
@@ -520,14 +417,14 @@ static void first_row_vjp(Piece *piece, int r, const S2Row *row, S2RowBar *end) 
   }
 }
 
-static bool first_vjp(Piece *piece, S2RowBar *values) {
+static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
   int nodes = 3 * rattle->nodes;
   double *mass = S2_TAKE(arena, double, nodes), *moved = S2_TAKE(arena, double, nodes);
   const double **damped = S2_TAKE(arena, const double *, nodes);
   S2Row *start = S2_TAKE(arena, S2Row, rattle->rows), *end = S2_TAKE(arena, S2Row, rattle->rows);
-  put_slopes(piece);
+  s2_rattle_put_slopes(piece);
   // Masses, and dl/du with what the poses at the end bring.
   for (int i = 0; i < nodes; i++) {
     mass[i] = rattle->inertial[i] + piece->half * (rattle->damping[i] + rattle->slope[i]);
@@ -547,99 +444,20 @@ static bool first_vjp(Piece *piece, S2RowBar *values) {
   for (int i = 0; i < nodes; i++) {
     piece->v0_bar[i] = piece->p[i] * rattle->inertial[i];
   }
-  put_laws(piece, false);
+  s2_rattle_put_laws(piece, false);
   bodies_vjp(piece, moved, damped);
-  laws_vjp(piece, false);
+  s2_rattle_laws_vjp(piece, false);
   for (int r = 0; r < rattle->rows; r++) {
     first_row_vjp(piece, r, &start[r], &values[r]);
   }
   return true;
 }
 
-// ---- Bounds of 0 -------------------------------------------------------------------------------
-
-// Dry friction or a motor of no force has no row, but pushes against the speed of its coordinate
-// once it may: in stage 1 against the mean speed, with both stages together against that at the
-// end. What does not move may be pushed either way, and counts as 0.
-typedef struct Zero {
-  int32_t slot;
-  S2RowSides side[2]; // at both ends
-  double speed[2];
-} Zero;
-
-static Zero zero_of(const Piece *piece, int32_t slot, double asked) {
-  const S2Rattle *rattle = &piece->rattle;
-  const S2Step *step = rattle->step;
-  const S2Joint *joint = &step->world->joints.at[slot];
-  Zero zero = {.slot = slot};
-  S2JointRow row[2];
-  for (int i = 0; i < 2; i++) {
-    double elapsed = s2_rattle_elapsed(rattle) + (i == 0 ? 0 : rattle->h);
-    S2JointAt at = {step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL, NULL};
-    s2_joint_kind(joint->type)->drive(&at, &row[i], NULL);
-    memcpy(zero.side[i].a, row[i].ja, sizeof row[i].ja);
-    memcpy(zero.side[i].b, row[i].jb, sizeof row[i].jb);
-  }
-  zero.speed[0] = (row[1].value - row[0].value) / rattle->h - asked;
-  zero.speed[1] = row[1].rate - asked;
-  const int32_t slots[2] = {joint->a, joint->b};
-  for (int i = 0; i < 6; i++) {
-    int32_t of = slots[i / 3];
-    double j = i < 3 ? row[1].ja[i] : row[1].jb[i - 3];
-    int32_t node = of == S2_NONE ? S2_GROUND : step->node_of[of];
-    double v = node != S2_GROUND ? rattle->v1[3 * node + i % 3] : 0;
-    zero.speed[1] += j * (of == S2_NONE || node != S2_GROUND ? v : step->free_v[3 * of + i % 3]);
-  }
-  return zero;
-}
-
-static double zero_pushed(const Piece *piece, const Zero *zero, int end) {
-  const S2Joint *joint = &piece->rattle.step->world->joints.at[zero->slot];
-  const int32_t *node_of = piece->rattle.step->node_of;
-  double sum = 0;
-  for (int c = 0; c < 3; c++) {
-    int32_t a = joint->a == S2_NONE ? S2_GROUND : node_of[joint->a];
-    int32_t b = joint->b == S2_NONE ? S2_GROUND : node_of[joint->b];
-    sum += a == S2_GROUND ? 0 : zero->side[end].a[c] * piece->p[3 * a + c];
-    sum += b == S2_GROUND ? 0 : zero->side[end].b[c] * piece->p[3 * b + c];
-  }
-  return sum;
-}
-
-static double zero_against(double speed, double still) {
-  return fabs(speed) <= still ? 0 : speed < 0 ? 1 : -1;
-}
-
-// The adjoint of stage 2 (`end`) or stage 1; p are the momenta of the piece.
-static void zeros_vjp(const Piece *piece, bool end) {
-  const S2Rattle *rattle = &piece->rattle;
-  const S2WorldGradient *all = piece->undo->gradient;
-  double still = 1e-10 * rattle->speed; // slower is rounding
-  for (int i = 0; i < rattle->island->joints; i++) {
-    int32_t slot = rattle->island->joint[i];
-    const S2Joint *joint = &rattle->step->world->joints.at[slot];
-    bool drives = s2_joint_kind(joint->type)->drive != NULL;
-    bool dry = joint->friction == 0 && S2_TRACKS_JOINT(all, slot, friction);
-    bool motor = joint->has_motor && joint->motor_max == 0 && S2_TRACKS_JOINT(all, slot, motor_max);
-    for (int k = 0; k < 2 && drives; k++) {
-      if (!(k == 0 ? dry : motor)) {
-        continue;
-      }
-      Zero zero = zero_of(piece, slot, k == 0 ? 0 : joint->motor_speed);
-      double first = zero_against(zero.speed[0], still), pushed = zero_pushed(piece, &zero, end);
-      // k = (l + k) - l in stage 2
-      double impulse = end ? 2 * zero_against(zero.speed[1], still) - first : first;
-      S2JointGradient *g = &piece->undo->gradient->joint[slot];
-      *(k == 0 ? &g->friction : &g->motor_max) += impulse * piece->half * pushed;
-    }
-  }
-}
-
 // ---- A piece -----------------------------------------------------------------------------------
 
 // Poses of ground at the piece's start or end: where it was as the substep began, and its way. All
 // times are in proportion to the step's.
-static void ground_places_vjp(Piece *piece, double since, double *q_bar) {
+static void ground_places_vjp(S2RattlePiece *piece, double since, double *q_bar) {
   const S2Step *step = piece->rattle.step;
   S2StepAdjoint *bar = &piece->undo->bar;
   for (int i = 0; i < 3 * step->world->bodies.count; i++) {
@@ -653,7 +471,7 @@ static void ground_places_vjp(Piece *piece, double since, double *q_bar) {
 }
 
 // From q1_bar of its nodes and v1_bar to q0_bar and v0_bar of them. False: it is singular.
-static bool piece_vjp(Piece *piece) {
+static bool piece_vjp(S2RattlePiece *piece) {
   S2Rattle *rattle = &piece->rattle;
   S2StepAdjoint *bar = &piece->undo->bar;
   S2Arena *arena = piece->undo->arena;
@@ -662,12 +480,12 @@ static bool piece_vjp(Piece *piece) {
   if (!second_vjp(piece)) {
     return false;
   }
-  zeros_vjp(piece, true);
+  s2_rattle_zeros_vjp(piece, true);
   rows_vjp(piece, true, piece->at1);
   if (!first_vjp(piece, values)) {
     return false;
   }
-  zeros_vjp(piece, false);
+  s2_rattle_zeros_vjp(piece, false);
   rows_vjp(piece, true, values);
   rows_vjp(piece, false, piece->at0);
   // q1 = q0 + h u
@@ -686,30 +504,31 @@ static bool piece_vjp(Piece *piece) {
   return true;
 }
 
-static Piece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
-                        const S2RattleRecord *record, const S2Note *note, int k) {
+static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
+                                const S2RattleRecord *record, const S2Note *note, int k) {
   int rows = note->rattle.rows;
   S2Arena *arena = undo->arena;
   int nodes = 3 * island->nodes, slots = 3 * undo->world->bodies.count;
   double *numbers = S2_TAKE_ZEROED(arena, double, 4 * nodes + 4 * rows + 2 * slots);
   double *of_rows = numbers + 4 * (size_t)nodes;
-  Piece piece = {.undo = undo,
-                 .rattle = s2_rattle_again(&undo->step, island, frame, record),
-                 .half = record->h / 2,
-                 .u_bar = numbers,
-                 .v0_bar = numbers + nodes,
-                 .v1_bar = numbers + 2 * (size_t)nodes,
-                 .p = numbers + 3 * (size_t)nodes,
-                 .l_bar = of_rows,
-                 .y = of_rows + rows,
-                 .c2 = of_rows + 2 * (size_t)rows,
-                 .b2 = of_rows + 3 * (size_t)rows,
-                 .q1_bar = of_rows + 4 * (size_t)rows,
-                 .at0 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
-                 .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
-                 .note = note,
-                 .laws = note->rattle.laws / (2 * note->rattle.pieces),
-                 .lawful = S2_TAKE_ZEROED(arena, bool, island->nodes)};
+  S2RattlePiece piece = {.undo = undo,
+                         .rattle = s2_rattle_again(&undo->step, island, frame, record),
+                         .half = record->h / 2,
+                         .u_bar = numbers,
+                         .v0_bar = numbers + nodes,
+                         .v1_bar = numbers + 2 * (size_t)nodes,
+                         .p = numbers + 3 * (size_t)nodes,
+                         .l_bar = of_rows,
+                         .y = of_rows + rows,
+                         .c2 = of_rows + 2 * (size_t)rows,
+                         .b2 = of_rows + 3 * (size_t)rows,
+                         .q1_bar = of_rows + 4 * (size_t)rows,
+                         .at0 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
+                         .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
+                         .note = note,
+                         .laws = note->rattle.laws / (2 * note->rattle.pieces),
+                         .lawful = S2_TAKE_ZEROED(arena, bool, island->nodes)};
+  // Answers of this piece.
   piece.answers = piece.laws > 0 ? note->rattle.answers + (ptrdiff_t)(2 * piece.laws * k) : NULL;
   for (int i = 0; i < piece.laws; i++) {
     piece.lawful[undo->step.node_of[piece.answers[i].slot]] = true;
@@ -757,13 +576,13 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     v_bar[i] = undo->flowed_v2[at];
     undo->flowed_q1[at] = undo->flowed_v2[at] = 0;
   }
-  // Piece after piece, from the last one.
+  // S2RattlePiece after piece, from the last one.
   bool good = true;
   for (int k = note->rattle.pieces - 1; k >= 0 && good; k--) {
     S2ArenaMark before = s2_arena_mark(undo->arena);
     S2RattleRecord record =
         s2_rattle_record(note->rattle.piece + (size_t)(k * size), island->nodes, note->rattle.rows);
-    Piece piece = piece_make(undo, island, &frame, &record, note, k);
+    S2RattlePiece piece = piece_make(undo, island, &frame, &record, note, k);
     for (int i = 0; i < nodes; i++) {
       piece.q1_bar[3 * island->node[i / 3] + i % 3] = q_bar[i];
       piece.v1_bar[i] = v_bar[i];

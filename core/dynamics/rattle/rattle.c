@@ -184,6 +184,7 @@ static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, d
   S2LawFrame frame = *rattle->frame;
   frame.done = since;
   bool going = s2_laws_look(step, rattle->island, &frame, all_q, all_v, law, answers);
+  // Answers that are kept get the whole force.
   for (int i = 0; i < rattle->nodes && answers != NULL && going; i++) {
     int32_t slot = rattle->island->node[i];
     if (s2_step_lawful(step, slot)) {
