@@ -1,0 +1,38 @@
+// A piece of the flow in two stages going backwards. Private to core/diff/step.
+#ifndef S2_RATTLE_UNDO_H
+#define S2_RATTLE_UNDO_H
+
+#include "diff/step/undo.h"
+#include "dynamics/rattle/rattle.h"
+
+typedef struct S2RattlePiece {
+  S2Undo *undo;
+  S2Rattle rattle;
+  double half;                              // s, h/2
+  double *q1_bar, *q0_bar;                  // 3 a slot: of the poses at its end, at its start
+  double *u_bar, *v0_bar;                   // 3 a node
+  double *v1_bar, *p;                       // 3 a node
+  double *l_bar, *y;                        // a row
+  double *c2, *b2;                          // a row: soft rows at the end
+  S2RowBar *at0, *at1;                      // a row: of the rows at both ends
+  double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
+  const S2Note *note;
+  int laws;                   // of bodies of the island
+  const S2LawAnswer *answers; // in stage 1, then in stage 2
+  bool *lawful;               // a node
+} S2RattlePiece;
+
+// rattle_laws_undo.c: forces of bodies with laws, as a stage had them; what laws damp of the
+// coordinate that they push, kg/s, part of the matrix as in stage 1; `turned` += h/2 (dL/du +
+// slope)' p of stage 1; from p to what laws saw in a stage, but for velocities of stage 1, which
+// are in its matrix.
+void s2_rattle_put_laws(S2RattlePiece *piece, bool second);
+void s2_rattle_put_slopes(S2RattlePiece *piece);
+void s2_rattle_laws_turn(const S2RattlePiece *piece, double *turned);
+void s2_rattle_laws_vjp(S2RattlePiece *piece, bool second);
+
+// rattle_zero_undo.c: bounds of 0 that a script differentiates by, in stage 2 (`end`) or stage 1; p
+// are the momenta of the piece.
+void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end);
+
+#endif
