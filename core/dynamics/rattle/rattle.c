@@ -358,15 +358,12 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
 
 // What has no derivative as yet; NULL: it has one.
 static const char *without_derivative(const S2Step *step, const S2Island *island) {
-  bool matrix = false, constraint = false;
+  bool matrix = false;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     matrix |= joint->compliance.size > 0 || joint->damping.size > 0;
-    constraint |= joint->type == S2_CONSTRAINT;
   }
-  return matrix       ? "flow \"rattle\" and matrices of compliance or damping"
-         : constraint ? "flow \"rattle\" and a constraint"
-                      : NULL;
+  return matrix ? "flow \"rattle\" and matrices of compliance or damping" : NULL;
 }
 
 // ---- A piece -----------------------------------------------------------------------------------

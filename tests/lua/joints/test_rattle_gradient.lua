@@ -131,6 +131,62 @@ test("random scenes with force laws", function()
   end
 end)
 
+-- Constraints of the script beside other joints: on a curve that moves and depends on a parameter, at a length that changes with
+-- the time, and two at once that keep a point. Some know their own derivatives.
+local function constrain(w, kind, a, b, p, own)
+  local bodies = b and { a.body, b.body } or { a.body }
+  local x, y, bx, by = a.x, a.y, b and b.x or 0, b and b.y or 1
+  if kind == "wire" then
+    w:constraint { bodies = { a.body }, phi = function(q, _, t) return q.y - y - p.law * (q.x - x)^2 / 2 - 0.1 * sim.sin(2 * t) * p.damp end,
+      jacobian = own and function(q) return { 0, -p.law * (q.x - x), 1 } end or nil,
+      rate = own and function(_, _, t) return -0.2 * sim.cos(2 * t) * p.damp end or nil }
+  elseif kind == "rod" then
+    w:constraint { bodies = bodies, phi = function(q, other, t)
+      other = b and other or { x = bx, y = by }
+      return (q.x - other.x)^2 + (q.y - other.y)^2 - (x - bx)^2 - (y - by)^2 - 0.1 * p.law * t^2
+    end }
+  else
+    w:constraint { bodies = bodies, phi = function(q, other)
+      local c, s = 1, 0
+      if b then c, s = sim.cos(other.a), sim.sin(other.a) else other = { x = bx, y = by } end
+      local dx, dy = x + 0.2 - bx, y - by
+      return q.x + 0.2 * sim.cos(q.a) - other.x - c * dx + s * dy, q.y + 0.2 * sim.sin(q.a) - other.y - s * dx - c * dy
+    end }
+  end
+end
+
+test("random scenes with constraints of the script", function()
+  math.randomseed(13)
+  for n = 1, 50 do
+    local count, kinds, own = math.random(3), {}, math.random() < 0.5
+    for i = 1, count do kinds[i] = pick { "wire", "rod", "pin", "hinge" } end
+    kinds[math.random(count)] = pick { "wire", "rod", "pin" }
+    local stepping, steps, v = pick { "auto", "speculative" }, math.random(3, 12), {}
+    for i = 1, count do v[i] = { between(-1, 1), between(-1, 1), between(-2, 2) } end
+    local p = { m = 10^between(-0.5, 0.5), v = between(-1, 1), damp = between(0.5, 1.5), dt = 1 / pick { 60, 120 }, law = between(0.5, 1.5), g = 9.81 }
+    agrees(function(q)
+      local w = sim.world { dt = q.dt, gravity = { 0, -q.g }, flow = "rattle", stepping = stepping }
+      local last, sum, bodies = nil, 0, {}
+      for i, kind in ipairs(kinds) do
+        local x, y = i * 0.6, 0.1 * i
+        local body = w:box { size = { 0.5, 0.2 }, mass = q.m * i, position = { x, y }, mask = 0, velocity = { v[i][1] + q.v, v[i][2] }, angular_velocity = v[i][3] }
+        bodies[i] = { body = body, x = x, y = y }
+        if kind == "hinge" then
+          w:hinge { body, last and last.body, anchor = { x - 0.2, y } }
+        else
+          constrain(w, kind, bodies[i], last, q, own)
+        end
+        last = bodies[i]
+      end
+      w:step(steps)
+      for i, b in ipairs(bodies) do
+        sum = sum + math.cos(i) * b.body.x + b.body.y + 0.3 * b.body.angle + 0.1 * b.body.vx + 0.1 * b.body.vy + 0.05 * b.body.omega
+      end
+      return sum
+    end, p, "constraints " .. n)
+  end
+end)
+
 -- ---- One by one --------------------------------------------------------------------------------
 
 local function pendulum(p, keys, body)
