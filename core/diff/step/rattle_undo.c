@@ -113,32 +113,69 @@ static void ground_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBa
 
 // From the adjoints of rows at the start or the end of a piece to its poses and the joints' own
 // numbers.
-static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars) {
-  const S2Rattle *rattle = &piece->rattle;
-  S2PlaceBar place = {.q = end ? piece->q1_bar : piece->q0_bar,
+static S2PlaceBar rattle_place_bar(S2RattlePiece *piece, bool end) {
+  return (S2PlaceBar){.q = end ? piece->q1_bar : piece->q0_bar,
                       .elapsed = end ? &piece->elapsed_bar1 : &piece->elapsed_bar0,
                       .gradient = piece->undo->gradient};
-  double at_time = s2_rattle_elapsed(rattle) + (end ? rattle->h : 0);
+}
+
+static S2JointAt rattle_joint_at(const S2RattlePiece *piece, const S2Joint *joint, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  double elapsed = s2_rattle_elapsed(rattle) + (end ? rattle->h : 0);
+  return (S2JointAt){
+      rattle->step->world, joint, end ? rattle->q1 : rattle->q0, elapsed, NULL, NULL};
+}
+
+static S2RowBar scaled_bar(const S2RowBar *bar, double factor) {
+  S2RowBar scaled = {.value = factor * bar->value, .rate = factor * bar->rate};
+  for (int c = 0; c < 3; c++) {
+    scaled.ja[c] = factor * bar->ja[c];
+    scaled.jb[c] = factor * bar->jb[c];
+  }
+  return scaled;
+}
+
+// `mix`: of the equations that a row combines, if they are not those of its term.
+static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
+                     double (*mix)[S2_JOINT_EQUATIONS]) {
+  const S2Rattle *rattle = &piece->rattle;
+  S2PlaceBar place = rattle_place_bar(piece, end);
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     const S2Joint *joint = s2_rattle_joint(rattle, term);
     S2JointGradient *g = &piece->undo->gradient->joint[rattle->island->joint[term->place]];
-    S2RowBar bar = bars[r];
+    S2JointAt at = rattle_joint_at(piece, joint, end);
     // value = sign * measured + offset
-    g->limit_lo -= term->index == S2_JOINT_LO ? bar.value : 0;
-    g->limit_hi += term->index == S2_JOINT_HI ? bar.value : 0;
-    g->servo_goal -= term->index == S2_JOINT_SERVO ? bar.value : 0;
-    bar.value *= term->sign;
-    bar.rate *= term->sign;
-    for (int c = 0; c < 3; c++) {
-      bar.ja[c] *= term->sign;
-      bar.jb[c] *= term->sign;
+    g->limit_lo -= term->index == S2_JOINT_LO ? bars[r].value : 0;
+    g->limit_hi += term->index == S2_JOINT_HI ? bars[r].value : 0;
+    g->servo_goal -= term->index == S2_JOINT_SERVO ? bars[r].value : 0;
+    if (term->source != S2_RATTLE_OF_ROWS) {
+      S2RowBar bar = scaled_bar(&bars[r], term->sign);
+      int function = term->source == S2_RATTLE_OF_COORDINATE ? S2_OF_COORDINATE : S2_OF_DRIVE;
+      s2_joint_function_vjp(&at, function, &bar, &place);
+      continue;
     }
-    int function = term->source == S2_RATTLE_OF_COORDINATE ? S2_OF_COORDINATE
-                   : term->source == S2_RATTLE_OF_DRIVE    ? S2_OF_DRIVE
-                                                           : term->index;
-    S2JointAt at = {rattle->step->world, joint, end ? rattle->q1 : rattle->q0, at_time, NULL, NULL};
-    s2_joint_function_vjp(&at, function, &bar, &place);
+    const double *parts = mix != NULL ? mix[r] : term->mix;
+    for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
+      S2RowBar bar = scaled_bar(&bars[r], parts[i]);
+      if (parts[i] != 0) {
+        s2_joint_function_vjp(&at, i, &bar, &place);
+      }
+    }
+  }
+}
+
+// What rows that matrices couple say of the values of equations.
+static void equations_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars) {
+  const S2Rattle *rattle = &piece->rattle;
+  S2PlaceBar place = rattle_place_bar(piece, end);
+  for (int i = 0; i < S2_JOINT_EQUATIONS * rattle->island->joints; i++) {
+    int32_t slot = rattle->island->joint[i / S2_JOINT_EQUATIONS];
+    const S2Joint *joint = &rattle->step->world->joints.at[slot];
+    S2JointAt at = rattle_joint_at(piece, joint, end);
+    if (bars[i].value != 0) {
+      s2_joint_function_vjp(&at, i % S2_JOINT_EQUATIONS, &bars[i], &place);
+    }
   }
 }
 
@@ -266,6 +303,8 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   const S2RattleTerm *term = &rattle->term[r];
   bool sums = term->law != S2_RATTLE_EQUATION && !term->soft;
   bool given = term->soft && term->trapezoid;
+  bool coupled =
+      term->source == S2_RATTLE_OF_ROWS && s2_rattle_coupled(s2_rattle_joint(rattle, term));
   double pushed = sides_along(row, piece->p), y = piece->y[r], h = rattle->h;
   S2RowBar *bar = &piece->at1[r];
   // J1' k, of which l is a part that is known
@@ -285,7 +324,7 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   ground_vjp(piece, r, -y, bar);
   bar->rate -= y;
   speed_vjp(piece, r, y);
-  if (term->soft) {
+  if (term->soft && !coupled) {
     double half_bar = 0;
     soften_vjp(piece, r, h / 2, 1, 1, rattle->at1.value[r], -y * rattle->k[r], -y, &bar->value,
                &half_bar);
@@ -408,6 +447,10 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   // (g(q1) - from)/h + C1 l + b1 - speed
   double from = term->changes ? rattle->at0.value[r] : 0;
   end->value -= y / h;
+  if (term->soft && term->source == S2_RATTLE_OF_ROWS &&
+      s2_rattle_coupled(s2_rattle_joint(rattle, term))) {
+    return; // the rest by all rows of the joint at once
+  }
   bar->value += term->changes ? y / h : 0;
   piece->h_bar += y * (rattle->at1.value[r] - from) / (h * h);
   speed_vjp(piece, r, y);
@@ -476,18 +519,27 @@ static bool piece_vjp(S2RattlePiece *piece) {
   S2StepAdjoint *bar = &piece->undo->bar;
   S2Arena *arena = piece->undo->arena;
   S2RowBar *values = S2_TAKE_ZEROED(arena, S2RowBar, rattle->rows);
-  s2_rattle_soften_end(rattle, &rattle->at1, piece->c2, piece->b2);
+  int equations = S2_JOINT_EQUATIONS * rattle->island->joints;
+  S2RowBar *matrices[2] = {S2_TAKE_ZEROED(arena, S2RowBar, equations),
+                           S2_TAKE_ZEROED(arena, S2RowBar, equations)};
+  s2_rattle_soften_end(rattle, &rattle->at1, piece->c2, piece->b2, piece->mix);
   if (!second_vjp(piece)) {
     return false;
   }
   s2_rattle_zeros_vjp(piece, true);
-  rows_vjp(piece, true, piece->at1);
+  s2_rattle_matrices_vjp(piece, true, matrices[1]);
+  rows_vjp(piece, true, piece->at1, piece->mix);
+  equations_vjp(piece, true, matrices[1]);
+  // Rows of stage 1 at the end: matrices may combine them otherwise.
+  s2_rattle_measure(rattle, rattle->q1, s2_rattle_elapsed(rattle) + rattle->h, &rattle->at1);
   if (!first_vjp(piece, values)) {
     return false;
   }
   s2_rattle_zeros_vjp(piece, false);
-  rows_vjp(piece, true, values);
-  rows_vjp(piece, false, piece->at0);
+  s2_rattle_matrices_vjp(piece, false, matrices[0]);
+  rows_vjp(piece, true, values, NULL);
+  rows_vjp(piece, false, piece->at0, NULL);
+  equations_vjp(piece, false, matrices[0]);
   // q1 = q0 + h u
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     int at = 3 * rattle->island->node[i / 3] + i % 3;
@@ -511,23 +563,28 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
   int nodes = 3 * island->nodes, slots = 3 * undo->world->bodies.count;
   double *numbers = S2_TAKE_ZEROED(arena, double, 4 * nodes + 4 * rows + 2 * slots);
   double *of_rows = numbers + 4 * (size_t)nodes;
-  S2RattlePiece piece = {.undo = undo,
-                         .rattle = s2_rattle_again(&undo->step, island, frame, record),
-                         .half = record->h / 2,
-                         .u_bar = numbers,
-                         .v0_bar = numbers + nodes,
-                         .v1_bar = numbers + 2 * (size_t)nodes,
-                         .p = numbers + 3 * (size_t)nodes,
-                         .l_bar = of_rows,
-                         .y = of_rows + rows,
-                         .c2 = of_rows + 2 * (size_t)rows,
-                         .b2 = of_rows + 3 * (size_t)rows,
-                         .q1_bar = of_rows + 4 * (size_t)rows,
-                         .at0 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
-                         .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
-                         .note = note,
-                         .laws = note->rattle.laws / (2 * note->rattle.pieces),
-                         .lawful = S2_TAKE_ZEROED(arena, bool, island->nodes)};
+  S2RattlePiece piece = {
+      .undo = undo,
+      .rattle = s2_rattle_again(&undo->step, island, frame, record),
+      .half = record->h / 2,
+      .u_bar = numbers,
+      .v0_bar = numbers + nodes,
+      .v1_bar = numbers + 2 * (size_t)nodes,
+      .p = numbers + 3 * (size_t)nodes,
+      .l_bar = of_rows,
+      .y = of_rows + rows,
+      .c2 = of_rows + 2 * (size_t)rows,
+      .b2 = of_rows + 3 * (size_t)rows,
+      .q1_bar = of_rows + 4 * (size_t)rows,
+      .mix = (double(*)[S2_JOINT_EQUATIONS])S2_TAKE(arena, double, S2_JOINT_EQUATIONS *rows),
+      .at0 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
+      .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
+      .note = note,
+      .laws = note->rattle.laws / (2 * note->rattle.pieces),
+      .lawful = S2_TAKE_ZEROED(arena, bool, island->nodes)};
+  for (int r = 0; r < rows; r++) {
+    memcpy(piece.mix[r], piece.rattle.term[r].mix, sizeof piece.mix[r]);
+  }
   // Answers of this piece.
   piece.answers = piece.laws > 0 ? note->rattle.answers + (ptrdiff_t)(2 * piece.laws * k) : NULL;
   for (int i = 0; i < piece.laws; i++) {

@@ -14,6 +14,7 @@ typedef struct S2RattlePiece {
   double *v1_bar, *p;                       // 3 a node
   double *l_bar, *y;                        // a row
   double *c2, *b2;                          // a row: soft rows at the end
+  double (*mix)[S2_JOINT_EQUATIONS];        // a row: of a joint's equations, in stage 2
   S2RowBar *at0, *at1;                      // a row: of the rows at both ends
   double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
   const S2Note *note;
@@ -30,6 +31,15 @@ void s2_rattle_put_laws(S2RattlePiece *piece, bool second);
 void s2_rattle_put_slopes(S2RattlePiece *piece);
 void s2_rattle_laws_turn(const S2RattlePiece *piece, double *turned);
 void s2_rattle_laws_vjp(S2RattlePiece *piece, bool second);
+
+// rattle_matrix_undo.c: rows that matrices of compliance or damping couple. Are they? From y and l
+// of stage 1, or k of stage 2, to the matrices, to h and to the values (`at0`, and in stage 2
+// `at1`: an equation of each joint, S2_JOINT_EQUATIONS a joint of the island) that the rows do not
+// see.
+static inline bool s2_rattle_coupled(const S2Joint *joint) {
+  return joint->compliance.size > 0 || joint->damping.size > 0;
+}
+void s2_rattle_matrices_vjp(S2RattlePiece *piece, bool second, S2RowBar *bars);
 
 // rattle_zero_undo.c: bounds of 0 that a script differentiates by, in stage 2 (`end`) or stage 1; p
 // are the momenta of the piece.

@@ -356,16 +356,6 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
   return rattle;
 }
 
-// What has no derivative as yet; NULL: it has one.
-static const char *without_derivative(const S2Step *step, const S2Island *island) {
-  bool matrix = false;
-  for (int i = 0; i < island->joints; i++) {
-    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    matrix |= joint->compliance.size > 0 || joint->damping.size > 0;
-  }
-  return matrix ? "flow \"rattle\" and matrices of compliance or damping" : NULL;
-}
-
 // ---- A piece -----------------------------------------------------------------------------------
 
 // It stays as it is, with the impulses it has.
@@ -613,10 +603,6 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   *done = false;
   if (!s2_step_goes_on(step)) {
     return false;
-  }
-  const char *without = without_derivative(step, island);
-  if (without != NULL) {
-    s2_note_refuse_joints(step, island, without);
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Rattle rattle;

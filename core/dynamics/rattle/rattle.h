@@ -119,9 +119,10 @@ void s2_rattle_make_terms(S2Rattle *rattle);
 // Rows at poses q (3 a slot), `elapsed` s after the state that the world is in.
 void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
                        const S2RattleRows *rows);
-// The same of stage 2 for soft rows by implicit Euler: their combinations, C and b at the end.
+// The same of stage 2 for soft rows by implicit Euler: C and b at the end, and their combinations
+// (`mix`, a row; NULL: nobody asks).
 void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
-                          double *bias);
+                          double *bias, double (*mix)[S2_JOINT_EQUATIONS]);
 // The row in a problem, with these sides; bounds are the caller's.
 S2Row s2_rattle_row(const S2Rattle *rattle, int term, const S2RowSides *side);
 // Adds what an impulse along a row pushes the joint's first body with to `reaction` (3); `arm` of

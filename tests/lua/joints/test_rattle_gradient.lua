@@ -228,6 +228,39 @@ test("springs beyond the step, strong damping, servos, pieces", function()
   end, { m = 1, v = 40, dt = 1 / 60 }, "fast")
 end)
 
+-- A symmetric positive matrix of n rows; the last row of `stiff` gives no way.
+local function matrix(n, size, p, rigid)
+  local m = {}
+  for i = 1, n do
+    m[i] = {}
+    for j = 1, n do
+      m[i][j] = (rigid and larger(i, j) == n) and 0 or size * (i == j and 1 + 0.3 * i * p.a or 0.25 * p.b)
+    end
+  end
+  return m
+end
+
+test("matrices of compliance and damping", function()
+  math.randomseed(14)
+  for n = 1, 40 do
+    local soft, damp, rigid, steps = 10^between(-4, -2), 10^between(-1, 1.5), math.random() < 0.3, math.random(3, 12)
+    local kind, only, turn = pick { "weld", "slider" }, math.random(4), between(-1, 1)
+    local free = math.random() < 0.5
+    local p = { m = 10^between(-0.5, 0.5), a = between(0.5, 1.5), b = between(0.5, 1.5), v = between(-1, 1), dt = 1 / pick { 30, 120 } }
+    agrees(function(q)
+      local w = sim.world { dt = q.dt, flow = "rattle", stepping = pick { "auto" } }
+      local a = free and w:box { size = { 0.5, 0.3 }, mass = 2 * q.m, position = { 0, 0 }, mask = 0, velocity = { q.v, 1 } } or nil
+      local b = w:box { size = { 0.6, 0.2 }, mass = q.m, position = { 0.8, 0.1 }, angle = turn, mask = 0, velocity = { 1, q.v }, angular_velocity = 2 }
+      local rows = kind == "weld" and 3 or 2
+      w[kind](w, { b, a, anchor = { 0.4, 0.1 }, axis = kind == "slider" and { 1, 0.3 } or nil,
+        compliance = only == 1 and soft * q.a or matrix(rows, soft, q, rigid), damping = only == 2 and damp * q.b or only < 4 and matrix(rows, damp, q) or nil })
+      w:step(steps)
+      local sum = b.x + 2 * b.y + 0.5 * b.angle + 0.1 * b.vx + 0.2 * b.vy + 0.05 * b.omega
+      return a and sum + a.x + 0.3 * a.angle or sum
+    end, p, "matrix " .. n)
+  end
+end)
+
 -- A number of 0 has the derivative from above.
 test("friction and motors of 0", function()
   for _, kind in ipairs { "friction", "motor" } do
