@@ -594,31 +594,20 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
   return piece;
 }
 
-// Damping of 0 that a script differentiates by has no row here; a compliance of 0 is flagged.
-static bool refuses_zeros(S2Undo *undo, const S2Island *island) {
-  const S2WorldGradient *all = undo->gradient;
-  bool damping = false;
+// A compliance of 0 that a script differentiates by is flagged.
+static void flag_zeros(const S2Undo *undo, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
-    const S2Joint *joint = &undo->world->joints.at[slot];
-    bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
-    s2_joint_zero_flag(joint, slot, undo->gradient);
-    damping |= all->tracked != NULL && springs && s2_joint_is_rigid(joint) &&
-               S2_TRACKS_JOINT(all, slot, damping.linear);
+    s2_joint_zero_flag(&undo->world->joints.at[slot], slot, undo->gradient);
   }
-  if (damping) {
-    *undo->failed = s2_error(
-        S2_INVALID, "flow rattle: the loss depends on a joint's damping of 0, which has no "
-                    "derivative: give it a small number, or leave it out of the parameters");
-  }
-  return damping;
 }
 
 void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   S2Island *island = &note->of->island;
-  if (s2_undo_refuses_impulses(undo, note, "flow rattle") || refuses_zeros(undo, island)) {
+  if (s2_undo_refuses_impulses(undo, note, "flow rattle")) {
     return;
   }
+  flag_zeros(undo, island);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   S2Step *step = &undo->step;
   int nodes = 3 * island->nodes, size = s2_rattle_record_size(island->nodes, note->rattle.rows);
@@ -633,7 +622,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     v_bar[i] = undo->flowed_v2[at];
     undo->flowed_q1[at] = undo->flowed_v2[at] = 0;
   }
-  // S2RattlePiece after piece, from the last one.
+  // Piece after piece, from the last one.
   bool good = true;
   for (int k = note->rattle.pieces - 1; k >= 0 && good; k--) {
     S2ArenaMark before = s2_arena_mark(undo->arena);

@@ -55,6 +55,59 @@ static double zero_against(double speed, double still) {
   return fabs(speed) <= still ? 0 : speed < 0 ? 1 : -1;
 }
 
+// Springs and servos without gains have no row, but push with h/2 of stiffness times the mean value
+// and damping times the mean speed, in both stages, once they may. Of equation `index` of `joint`,
+// or (S2_OF_DRIVE) of what drives it, with the value `goal` where the spring has none.
+static void zero_soft_vjp(const S2RattlePiece *piece, int32_t slot, const S2Joint *joint, int index,
+                          double goal, bool end, double *stiffness, double *damping) {
+  const S2Rattle *rattle = &piece->rattle;
+  Zero zero = {.slot = slot};
+  double value[2];
+  for (int i = 0; i < 2; i++) {
+    S2JointRow rows[S2_JOINT_EQUATIONS], *row = rows;
+    double elapsed = s2_rattle_elapsed(rattle) + (i == 0 ? 0 : rattle->h);
+    S2JointAt at = {
+        rattle->step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL, NULL};
+    if (index == S2_OF_DRIVE) {
+      s2_joint_kind(joint->type)->drive(&at, row, NULL);
+    } else {
+      if (index >= s2_joint_rows(&at, rows)) {
+        return;
+      }
+      row += index;
+    }
+    value[i] = row->value - goal;
+    memcpy(zero.side[i].a, row->ja, sizeof row->ja);
+    memcpy(zero.side[i].b, row->jb, sizeof row->jb);
+  }
+  double pushed = piece->half * zero_pushed(piece, &zero, end);
+  *stiffness -= pushed * (value[0] + value[1]) / 2;
+  *damping -= pushed * (value[1] - value[0]) / rattle->h;
+}
+
+static void zero_gains_vjp(const S2RattlePiece *piece, int32_t slot, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2Joint *joint = &rattle->step->world->joints.at[slot];
+  S2JointGradient *g = &piece->undo->gradient->joint[slot];
+  bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  bool none = joint->stiffness == 0 && joint->damping.linear == 0;
+  double unused = 0;
+  // Damping alone is a spring of no stiffness.
+  S2Joint sprung = *joint;
+  sprung.has_spring = true;
+  for (int i = 0; i < S2_JOINT_EQUATIONS && springs; i++) {
+    bool idle = joint->has_spring ? none : s2_joint_is_rigid(joint);
+    if (idle && s2_joint_sprung(&sprung, i)) {
+      zero_soft_vjp(piece, slot, &sprung, i, 0, end, joint->has_spring ? &g->stiffness : &unused,
+                    &g->damping.linear);
+    }
+  }
+  if (s2_servo_acts(joint, rattle->h) && joint->servo_kp == 0 && joint->servo_kd == 0) {
+    zero_soft_vjp(piece, slot, joint, S2_OF_DRIVE, joint->servo_goal, end, &g->servo_kp,
+                  &g->servo_kd);
+  }
+}
+
 // The adjoint of stage 2 (`end`) or stage 1; p are the momenta of the piece.
 void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
   const S2Rattle *rattle = &piece->rattle;
@@ -66,6 +119,10 @@ void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
     bool drives = s2_joint_kind(joint->type)->drive != NULL;
     bool dry = joint->friction == 0 && S2_TRACKS_JOINT(all, slot, friction);
     bool motor = joint->has_motor && joint->motor_max == 0 && S2_TRACKS_JOINT(all, slot, motor_max);
+    if (S2_TRACKS_JOINT(all, slot, damping.linear) || S2_TRACKS_JOINT(all, slot, stiffness) ||
+        S2_TRACKS_JOINT(all, slot, servo_kp) || S2_TRACKS_JOINT(all, slot, servo_kd)) {
+      zero_gains_vjp(piece, slot, end);
+    }
     for (int k = 0; k < 2 && drives; k++) {
       if (!(k == 0 ? dry : motor)) {
         continue;
