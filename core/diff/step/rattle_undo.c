@@ -228,7 +228,7 @@ static bool factor_held(S2RattlePiece *piece, S2RattleState *state, const double
 }
 
 // p and y of a stage with masses `mass`, rows that push and rows that see. `right`: of the
-// velocities; l_bar of the impulses, NULL: 0. False: the rows cannot be factored.
+// velocities; l_bar of the impulses. False: the rows cannot be factored.
 static bool stage_adjoint(S2RattlePiece *piece, S2RattleState *state, const double *mass,
                           const S2Row *push, const S2Row *see, const double *right,
                           const double *l_bar) {
@@ -248,7 +248,7 @@ static bool stage_adjoint(S2RattlePiece *piece, S2RattleState *state, const doub
   }
   for (int i = 0; i < held.count; i++) {
     int r = held.index[i];
-    x[i] = sides_along(&see[r], scaled) + (l_bar == NULL ? 0 : l_bar[r]);
+    x[i] = sides_along(&see[r], scaled) + l_bar[r];
   }
   if (held.count > 0) {
     s2_bilateral_apply(&matrix, x);
@@ -305,8 +305,11 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   bool given = term->soft && term->trapezoid;
   bool coupled =
       term->source == S2_RATTLE_OF_ROWS && s2_rattle_coupled(s2_rattle_joint(rattle, term));
-  double pushed = sides_along(row, piece->p), y = piece->y[r], h = rattle->h;
+  double pushed = sides_along(row, piece->p) + s2_rattle_row_pull(piece, r, true);
+  double y = piece->y[r], h = rattle->h;
   S2RowBar *bar = &piece->at1[r];
+  s2_rattle_reaction_vjp(piece, r, true, rattle->k[r] + (rattle->late[r] ? rattle->l[r] : 0), bar);
+  s2_rattle_flag_edge(piece, r, true, pushed);
   // J1' k, of which l is a part that is known
   sides_vjp(row, rattle->k[r], piece->p, bar);
   piece->l_bar[r] += given ? pushed : sums ? -pushed : 0;
@@ -351,7 +354,11 @@ static bool second_vjp(S2RattlePiece *piece) {
     rows[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
     rows[r].compliance = piece->c2[r];
   }
-  if (!stage_adjoint(piece, rattle->second, mass, rows, rows, piece->v1_bar, NULL)) {
+  double *k_bar = S2_TAKE(arena, double, rattle->rows);
+  for (int r = 0; r < rattle->rows; r++) {
+    k_bar[r] = s2_rattle_row_pull(piece, r, true);
+  }
+  if (!stage_adjoint(piece, rattle->second, mass, rows, rows, piece->v1_bar, k_bar)) {
     return false;
   }
   for (int i = 0; i < nodes; i++) {
@@ -436,7 +443,11 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   double pushed = sides_along(row, piece->p) + piece->l_bar[r], y = piece->y[r], h = rattle->h;
   double side = side_of(rattle->first[r]);
   S2RowBar *bar = &piece->at0[r];
+  s2_rattle_flag_edge(piece, r, false, pushed);
   sides_vjp(row, rattle->l[r], piece->p, rattle->late[r] ? end : bar);
+  if (!rattle->late[r]) { // else with stage 2
+    s2_rattle_reaction_vjp(piece, r, false, rattle->l[r], bar);
+  }
   if (side != 0) {
     most_vjp(piece, r, side * piece->half * pushed);
     piece->h_bar += side * term->most * pushed / 2;
@@ -480,6 +491,7 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
     end[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
     start[r] = rattle->late[r] ? end[r] : start[r];
     end[r].compliance = rattle->term[r].compliance;
+    piece->l_bar[r] += s2_rattle_row_pull(piece, r, rattle->late[r]);
   }
   if (!first_adjoint(piece, mass, end, start)) {
     return false;
@@ -523,6 +535,7 @@ static bool piece_vjp(S2RattlePiece *piece) {
   S2RowBar *matrices[2] = {S2_TAKE_ZEROED(arena, S2RowBar, equations),
                            S2_TAKE_ZEROED(arena, S2RowBar, equations)};
   s2_rattle_soften_end(rattle, &rattle->at1, piece->c2, piece->b2, piece->mix);
+  s2_rattle_find_edges(piece);
   if (!second_vjp(piece)) {
     return false;
   }
@@ -581,7 +594,8 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
       .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
       .note = note,
       .laws = note->rattle.laws / (2 * note->rattle.pieces),
-      .lawful = S2_TAKE_ZEROED(arena, bool, island->nodes)};
+      .lawful = S2_TAKE_ZEROED(arena, bool, island->nodes),
+      .edge = {S2_TAKE_ZEROED(arena, bool, rows), S2_TAKE_ZEROED(arena, bool, rows)}};
   for (int r = 0; r < rows; r++) {
     memcpy(piece.mix[r], piece.rattle.term[r].mix, sizeof piece.mix[r]);
   }
@@ -604,9 +618,6 @@ static void flag_zeros(const S2Undo *undo, const S2Island *island) {
 
 void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   S2Island *island = &note->of->island;
-  if (s2_undo_refuses_impulses(undo, note, "flow rattle")) {
-    return;
-  }
   flag_zeros(undo, island);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   S2Step *step = &undo->step;
@@ -640,6 +651,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     }
     s2_arena_rewind(undo->arena, before);
   }
+  s2_undo_forget_joints(undo, note);
   undo->gradient->flags |= good ? 0 : S2_GRADIENT_SINGULAR;
   for (int i = 0; i < nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;

@@ -21,6 +21,7 @@ typedef struct S2RattlePiece {
   int laws;                   // of bodies of the island
   const S2LawAnswer *answers; // in stage 1, then in stage 2
   bool *lawful;               // a node
+  bool *edge[2];              // a row of a stage: on the edge of two states
 } S2RattlePiece;
 
 // rattle_laws_undo.c: forces of bodies with laws, as a stage had them; what laws damp of the
@@ -40,6 +41,18 @@ static inline bool s2_rattle_coupled(const S2Joint *joint) {
   return joint->compliance.size > 0 || joint->damping.size > 0;
 }
 void s2_rattle_matrices_vjp(S2RattlePiece *piece, bool second, S2RowBar *bars);
+
+// rattle_reaction_undo.c: of a unit impulse along these sides of a joint, or along row r, to its
+// reaction; and of an impulse along row r to where that pushes.
+double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const S2RowSides *side,
+                               bool end);
+double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end);
+void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impulse, S2RowBar *bar);
+
+// rattle_edge_undo.c: finds rows on an edge, and takes one of both states for them; and flags one
+// whose other state has another derivative, with J p of a stage and what the reaction asks.
+void s2_rattle_find_edges(S2RattlePiece *piece);
+void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed);
 
 // rattle_zero_undo.c: bounds of 0 that a script differentiates by, in stage 2 (`end`) or stage 1; p
 // are the momenta of the piece.

@@ -8,6 +8,7 @@
 // end. What does not move may be pushed either way, and counts as 0.
 typedef struct Zero {
   int32_t slot;
+  bool effort;        // of an actuator, no reaction of the joint
   S2RowSides side[2]; // at both ends
   double speed[2];
 } Zero;
@@ -41,7 +42,8 @@ static Zero zero_of(const S2RattlePiece *piece, int32_t slot, double asked) {
 static double zero_pushed(const S2RattlePiece *piece, const Zero *zero, int end) {
   const S2Joint *joint = &piece->rattle.step->world->joints.at[zero->slot];
   const int32_t *node_of = piece->rattle.step->node_of;
-  double sum = 0;
+  const S2RowSides *side = &zero->side[end];
+  double sum = zero->effort ? 0 : s2_rattle_reaction_pull(piece, zero->slot, side, end != 0);
   for (int c = 0; c < 3; c++) {
     int32_t a = joint->a == S2_NONE ? S2_GROUND : node_of[joint->a];
     int32_t b = joint->b == S2_NONE ? S2_GROUND : node_of[joint->b];
@@ -61,7 +63,7 @@ static double zero_against(double speed, double still) {
 static void zero_soft_vjp(const S2RattlePiece *piece, int32_t slot, const S2Joint *joint, int index,
                           double goal, bool end, double *stiffness, double *damping) {
   const S2Rattle *rattle = &piece->rattle;
-  Zero zero = {.slot = slot};
+  Zero zero = {.slot = slot, .effort = index == S2_OF_DRIVE};
   double value[2];
   for (int i = 0; i < 2; i++) {
     S2JointRow rows[S2_JOINT_EQUATIONS], *row = rows;
@@ -80,6 +82,7 @@ static void zero_soft_vjp(const S2RattlePiece *piece, int32_t slot, const S2Join
     memcpy(zero.side[i].a, row->ja, sizeof row->ja);
     memcpy(zero.side[i].b, row->jb, sizeof row->jb);
   }
+  // Half of it in each stage.
   double pushed = piece->half * zero_pushed(piece, &zero, end);
   *stiffness -= pushed * (value[0] + value[1]) / 2;
   *damping -= pushed * (value[1] - value[0]) / rattle->h;
