@@ -569,6 +569,60 @@ static bool piece_vjp(S2RattlePiece *piece) {
   return true;
 }
 
+// From q_bar of poses that were placed on the joints (3 a node) to those before, pass by pass. With
+// g of the rows that were held, q + dq with M dq = J' x, J dq + g = 0, so M p + J' y = dl/dq, J p =
+// 0, dl = p (dJ' x - dM dq) - y (dJ dq + dg).
+static bool placings_vjp(S2RattlePiece *piece, double *q_bar) {
+  S2Rattle *rattle = &piece->rattle;
+  const S2RattleNote *note = &piece->note->rattle;
+  S2Arena *arena = piece->undo->arena;
+  int nodes = 3 * rattle->nodes, rows = rattle->rows;
+  S2Row *row = S2_TAKE(arena, S2Row, rows);
+  S2RattleState *state = S2_TAKE(arena, S2RattleState, rows);
+  double *x = S2_TAKE(arena, double, rows), *off = S2_TAKE_ZEROED(arena, double, 2 * rows);
+  double *dq = S2_TAKE(arena, double, nodes), *still = S2_TAKE_ZEROED(arena, double, nodes);
+  bool good = true;
+  piece->elapsed_bar0 = 0;
+  for (int k = note->placings - 1; k >= 0 && good; k--) {
+    const double *q = note->placing + (ptrdiff_t)(nodes + rows) * k, *held = q + nodes;
+    for (int i = 0; i < nodes; i++) {
+      rattle->q0[3 * rattle->island->node[i / 3] + i % 3] = q[i];
+    }
+    s2_rattle_measure(rattle, rattle->q0, s2_rattle_elapsed(rattle), &rattle->at0);
+    for (int r = 0; r < rows; r++) {
+      row[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
+      state[r] = held[r] != 0 ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
+      off[r] = -rattle->at0.value[r];
+    }
+    // x and dq once more, then p and y.
+    good = stage_adjoint(piece, state, rattle->inertial, row, row, still, off);
+    memcpy(x, piece->y, sizeof *x * (size_t)rows);
+    for (int i = 0; i < nodes; i++) {
+      dq[i] = -piece->p[i];
+    }
+    good = good && stage_adjoint(piece, state, rattle->inertial, row, row, q_bar, off + rows);
+    memset(piece->at0, 0, sizeof *piece->at0 * (size_t)rows);
+    memset(piece->q0_bar, 0, sizeof *q_bar * (size_t)(3 * rattle->step->world->bodies.count));
+    for (int r = 0; r < rows && good; r++) {
+      sides_vjp(&row[r], x[r], piece->p, &piece->at0[r]);
+      sides_vjp(&row[r], -piece->y[r], dq, &piece->at0[r]);
+      piece->at0[r].value -= piece->y[r];
+    }
+    for (int i = 0; i < nodes && good; i++) {
+      S2BodyGradient *g = &piece->undo->gradient->body[rattle->island->node[i / 3]];
+      *(i % 3 == 0 ? &g->inertia : &g->mass) -= piece->p[i] * dq[i];
+    }
+    rows_vjp(piece, false, piece->at0, NULL);
+    for (int i = 0; i < nodes; i++) {
+      q_bar[i] += piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3];
+      piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3] = 0;
+    }
+    ground_places_vjp(piece, rattle->done, piece->q0_bar);
+  }
+  piece->undo->bar.elapsed += piece->elapsed_bar0;
+  return good;
+}
+
 static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
                                 const S2RattleRecord *record, const S2Note *note, int k) {
   int rows = note->rattle.rows;
@@ -649,6 +703,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
       q_bar[i] = piece.q0_bar[3 * island->node[i / 3] + i % 3];
       v_bar[i] = piece.v0_bar[i];
     }
+    good = good && (k > 0 || placings_vjp(&piece, q_bar));
     s2_arena_rewind(undo->arena, before);
   }
   s2_undo_forget_joints(undo, note);

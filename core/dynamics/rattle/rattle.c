@@ -431,8 +431,8 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
     return ABORTED;
   }
   Outcome outcome = solve_stages(rattle, law, last);
-  if (outcome == SOLVED && placed) {
-    s2_note_refuse_joints(step, rattle->island, "flow \"rattle\" and poses off the joints");
+  if (outcome == SOLVED && placed && rattle->shortened) {
+    s2_note_refuse_joints(step, rattle->island, "flow \"rattle\" and poses far off the joints");
   }
   return step->world->refused.code != S2_OK ? ABORTED : outcome;
 }
@@ -623,7 +623,9 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     *done = outcome == SOLVED;
     if (*done) {
       int size = s2_rattle_record_size(island->nodes, rattle.rows);
-      s2_note_rattle(step, island, pieces, rattle.rows, size * pieces, record, laws, answers);
+      S2RattleNote note = {pieces,  rattle.rows,     laws,          record,
+                           answers, rattle.placings, rattle.placing};
+      s2_note_rattle(step, island, &note, size * pieces);
       keep_end(&rattle, &sums);
       rattle_account(&rattle, pieces);
     }

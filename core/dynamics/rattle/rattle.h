@@ -88,6 +88,11 @@ typedef struct S2Rattle {
   // m: errors that are rounding; with which Newton's method ends; that somebody has made by hand
   double rounding, enough, placed;
   S2Residual worst; // of all stages of the step
+  // Passes of s2_rattle_place, for the derivative: poses before (3 a node), then 1 a row that was
+  // held and else 0. NULL: nobody asks. A pass that had to be shortened has no derivative.
+  double *placing;
+  int placings;
+  bool shortened;
 } S2Rattle;
 
 // Is the island made of what this flow takes? By its definition and its touches.
@@ -105,6 +110,8 @@ typedef struct S2RattleRecord {
   const double *l, *k;            // N s
   const double *first, *second;   // S2RattleState
 } S2RattleRecord;
+// The most passes of s2_rattle_place.
+enum { S2_RATTLE_PLACINGS = 20 };
 static inline int s2_rattle_record_size(int nodes, int rows) {
   return 2 + 12 * nodes + 4 * rows;
 }

@@ -409,12 +409,35 @@ test("edges of limits and of friction are flagged", function()
   ok(not agrees(brake, { f = 4, most = 5 }, "brake that holds") and not agrees(brake, { f = 6, most = 5 }, "brake that slides"))
 end)
 
+-- Bodies that were placed off their joints, and beyond a limit, are put back first: chains with a weld or a slider, on a base that
+-- may be free.
+test("poses that were placed off the joints", function()
+  math.randomseed(17)
+  for n = 1, 30 do
+    local kind, free, way, steps = pick { "hinge", "weld", "slider", "distance" }, math.random() < 0.5, pick { "auto", "speculative" }, math.random(4)
+    local beyond, off = math.random() < 0.5, { between(-0.03, 0.03), between(-0.03, 0.03), between(-0.05, 0.05) }
+    local v = { between(-1, 1), between(-1, 1) }
+    local p = { m = between(0.5, 2), dx = off[1], dy = off[2], turn = off[3], lo = -0.5, dt = 1 / 60, anchor = 0.4 }
+    agrees(function(q)
+      local w = sim.world { dt = q.dt, flow = "rattle", stepping = way }
+      local a = w:box { size = { 0.8, 0.2 }, mass = 1, position = { 0.4, 0 }, mask = 0, velocity = { 0, v[1] } }
+      local b = w:box { size = { 0.6, 0.2 }, mass = q.m, position = { 1.2, 0.1 }, mask = 0, velocity = { v[2], 0 } }
+      if not free then w:hinge { a, anchor = { 0, 0 }, limits = beyond and { q.lo, 0.02 } or nil } end
+      w[kind](w, { b, a, anchor = kind ~= "distance" and { 0.4 + q.anchor, 0 } or nil, axis = kind == "slider" and { 1, 0.2 } or nil })
+      b.x, b.y, b.angle = b.x + q.dx, b.y + q.dy, b.angle + q.turn
+      a.angle = a.angle + (beyond and 0.1 or 0)
+      w:step(steps)
+      return a.x + 2 * a.y + 0.3 * a.angle + b.x + 0.5 * b.y + 0.7 * b.angle + 0.1 * b.vx + 0.1 * a.vy + 0.05 * b.omega
+    end, p, "placed " .. n .. " " .. kind)
+  end
+end)
+
 test("what has no derivative says so", function()
-  local function placed(p)
+  local function placed(p) -- so far that a pass has to be shortened
     local w, bob = pendulum(p, {})
-    bob.x = 1.1
+    bob.x, bob.y, bob.angle = -1, 0.5, 2
     w:step()
     return bob.y
   end
-  raises('flow "rattle" and poses off the joints', sim.grad, placed, { m = 1 })
+  raises('flow "rattle" and poses far off the joints', sim.grad, placed, { m = 1 })
 end)
