@@ -16,9 +16,8 @@
 #include "diff/step/trace_notes.h"
 
 enum { MOST_STEPS = 256, LEVELS = 4 };
-static bool partial_too = true;      // compare also what says that it is not the whole derivative
-static bool undetermined_too = true; // and what leaves out how impulses are shared
-static double picked = INFINITY;     // about how many numbers of a class are compared
+static bool partial_too = true;  // compare also what says that it is not the whole derivative
+static double picked = INFINITY; // about how many numbers of a class are compared
 
 static inline void pick(double count) {
   const char *given = getenv("S2_PICKED");
@@ -436,12 +435,11 @@ static inline void compare_to(const char *name, const S2World *start, int steps,
   backward(start, &c.rollout, &c.g);
   bool edge = (c.g.flags & (S2_GRADIENT_WEAK | S2_GRADIENT_SINGULAR)) != 0; // one-sided
   bool partial = (c.g.flags & S2_GRADIENT_PARTIAL) != 0;
-  bool undetermined = (c.g.flags & S2_GRADIENT_UNDETERMINED) != 0;
   if ((edge || partial) && getenv("S2_SHOW") != NULL) {
     printf("%s: %s, flags %u\n", name, edge ? "on an edge" : "partial", c.g.flags);
   }
   counts[OF_NOTHING].skipped += edge;
-  bool whole = (!partial || partial_too) && (!undetermined || undetermined_too);
+  bool whole = !partial || partial_too;
   counts[OF_NOTHING].nonzero += !edge && !whole;
   if (edge || !whole) {
     s2_world_gradient_free(&c.g);

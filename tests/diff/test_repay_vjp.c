@@ -95,9 +95,6 @@ static void what_is_taken_has_its_derivative(void **state) {
   uint64_t seeds = more == NULL ? SEEDS : strtoull(more, NULL, 10);
   int all = 0, moved = 0, on_edge = 0;
   pick(6); // numbers of a class
-  // Boxes that slide on joints share their load in the way of least norm, whose change with the
-  // geometry the derivative leaves out (docs/gradients.md, "undetermined").
-  undetermined_too = false;
   for (S2Stepping stepping = S2_SPECULATIVE; stepping <= S2_BISECT; stepping++) {
     for (Kind kind = SMOOTH; kind < KINDS; kind++) {
       Count counts[CLASSES] = {0};

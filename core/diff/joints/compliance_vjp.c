@@ -119,8 +119,8 @@ static void compliance_scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow 
   }
 }
 
-static void compliance_weights_of(const S2JointWeights *weights, const S2JointRow *rows, int count,
-                                  double matrix[N][N]) {
+void s2_joint_weights_of(const S2JointWeights *weights, const S2JointRow *rows, int count,
+                         double matrix[N][N]) {
   memset(matrix, 0, sizeof(double) * N * N);
   for (int i = 0; i < count; i++) {
     matrix[i][i] = s2_joint_row_angular(&rows[i]) ? weights->angular : weights->linear;
@@ -130,9 +130,8 @@ static void compliance_weights_of(const S2JointWeights *weights, const S2JointRo
   }
 }
 
-// Symmetric matrices stay so: each entry has half of what both have.
-static void compliance_weights_bar(const S2JointRow *rows, int count, int size, double bar[N][N],
-                                   S2WeightsGradient *to) {
+void s2_joint_weights_bar(const S2JointRow *rows, int count, int size, double bar[N][N],
+                          S2WeightsGradient *to) {
   for (int i = 0; i < count; i++) {
     for (int j = 0; j < count && size > 0; j++) {
       to->matrix[i * size + j] += (bar[i][j] + bar[j][i]) / 2;
@@ -184,8 +183,8 @@ static void compliance_matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow
   double c[N][N], d[N][N], t[N], t_[N], w[N] = {0}, u[N], u_k[N], none[N], d_t[N], d_w[N];
   double c_bar[N][N] = {{0}}, d_bar[N][N] = {{0}};
   // Both matrices, and t' with the speeds of all equations.
-  compliance_weights_of(&joint->compliance, rows, n, c);
-  compliance_weights_of(&joint->damping, rows, n, d);
+  s2_joint_weights_of(&joint->compliance, rows, n, c);
+  s2_joint_weights_of(&joint->damping, rows, n, d);
   for (int i = 0; i < n; i++) {
     t_[i] = sum->force[i];
     u[i] = sum->speed[i];
@@ -212,8 +211,8 @@ static void compliance_matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow
       d_bar[i][j] = t_[i] * w[j];
     }
   }
-  compliance_weights_bar(rows, n, joint->compliance.size, c_bar, &undo->gradient->compliance);
-  compliance_weights_bar(rows, n, joint->damping.size, d_bar, &undo->gradient->damping);
+  s2_joint_weights_bar(rows, n, joint->compliance.size, c_bar, &undo->gradient->compliance);
+  s2_joint_weights_bar(rows, n, joint->damping.size, d_bar, &undo->gradient->damping);
 }
 
 void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2SoftSum *sum,

@@ -37,6 +37,14 @@ typedef struct S2SoftSum {
 void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2SoftSum *sum,
                          S2RowBar *bars);
 
+// Compliance or damping as a matrix of the equations; and from its adjoint to the weights:
+// symmetric matrices stay so, each entry has half of what both have.
+void s2_joint_weights_of(const S2JointWeights *weights, const S2JointRow *rows, int count,
+                         double matrix[S2_JOINT_EQUATIONS][S2_JOINT_EQUATIONS]);
+void s2_joint_weights_bar(const S2JointRow *rows, int count, int size,
+                          double bar[S2_JOINT_EQUATIONS][S2_JOINT_EQUATIONS],
+                          S2WeightsGradient *to);
+
 // Rows of geometric stiffness that the solve had, one for each in `acts`. (geometric_vjp.c)
 void s2_joint_geometric_vjp(S2JointUndo *undo);
 

@@ -14,20 +14,17 @@ static const double STANDS = 1e-15;
 
 // ---- What a law has seen ------------------------------------------------------------------------
 
-typedef struct Seen { // of an act
-  S2Undo *undo;
-  const S2Note *note;
-  double *q, *v; // adjoints of where its own bodies are
-  double part;   // of h
-  bool by_share; // which is 2 (1 - beta)
-} Seen;
+typedef S2LawsSeen Seen;
 
 // The time of the ask is that of the start and a part of h; those of all bodies are in proportion
 // to dt.
 static void laws_time_vjp(const Seen *seen, double bar) {
   S2Undo *undo = seen->undo;
   const S2Note *note = seen->note;
-  if (note->of == NULL) {
+  if (note->act == S2_ACT_RATTLE) {
+    undo->bar.elapsed += bar;
+    undo->bar.h += seen->since / undo->step.dt * bar;
+  } else if (note->of == NULL) {
     double elapsed = note->t - undo->world->kept.time + seen->part * note->h;
     undo->gradient->dt += bar * elapsed / undo->world->kept.def.dt;
     undo->gradient->beta -= seen->by_share ? 2 * note->h * bar : 0;
@@ -40,7 +37,7 @@ static void laws_time_vjp(const Seen *seen, double bar) {
 // A body on its way from the start of the step: q + s (v + s/2 a), v + s a, a = (free_v - v)/dt.
 static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   S2Undo *undo = seen->undo;
-  double s = seen->note->laws.act->since, dt = undo->step.dt;
+  double s = seen->since, dt = undo->step.dt;
   bool pose = term->term.part < S2_BODY_OMEGA;
   int at = 3 * term->term.slot + (int)term->term.part % 3;
   undo->law_q[at] += pose ? bar : 0;
@@ -52,7 +49,11 @@ static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   undo->law_free[at] += bend_bar / dt;
   undo->law_v[at] -= bend_bar / dt;
   undo->length_bar -= bend_bar * bend / dt;
-  laws_time_vjp(seen, bar * term->rate);
+  if (seen->note->act == S2_ACT_RATTLE) { // since the start of the step, in proportion to it
+    undo->bar.h += s / dt * bar * term->rate;
+  } else {
+    laws_time_vjp(seen, bar * term->rate);
+  }
 }
 
 static void laws_term_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
@@ -79,10 +80,8 @@ static void laws_term_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   }
 }
 
-// From the adjoint of an answer; without what it says of the velocities it was to agree with
-// (`own`, 3 a slot: is it one of those? NULL: there is none).
-static void laws_answer_vjp(const Seen *seen, const S2LawAnswer *answer, const double bar[3],
-                            const bool *own) {
+void s2_undo_law_answer(const Seen *seen, const S2LawAnswer *answer, const double bar[3]) {
+  const bool *own = seen->own;
   S2Undo *undo = seen->undo;
   for (int i = 0; i < answer->terms; i++) {
     const S2LawTerm *term = &answer->term[i];
@@ -118,7 +117,8 @@ void s2_undo_seen(S2Undo *undo) {
 
 void s2_undo_laws(S2Undo *undo, const S2Note *note) {
   const S2LawsAct *act = note->laws.act;
-  Seen seen = {.undo = undo, .note = note, .q = undo->bar.q0, .v = undo->bar.v0};
+  Seen seen = {
+      .undo = undo, .note = note, .q = undo->bar.q0, .v = undo->bar.v0, .since = act->since};
   for (int i = 0; i < act->count; i++) {
     const S2LawAnswer *answer = &act->answers[i];
     double bar[3];
@@ -128,7 +128,7 @@ void s2_undo_laws(S2Undo *undo, const S2Note *note) {
       undo->held[at] += undo->bar.force[at];
       undo->bar.force[at] = undo->law[at] = 0;
     }
-    laws_answer_vjp(&seen, answer, bar, NULL);
+    s2_undo_law_answer(&seen, answer, bar);
     memcpy(undo->step.force + 3 * answer->slot, note->laws.force + 3 * i, 3 * sizeof(double));
   }
 }
@@ -189,6 +189,8 @@ void s2_undo_laws_end(S2Undo *undo, const S2Note *note) {
   double *v_bar = S2_TAKE_ZEROED(undo->arena, double, 3 * slots);
   double *y = S2_TAKE_ZEROED(undo->arena, double, 3 * slots);
   Seen seen = {.undo = undo, .note = note, .q = bar->q1, .v = bar->v2, .part = act->part};
+  seen.since = act->since;
+  seen.own = own;
   seen.by_share = s2_world_way(&undo->world->kept.def) != S2_EVENT;
   for (int i = 0; i < act->count; i++) {
     int32_t slot = act->answers[i].slot;
@@ -232,7 +234,7 @@ void s2_undo_laws_end(S2Undo *undo, const S2Note *note) {
       (island ? bar->v1 : bar->v2)[at] += y[at] + undo->law_flow[at];
       undo->law_flow[at] = 0;
     }
-    laws_answer_vjp(&seen, answer, law_bar, own);
+    s2_undo_law_answer(&seen, answer, law_bar);
     memcpy(undo->step.v2 + 3 * answer->slot, note->laws.v2 + 3 * i, 3 * sizeof(double));
     memcpy(undo->step.force + 3 * answer->slot, note->laws.force + 3 * i, 3 * sizeof(double));
     if (island) {
@@ -256,7 +258,12 @@ void s2_undo_laws_mean(S2Undo *undo, const S2Note *note) {
     memcpy(undo->step.joint_impulse + S2_JOINT_ROWS * island->joint[i],
            note->laws.impulse + S2_JOINT_ROWS * i, sizeof(double) * S2_JOINT_ROWS);
   }
-  Seen seen = {.undo = undo, .note = note, .q = undo->bar.q0, .v = undo->bar.v2, .part = act->part};
+  Seen seen = {.undo = undo,
+               .note = note,
+               .q = undo->bar.q0,
+               .v = undo->bar.v2,
+               .part = act->part,
+               .since = act->since};
   for (int i = 0; i < act->count; i++) {
     const S2LawAnswer *answer = &act->answers[i];
     double bar[3];
@@ -267,7 +274,7 @@ void s2_undo_laws_mean(S2Undo *undo, const S2Note *note) {
       undo->law[at] += bar[k];
       undo->bar.force[at] = 0;
     }
-    laws_answer_vjp(&seen, answer, bar, NULL);
+    s2_undo_law_answer(&seen, answer, bar);
     memcpy(undo->step.force + 3 * answer->slot, free->free.force + 3 * answer->slot,
            3 * sizeof(double));
   }

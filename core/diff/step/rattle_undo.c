@@ -9,25 +9,11 @@
 //     W2 p + J1' y = dl/dv1,   C2 y - J1 p = 0;       W1 p + J1' y = dl/du,   C1 y - J0 p = dl/dl
 //
 // the former with the symmetric matrix of stage 2, the latter with the transposed of Newton's.
+#include "diff/step/rattle_undo.h"
 #include "diff/joints/joint_vjp.h"
-#include "diff/step/undo.h"
-#include "dynamics/rattle/rattle.h"
 #include "mcp/solvers.h"
 
 #include <string.h>
-
-typedef struct Piece {
-  S2Undo *undo;
-  S2Rattle rattle;
-  double half;                              // s, h/2
-  double *q1_bar, *q0_bar;                  // 3 a slot: of the poses at its end, at its start
-  double *u_bar, *v0_bar;                   // 3 a node
-  double *v1_bar, *p;                       // 3 a node
-  double *l_bar, *y;                        // a row
-  double *c2, *b2;                          // a row: soft rows at the end
-  S2RowBar *at0, *at1;                      // a row: of the rows at both ends
-  double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
-} Piece;
 
 // ---- Numbers of joints -------------------------------------------------------------------------
 
@@ -38,7 +24,7 @@ typedef struct Soft {
   double *k_bar, *d_bar;
 } Soft;
 
-static Soft soft_of(const Piece *piece, int r) {
+static Soft soft_of(const S2RattlePiece *piece, int r) {
   const S2RattleTerm *term = &piece->rattle.term[r];
   int32_t slot = piece->rattle.island->joint[term->place];
   const S2Joint *joint = s2_rattle_joint(&piece->rattle, term);
@@ -59,7 +45,7 @@ static Soft soft_of(const Piece *piece, int r) {
 
 // C = a/(h e), b = value g/e with e = t h K + D and g = K, or e = t h + D c, g = 1 and a c for a:
 // of C and b to K (c), D, h and the value.
-static void soften_vjp(Piece *piece, int r, double h, double t, double a, double value,
+static void soften_vjp(S2RattlePiece *piece, int r, double h, double t, double a, double value,
                        double c_bar, double b_bar, double *value_bar, double *h_bar) {
   Soft soft = soft_of(piece, r);
   double k = soft.k, d = soft.d;
@@ -75,7 +61,7 @@ static void soften_vjp(Piece *piece, int r, double h, double t, double a, double
 }
 
 // Of the bound of a force.
-static void most_vjp(const Piece *piece, int r, double bar) {
+static void most_vjp(const S2RattlePiece *piece, int r, double bar) {
   const S2RattleTerm *term = &piece->rattle.term[r];
   S2JointGradient *g = &piece->undo->gradient->joint[piece->rattle.island->joint[term->place]];
   *(term->index == S2_JOINT_DRY     ? &g->friction
@@ -83,7 +69,7 @@ static void most_vjp(const Piece *piece, int r, double bar) {
                                     : &g->servo_max) += bar;
 }
 
-static void speed_vjp(const Piece *piece, int r, double bar) {
+static void speed_vjp(const S2RattlePiece *piece, int r, double bar) {
   const S2RattleTerm *term = &piece->rattle.term[r];
   if (term->index == S2_JOINT_MOTOR) {
     piece->undo->gradient->joint[piece->rattle.island->joint[term->place]].motor_speed += bar;
@@ -110,7 +96,7 @@ static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar
 }
 
 // The same of ground that moves, whose velocity gets its own.
-static void ground_vjp(const Piece *piece, int r, double factor, S2RowBar *bar) {
+static void ground_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBar *bar) {
   const S2Step *step = piece->rattle.step;
   const S2Joint *joint = s2_rattle_joint(&piece->rattle, &piece->rattle.term[r]);
   const S2RowSides *side = &piece->rattle.at1.side[r];
@@ -127,32 +113,69 @@ static void ground_vjp(const Piece *piece, int r, double factor, S2RowBar *bar) 
 
 // From the adjoints of rows at the start or the end of a piece to its poses and the joints' own
 // numbers.
-static void rows_vjp(Piece *piece, bool end, const S2RowBar *bars) {
-  const S2Rattle *rattle = &piece->rattle;
-  S2PlaceBar place = {.q = end ? piece->q1_bar : piece->q0_bar,
+static S2PlaceBar rattle_place_bar(S2RattlePiece *piece, bool end) {
+  return (S2PlaceBar){.q = end ? piece->q1_bar : piece->q0_bar,
                       .elapsed = end ? &piece->elapsed_bar1 : &piece->elapsed_bar0,
                       .gradient = piece->undo->gradient};
-  double at_time = s2_rattle_elapsed(rattle) + (end ? rattle->h : 0);
+}
+
+static S2JointAt rattle_joint_at(const S2RattlePiece *piece, const S2Joint *joint, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  double elapsed = s2_rattle_elapsed(rattle) + (end ? rattle->h : 0);
+  return (S2JointAt){
+      rattle->step->world, joint, end ? rattle->q1 : rattle->q0, elapsed, NULL, NULL};
+}
+
+static S2RowBar scaled_bar(const S2RowBar *bar, double factor) {
+  S2RowBar scaled = {.value = factor * bar->value, .rate = factor * bar->rate};
+  for (int c = 0; c < 3; c++) {
+    scaled.ja[c] = factor * bar->ja[c];
+    scaled.jb[c] = factor * bar->jb[c];
+  }
+  return scaled;
+}
+
+// `mix`: of the equations that a row combines, if they are not those of its term.
+static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
+                     double (*mix)[S2_JOINT_EQUATIONS]) {
+  const S2Rattle *rattle = &piece->rattle;
+  S2PlaceBar place = rattle_place_bar(piece, end);
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     const S2Joint *joint = s2_rattle_joint(rattle, term);
     S2JointGradient *g = &piece->undo->gradient->joint[rattle->island->joint[term->place]];
-    S2RowBar bar = bars[r];
+    S2JointAt at = rattle_joint_at(piece, joint, end);
     // value = sign * measured + offset
-    g->limit_lo -= term->index == S2_JOINT_LO ? bar.value : 0;
-    g->limit_hi += term->index == S2_JOINT_HI ? bar.value : 0;
-    g->servo_goal -= term->index == S2_JOINT_SERVO ? bar.value : 0;
-    bar.value *= term->sign;
-    bar.rate *= term->sign;
-    for (int c = 0; c < 3; c++) {
-      bar.ja[c] *= term->sign;
-      bar.jb[c] *= term->sign;
+    g->limit_lo -= term->index == S2_JOINT_LO ? bars[r].value : 0;
+    g->limit_hi += term->index == S2_JOINT_HI ? bars[r].value : 0;
+    g->servo_goal -= term->index == S2_JOINT_SERVO ? bars[r].value : 0;
+    if (term->source != S2_RATTLE_OF_ROWS) {
+      S2RowBar bar = scaled_bar(&bars[r], term->sign);
+      int function = term->source == S2_RATTLE_OF_COORDINATE ? S2_OF_COORDINATE : S2_OF_DRIVE;
+      s2_joint_function_vjp(&at, function, &bar, &place);
+      continue;
     }
-    int function = term->source == S2_RATTLE_OF_COORDINATE ? S2_OF_COORDINATE
-                   : term->source == S2_RATTLE_OF_DRIVE    ? S2_OF_DRIVE
-                                                           : term->index;
-    S2JointAt at = {rattle->step->world, joint, end ? rattle->q1 : rattle->q0, at_time, NULL, NULL};
-    s2_joint_function_vjp(&at, function, &bar, &place);
+    const double *parts = mix != NULL ? mix[r] : term->mix;
+    for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
+      S2RowBar bar = scaled_bar(&bars[r], parts[i]);
+      if (parts[i] != 0) {
+        s2_joint_function_vjp(&at, i, &bar, &place);
+      }
+    }
+  }
+}
+
+// What rows that matrices couple say of the values of equations.
+static void equations_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars) {
+  const S2Rattle *rattle = &piece->rattle;
+  S2PlaceBar place = rattle_place_bar(piece, end);
+  for (int i = 0; i < S2_JOINT_EQUATIONS * rattle->island->joints; i++) {
+    int32_t slot = rattle->island->joint[i / S2_JOINT_EQUATIONS];
+    const S2Joint *joint = &rattle->step->world->joints.at[slot];
+    S2JointAt at = rattle_joint_at(piece, joint, end);
+    if (bars[i].value != 0) {
+      s2_joint_function_vjp(&at, i % S2_JOINT_EQUATIONS, &bars[i], &place);
+    }
   }
 }
 
@@ -166,8 +189,9 @@ typedef struct Held { // rows that a stage holds
 } Held;
 
 // The matrix of the rows that are held, without those that repeat others. False: there is none.
-static bool factor_held(Piece *piece, S2RattleState *state, const double *mass, const S2Row *push,
-                        const S2Row *see, Held *held, S2Bilateral *matrix, S2Problem *problem) {
+static bool factor_held(S2RattlePiece *piece, S2RattleState *state, const double *mass,
+                        const S2Row *push, const S2Row *see, Held *held, S2Bilateral *matrix,
+                        S2Problem *problem) {
   for (;;) {
     held->count = 0;
     for (int r = 0; r < piece->rattle.rows; r++) {
@@ -204,9 +228,10 @@ static bool factor_held(Piece *piece, S2RattleState *state, const double *mass, 
 }
 
 // p and y of a stage with masses `mass`, rows that push and rows that see. `right`: of the
-// velocities; l_bar of the impulses, NULL: 0. False: the rows cannot be factored.
-static bool stage_adjoint(Piece *piece, S2RattleState *state, const double *mass, const S2Row *push,
-                          const S2Row *see, const double *right, const double *l_bar) {
+// velocities; l_bar of the impulses. False: the rows cannot be factored.
+static bool stage_adjoint(S2RattlePiece *piece, S2RattleState *state, const double *mass,
+                          const S2Row *push, const S2Row *see, const double *right,
+                          const double *l_bar) {
   S2Arena *arena = piece->undo->arena;
   int rows = piece->rattle.rows, nodes = 3 * piece->rattle.nodes;
   Held held = {S2_TAKE(arena, S2Row, rows), S2_TAKE(arena, S2RowSides, rows),
@@ -223,7 +248,7 @@ static bool stage_adjoint(Piece *piece, S2RattleState *state, const double *mass
   }
   for (int i = 0; i < held.count; i++) {
     int r = held.index[i];
-    x[i] = sides_along(&see[r], scaled) + (l_bar == NULL ? 0 : l_bar[r]);
+    x[i] = sides_along(&see[r], scaled) + l_bar[r];
   }
   if (held.count > 0) {
     s2_bilateral_apply(&matrix, x);
@@ -250,7 +275,7 @@ static bool stage_adjoint(Piece *piece, S2RattleState *state, const double *mass
 
 // Of M, the rates of damping and the force that a stage has h/2 of: `moved` is what M multiplies,
 // and `damped` the velocity that damping acts on.
-static void bodies_vjp(Piece *piece, const double *moved, const double *const *damped) {
+static void bodies_vjp(S2RattlePiece *piece, const double *moved, const double *const *damped) {
   const S2Rattle *rattle = &piece->rattle;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     int32_t slot = rattle->island->node[i / 3];
@@ -261,7 +286,8 @@ static void bodies_vjp(Piece *piece, const double *moved, const double *const *d
     *(i % 3 == 0 ? &g->inertia : &g->mass) += p * (moved[i] - piece->half * rate * drag);
     *(i % 3 == 0 ? &g->angular_damping : &g->linear_damping) -=
         p * piece->half * rattle->inertial[i] * drag;
-    piece->undo->bar.force[3 * slot + i % 3] += piece->half * p;
+    double *force = piece->lawful[i / 3] ? piece->undo->held : piece->undo->bar.force;
+    force[3 * slot + i % 3] += piece->half * p;
     piece->h_bar += p * (rattle->force[i] - rattle->damping[i] * drag) / 2;
   }
 }
@@ -272,13 +298,18 @@ static double side_of(S2RattleState state) {
 
 // ---- Stage 2 -----------------------------------------------------------------------------------
 
-static void second_row_vjp(Piece *piece, int r, const S2Row *row) {
+static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
   bool sums = term->law != S2_RATTLE_EQUATION && !term->soft;
   bool given = term->soft && term->trapezoid;
-  double pushed = sides_along(row, piece->p), y = piece->y[r], h = rattle->h;
+  bool coupled =
+      term->source == S2_RATTLE_OF_ROWS && s2_rattle_coupled(s2_rattle_joint(rattle, term));
+  double pushed = sides_along(row, piece->p) + s2_rattle_row_pull(piece, r, true);
+  double y = piece->y[r], h = rattle->h;
   S2RowBar *bar = &piece->at1[r];
+  s2_rattle_reaction_vjp(piece, r, true, rattle->k[r] + (rattle->late[r] ? rattle->l[r] : 0), bar);
+  s2_rattle_flag_edge(piece, r, true, pushed);
   // J1' k, of which l is a part that is known
   sides_vjp(row, rattle->k[r], piece->p, bar);
   piece->l_bar[r] += given ? pushed : sums ? -pushed : 0;
@@ -296,7 +327,7 @@ static void second_row_vjp(Piece *piece, int r, const S2Row *row) {
   ground_vjp(piece, r, -y, bar);
   bar->rate -= y;
   speed_vjp(piece, r, y);
-  if (term->soft) {
+  if (term->soft && !coupled) {
     double half_bar = 0;
     soften_vjp(piece, r, h / 2, 1, 1, rattle->at1.value[r], -y * rattle->k[r], -y, &bar->value,
                &half_bar);
@@ -304,7 +335,7 @@ static void second_row_vjp(Piece *piece, int r, const S2Row *row) {
   }
 }
 
-static bool second_vjp(Piece *piece) {
+static bool second_vjp(S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
   int nodes = 3 * rattle->nodes;
@@ -323,7 +354,11 @@ static bool second_vjp(Piece *piece) {
     rows[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
     rows[r].compliance = piece->c2[r];
   }
-  if (!stage_adjoint(piece, rattle->second, mass, rows, rows, piece->v1_bar, NULL)) {
+  double *k_bar = S2_TAKE(arena, double, rattle->rows);
+  for (int r = 0; r < rattle->rows; r++) {
+    k_bar[r] = s2_rattle_row_pull(piece, r, true);
+  }
+  if (!stage_adjoint(piece, rattle->second, mass, rows, rows, piece->v1_bar, k_bar)) {
     return false;
   }
   for (int i = 0; i < nodes; i++) {
@@ -331,7 +366,9 @@ static bool second_vjp(Piece *piece) {
     piece->u_bar[i] +=
         piece->p[i] * (rattle->inertial[i] - (cayley ? piece->half * rattle->damping[i] : 0));
   }
+  s2_rattle_put_laws(piece, true);
   bodies_vjp(piece, moved, damped);
+  s2_rattle_laws_vjp(piece, true);
   for (int r = 0; r < rattle->rows; r++) {
     second_row_vjp(piece, r, &rows[r]);
   }
@@ -342,7 +379,7 @@ static bool second_vjp(Piece *piece) {
 
 // How p sees limits that push along J1, which turn with u: `turned` = h l Hess(g) p of them, 3 a
 // node. False: there are none.
-static bool late_turns(Piece *piece, const S2Row *rows, double *turned) {
+static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -375,9 +412,10 @@ static bool late_turns(Piece *piece, const S2Row *rows, double *turned) {
   return any;
 }
 
-// (W1 - h l Hess(g))' p + J1' y = dl/du, where the second is small: again and again.
-static bool first_adjoint(Piece *piece, const double *mass, const S2Row *end, const S2Row *start) {
-  enum { PASSES = 60 };
+// (W1 - h l Hess(g) - h/2 dL/du)' p + J1' y = dl/du, where all but W1 is small: again and again.
+static bool first_adjoint(S2RattlePiece *piece, const double *mass, const S2Row *end,
+                          const S2Row *start) {
+  enum { PASSES = 100 };
   const S2Rattle *rattle = &piece->rattle;
   int nodes = 3 * rattle->nodes;
   double *right = s2_arena_copy(piece->undo->arena, piece->u_bar, nodes);
@@ -386,25 +424,30 @@ static bool first_adjoint(Piece *piece, const double *mass, const S2Row *end, co
     if (!stage_adjoint(piece, rattle->first, mass, end, start, right, piece->l_bar)) {
       return false;
     }
-    bool any = late_turns(piece, end, turned);
+    bool any = late_turns(piece, end, turned) || piece->laws > 0;
+    s2_rattle_laws_turn(piece, turned);
     double change = 0, size = 0;
     for (int i = 0; i < nodes && any; i++) {
       change = fmax(change, fabs(piece->u_bar[i] + turned[i] - right[i]));
       size = fmax(size, fabs(right[i]));
       right[i] = piece->u_bar[i] + turned[i];
     }
-    moved = change > 1e-14 * size ? change : 0;
+    moved = change > 1e-14 * size ? change / size : 0;
   }
-  return true;
+  return moved <= 1e-9;
 }
 
-static void first_row_vjp(Piece *piece, int r, const S2Row *row, S2RowBar *end) {
+static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBar *end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
   double pushed = sides_along(row, piece->p) + piece->l_bar[r], y = piece->y[r], h = rattle->h;
   double side = side_of(rattle->first[r]);
   S2RowBar *bar = &piece->at0[r];
+  s2_rattle_flag_edge(piece, r, false, pushed);
   sides_vjp(row, rattle->l[r], piece->p, rattle->late[r] ? end : bar);
+  if (!rattle->late[r]) { // else with stage 2
+    s2_rattle_reaction_vjp(piece, r, false, rattle->l[r], bar);
+  }
   if (side != 0) {
     most_vjp(piece, r, side * piece->half * pushed);
     piece->h_bar += side * term->most * pushed / 2;
@@ -415,6 +458,10 @@ static void first_row_vjp(Piece *piece, int r, const S2Row *row, S2RowBar *end) 
   // (g(q1) - from)/h + C1 l + b1 - speed
   double from = term->changes ? rattle->at0.value[r] : 0;
   end->value -= y / h;
+  if (term->soft && term->source == S2_RATTLE_OF_ROWS &&
+      s2_rattle_coupled(s2_rattle_joint(rattle, term))) {
+    return; // the rest by all rows of the joint at once
+  }
   bar->value += term->changes ? y / h : 0;
   piece->h_bar += y * (rattle->at1.value[r] - from) / (h * h);
   speed_vjp(piece, r, y);
@@ -424,16 +471,17 @@ static void first_row_vjp(Piece *piece, int r, const S2Row *row, S2RowBar *end) 
   }
 }
 
-static bool first_vjp(Piece *piece, S2RowBar *values) {
+static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
   int nodes = 3 * rattle->nodes;
   double *mass = S2_TAKE(arena, double, nodes), *moved = S2_TAKE(arena, double, nodes);
   const double **damped = S2_TAKE(arena, const double *, nodes);
   S2Row *start = S2_TAKE(arena, S2Row, rattle->rows), *end = S2_TAKE(arena, S2Row, rattle->rows);
+  s2_rattle_put_slopes(piece);
   // Masses, and dl/du with what the poses at the end bring.
   for (int i = 0; i < nodes; i++) {
-    mass[i] = rattle->inertial[i] + piece->half * rattle->damping[i];
+    mass[i] = rattle->inertial[i] + piece->half * (rattle->damping[i] + rattle->slope[i]);
     moved[i] = rattle->v0[i] - rattle->u[i];
     damped[i] = &rattle->u[i];
     piece->u_bar[i] += rattle->h * piece->q1_bar[3 * rattle->island->node[i / 3] + i % 3];
@@ -443,6 +491,7 @@ static bool first_vjp(Piece *piece, S2RowBar *values) {
     end[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
     start[r] = rattle->late[r] ? end[r] : start[r];
     end[r].compliance = rattle->term[r].compliance;
+    piece->l_bar[r] += s2_rattle_row_pull(piece, r, rattle->late[r]);
   }
   if (!first_adjoint(piece, mass, end, start)) {
     return false;
@@ -450,97 +499,20 @@ static bool first_vjp(Piece *piece, S2RowBar *values) {
   for (int i = 0; i < nodes; i++) {
     piece->v0_bar[i] = piece->p[i] * rattle->inertial[i];
   }
+  s2_rattle_put_laws(piece, false);
   bodies_vjp(piece, moved, damped);
+  s2_rattle_laws_vjp(piece, false);
   for (int r = 0; r < rattle->rows; r++) {
     first_row_vjp(piece, r, &start[r], &values[r]);
   }
   return true;
 }
 
-// ---- Bounds of 0 -------------------------------------------------------------------------------
-
-// Dry friction or a motor of no force has no row, but pushes against the speed of its coordinate
-// once it may: in stage 1 against the mean speed, with both stages together against that at the
-// end. What does not move may be pushed either way, and counts as 0.
-typedef struct Zero {
-  int32_t slot;
-  S2RowSides side[2]; // at both ends
-  double speed[2];
-} Zero;
-
-static Zero zero_of(const Piece *piece, int32_t slot, double asked) {
-  const S2Rattle *rattle = &piece->rattle;
-  const S2Step *step = rattle->step;
-  const S2Joint *joint = &step->world->joints.at[slot];
-  Zero zero = {.slot = slot};
-  S2JointRow row[2];
-  for (int i = 0; i < 2; i++) {
-    double elapsed = s2_rattle_elapsed(rattle) + (i == 0 ? 0 : rattle->h);
-    S2JointAt at = {step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL, NULL};
-    s2_joint_kind(joint->type)->drive(&at, &row[i], NULL);
-    memcpy(zero.side[i].a, row[i].ja, sizeof row[i].ja);
-    memcpy(zero.side[i].b, row[i].jb, sizeof row[i].jb);
-  }
-  zero.speed[0] = (row[1].value - row[0].value) / rattle->h - asked;
-  zero.speed[1] = row[1].rate - asked;
-  const int32_t slots[2] = {joint->a, joint->b};
-  for (int i = 0; i < 6; i++) {
-    int32_t of = slots[i / 3];
-    double j = i < 3 ? row[1].ja[i] : row[1].jb[i - 3];
-    int32_t node = of == S2_NONE ? S2_GROUND : step->node_of[of];
-    double v = node != S2_GROUND ? rattle->v1[3 * node + i % 3] : 0;
-    zero.speed[1] += j * (of == S2_NONE || node != S2_GROUND ? v : step->free_v[3 * of + i % 3]);
-  }
-  return zero;
-}
-
-static double zero_pushed(const Piece *piece, const Zero *zero, int end) {
-  const S2Joint *joint = &piece->rattle.step->world->joints.at[zero->slot];
-  const int32_t *node_of = piece->rattle.step->node_of;
-  double sum = 0;
-  for (int c = 0; c < 3; c++) {
-    int32_t a = joint->a == S2_NONE ? S2_GROUND : node_of[joint->a];
-    int32_t b = joint->b == S2_NONE ? S2_GROUND : node_of[joint->b];
-    sum += a == S2_GROUND ? 0 : zero->side[end].a[c] * piece->p[3 * a + c];
-    sum += b == S2_GROUND ? 0 : zero->side[end].b[c] * piece->p[3 * b + c];
-  }
-  return sum;
-}
-
-static double zero_against(double speed, double still) {
-  return fabs(speed) <= still ? 0 : speed < 0 ? 1 : -1;
-}
-
-// The adjoint of stage 2 (`end`) or stage 1; p are the momenta of the piece.
-static void zeros_vjp(const Piece *piece, bool end) {
-  const S2Rattle *rattle = &piece->rattle;
-  const S2WorldGradient *all = piece->undo->gradient;
-  double still = 1e-10 * rattle->speed; // slower is rounding
-  for (int i = 0; i < rattle->island->joints; i++) {
-    int32_t slot = rattle->island->joint[i];
-    const S2Joint *joint = &rattle->step->world->joints.at[slot];
-    bool drives = s2_joint_kind(joint->type)->drive != NULL;
-    bool dry = joint->friction == 0 && S2_TRACKS_JOINT(all, slot, friction);
-    bool motor = joint->has_motor && joint->motor_max == 0 && S2_TRACKS_JOINT(all, slot, motor_max);
-    for (int k = 0; k < 2 && drives; k++) {
-      if (!(k == 0 ? dry : motor)) {
-        continue;
-      }
-      Zero zero = zero_of(piece, slot, k == 0 ? 0 : joint->motor_speed);
-      double first = zero_against(zero.speed[0], still), pushed = zero_pushed(piece, &zero, end);
-      // k = (l + k) - l in stage 2
-      double impulse = end ? 2 * zero_against(zero.speed[1], still) - first : first;
-      S2JointGradient *g = &piece->undo->gradient->joint[slot];
-      *(k == 0 ? &g->friction : &g->motor_max) += impulse * piece->half * pushed;
-    }
-  }
-}
-
 // ---- A piece -----------------------------------------------------------------------------------
 
 // Poses of ground at the piece's start or end: where it was as the substep began, and its way. All
 // times are in proportion to the step's.
-static void ground_places_vjp(Piece *piece, double since, double *q_bar) {
+static void ground_places_vjp(S2RattlePiece *piece, double since, double *q_bar) {
   const S2Step *step = piece->rattle.step;
   S2StepAdjoint *bar = &piece->undo->bar;
   for (int i = 0; i < 3 * step->world->bodies.count; i++) {
@@ -554,23 +526,33 @@ static void ground_places_vjp(Piece *piece, double since, double *q_bar) {
 }
 
 // From q1_bar of its nodes and v1_bar to q0_bar and v0_bar of them. False: it is singular.
-static bool piece_vjp(Piece *piece) {
+static bool piece_vjp(S2RattlePiece *piece) {
   S2Rattle *rattle = &piece->rattle;
   S2StepAdjoint *bar = &piece->undo->bar;
   S2Arena *arena = piece->undo->arena;
   S2RowBar *values = S2_TAKE_ZEROED(arena, S2RowBar, rattle->rows);
-  s2_rattle_soften_end(rattle, &rattle->at1, piece->c2, piece->b2);
+  int equations = S2_JOINT_EQUATIONS * rattle->island->joints;
+  S2RowBar *matrices[2] = {S2_TAKE_ZEROED(arena, S2RowBar, equations),
+                           S2_TAKE_ZEROED(arena, S2RowBar, equations)};
+  s2_rattle_soften_end(rattle, &rattle->at1, piece->c2, piece->b2, piece->mix);
+  s2_rattle_find_edges(piece);
   if (!second_vjp(piece)) {
     return false;
   }
-  zeros_vjp(piece, true);
-  rows_vjp(piece, true, piece->at1);
+  s2_rattle_zeros_vjp(piece, true);
+  s2_rattle_matrices_vjp(piece, true, matrices[1]);
+  rows_vjp(piece, true, piece->at1, piece->mix);
+  equations_vjp(piece, true, matrices[1]);
+  // Rows of stage 1 at the end: matrices may combine them otherwise.
+  s2_rattle_measure(rattle, rattle->q1, s2_rattle_elapsed(rattle) + rattle->h, &rattle->at1);
   if (!first_vjp(piece, values)) {
     return false;
   }
-  zeros_vjp(piece, false);
-  rows_vjp(piece, true, values);
-  rows_vjp(piece, false, piece->at0);
+  s2_rattle_zeros_vjp(piece, false);
+  s2_rattle_matrices_vjp(piece, false, matrices[0]);
+  rows_vjp(piece, true, values, NULL);
+  rows_vjp(piece, false, piece->at0, NULL);
+  equations_vjp(piece, false, matrices[0]);
   // q1 = q0 + h u
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     int at = 3 * rattle->island->node[i / 3] + i % 3;
@@ -587,55 +569,110 @@ static bool piece_vjp(Piece *piece) {
   return true;
 }
 
-static Piece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
-                        const S2RattleRecord *record, int rows) {
+// From q_bar of poses that were placed on the joints (3 a node) to those before, pass by pass. With
+// g of the rows that were held, q + dq with M dq = J' x, J dq + g = 0, so M p + J' y = dl/dq, J p =
+// 0, dl = p (dJ' x - dM dq) - y (dJ dq + dg).
+static bool placings_vjp(S2RattlePiece *piece, double *q_bar) {
+  S2Rattle *rattle = &piece->rattle;
+  const S2RattleNote *note = &piece->note->rattle;
+  S2Arena *arena = piece->undo->arena;
+  int nodes = 3 * rattle->nodes, rows = rattle->rows;
+  S2Row *row = S2_TAKE(arena, S2Row, rows);
+  S2RattleState *state = S2_TAKE(arena, S2RattleState, rows);
+  double *x = S2_TAKE(arena, double, rows), *off = S2_TAKE_ZEROED(arena, double, 2 * rows);
+  double *dq = S2_TAKE(arena, double, nodes), *still = S2_TAKE_ZEROED(arena, double, nodes);
+  bool good = true;
+  piece->elapsed_bar0 = 0;
+  for (int k = note->placings - 1; k >= 0 && good; k--) {
+    const double *q = note->placing + (ptrdiff_t)(nodes + rows) * k, *held = q + nodes;
+    for (int i = 0; i < nodes; i++) {
+      rattle->q0[3 * rattle->island->node[i / 3] + i % 3] = q[i];
+    }
+    s2_rattle_measure(rattle, rattle->q0, s2_rattle_elapsed(rattle), &rattle->at0);
+    for (int r = 0; r < rows; r++) {
+      row[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
+      state[r] = held[r] != 0 ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
+      off[r] = -rattle->at0.value[r];
+    }
+    // x and dq once more, then p and y.
+    good = stage_adjoint(piece, state, rattle->inertial, row, row, still, off);
+    memcpy(x, piece->y, sizeof *x * (size_t)rows);
+    for (int i = 0; i < nodes; i++) {
+      dq[i] = -piece->p[i];
+    }
+    good = good && stage_adjoint(piece, state, rattle->inertial, row, row, q_bar, off + rows);
+    memset(piece->at0, 0, sizeof *piece->at0 * (size_t)rows);
+    memset(piece->q0_bar, 0, sizeof *q_bar * (size_t)(3 * rattle->step->world->bodies.count));
+    for (int r = 0; r < rows && good; r++) {
+      sides_vjp(&row[r], x[r], piece->p, &piece->at0[r]);
+      sides_vjp(&row[r], -piece->y[r], dq, &piece->at0[r]);
+      piece->at0[r].value -= piece->y[r];
+    }
+    for (int i = 0; i < nodes && good; i++) {
+      S2BodyGradient *g = &piece->undo->gradient->body[rattle->island->node[i / 3]];
+      *(i % 3 == 0 ? &g->inertia : &g->mass) -= piece->p[i] * dq[i];
+    }
+    rows_vjp(piece, false, piece->at0, NULL);
+    for (int i = 0; i < nodes; i++) {
+      q_bar[i] += piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3];
+      piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3] = 0;
+    }
+    ground_places_vjp(piece, rattle->done, piece->q0_bar);
+  }
+  piece->undo->bar.elapsed += piece->elapsed_bar0;
+  return good;
+}
+
+static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
+                                const S2RattleRecord *record, const S2Note *note, int k) {
+  int rows = note->rattle.rows;
   S2Arena *arena = undo->arena;
   int nodes = 3 * island->nodes, slots = 3 * undo->world->bodies.count;
   double *numbers = S2_TAKE_ZEROED(arena, double, 4 * nodes + 4 * rows + 2 * slots);
   double *of_rows = numbers + 4 * (size_t)nodes;
-  Piece piece = {.undo = undo,
-                 .rattle = s2_rattle_again(&undo->step, island, frame, record),
-                 .half = record->h / 2,
-                 .u_bar = numbers,
-                 .v0_bar = numbers + nodes,
-                 .v1_bar = numbers + 2 * (size_t)nodes,
-                 .p = numbers + 3 * (size_t)nodes,
-                 .l_bar = of_rows,
-                 .y = of_rows + rows,
-                 .c2 = of_rows + 2 * (size_t)rows,
-                 .b2 = of_rows + 3 * (size_t)rows,
-                 .q1_bar = of_rows + 4 * (size_t)rows,
-                 .at0 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
-                 .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows)};
+  S2RattlePiece piece = {
+      .undo = undo,
+      .rattle = s2_rattle_again(&undo->step, island, frame, record),
+      .half = record->h / 2,
+      .u_bar = numbers,
+      .v0_bar = numbers + nodes,
+      .v1_bar = numbers + 2 * (size_t)nodes,
+      .p = numbers + 3 * (size_t)nodes,
+      .l_bar = of_rows,
+      .y = of_rows + rows,
+      .c2 = of_rows + 2 * (size_t)rows,
+      .b2 = of_rows + 3 * (size_t)rows,
+      .q1_bar = of_rows + 4 * (size_t)rows,
+      .mix = (double(*)[S2_JOINT_EQUATIONS])S2_TAKE(arena, double, S2_JOINT_EQUATIONS *rows),
+      .at0 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
+      .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
+      .note = note,
+      .laws = note->rattle.laws / (2 * note->rattle.pieces),
+      .lawful = S2_TAKE_ZEROED(arena, bool, island->nodes),
+      .edge = {S2_TAKE_ZEROED(arena, bool, rows), S2_TAKE_ZEROED(arena, bool, rows)}};
+  for (int r = 0; r < rows; r++) {
+    memcpy(piece.mix[r], piece.rattle.term[r].mix, sizeof piece.mix[r]);
+  }
+  // Answers of this piece.
+  piece.answers = piece.laws > 0 ? note->rattle.answers + (ptrdiff_t)(2 * piece.laws * k) : NULL;
+  for (int i = 0; i < piece.laws; i++) {
+    piece.lawful[undo->step.node_of[piece.answers[i].slot]] = true;
+  }
   piece.q0_bar = piece.q1_bar + slots;
   return piece;
 }
 
-// Damping of 0 that a script differentiates by has no row here; a compliance of 0 is flagged.
-static bool refuses_zeros(S2Undo *undo, const S2Island *island) {
-  const S2WorldGradient *all = undo->gradient;
-  bool damping = false;
+// A compliance of 0 that a script differentiates by is flagged.
+static void flag_zeros(const S2Undo *undo, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
-    const S2Joint *joint = &undo->world->joints.at[slot];
-    bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
-    s2_joint_zero_flag(joint, slot, undo->gradient);
-    damping |= all->tracked != NULL && springs && s2_joint_is_rigid(joint) &&
-               S2_TRACKS_JOINT(all, slot, damping.linear);
+    s2_joint_zero_flag(&undo->world->joints.at[slot], slot, undo->gradient);
   }
-  if (damping) {
-    *undo->failed = s2_error(
-        S2_INVALID, "flow rattle: the loss depends on a joint's damping of 0, which has no "
-                    "derivative: give it a small number, or leave it out of the parameters");
-  }
-  return damping;
 }
 
 void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   S2Island *island = &note->of->island;
-  if (s2_undo_refuses_impulses(undo, note, "flow rattle") || refuses_zeros(undo, island)) {
-    return;
-  }
+  flag_zeros(undo, island);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   S2Step *step = &undo->step;
   int nodes = 3 * island->nodes, size = s2_rattle_record_size(island->nodes, note->rattle.rows);
@@ -656,7 +693,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     S2ArenaMark before = s2_arena_mark(undo->arena);
     S2RattleRecord record =
         s2_rattle_record(note->rattle.piece + (size_t)(k * size), island->nodes, note->rattle.rows);
-    Piece piece = piece_make(undo, island, &frame, &record, note->rattle.rows);
+    S2RattlePiece piece = piece_make(undo, island, &frame, &record, note, k);
     for (int i = 0; i < nodes; i++) {
       piece.q1_bar[3 * island->node[i / 3] + i % 3] = q_bar[i];
       piece.v1_bar[i] = v_bar[i];
@@ -666,8 +703,10 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
       q_bar[i] = piece.q0_bar[3 * island->node[i / 3] + i % 3];
       v_bar[i] = piece.v0_bar[i];
     }
+    good = good && (k > 0 || placings_vjp(&piece, q_bar));
     s2_arena_rewind(undo->arena, before);
   }
+  s2_undo_forget_joints(undo, note);
   undo->gradient->flags |= good ? 0 : S2_GRADIENT_SINGULAR;
   for (int i = 0; i < nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;

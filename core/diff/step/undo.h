@@ -170,7 +170,19 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed);
 // Of what locks are at when the step ends: their goals and rates in the gradient.
 void s2_undo_locks(S2Undo *undo, double elapsed);
 
-// laws_undo.c: what laws saw of bodies on their way, to the start of the step.
+// laws_undo.c: of a law's answer, to what it saw.
+typedef struct S2LawsSeen {
+  S2Undo *undo;
+  const S2Note *note;
+  double *q, *v; // 3 a slot: adjoints of where the act's own bodies are
+  double part;   // of h
+  double since;  // s, from the start of the substep
+  bool by_share; // the part is 2 (1 - beta)
+  const bool
+      *own; // a slot: bodies whose velocities it was to agree with, which get nothing; or NULL
+} S2LawsSeen;
+void s2_undo_law_answer(const S2LawsSeen *seen, const S2LawAnswer *answer, const double bar[3]);
+// What laws saw of bodies on their way, to the start of the step.
 void s2_undo_seen(S2Undo *undo);
 // The forces that a nonlinear step, which is being undone, was made with.
 void s2_undo_mean_force(S2Undo *undo);

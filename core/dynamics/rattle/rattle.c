@@ -46,6 +46,14 @@ static void set_rounding(S2Rattle *rattle) {
   rattle->placed = fmax(S2_PROJECTION_TRIGGER * length, 100 * rattle->rounding);
 }
 
+static int count_laws(const S2Step *step, const S2Island *island) {
+  int count = 0;
+  for (int i = 0; i < island->nodes && step->laws > 0; i++) {
+    count += s2_step_lawful(step, island->node[i]);
+  }
+  return count;
+}
+
 static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *frame) {
   S2Arena *arena = step->arena;
   int rows = S2_JOINT_ROWS * island->joints, n = 3 * island->nodes;
@@ -162,7 +170,7 @@ static void set_force(const S2Rattle *rattle, const double *law) {
 
 // Forces of laws at poses q (3 a slot) and velocities v (3 a node), `since` the substep began.
 static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, double since,
-                     double *law) {
+                     double *law, S2LawAnswer *answers) {
   S2Step *step = rattle->step;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int n = 3 * step->world->bodies.count;
@@ -175,7 +183,18 @@ static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, d
   }
   S2LawFrame frame = *rattle->frame;
   frame.done = since;
-  bool going = s2_laws_look(step, rattle->island, &frame, all_q, all_v, law);
+  bool going = s2_laws_look(step, rattle->island, &frame, all_q, all_v, law, answers);
+  // Answers that are kept get the whole force.
+  for (int i = 0; i < rattle->nodes && answers != NULL && going; i++) {
+    int32_t slot = rattle->island->node[i];
+    if (s2_step_lawful(step, slot)) {
+      for (int c = 0; c < 3; c++) {
+        answers->change[c] = step->held[3 * slot + c] + law[3 * slot + c];
+      }
+      answers->held = rattle->laws_held;
+      s2_note_terms(step->world->notes, answers++);
+    }
+  }
   s2_arena_rewind(step->arena, mark);
   return going;
 }
@@ -191,7 +210,7 @@ static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
     if (s2_step_lawful(step, rattle->island->node[i / 3])) {
       double was = rattle->u[i], by = DIFFERENCE * fmax(fabs(was), DIFFERENCE * rattle->speed);
       rattle->u[i] = was + by;
-      going = ask_laws(rattle, rattle->q0, rattle->u, rattle->done, more);
+      going = ask_laws(rattle, rattle->q0, rattle->u, rattle->done, more, NULL);
       rattle->u[i] = was;
       rattle->slope[i] = fmax(0, -(more[at] - law[at]) / by);
     }
@@ -221,6 +240,7 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
   int n = 3 * step->world->bodies.count;
   double *start = s2_arena_copy(step->arena, law, n), *was = S2_TAKE(step->arena, double, n);
   double off = 1, before = 1;
+  rattle->laws_held = false;
   memset(rattle->slope, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   set_force(rattle, law);
   for (int pass = 0; pass < ASKS && off > AGREED; pass++) {
@@ -228,7 +248,7 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
       return TOO_LONG;
     }
     memcpy(was, law, sizeof(double) * (size_t)n);
-    if (!ask_laws(rattle, rattle->q0, rattle->u, rattle->done, law)) {
+    if (!ask_laws(rattle, rattle->q0, rattle->u, rattle->done, law, NULL)) {
       return ABORTED;
     }
     before = off;
@@ -247,6 +267,7 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
   if (off <= NEAR) {
     return SOLVED;
   }
+  rattle->laws_held = true;
   memcpy(law, start, sizeof(double) * (size_t)n);
   memset(rattle->slope, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   set_force(rattle, law);
@@ -289,6 +310,21 @@ static void record_piece(const S2Rattle *rattle, double *to) {
   }
 }
 
+// Laws as both stages had them, with their slopes.
+static bool record_laws(S2Rattle *rattle, S2LawAnswer *answers) {
+  S2Arena *arena = rattle->step->arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *law = S2_TAKE(arena, double, 3 * rattle->step->world->bodies.count);
+  int count = count_laws(rattle->step, rattle->island);
+  const double *v = rattle->laws_held ? rattle->v0 : rattle->u;
+  bool going = ask_laws(rattle, rattle->q0, v, rattle->done, law, answers);
+  rattle->laws_held = false; // stage 2 asks at u
+  going = going &&
+          ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law, answers + count);
+  s2_arena_rewind(arena, mark);
+  return going;
+}
+
 S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
                          const S2RattleRecord *record) {
   S2Rattle rattle = rattle_make(step, island, frame);
@@ -318,20 +354,6 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
     rattle.second[r] = (S2RattleState)record->second[r];
   }
   return rattle;
-}
-
-// What has no derivative as yet; NULL: it has one.
-static const char *without_derivative(const S2Step *step, const S2Island *island) {
-  bool matrix = false, constraint = false;
-  for (int i = 0; i < island->joints; i++) {
-    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    matrix |= joint->compliance.size > 0 || joint->damping.size > 0;
-    constraint |= joint->type == S2_CONSTRAINT;
-  }
-  return s2_island_lawful(step, island) ? "flow \"rattle\" and a force law on joints"
-         : matrix                       ? "flow \"rattle\" and matrices of compliance or damping"
-         : constraint                   ? "flow \"rattle\" and a constraint"
-                                        : NULL;
 }
 
 // ---- A piece -----------------------------------------------------------------------------------
@@ -379,7 +401,7 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
     return outcome == ABORTED ? ABORTED : TOO_LONG;
   }
   if (law != NULL) {
-    if (!ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law)) {
+    if (!ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law, NULL)) {
       return ABORTED;
     }
     set_force(rattle, law);
@@ -405,12 +427,12 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   rattle->patterned = false;
   find_late(rattle);
   set_speed(rattle);
-  if (law != NULL && !ask_laws(rattle, rattle->q0, rattle->v0, rattle->done, law)) {
+  if (law != NULL && !ask_laws(rattle, rattle->q0, rattle->v0, rattle->done, law, NULL)) {
     return ABORTED;
   }
   Outcome outcome = solve_stages(rattle, law, last);
-  if (outcome == SOLVED && placed) {
-    s2_note_refuse_joints(step, rattle->island, "flow \"rattle\" and poses off the joints");
+  if (outcome == SOLVED && placed && rattle->shortened) {
+    s2_note_refuse_joints(step, rattle->island, "flow \"rattle\" and poses far off the joints");
   }
   return step->world->refused.code != S2_OK ? ABORTED : outcome;
 }
@@ -474,11 +496,14 @@ static void show_piece(const S2Rattle *rattle) {
   }
 }
 
-// In so many pieces of equal length. `record`: NULL, or s2_rattle_record_size numbers for each.
-static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces, double *record) {
+// In so many pieces of equal length. `record`: NULL, or s2_rattle_record_size numbers for each;
+// `answers`: one for each law in each of both stages.
+static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces, double *record,
+                            S2LawAnswer *answers) {
   S2Step *step = rattle->step;
   const S2Island *island = rattle->island;
-  bool lawful = s2_island_lawful(step, island);
+  int laws = count_laws(step, island);
+  bool lawful = laws > 0;
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
   memset(sums->impulse, 0, sizeof(double) * (size_t)(S2_JOINT_ROWS * island->joints));
   memset(sums->reaction, 0, sizeof(double) * (size_t)(3 * island->joints));
@@ -494,6 +519,8 @@ static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces, doub
       if (record != NULL) {
         record_piece(rattle, record);
         record += s2_rattle_record_size(rattle->nodes, rattle->rows);
+        outcome = lawful && !record_laws(rattle, answers) ? ABORTED : SOLVED;
+        answers += 2 * laws;
       }
       show_piece(rattle);
       rattle_go_on(rattle);
@@ -577,10 +604,6 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   if (!s2_step_goes_on(step)) {
     return false;
   }
-  const char *without = without_derivative(step, island);
-  if (without != NULL) {
-    s2_note_refuse_joints(step, island, without);
-  }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Rattle rattle;
   Sums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
@@ -594,11 +617,15 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     rattle = rattle_make(step, island, frame);
     int room = s2_rattle_record_size(island->nodes, S2_JOINT_ROWS * island->joints) * pieces;
     double *record = step->world->notes == NULL ? NULL : S2_TAKE(step->arena, double, room);
-    outcome = solve_pieces(&rattle, &sums, pieces, record);
+    int laws = record == NULL ? 0 : 2 * count_laws(step, island) * pieces;
+    S2LawAnswer *answers = S2_TAKE_ZEROED(step->arena, S2LawAnswer, laws);
+    outcome = solve_pieces(&rattle, &sums, pieces, record, answers);
     *done = outcome == SOLVED;
     if (*done) {
       int size = s2_rattle_record_size(island->nodes, rattle.rows);
-      s2_note_rattle(step, island, pieces, rattle.rows, size * pieces, record);
+      S2RattleNote note = {pieces,  rattle.rows,     laws,          record,
+                           answers, rattle.placings, rattle.placing};
+      s2_note_rattle(step, island, &note, size * pieces);
       keep_end(&rattle, &sums);
       rattle_account(&rattle, pieces);
     }

@@ -83,10 +83,16 @@ typedef struct S2Rattle {
   S2RattleRows at0, at1; // rows at q0, q1
   double *force;         // 3 a node: f of the stage
   double *slope;         // 3 a node: what laws damp beside that, kg/s
+  bool laws_held;        // laws did not agree with u: they are those at v0
   double speed;          // V of scaled residuals, m/s
   // m: errors that are rounding; with which Newton's method ends; that somebody has made by hand
   double rounding, enough, placed;
   S2Residual worst; // of all stages of the step
+  // Passes of s2_rattle_place, for the derivative: poses before (3 a node), then 1 a row that was
+  // held and else 0. NULL: nobody asks. A pass that had to be shortened has no derivative.
+  double *placing;
+  int placings;
+  bool shortened;
 } S2Rattle;
 
 // Is the island made of what this flow takes? By its definition and its touches.
@@ -104,6 +110,8 @@ typedef struct S2RattleRecord {
   const double *l, *k;            // N s
   const double *first, *second;   // S2RattleState
 } S2RattleRecord;
+// The most passes of s2_rattle_place.
+enum { S2_RATTLE_PLACINGS = 20 };
 static inline int s2_rattle_record_size(int nodes, int rows) {
   return 2 + 12 * nodes + 4 * rows;
 }
@@ -118,9 +126,10 @@ void s2_rattle_make_terms(S2Rattle *rattle);
 // Rows at poses q (3 a slot), `elapsed` s after the state that the world is in.
 void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
                        const S2RattleRows *rows);
-// The same of stage 2 for soft rows by implicit Euler: their combinations, C and b at the end.
+// The same of stage 2 for soft rows by implicit Euler: C and b at the end, and their combinations
+// (`mix`, a row; NULL: nobody asks).
 void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
-                          double *bias);
+                          double *bias, double (*mix)[S2_JOINT_EQUATIONS]);
 // The row in a problem, with these sides; bounds are the caller's.
 S2Row s2_rattle_row(const S2Rattle *rattle, int term, const S2RowSides *side);
 // Adds what an impulse along a row pushes the joint's first body with to `reaction` (3); `arm` of

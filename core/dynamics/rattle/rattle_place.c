@@ -1,11 +1,11 @@
 // Poses that somebody has placed off the joints, or beyond limits, are projected before the flow
 // begins: along the rows there, by mass, without a part of the velocities.
 #include "dynamics/rattle/rattle.h"
+#include "dynamics/trace/notes.h"
 #include "mcp/solvers.h"
 
 #include <string.h>
 
-enum { PASSES = 20 };
 static const double SOLVED = 1e-9; // scaled residual of a pass
 
 // Does the row have a place? m: how far q0 is from it.
@@ -23,6 +23,22 @@ static double place_off(const S2Rattle *rattle) {
     worst = row_off(rattle, r, &off) ? fmax(worst, off) : worst;
   }
   return worst;
+}
+
+// For the derivative: x of the rows that have a place.
+static void record_placing(S2Rattle *rattle, const double *x) {
+  double *to = rattle->placing + (3 * rattle->nodes + rattle->rows) * rattle->placings, off;
+  int n = 0;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    *to++ = rattle->q0[3 * rattle->island->node[i / 3] + i % 3];
+  }
+  for (int r = 0; r < rattle->rows; r++) {
+    bool placed = row_off(rattle, r, &off);
+    bool limit = rattle->term[r].law == S2_RATTLE_LIMIT;
+    *to++ = placed && (!limit || x[n] > 0);
+    n += placed;
+  }
+  rattle->placings += 1;
 }
 
 static void place_once(S2Rattle *rattle) {
@@ -57,6 +73,10 @@ static void place_once(S2Rattle *rattle) {
     turn = fmax(turn, fabs(dq[3 * i]));
   }
   double part = turn > S2_PROJECTION_TURN ? S2_PROJECTION_TURN / turn : 1;
+  rattle->shortened |= part < 1;
+  if (rattle->placing != NULL) {
+    record_placing(rattle, x);
+  }
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     rattle->q0[3 * rattle->island->node[i / 3] + i % 3] += part * dq[i];
   }
@@ -67,7 +87,11 @@ static void place_once(S2Rattle *rattle) {
 bool s2_rattle_place(S2Rattle *rattle) {
   double enough = fmax(S2_PROJECTION_TOLERANCE * rattle->island->length, 10 * rattle->rounding);
   bool placed = place_off(rattle) > rattle->placed;
-  for (int pass = 0; pass < PASSES && placed && place_off(rattle) > enough; pass++) {
+  if (placed && rattle->step->world->notes != NULL) {
+    size_t room = (size_t)(S2_RATTLE_PLACINGS * (3 * rattle->nodes + rattle->rows));
+    rattle->placing = s2_note_take(rattle->step->world->notes, sizeof(double) * room);
+  }
+  for (int pass = 0; pass < S2_RATTLE_PLACINGS && placed && place_off(rattle) > enough; pass++) {
     place_once(rattle);
     s2_rattle_measure(rattle, rattle->q0, s2_rattle_elapsed(rattle), &rattle->at0);
   }

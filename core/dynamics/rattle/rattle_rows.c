@@ -392,7 +392,8 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
 }
 
 static void soften_joint_end(const S2Rattle *rattle, const S2JointAt *at, const int32_t *of,
-                             const S2RattleRows *rows, double *compliance, double *bias) {
+                             const S2RattleRows *rows, double *compliance, double *bias,
+                             double (*mix)[S2_JOINT_EQUATIONS]) {
   S2JointRow own[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(at, own);
@@ -404,12 +405,15 @@ static void soften_joint_end(const S2Rattle *rattle, const S2JointAt *at, const 
       keep_row(term, &row, of[i], rows);
       compliance[of[i]] = soft[i].compliance;
       bias[of[i]] = soft[i].bias;
+      if (mix != NULL) {
+        memcpy(mix[of[i]], soft[i].mix, sizeof soft[i].mix);
+      }
     }
   }
 }
 
 void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
-                          double *bias) {
+                          double *bias, double (*mix)[S2_JOINT_EQUATIONS]) {
   const S2World *world = rattle->step->world;
   double elapsed = s2_rattle_elapsed(rattle) + rattle->h;
   for (int i = 0; i < rattle->island->joints; i++) {
@@ -417,7 +421,7 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
     const int32_t *of = rattle->row_of[i];
     S2JointAt at = {world, joint, rattle->q1, elapsed, NULL, NULL};
     if (!s2_joint_is_rigid(joint)) {
-      soften_joint_end(rattle, &at, of, rows, compliance, bias);
+      soften_joint_end(rattle, &at, of, rows, compliance, bias, mix);
     }
     int r = of[S2_JOINT_SERVO];
     if (r >= 0 && !rattle->term[r].trapezoid) {

@@ -562,7 +562,7 @@ static void make_second(Stage *stage) {
   }
   double *compliance = S2_TAKE_ZEROED(rattle->step->arena, double, 2 * rattle->rows);
   double *bias = compliance + rattle->rows;
-  s2_rattle_soften_end(rattle, &rattle->at1, compliance, bias);
+  s2_rattle_soften_end(rattle, &rattle->at1, compliance, bias, NULL);
   for (int r = 0; r < rattle->rows; r++) {
     stage->row[r].compliance = compliance[r];
     stage->row[r].bias = bias[r];

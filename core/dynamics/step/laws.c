@@ -129,15 +129,17 @@ static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswe
 }
 
 bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame, const double *q,
-                  const double *v, double *law) {
+                  const double *v, double *law, S2LawAnswer *answers) {
   S2LawFrame then = *frame; // as view_at() has it: at the end of a piece of length h
   then.done -= step->h;
   View view = view_at(step, island, &then, q, v, 1);
   view.since = frame->done;
   view.t = step->t + frame->done;
+  int count = 0;
   for (int i = 0; i < island->nodes; i++) {
     int32_t slot = island->node[i];
-    if (s2_step_lawful(step, slot) && !laws_ask(&view, slot, law + 3 * slot, NULL)) {
+    if (s2_step_lawful(step, slot) &&
+        !laws_ask(&view, slot, law + 3 * slot, answers == NULL ? NULL : &answers[count++])) {
       return false;
     }
   }

@@ -13,6 +13,8 @@
 
 #include "dynamics/step/context.h"
 
+typedef struct S2LawAnswer S2LawAnswer; // trace/notes.h
+
 // The state of bodies that are not in the island at hand, from the start of the step on: laws see
 // them as they would fly.
 typedef struct S2LawFrame {
@@ -42,9 +44,10 @@ bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *fra
 bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *frame, bool *changed);
 
 // Laws of the island's bodies at q and v (3 a slot), frame->done s after the frame's start: their
-// forces into `law` (3 a slot). Nothing of the step changes.
+// forces into `law` (3 a slot). Nothing of the step changes. `answers`: NULL, or one for each of
+// those bodies, in the order of the island, whose terms stay in the arena of the step.
 bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame, const double *q,
-                  const double *v, double *law);
+                  const double *v, double *law, S2LawAnswer *answers);
 
 // Nonlinear steps of an island, which are made again with the mean of the laws at both ends: sets
 // that force, from v1 and v2 of the last one; *moved: in parts of what it was, the most.

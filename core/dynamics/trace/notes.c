@@ -447,14 +447,18 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
   }
 }
 
-void s2_note_rattle(const S2Step *step, const S2Island *island, int pieces, int rows, int numbers,
-                    const double *piece) {
+void s2_note_rattle(const S2Step *step, const S2Island *island, const S2RattleNote *rattle,
+                    int numbers) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
     S2Note *note = s2_note_add_island(step, island, S2_ACT_RATTLE);
-    note->rattle.pieces = pieces;
-    note->rattle.rows = rows;
-    note->rattle.piece = note_numbers(notes, piece, numbers);
+    S2LawAnswer *kept = s2_note_take(notes, sizeof *kept * (size_t)rattle->laws);
+    for (int i = 0; i < rattle->laws; i++) {
+      kept[i] = rattle->answers[i];
+    }
+    note->rattle = *rattle;
+    note->rattle.answers = kept;
+    note->rattle.piece = note_numbers(notes, rattle->piece, numbers);
   }
 }
 

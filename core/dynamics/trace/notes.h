@@ -96,9 +96,18 @@ typedef struct S2LawAnswer { // of a body
   const S2LawTerm *term;
   double by_time[3], by_dt[3];
   uint32_t origin[3];
-  bool held;        // LAWS_END: its velocity stays
-  double change[3]; // LAWS_END: of the law since the start
+  bool held;        // LAWS_END: its velocity stays; RATTLE: asked at v0
+  double change[3]; // LAWS_END: of the law since the start; RATTLE: the force with what is held
 } S2LawAnswer;
+
+typedef struct S2RattleNote { // the flow by two stages
+  int pieces, rows, laws;     // laws: answers of all pieces
+  const double *piece;        // S2RattleRecord of each, one after the other
+  // Of each piece: the answers of laws in stage 1, one a body with a law, and in stage 2.
+  const S2LawAnswer *answers;
+  int placings; // passes that placed q0 on the joints, as S2Rattle has them
+  const double *placing;
+} S2RattleNote;
 
 typedef struct S2LawsAct {
   int count;
@@ -173,10 +182,7 @@ typedef struct S2Note {
       double *x; // the solution, of nodes of gears too; SHAKE, FEEDBACK: displacements, by the
                  // joints alone
     } solve;
-    struct {
-      int pieces, rows;
-      double *piece; // S2RattleRecord of each, one after the other
-    } rattle;
+    S2RattleNote rattle;
     struct {
       bool restarted;      // v0 was v2
       double *before, *v0; // v1; v0 as it took it
@@ -319,7 +325,8 @@ void s2_note_integrate(const S2Step *step);
 // LAWS, LAWS_END, before they change anything, LAWS_MEAN; `island`: NULL: of all bodies.
 // (notes_laws.c)
 void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S2LawsAct *laws);
-void s2_note_end(const S2Step *step, S2Act act); // NEXT, COMMIT
+void s2_note_terms(S2Notes *notes, S2LawAnswer *answer); // into the notes
+void s2_note_end(const S2Step *step, S2Act act);         // NEXT, COMMIT
 
 // RESTART, RECALL, REWIND, HIT, BALANCE, STRUCK, FLY. `before`: 3 a slot; NULL: nothing
 void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const double *before);
@@ -334,9 +341,10 @@ void s2_note_linearise(const S2Step *step, int32_t touch, double until);
 // `restarted`: v0 (3 a node) is from v2.
 void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
                       const double *linear);
-// `piece`: s2_rattle_record_size numbers for each.
-void s2_note_rattle(const S2Step *step, const S2Island *island, int pieces, int rows, int numbers,
-                    const double *piece);
+// `numbers`: of `piece`. Terms of answers, and `placing`, are in the notes (s2_note_terms,
+// s2_note_take).
+void s2_note_rattle(const S2Step *step, const S2Island *island, const S2RattleNote *rattle,
+                    int numbers);
 void s2_note_short(const S2Step *step, const S2Island *island, double fraction);
 
 // Before q1 moves; `choices` of the rows, which are taken from S2Step's touches.

@@ -29,6 +29,10 @@ static void laws_note_nodes(const S2Step *step, const S2Island *island, S2Note *
   }
 }
 
+void s2_note_terms(S2Notes *notes, S2LawAnswer *answer) {
+  answer->term = laws_copy(notes, answer->term, sizeof *answer->term * (size_t)answer->terms);
+}
+
 void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S2LawsAct *laws) {
   S2Notes *notes = step->world->notes;
   if (notes == NULL) {
@@ -43,7 +47,7 @@ void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S
   note->laws.v2 = s2_note_take(notes, sizeof(double) * 3 * count);
   for (int i = 0; i < laws->count; i++) {
     S2LawAnswer *answer = &kept->answers[i];
-    answer->term = laws_copy(notes, answer->term, sizeof *answer->term * (size_t)answer->terms);
+    s2_note_terms(notes, answer);
     memcpy(note->laws.force + 3 * i, step->force + 3 * answer->slot, 3 * sizeof(double));
     memcpy(note->laws.v2 + 3 * i, step->v2 + 3 * answer->slot, 3 * sizeof(double));
   }

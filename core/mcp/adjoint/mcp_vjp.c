@@ -345,6 +345,7 @@ static S2McpLinear *vjp_make(const S2Problem *problem, const double *v, const do
                      .lambda = lambda,
                      .problem = *problem,
                      .mobility = problem->mobility,
+                     .arena = arena,
                      .yields = S2_VJP_NO_UNIT};
   S2System *system = &l->system;
   // The adjoint's system is that of A'.
@@ -375,6 +376,10 @@ static S2McpLinear *vjp_make(const S2Problem *problem, const double *v, const do
   l->force = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   l->eta_row = S2_TAKE_ZEROED(arena, double, problem->rows);
   l->u_row = S2_TAKE_ZEROED(arena, double, problem->rows);
+  l->share_r = S2_TAKE(arena, double, problem->rows);
+  l->share_z = S2_TAKE(arena, double, problem->rows);
+  l->share_pr = S2_TAKE(arena, double, 3 * problem->nodes);
+  l->share_pz = S2_TAKE(arena, double, 3 * problem->nodes);
   return l;
 }
 
@@ -627,10 +632,17 @@ static void solve_yielding(S2McpLinear *l) {
 static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
                           unsigned *flags) {
   double size = vjp_read(l, dl_dv, dl_dlambda), missed = vjp_solve(l, size);
+  l->shared = false;
   if (!isfinite(missed) || vjp_solved(l, missed, size)) {
     return isfinite(missed);
   }
-  // Not solved: what is asked for may not be determined.
+  // Not solved: what is asked for may depend on how rows share a load.
+  S2ArenaMark mark = s2_arena_mark(l->arena);
+  bool shared = s2_vjp_share(l, dl_dv, dl_dlambda, size, l->arena, flags);
+  s2_arena_rewind(l->arena, mark);
+  if (shared) {
+    return true;
+  }
   missed = solve_determined(l, missed, size);
   bool good = vjp_solved(l, missed, size);
   // Far larger than dl/dv: the bounded approximation.

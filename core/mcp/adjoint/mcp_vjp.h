@@ -62,9 +62,12 @@ typedef enum S2VjpFlag {
   // rhs, which stand for the rows as well, share what is said of bias.
   S2_VJP_REDUNDANT = 2,
   // dl/dlambda (or, where friction depends on how redundant contacts share their load, dl/dv) asks
-  // for something that is not determined. That part of it was left out. Where what remains is no
-  // solution, or one far larger than dl/dv, friction of contacts that slide counts as a given force
-  // and rows that hold yield a little: an approximation that stays bounded.
+  // for something that is not determined. If the impulses are those of least norm, as those of
+  // S2_SOLVER_ACTIVE are, the derivative is that of these, and is flagged only where dl/dlambda
+  // asks.
+  // Else that part of the question was left out. Where what remains is no solution, or one far
+  // larger than dl/dv, friction of contacts that slide counts as a given force and rows that hold
+  // yield a little: an approximation that stays bounded.
   S2_VJP_UNDETERMINED = 4,
   // The linear system was not solved, or something is not finite: do not use the result.
   S2_VJP_SINGULAR = 8,
@@ -83,8 +86,8 @@ typedef struct S2McpGradient {
   double *mu;       // on friction rows, else 0; at mu = 0 the derivative to the right
   double *lo, *hi;  // of boxed rows: where the impulse is at the bound; else 0; exact only
   double *mobility; // 9 per block of problem->mobility, where there is one
-  double *w; // 1 per row: the share of w = diag(J W^-1 J' + C) as what kappa is measured in, which
-             // is part of the above; 0 on the active set
+  double *w; // 1 per row: the share of w = diag(J W^-1 J' + C) as what kappa, or the norm of shared
+             // impulses, is measured in, which is part of the above; else 0
 } S2McpGradient;
 
 // dl_dv (3 per node) and dl_dlambda (1 per row) may be NULL: 0. (v, lambda): a solution, which is

@@ -86,6 +86,11 @@ struct S2McpLinear {
   double *tie; // 2 a unit: with S2_VJP_TIED or `yields`, impulses eta that together do nothing
   int yields;  // a contact whose friction yields to joints, or -1
   S2McpLinear *beyond; // where a contact is on an edge: as on the other side of all; else NULL
+  S2Arena *arena;      // in which it lives
+  // mcp_vjp_share.c: of the last product, r and Z beta as impulses of all rows, and W^-1 J' of
+  // them.
+  bool shared;
+  double *share_r, *share_z, *share_pr, *share_pz;
 };
 
 static inline bool s2_vjp_is_smooth(const S2McpLinear *l, int k) {
@@ -102,6 +107,12 @@ typedef enum S2VjpTie { S2_TIE_NONE, S2_TIE_YIELDS, S2_TIE_HOLDS } S2VjpTie;
 S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair);
 // What friction of a contact and its neighbours of the same two bodies pull together.
 double s2_vjp_pull(const S2System *system, const double *z, int k);
+
+// mcp_vjp_share.c: p and eta where impulses are those of least norm, and what the gradient gets
+// beside them; `size` of dl/d(v, lambda). S2_VJP_UNDETERMINED where the loss asks for single ones.
+// False, with nothing changed: they are not of least norm, or that is not clear.
+bool s2_vjp_share(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda, double size,
+                  S2Arena *arena, unsigned *flags);
 
 // mcp_vjp_write.c: all of the gradient.
 void s2_vjp_fill(const S2Problem *problem, const S2McpGradient *gradient, double value);

@@ -156,6 +156,38 @@ static void vjp_write_add_path(const S2McpLinear *l, int k, const S2McpGradient 
   }
 }
 
+// How impulses of least norm change with the data: r' dA (Z beta) - (Z beta)' dD x.
+static void write_share(const S2McpLinear *l, const S2McpGradient *gradient) {
+  const S2Problem *problem = &l->problem;
+  const double *r = l->share_r, *z = l->share_z, *pr = l->share_pr, *pz = l->share_pz;
+  for (int i = 0; i < 3 * problem->nodes && gradient->mass != NULL; i++) {
+    gradient->mass[i] -= pr[i] * pz[i];
+  }
+  for (int i = 0; i < problem->rows; i++) {
+    const S2Row *row = &problem->row[i];
+    double across = 0; // of friction, J W^-1 J' r
+    for (int k = 0; k < 6; k++) {
+      int32_t node = k < 3 ? row->a : row->b;
+      double *to = k < 3 ? gradient->ja : gradient->jb, j = k < 3 ? row->ja[k] : row->jb[k - 3];
+      int at = 3 * node + k % 3;
+      if (node >= 0) {
+        across += j * pr[at];
+      }
+      if (node >= 0 && to != NULL) {
+        to[3 * i + k % 3] += r[i] * pz[at] + z[i] * pr[at];
+      }
+    }
+    if (gradient->compliance != NULL) {
+      gradient->compliance[i] += r[i] * z[i];
+    }
+    if (l->sign[i] == 0) { // friction of what slides is no unknown
+      add_scale_slope(l, i, -z[i] * l->lambda[i], gradient);
+    } else if (gradient->mu != NULL) {
+      gradient->mu[i] += l->sign[i] * z[row->coupled_to] * across;
+    }
+  }
+}
+
 void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGradient *gradient) {
   const S2System *system = &l->system;
   const S2Problem *problem = system->problem;
@@ -175,5 +207,8 @@ void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGra
     if (s2_vjp_is_smooth(l, k)) {
       vjp_write_add_path(l, k, gradient);
     }
+  }
+  if (l->shared) {
+    write_share(l, gradient);
   }
 }

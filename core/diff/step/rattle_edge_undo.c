@@ -1,0 +1,91 @@
+// Rows of the flow by two stages on the edge of two states of an active set: a limit that is closed
+// and does not press, dry friction or a motor that just holds. The derivative is one-sided there.
+// Limits count as open, and what has bounds as held.
+#include "diff/step/rattle_undo.h"
+
+// Part of the island's speed below which an impulse or a speed is on an edge. Stages are solved to
+// rounding.
+static const double EDGE = 1e-9;
+// Part of the adjoint below which both sides have the same derivative.
+static const double ALIKE = 1e-10;
+
+// 1/kg or 1/(kg m^2): what a unit impulse along a row gives of its speed.
+static double edge_mobility(const S2RattlePiece *piece, const S2Row *row) {
+  const double *inertial = piece->rattle.inertial;
+  double w = 0;
+  for (int c = 0; c < 3; c++) {
+    w += row->a >= 0 ? row->ja[c] * row->ja[c] / inertial[3 * row->a + c] : 0;
+    w += row->b >= 0 ? row->jb[c] * row->jb[c] / inertial[3 * row->b + c] : 0;
+  }
+  return w;
+}
+
+static double edge_along(const S2Row *row, const double *v) {
+  double u = 0;
+  for (int c = 0; c < 3; c++) {
+    u += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
+    u += row->b >= 0 ? row->jb[c] * v[3 * row->b + c] : 0;
+  }
+  return u;
+}
+
+// The speed of a row in a stage: what it measures, less what it asks for.
+static double edge_speed(const S2RattlePiece *piece, int r, const S2Row *row, bool second) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2RattleTerm *term = &rattle->term[r];
+  if (!second) {
+    double from = term->changes ? rattle->at0.value[r] : 0;
+    return (rattle->at1.value[r] - from) / rattle->h + term->compliance * rattle->l[r] +
+           term->bias - term->speed;
+  }
+  double soft = term->soft ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
+  return edge_along(row, rattle->v1) + rattle->at1.rate[r] + soft - term->speed;
+}
+
+static void find_edge(S2RattlePiece *piece, int r, bool second) {
+  S2Rattle *rattle = &piece->rattle;
+  const S2RattleTerm *term = &rattle->term[r];
+  S2RattleState *state = second ? &rattle->second[r] : &rattle->first[r];
+  bool limit = term->law == S2_RATTLE_LIMIT;
+  // The unknown of the stage and its bounds.
+  double x = second ? rattle->k[r] + (term->soft ? 0 : rattle->l[r]) : rattle->l[r];
+  double most = term->most * piece->half * (second && !term->soft ? 2 : 1);
+  S2Row row = s2_rattle_row(rattle, r, &(second ? rattle->at1 : rattle->at0).side[r]);
+  double size = s2_rattle_turns(&rattle->at0.side[r]) ? rattle->island->length : 1;
+  double w = edge_mobility(piece, &row) * size, least = EDGE * rattle->speed;
+  double room = limit ? x : fmin(most - x, x + most);
+  bool held = *state == S2_RATTLE_HELD;
+  bool bound = *state == S2_RATTLE_OPEN || *state == S2_RATTLE_AT_LO || *state == S2_RATTLE_AT_HI;
+  bool slow = bound && fabs(edge_speed(piece, r, &row, second)) * size <= least;
+  piece->edge[second][r] = (held && room * w <= least) || slow;
+  if (piece->edge[second][r]) {
+    *state = limit ? S2_RATTLE_OPEN : S2_RATTLE_HELD;
+  }
+}
+
+void s2_rattle_find_edges(S2RattlePiece *piece) {
+  const S2Rattle *rattle = &piece->rattle;
+  for (int r = 0; r < rattle->rows; r++) {
+    if (rattle->term[r].law != S2_RATTLE_EQUATION) {
+      find_edge(piece, r, false);
+      find_edge(piece, r, true);
+    }
+  }
+}
+
+void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2RattleState *state = second ? rattle->second : rattle->first;
+  if (!piece->edge[second][r]) {
+    return;
+  }
+  // Held, it would have no y on the other side; free, it would have one.
+  S2Row row = s2_rattle_row(rattle, r, &(second ? rattle->at1 : rattle->at0).side[r]);
+  double w = edge_mobility(piece, &row), p = 0;
+  double change = state[r] == S2_RATTLE_HELD ? piece->y[r] * sqrt(w) : pushed / sqrt(w);
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    p += rattle->inertial[i] * piece->p[i] * piece->p[i];
+  }
+  bool matters = fabs(change) > ALIKE * sqrt(p) && change != 0;
+  piece->undo->gradient->flags |= matters ? S2_GRADIENT_WEAK : 0;
+}

@@ -1,0 +1,54 @@
+// Reactions of joints in the flow by two stages, backwards: what the half impulses push the first
+// body with, about the anchor. Efforts of actuators are none.
+#include "diff/step/rattle_undo.h"
+
+static const double *reaction_of(const S2RattlePiece *piece, int32_t joint) {
+  return piece->undo->bar.joint_reaction + 3 * joint;
+}
+
+static S2Vec2 reaction_arm(const S2RattlePiece *piece, const S2Joint *joint, bool end) {
+  const double *q = end ? piece->rattle.q1 : piece->rattle.q0;
+  return joint->a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_rot(q[3 * joint->a]), joint->local_a);
+}
+
+double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const S2RowSides *side,
+                               bool end) {
+  const S2Joint *of = &piece->rattle.step->world->joints.at[joint];
+  const double *bar = reaction_of(piece, joint);
+  double push[3] = {0};
+  s2_rattle_push(side, reaction_arm(piece, of, end), 1, push);
+  return bar[0] * push[0] + bar[1] * push[1] + bar[2] * push[2];
+}
+
+double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2RattleTerm *term = &rattle->term[r];
+  const S2RowSides *side = end ? &rattle->at1.side[r] : &rattle->at0.side[r];
+  int32_t joint = rattle->island->joint[term->place];
+  return term->effort ? 0 : s2_rattle_reaction_pull(piece, joint, side, end);
+}
+
+void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impulse, S2RowBar *bar) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2RattleTerm *term = &rattle->term[r];
+  const S2RowSides *side = end ? &rattle->at1.side[r] : &rattle->at0.side[r];
+  int32_t slot = rattle->island->joint[term->place];
+  const S2Joint *joint = s2_rattle_joint(rattle, term);
+  const double *reaction = reaction_of(piece, slot);
+  if (term->effort || impulse == 0) {
+    return;
+  }
+  S2Vec2 arm = reaction_arm(piece, joint, end);
+  bar->ja[0] += impulse * reaction[0];
+  bar->ja[1] += impulse * (reaction[1] + reaction[0] * arm.y);
+  bar->ja[2] += impulse * (reaction[2] - reaction[0] * arm.x);
+  // Where the anchor is.
+  if (joint->a != S2_NONE && reaction[0] != 0) {
+    double *q_bar = end ? piece->q1_bar : piece->q0_bar;
+    const double *q = end ? rattle->q1 : rattle->q0;
+    S2JointGradient *g = &piece->undo->gradient->joint[slot];
+    S2Vec2 arm_bar = s2_scale(impulse * reaction[0], s2_vec2(-side->a[2], side->a[1]));
+    q_bar[3 * joint->a] += s2_dot(s2_left(arm), arm_bar);
+    g->local_a = s2_add(g->local_a, s2_unrotate(s2_rot(q[3 * joint->a]), arm_bar));
+  }
+}

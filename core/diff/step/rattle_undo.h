@@ -1,0 +1,61 @@
+// A piece of the flow in two stages going backwards. Private to core/diff/step.
+#ifndef S2_RATTLE_UNDO_H
+#define S2_RATTLE_UNDO_H
+
+#include "diff/step/undo.h"
+#include "dynamics/rattle/rattle.h"
+
+typedef struct S2RattlePiece {
+  S2Undo *undo;
+  S2Rattle rattle;
+  double half;                              // s, h/2
+  double *q1_bar, *q0_bar;                  // 3 a slot: of the poses at its end, at its start
+  double *u_bar, *v0_bar;                   // 3 a node
+  double *v1_bar, *p;                       // 3 a node
+  double *l_bar, *y;                        // a row
+  double *c2, *b2;                          // a row: soft rows at the end
+  double (*mix)[S2_JOINT_EQUATIONS];        // a row: of a joint's equations, in stage 2
+  S2RowBar *at0, *at1;                      // a row: of the rows at both ends
+  double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
+  const S2Note *note;
+  int laws;                   // of bodies of the island
+  const S2LawAnswer *answers; // in stage 1, then in stage 2
+  bool *lawful;               // a node
+  bool *edge[2];              // a row of a stage: on the edge of two states
+} S2RattlePiece;
+
+// rattle_laws_undo.c: forces of bodies with laws, as a stage had them; what laws damp of the
+// coordinate that they push, kg/s, part of the matrix as in stage 1; `turned` += h/2 (dL/du +
+// slope)' p of stage 1; from p to what laws saw in a stage, but for velocities of stage 1, which
+// are in its matrix.
+void s2_rattle_put_laws(S2RattlePiece *piece, bool second);
+void s2_rattle_put_slopes(S2RattlePiece *piece);
+void s2_rattle_laws_turn(const S2RattlePiece *piece, double *turned);
+void s2_rattle_laws_vjp(S2RattlePiece *piece, bool second);
+
+// rattle_matrix_undo.c: rows that matrices of compliance or damping couple. Are they? From y and l
+// of stage 1, or k of stage 2, to the matrices, to h and to the values (`at0`, and in stage 2
+// `at1`: an equation of each joint, S2_JOINT_EQUATIONS a joint of the island) that the rows do not
+// see.
+static inline bool s2_rattle_coupled(const S2Joint *joint) {
+  return joint->compliance.size > 0 || joint->damping.size > 0;
+}
+void s2_rattle_matrices_vjp(S2RattlePiece *piece, bool second, S2RowBar *bars);
+
+// rattle_reaction_undo.c: of a unit impulse along these sides of a joint, or along row r, to its
+// reaction; and of an impulse along row r to where that pushes.
+double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const S2RowSides *side,
+                               bool end);
+double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end);
+void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impulse, S2RowBar *bar);
+
+// rattle_edge_undo.c: finds rows on an edge, and takes one of both states for them; and flags one
+// whose other state has another derivative, with J p of a stage and what the reaction asks.
+void s2_rattle_find_edges(S2RattlePiece *piece);
+void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed);
+
+// rattle_zero_undo.c: bounds of 0 that a script differentiates by, in stage 2 (`end`) or stage 1; p
+// are the momenta of the piece.
+void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end);
+
+#endif

@@ -1,0 +1,141 @@
+// Numbers of 0 in the flow by two stages, backwards: the derivative to the right.
+#include "diff/step/rattle_undo.h"
+
+#include <string.h>
+
+// Dry friction or a motor of no force has no row, but pushes against the speed of its coordinate
+// once it may: in stage 1 against the mean speed, with both stages together against that at the
+// end. What does not move may be pushed either way, and counts as 0.
+typedef struct Zero {
+  int32_t slot;
+  bool effort;        // of an actuator, no reaction of the joint
+  S2RowSides side[2]; // at both ends
+  double speed[2];
+} Zero;
+
+static Zero zero_of(const S2RattlePiece *piece, int32_t slot, double asked) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2Step *step = rattle->step;
+  const S2Joint *joint = &step->world->joints.at[slot];
+  Zero zero = {.slot = slot};
+  S2JointRow row[2];
+  for (int i = 0; i < 2; i++) {
+    double elapsed = s2_rattle_elapsed(rattle) + (i == 0 ? 0 : rattle->h);
+    S2JointAt at = {step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL, NULL};
+    s2_joint_kind(joint->type)->drive(&at, &row[i], NULL);
+    memcpy(zero.side[i].a, row[i].ja, sizeof row[i].ja);
+    memcpy(zero.side[i].b, row[i].jb, sizeof row[i].jb);
+  }
+  zero.speed[0] = (row[1].value - row[0].value) / rattle->h - asked;
+  zero.speed[1] = row[1].rate - asked;
+  const int32_t slots[2] = {joint->a, joint->b};
+  for (int i = 0; i < 6; i++) {
+    int32_t of = slots[i / 3];
+    double j = i < 3 ? row[1].ja[i] : row[1].jb[i - 3];
+    int32_t node = of == S2_NONE ? S2_GROUND : step->node_of[of];
+    double v = node != S2_GROUND ? rattle->v1[3 * node + i % 3] : 0;
+    zero.speed[1] += j * (of == S2_NONE || node != S2_GROUND ? v : step->free_v[3 * of + i % 3]);
+  }
+  return zero;
+}
+
+static double zero_pushed(const S2RattlePiece *piece, const Zero *zero, int end) {
+  const S2Joint *joint = &piece->rattle.step->world->joints.at[zero->slot];
+  const int32_t *node_of = piece->rattle.step->node_of;
+  const S2RowSides *side = &zero->side[end];
+  double sum = zero->effort ? 0 : s2_rattle_reaction_pull(piece, zero->slot, side, end != 0);
+  for (int c = 0; c < 3; c++) {
+    int32_t a = joint->a == S2_NONE ? S2_GROUND : node_of[joint->a];
+    int32_t b = joint->b == S2_NONE ? S2_GROUND : node_of[joint->b];
+    sum += a == S2_GROUND ? 0 : zero->side[end].a[c] * piece->p[3 * a + c];
+    sum += b == S2_GROUND ? 0 : zero->side[end].b[c] * piece->p[3 * b + c];
+  }
+  return sum;
+}
+
+static double zero_against(double speed, double still) {
+  return fabs(speed) <= still ? 0 : speed < 0 ? 1 : -1;
+}
+
+// Springs and servos without gains have no row, but push with h/2 of stiffness times the mean value
+// and damping times the mean speed, in both stages, once they may. Of equation `index` of `joint`,
+// or (S2_OF_DRIVE) of what drives it, with the value `goal` where the spring has none.
+static void zero_soft_vjp(const S2RattlePiece *piece, int32_t slot, const S2Joint *joint, int index,
+                          double goal, bool end, double *stiffness, double *damping) {
+  const S2Rattle *rattle = &piece->rattle;
+  Zero zero = {.slot = slot, .effort = index == S2_OF_DRIVE};
+  double value[2];
+  for (int i = 0; i < 2; i++) {
+    S2JointRow rows[S2_JOINT_EQUATIONS], *row = rows;
+    double elapsed = s2_rattle_elapsed(rattle) + (i == 0 ? 0 : rattle->h);
+    S2JointAt at = {
+        rattle->step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL, NULL};
+    if (index == S2_OF_DRIVE) {
+      s2_joint_kind(joint->type)->drive(&at, row, NULL);
+    } else {
+      if (index >= s2_joint_rows(&at, rows)) {
+        return;
+      }
+      row += index;
+    }
+    value[i] = row->value - goal;
+    memcpy(zero.side[i].a, row->ja, sizeof row->ja);
+    memcpy(zero.side[i].b, row->jb, sizeof row->jb);
+  }
+  // Half of it in each stage.
+  double pushed = piece->half * zero_pushed(piece, &zero, end);
+  *stiffness -= pushed * (value[0] + value[1]) / 2;
+  *damping -= pushed * (value[1] - value[0]) / rattle->h;
+}
+
+static void zero_gains_vjp(const S2RattlePiece *piece, int32_t slot, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2Joint *joint = &rattle->step->world->joints.at[slot];
+  S2JointGradient *g = &piece->undo->gradient->joint[slot];
+  bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
+  bool none = joint->stiffness == 0 && joint->damping.linear == 0;
+  double unused = 0;
+  // Damping alone is a spring of no stiffness.
+  S2Joint sprung = *joint;
+  sprung.has_spring = true;
+  for (int i = 0; i < S2_JOINT_EQUATIONS && springs; i++) {
+    bool idle = joint->has_spring ? none : s2_joint_is_rigid(joint);
+    if (idle && s2_joint_sprung(&sprung, i)) {
+      zero_soft_vjp(piece, slot, &sprung, i, 0, end, joint->has_spring ? &g->stiffness : &unused,
+                    &g->damping.linear);
+    }
+  }
+  if (s2_servo_acts(joint, rattle->h) && joint->servo_kp == 0 && joint->servo_kd == 0) {
+    zero_soft_vjp(piece, slot, joint, S2_OF_DRIVE, joint->servo_goal, end, &g->servo_kp,
+                  &g->servo_kd);
+  }
+}
+
+// The adjoint of stage 2 (`end`) or stage 1; p are the momenta of the piece.
+void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2WorldGradient *all = piece->undo->gradient;
+  double still = 1e-10 * rattle->speed; // slower is rounding
+  for (int i = 0; i < rattle->island->joints; i++) {
+    int32_t slot = rattle->island->joint[i];
+    const S2Joint *joint = &rattle->step->world->joints.at[slot];
+    bool drives = s2_joint_kind(joint->type)->drive != NULL;
+    bool dry = joint->friction == 0 && S2_TRACKS_JOINT(all, slot, friction);
+    bool motor = joint->has_motor && joint->motor_max == 0 && S2_TRACKS_JOINT(all, slot, motor_max);
+    if (S2_TRACKS_JOINT(all, slot, damping.linear) || S2_TRACKS_JOINT(all, slot, stiffness) ||
+        S2_TRACKS_JOINT(all, slot, servo_kp) || S2_TRACKS_JOINT(all, slot, servo_kd)) {
+      zero_gains_vjp(piece, slot, end);
+    }
+    for (int k = 0; k < 2 && drives; k++) {
+      if (!(k == 0 ? dry : motor)) {
+        continue;
+      }
+      Zero zero = zero_of(piece, slot, k == 0 ? 0 : joint->motor_speed);
+      double first = zero_against(zero.speed[0], still), pushed = zero_pushed(piece, &zero, end);
+      // k = (l + k) - l in stage 2
+      double impulse = end ? 2 * zero_against(zero.speed[1], still) - first : first;
+      S2JointGradient *g = &piece->undo->gradient->joint[slot];
+      *(k == 0 ? &g->friction : &g->motor_max) += impulse * piece->half * pushed;
+    }
+  }
+}
