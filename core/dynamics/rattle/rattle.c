@@ -2,15 +2,14 @@
 // keep its turns small.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/audit/audit.h"
+#include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// rad: no body turns further in a piece. Stage 1 has a solution up to about 1; chains that whip are
-// off in energy by ten times as much with pieces of 0.5.
-static const double TURN = 0.25;
+static const double TURN = S2_RATTLE_TURN;
 // Pieces of a substep. Beyond them bodies may turn further, as wheels on their hubs do, if the
 // stages are solved.
 enum { PIECES = 64 };
@@ -30,19 +29,13 @@ static S2RattleRows new_rows(S2Arena *arena, int rows) {
                         S2_TAKE_ZEROED(arena, S2RowSides, rows)};
 }
 
-// m: what rounding leaves of differences of places, in parts of bodies and their distance from the
-// origin.
-static const double ROUNDED = 4e-16;
-// Newton's method ends with errors of this part of a body's size, or of what V goes in the piece.
-static const double PLACE = 1e-13, WAY = 1e-11;
-
 static void set_rounding(S2Rattle *rattle) {
   double far = 0, length = rattle->island->length;
   for (int i = 0; i < rattle->nodes; i++) {
     const double *q = rattle->q0 + 3 * rattle->island->node[i];
     far = fmax(far, fmax(fabs(q[1]), fabs(q[2])));
   }
-  rattle->rounding = ROUNDED * (length + far);
+  rattle->rounding = S2_RATTLE_ROUNDED * (length + far);
   rattle->placed = fmax(S2_PROJECTION_TRIGGER * length, 100 * rattle->rounding);
 }
 
@@ -95,7 +88,8 @@ static void place_slot(const S2Rattle *rattle, int32_t slot, double since, doubl
   const S2Step *step = rattle->step;
   for (int c = 3 * slot; slot != S2_NONE && c < 3 * slot + 3; c++) {
     if (step->node_of[slot] == S2_GROUND) {
-      q[c] = rattle->frame->q[c] + since * step->free_v[c];
+      double way = since * step->free_v[c];
+      q[c] = way != 0 ? rattle->frame->q[c] + way : rattle->frame->q[c]; // keeps the sign of a 0
     }
   }
 }
@@ -143,7 +137,7 @@ static void set_speed(S2Rattle *rattle) {
     bool turns = s2_rattle_turns(&rattle->at0.side[r]);
     rattle->speed = fmax(rattle->speed, asked * (turns ? length : 1));
   }
-  double enough = fmin(PLACE * length, WAY * rattle->speed * rattle->h);
+  double enough = fmin(S2_RATTLE_PLACE * length, S2_RATTLE_WAY * rattle->speed * rattle->h);
   rattle->enough = fmax(enough, rattle->rounding);
 }
 

@@ -1,0 +1,354 @@
+// Private to the kernels: one step of an island by the flow of two stages, in one piece, as the
+// general path takes it (rattle/rattle.c, rattle_stage.c) where all rows are rigid equations: its
+// operations in its order, so its bits. What takes more pieces, or anything else, is `missed`.
+#ifndef S2_KERNEL_RATTLE_H
+#define S2_KERNEL_RATTLE_H
+
+// Arrays hold as much as the table says, which the analyzer does not know.
+// NOLINTBEGIN(clang-analyzer-*)
+
+#include "dynamics/program/kernel_project.h"
+#include "dynamics/rattle/rattle_numbers.h"
+
+typedef struct Stages {
+  Seats seats; // where the nodes are
+  Nodes rhs;   // of the stage at hand
+  Pairs l, k;  // N s, N m s: half impulses
+  Pairs off;   // m/s, rad/s: what the rows of the stage at hand are off
+  Real speed;  // m/s: V, by which stage 2 is measured
+  Real rounding, enough; // m
+  Factor whole;          // of stage 1
+} Stages;
+
+// ---- What both stages ask ---------------------------------------------------------------------
+
+// m/s: the largest of what the rows are off.
+S2_KERNEL Real stages_worst(const Run *run, const Pairs *off) {
+  const S2Table *t = run->table;
+  Real worst = real(0);
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    Real first = size(off->at[g][0]), second = size(off->at[g][1]);
+    second = t->type[g] == S2_TABLE_SLIDER ? second * run->of->length : second;
+    worst = keep_larger(worst, first);
+    worst = keep_larger(worst, second);
+  }
+  return worst;
+}
+
+// The same as it is, without lengths for angles.
+S2_KERNEL Real stages_raw(const Run *run, const Pairs *off) {
+  Real worst = real(0);
+  S2_UNROLL for (int g = 0; g < run->table->joints; g++) {
+    worst = keep_larger(worst, size(off->at[g][0]));
+    worst = keep_larger(worst, size(off->at[g][1]));
+  }
+  return worst;
+}
+
+S2_INLINE void stages_rhs(Run *run, const Nodes *v, Nodes *rhs) {
+  Real half = run->of->h / real(2);
+  S2_UNROLL for (int i = 0; i < run->table->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      Real mass = c == 0 ? run->of->node[i].inertia : run->of->node[i].mass;
+      rhs->at[i][c] = mass * v->at[i][c] + half * run->force.at[i][c];
+    }
+  }
+}
+
+S2_INLINE void pairs_subtract(const S2Table *t, Pairs *from, const Pairs *what, Mask on) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      Real *x = &from->at[g][r];
+      *x = select(on, *x - what->at[g][r], *x);
+    }
+  }
+}
+
+// Keeps what the stage leaves of its laws; misses what it is not solved to.
+S2_INLINE void stages_accept(Run *run, const Pairs *off, Real speed, Mask on) {
+  State *state = run->state;
+  Real scaled = stages_worst(run, off) / speed, raw = stages_raw(run, off);
+  run->missed |= on & ~MASK(scaled <= real(S2_RATTLE_SOLVED));
+  state->residual = select(on, keep_larger(state->residual, scaled), state->residual);
+  state->joint = select(on, keep_larger(state->joint, raw), state->joint);
+}
+
+// Ground that goes is where the step brings it.
+S2_KERNEL void stages_ground(Run *run, Seats *seats) {
+  const S2Table *t = run->table;
+  for (int k = 0; k < t->grounds && t->rides; k++) {
+    int seat = t->nodes + k;
+    for (int c = 0; c < 3 && t->goes[k]; c++) {
+      Real way = run->of->h * run->ground_v[k][c], *q = &seats->q[seat][c];
+      *q = select(MASK(way != real(0)), *q + way, *q);
+    }
+    if (t->goes[k]) {
+      run->missed |= seats_turn(seats, seat);
+    }
+  }
+}
+
+// ---- Stage 1 ----------------------------------------------------------------------------------
+
+// Rows at the poses q1.
+S2_INLINE void stages_place(Run *run, Stages *stages) {
+  S2_UNROLL for (int i = 0; i < run->table->nodes; i++) {
+    memcpy(stages->seats.q[i], run->q1.at[i], sizeof stages->seats.q[i]);
+    run->missed |= seats_turn(&stages->seats, i);
+  }
+  rows_measure_all(run->table, run->of, &stages->seats, &run->end);
+  // Their chords.
+  S2_UNROLL for (int g = 0; g < run->table->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      stages->off.at[g][r] = run->end.value.at[g][r] / run->of->h + real(0);
+    }
+  }
+}
+
+// Velocities of the impulses l, poses there and what the rows are off, m.
+S2_KERNEL Real first_measure(Run *run, Stages *stages) {
+  const S2Table *t = run->table;
+  Real h = run->of->h;
+  nodes_copy(t, &stages->rhs, &run->v1);
+  rows_velocity(t, run->of, &run->start, &stages->l, &run->v1);
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      run->q1.at[i][c] = run->state->q[i][c] + h * run->v1.at[i][c];
+    }
+  }
+  stages_place(run, stages);
+  return h * stages_worst(run, &stages->off);
+}
+
+// J1 M^-1 J0' where `fresh`; some lanes that are not keep an older one.
+S2_KERNEL void first_factor(Run *run, Stages *stages, Mask fresh, Mask older) {
+  const S2Table *t = run->table;
+  Factor *whole = &stages->whole;
+  if (!any(older)) {
+    factor_fill(t, run->of, &run->start, &run->end, false, whole);
+    run->missed |= fresh & factor_whole(t, whole);
+    return;
+  }
+  Factor *made = &run->factor; // which stage 2 needs only later
+  factor_fill(t, run->of, &run->start, &run->end, false, made);
+  run->missed |= fresh & factor_whole(t, made);
+  factor_select(t, fresh, made, whole);
+}
+
+// Newton's method, as stage_newton() has it.
+S2_KERNEL void first_solve(Run *run, Stages *stages, Mask on) {
+  Real now = first_measure(run, stages), before = real(INFINITY);
+  Real rounding = larger(real(100) * stages->enough,
+                         real(S2_RATTLE_ROUNDING) * stages->speed * run->of->h);
+  Mask act = on, factored = on & ~on;
+  for (int pass = 0; pass < S2_RATTLE_PASSES; pass++) {
+    act &= MASK(now > stages->enough) & ~(factored & MASK(now >= before));
+    act &= ~run->missed;
+    if (!any(act)) {
+      break;
+    }
+    Mask fresh = act & (~factored | MASK(now > real(S2_RATTLE_CHORD) * before));
+    if (any(fresh)) {
+      first_factor(run, stages, fresh, act & ~fresh);
+      factored |= fresh;
+    }
+    Pairs change;
+    pairs_copy(run->table, &stages->off, &change);
+    factor_apply(run->table, &stages->whole, false, &change);
+    pairs_subtract(run->table, &stages->l, &change, act);
+    before = select(act, now, before);
+    now = first_measure(run, stages);
+  }
+  run->missed |= on & ~MASK(now <= rounding);
+}
+
+// Bodies, and the directions along which rows push: as turns_too_far() has it.
+S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
+  const S2Table *t = run->table;
+  Mask far = MASK(real(0) != real(0));
+  Real most = real(S2_RATTLE_TURN * S2_RATTLE_TURN * (1 + 1e-9));
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      const Real *from = run->start.b[g][r], *to = run->end.b[g][r];
+      Real x = to[1] - from[1], y = to[2] - from[2];
+      Real square = from[1] * from[1] + from[2] * from[2];
+      far |= MASK(stages->l.at[g][r] != real(0)) & MASK(x * x + y * y > most * square);
+    }
+  }
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    far |= MASK(size(run->of->h * run->v1.at[i][0]) > real(S2_RATTLE_TURN * (1 + 1e-9)));
+  }
+  return far;
+}
+
+// ---- Stage 2 ----------------------------------------------------------------------------------
+
+// Velocities of the impulses k and what the rows are off, m.
+S2_KERNEL Real second_measure(Run *run, Stages *stages, const Pairs *bias) {
+  const S2Table *t = run->table;
+  nodes_copy(t, &stages->rhs, &run->v2);
+  rows_velocity(t, run->of, &run->end, &stages->k, &run->v2);
+  rows_see(t, &run->end, &run->v2, bias, &stages->off);
+  return run->of->h * stages_worst(run, &stages->off);
+}
+
+S2_KERNEL void second_solve(Run *run, Stages *stages, Mask on) {
+  const S2Table *t = run->table;
+  Pairs bias;
+  rows_ground(t, &run->end, run->ground_v, &bias);
+  pairs_copy(t, &stages->l, &stages->k);
+  stages_rhs(run, &run->v1, &stages->rhs);
+  Real now = second_measure(run, stages, &bias), before = real(INFINITY), h = run->of->h;
+  Real rounding = larger(real(100) * stages->enough, real(S2_RATTLE_ROUNDING) * stages->speed * h);
+  Real enough = smaller(stages->enough, real(0.1 * S2_RATTLE_ROUNDING) * stages->speed * h);
+  Mask act = on & ~run->missed & MASK(now > enough);
+  if (any(act)) {
+    factor_fill(t, run->of, &run->end, &run->end, true, &run->factor);
+    run->missed |= act & factor_symmetric(t, &run->factor);
+  }
+  for (int pass = 0; pass < S2_RATTLE_PASSES && any(act); pass++) {
+    Pairs change;
+    pairs_copy(t, &stages->off, &change);
+    factor_apply(t, &run->factor, true, &change);
+    pairs_subtract(t, &stages->k, &change, act);
+    before = select(act, now, before);
+    now = second_measure(run, stages, &bias);
+    act &= MASK(now > enough) & ~MASK(now >= before) & ~MASK(now > real(S2_RATTLE_CHORD) * before);
+  }
+  run->missed |= on & ~MASK(now <= rounding);
+}
+
+// ---- The step ---------------------------------------------------------------------------------
+
+// V of stage 1: s2_rattle's place_speed().
+S2_INLINE Real stages_place_speed(const Run *run, const Stages *stages) {
+  return larger(stages->speed, real(S2_RATTLE_NO_SPEED) * stages->rounding / run->of->h);
+}
+
+// Poses that were placed off the joints are for the general path to project.
+S2_KERNEL void stages_begin(Run *run, Stages *stages) {
+  const S2Table *t = run->table;
+  Real far = real(0), off = far, length = run->of->length;
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    far = larger(far, larger(size(run->state->q[i][1]), size(run->state->q[i][2])));
+  }
+  stages->rounding = real(S2_RATTLE_ROUNDED) * (length + far);
+  Real enough = smaller(real(S2_RATTLE_PLACE) * length,
+                        real(S2_RATTLE_WAY) * stages->speed * run->of->h);
+  stages->enough = larger(enough, stages->rounding);
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      bool angular = t->type[g] == S2_TABLE_SLIDER && r == 1;
+      Real value = run->start.value.at[g][r];
+      off = keep_larger(off, size(angular ? value * length : value));
+      // The guess: half of the last impulse.
+      stages->l.at[g][r] = run->state->lambda[g][r] / real(2);
+    }
+  }
+  Real placed = larger(real(S2_PROJECTION_TRIGGER) * length, real(100) * stages->rounding);
+  run->missed |= ~MASK(off <= placed);
+}
+
+// Where bodies that stand still solve stage 1 with the guess: s2_rattle_rests(). Its residual is
+// kept.
+S2_KERNEL Mask stages_rest(Run *run, Stages *stages) {
+  const S2Table *t = run->table;
+  State *state = run->state;
+  Real fastest = real(0), worst = fastest, balance = fastest, length = run->of->length;
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    fastest = keep_larger(fastest, size(run->v0.at[i][0]) * length);
+    fastest = keep_larger(fastest, size(run->v0.at[i][1]));
+    fastest = keep_larger(fastest, size(run->v0.at[i][2]));
+  }
+  Mask rests = MASK(fastest <= real(S2_RATTLE_SOLVED) * stages->speed);
+  if (!any(rests)) {
+    return rests;
+  }
+  // The velocities that the impulses would bring, and the rows there.
+  Nodes v;
+  nodes_copy(t, &stages->rhs, &v);
+  rows_velocity(t, run->of, &run->start, &stages->l, &v);
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      Real error = size(v.at[i][c]);
+      run->q1.at[i][c] = state->q[i][c];
+      balance = keep_larger(
+          balance, error * (c == 0 ? run->of->node[i].inertia : run->of->node[i].mass));
+      worst = keep_larger(worst, c == 0 ? error * length : error);
+    }
+  }
+  stages_place(run, stages);
+  Real scaled = keep_larger(worst, stages_worst(run, &stages->off));
+  scaled = scaled / stages_place_speed(run, stages);
+  rests &= MASK(scaled <= real(S2_RATTLE_ROUNDING));
+  state->residual = select(rests, scaled, state->residual);
+  state->joint = select(rests, stages_raw(run, &stages->off), state->joint);
+  state->balance = select(rests, balance, state->balance);
+  return rests;
+}
+
+// What rests stays where it is.
+S2_KERNEL void stages_stay(Run *run, Stages *stages, Mask rests) {
+  const S2Table *t = run->table;
+  if (!any(rests)) {
+    return;
+  }
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      run->q1.at[i][c] = select(rests, run->state->q[i][c], run->q1.at[i][c]);
+      run->v1.at[i][c] = select(rests, real(0), run->v1.at[i][c]);
+    }
+  }
+  stages_place(run, stages);
+}
+
+// Impulses and reactions of both stages, as rattle_add_impulses() has them.
+S2_KERNEL void stages_react(Run *run, const Stages *stages) {
+  const S2Table *t = run->table;
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    Real *reaction = run->state->reaction[g];
+    reaction[0] = reaction[1] = reaction[2] = real(0);
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      Real l = stages->l.at[g][r], k = stages->k.at[g][r];
+      run->lambda.at[g][r] = real(0) + (l + k);
+      S2_UNROLL for (int c = 0; c < 3; c++) {
+        Real first = rows_push(t, &run->start, g, r, c), second = rows_push(t, &run->end, g, r, c);
+        reaction[c] = reaction[c] + ((real(0) + first * l) + (real(0) + second * k));
+      }
+    }
+  }
+}
+
+// Both stages from the rows at the start.
+S2_KERNEL void stages_run(Run *run, const Seats *seats) {
+  const S2Table *t = run->table;
+  Stages stages;
+  stages.seats = *seats;
+  stages.speed = solve_free(run);
+  stages_begin(run, &stages);
+  stages_ground(run, &stages.seats);
+  stages_rhs(run, &run->v0, &stages.rhs);
+  Mask rests = stages_rest(run, &stages), on = ~rests & ~run->missed;
+  if (any(on)) {
+    first_solve(run, &stages, on);
+    stages_accept(run, &stages.off, stages_place_speed(run, &stages), on);
+  }
+  stages_stay(run, &stages, rests);
+  if (any(on)) {
+    run->missed |= on & first_turns(run, &stages);
+    second_solve(run, &stages, on);
+    stages_accept(run, &stages.off, stages.speed, on);
+  } else {
+    pairs_copy(t, &stages.l, &stages.k);
+  }
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      Real v = any(on) ? run->v2.at[i][c] : real(0);
+      run->v2.at[i][c] = select(rests, real(0), v);
+    }
+  }
+  stages_react(run, &stages);
+}
+
+// NOLINTEND(clang-analyzer-*)
+#endif
