@@ -336,7 +336,8 @@ static bool stock_is(const S2Table *table, const S2Table *stock) {
 static int32_t find_stock(const S2Table *table) {
   S2_STOCK_TABLES(S2_STOCK_DEFINE)
   int32_t stock = S2_STOCK_NONE;
-#define S2_STOCK_FIND(ID, first, in_stages) stock = stock_is(table, &s2_stock_##ID) ? S2_STOCK_##ID : stock;
+#define S2_STOCK_FIND(ID, first, in_stages)                                                        \
+  stock = stock_is(table, &s2_stock_##ID) ? S2_STOCK_##ID : stock;
   S2_STOCK_TABLES(S2_STOCK_FIND)
   return stock;
 }

@@ -11,11 +11,11 @@
 #include "dynamics/rattle/rattle_numbers.h"
 
 typedef struct Stages {
-  Seats seats; // where the nodes are
-  Nodes rhs;   // of the stage at hand
-  Pairs l, k;  // N s, N m s: half impulses
-  Pairs off;   // m/s, rad/s: what the rows of the stage at hand are off
-  Real speed;  // m/s: V, by which stage 2 is measured
+  Seats seats;           // where the nodes are
+  Nodes rhs;             // of the stage at hand
+  Pairs l, k;            // N s, N m s: half impulses
+  Pairs off;             // m/s, rad/s: what the rows of the stage at hand are off
+  Real speed;            // m/s: V, by which stage 2 is measured
   Real rounding, enough; // m
   Factor whole;          // of stage 1
 } Stages;
@@ -138,8 +138,8 @@ S2_KERNEL void first_factor(Run *run, Stages *stages, Mask fresh, Mask older) {
 // Newton's method, as stage_newton() has it.
 S2_KERNEL void first_solve(Run *run, Stages *stages, Mask on) {
   Real now = first_measure(run, stages), before = real(INFINITY);
-  Real rounding = larger(real(100) * stages->enough,
-                         real(S2_RATTLE_ROUNDING) * stages->speed * run->of->h);
+  Real rounding =
+      larger(real(100) * stages->enough, real(S2_RATTLE_ROUNDING) * stages->speed * run->of->h);
   Mask act = on, factored = on & ~on;
   for (int pass = 0; pass < S2_RATTLE_PASSES; pass++) {
     act &= MASK(now > stages->enough) & ~(factored & MASK(now >= before));
@@ -233,8 +233,8 @@ S2_KERNEL void stages_begin(Run *run, Stages *stages) {
     far = larger(far, larger(size(run->state->q[i][1]), size(run->state->q[i][2])));
   }
   stages->rounding = real(S2_RATTLE_ROUNDED) * (length + far);
-  Real enough = smaller(real(S2_RATTLE_PLACE) * length,
-                        real(S2_RATTLE_WAY) * stages->speed * run->of->h);
+  Real enough =
+      smaller(real(S2_RATTLE_PLACE) * length, real(S2_RATTLE_WAY) * stages->speed * run->of->h);
   stages->enough = larger(enough, stages->rounding);
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     S2_UNROLL for (int r = 0; r < 2; r++) {
@@ -272,8 +272,8 @@ S2_KERNEL Mask stages_rest(Run *run, Stages *stages) {
     S2_UNROLL for (int c = 0; c < 3; c++) {
       Real error = size(v.at[i][c]);
       run->q1.at[i][c] = state->q[i][c];
-      balance = keep_larger(
-          balance, error * (c == 0 ? run->of->node[i].inertia : run->of->node[i].mass));
+      balance =
+          keep_larger(balance, error * (c == 0 ? run->of->node[i].inertia : run->of->node[i].mass));
       worst = keep_larger(worst, c == 0 ? error * length : error);
     }
   }

@@ -183,8 +183,7 @@ S2_INLINE void rows_ground(const S2Table *t, const Rows *rows, Real ground_v[][3
 // it about the origin), and the force there.
 S2_INLINE Real rows_push(const S2Table *t, const Rows *rows, int g, int r, int c) {
   bool world = t->a[g] >= t->nodes && t->stands[t->a[g] - t->nodes];
-  return c > 0 || world ? rows->a[g][r][c]
-                        : real(t->type[g] == S2_TABLE_SLIDER && r == 1 ? 1 : 0);
+  return c > 0 || world ? rows->a[g][r][c] : real(t->type[g] == S2_TABLE_SLIDER && r == 1 ? 1 : 0);
 }
 
 // NOLINTEND(clang-analyzer-*)

@@ -5,8 +5,8 @@
 
 #include "dynamics/program/table.h"
 
-// S2_STOCK_TABLE(ID, type of the first joint, S2Table.rattles): two bodies, of which one hangs on the
-// world by the first joint, as its side a, and the other on it by a hinge, as its side a.
+// S2_STOCK_TABLE(ID, type of the first joint, S2Table.rattles): two bodies, of which one hangs on
+// the world by the first joint, as its side a, and the other on it by a hinge, as its side a.
 #define S2_STOCK_TABLES(S2_STOCK_TABLE)                                                            \
   S2_STOCK_TABLE(CART_POLE, S2_TABLE_SLIDER, false)                                                \
   S2_STOCK_TABLE(DOUBLE_PENDULUM, S2_TABLE_HINGE, false)                                           \
@@ -20,7 +20,7 @@ typedef enum S2Stock {
 #undef S2_STOCK_ID
 } S2Stock;
 
-#define S2_STOCK_DEFINE(ID, first, in_stages)                                                                 \
+#define S2_STOCK_DEFINE(ID, first, in_stages)                                                      \
   static const S2Table s2_stock_##ID = {                                                           \
       .stock = S2_STOCK_##ID,                                                                      \
       .nodes = 2,                                                                                  \
