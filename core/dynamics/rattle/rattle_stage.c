@@ -623,7 +623,7 @@ bool s2_rattle_rests(S2Rattle *rattle) {
   stage_stand_still(&stage);
   S2Residual residual = stage_certificate(&stage);
   s2_arena_rewind(rattle->step->arena, mark);
-  if (residual.scaled > ROUNDING) {
+  if (!(residual.scaled <= ROUNDING)) { // a NaN is no rest
     return false;
   }
   s2_keep_worst(&rattle->worst, &residual);
