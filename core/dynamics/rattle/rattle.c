@@ -416,11 +416,20 @@ typedef struct Sums { // over the pieces
   double *reaction;   // 3 a joint of the island
 } Sums;
 
+// Of a hinge: a row that turns has a torque, the pin has none about itself.
+static void push_of_hinge(const S2RowSides *side, double impulse, double reaction[3]) {
+  reaction[0] += impulse * (s2_rattle_turns(side) ? side->a[0] : 0);
+  reaction[1] += impulse * side->a[1];
+  reaction[2] += impulse * side->a[2];
+}
+
 static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums) {
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
-    bool held = joint->a == S2_NONE;
+    // The arms of hinges take two sines and cosines, and are not needed.
+    bool hinge = joint->type == S2_HINGE && joint->a != S2_NONE;
+    bool held = joint->a == S2_NONE || hinge;
     S2Vec2 none = {0, 0};
     S2Vec2 start = held ? none : s2_rotate(s2_rot(rattle->q0[3 * joint->a]), joint->local_a);
     S2Vec2 end = held ? none : s2_rotate(s2_rot(rattle->q1[3 * joint->a]), joint->local_a);
@@ -433,9 +442,14 @@ static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums) {
       sums->impulse[S2_JOINT_ROWS * i + k] += rattle->l[r] + rattle->k[r];
       bool late = rattle->late[r];
       double first[3] = {0}, second[3] = {0};
-      s2_rattle_push(&(late ? rattle->at1 : rattle->at0).side[r], late ? end : start, rattle->l[r],
-                     first);
-      s2_rattle_push(&rattle->at1.side[r], end, rattle->k[r], second);
+      const S2RowSides *from = &(late ? rattle->at1 : rattle->at0).side[r];
+      if (hinge) {
+        push_of_hinge(from, rattle->l[r], first);
+        push_of_hinge(&rattle->at1.side[r], rattle->k[r], second);
+      } else {
+        s2_rattle_push(from, late ? end : start, rattle->l[r], first);
+        s2_rattle_push(&rattle->at1.side[r], end, rattle->k[r], second);
+      }
       for (int c = 0; c < 3; c++) {
         half[0][c] += first[c];
         half[1][c] += second[c];
@@ -538,6 +552,25 @@ static void count_as_unsolved(S2Step *step) {
   s2_note_unsolved(step);
 }
 
+// m: the largest error of rigid hinges without anything else at the end, as s2_joint_violation()
+// has it; NAN: there are other joints.
+static double pins_error(const S2Rattle *rattle) {
+  const S2Island *island = rattle->island;
+  const double *value = rattle->at1.value;
+  double worst = 0;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &rattle->step->world->joints.at[island->joint[i]];
+    bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+    const int32_t *of = rattle->row_of[i];
+    if (joint->type != S2_HINGE || limited || !s2_joint_is_rigid(joint)) {
+      return NAN;
+    }
+    double square = value[of[0]] * value[of[0]] + value[of[1]] * value[of[1]];
+    worst = square > worst ? square : worst;
+  }
+  return sqrt(worst);
+}
+
 // What it leaves for statistics and the certificate.
 static void rattle_account(S2Rattle *rattle, int pieces) {
   S2Step *step = rattle->step;
@@ -546,7 +579,7 @@ static void rattle_account(S2Rattle *rattle, int pieces) {
   s2_keep_worst(&step->residuals.solve, &rattle->worst);
   stats->solves += 2 * (uint64_t)pieces;
   stats->used[S2_SOLVER_LINEAR] += 2 * (uint64_t)pieces;
-  rattle->island->joint_error = NAN;
+  rattle->island->joint_error = pins_error(rattle);
   if (!met) {
     count_as_unsolved(step);
   }
