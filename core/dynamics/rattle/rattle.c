@@ -59,6 +59,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .v1 = numbers + 4 * n,
       .force = numbers + 5 * n,
       .slope = numbers + 6 * n,
+      .kept = S2_TAKE_ZEROED(arena, double, rows),
       .l = numbers + 7 * n,
       .k = numbers + 7 * n + rows,
       .q0 = S2_TAKE(arena, double, slots),
@@ -463,6 +464,10 @@ static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums) {
 
 // The piece is done; the next one begins at its end.
 static void rattle_go_on(S2Rattle *rattle) {
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    rattle->kept[S2_JOINT_ROWS * term->place + term->index] = rattle->l[r] + rattle->k[r];
+  }
   for (int i = 0; i < rattle->nodes; i++) {
     int32_t slot = rattle->island->node[i];
     memcpy(rattle->q0 + 3 * slot, rattle->q1 + 3 * slot, 3 * sizeof(double));
