@@ -52,18 +52,6 @@ S2_KERNEL Mask kernel_stiff(const Run *run, const Seats *seats) {
   return stiff;
 }
 
-// The largest error of a joint, as s2_step_commit tells it.
-S2_KERNEL Real kernel_error(const Run *run) {
-  const S2Table *t = run->table;
-  Real most = real(0);
-  S2_UNROLL for (int g = 0; g < t->joints; g++) {
-    Real first = run->end.value.at[g][0], second = run->end.value.at[g][1];
-    second = t->type[g] == S2_TABLE_SLIDER ? second * run->of->joint[g].size : second;
-    most = larger(most, first * first + second * second);
-  }
-  return root(most);
-}
-
 S2_KERNEL void kernel_write(const Run *run) {
   const S2Table *t = run->table;
   State *state = run->state;
@@ -80,7 +68,6 @@ S2_KERNEL void kernel_write(const Run *run) {
     state->lambda[g][1] = run->lambda.at[g][1];
     sum = sum + (size(run->lambda.at[g][0]) + size(run->lambda.at[g][1]));
   }
-  state->error = kernel_error(run);
   // Motions that are not finite are for the general path to refuse.
   Mask missed = run->missed | ~MASK(sum < real(INFINITY));
   state->missed = select(missed, real(1), real(0));
@@ -115,6 +102,7 @@ S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state) 
   }
   project_react(&run, &run.lambda, MASK(none == none));
   project(&run, &seats);
+  state->error = rows_error(t, of, &run.end);
   kernel_write(&run);
 }
 

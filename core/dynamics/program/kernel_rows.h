@@ -119,6 +119,17 @@ S2_KERNEL void rows_measure(const S2Table *t, const Constants *of, const Seats *
   rows->worst = root(most);
 }
 
+// The largest error of a joint, as s2_step_commit tells it.
+S2_KERNEL Real rows_error(const S2Table *t, const Constants *of, const Rows *rows) {
+  Real most = real(0);
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    Real first = rows->value.at[g][0], second = rows->value.at[g][1];
+    second = t->type[g] == S2_TABLE_SLIDER ? second * of->joint[g].size : second;
+    most = larger(most, first * first + second * second);
+  }
+  return root(most);
+}
+
 // v += J' lambda, then M^-1 of that.
 S2_INLINE void rows_velocity(const S2Table *t, const Constants *of, const Rows *rows,
                              const Pairs *pairs, Nodes *nodes) {

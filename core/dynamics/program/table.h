@@ -77,7 +77,7 @@ typedef struct S2Table {
   Number corrected[S2_TABLE_NODES][3]; /* N m s, N s: S2Step.corrected; where it floats */         \
   Number residual, joint, balance;     /* S2Residual.scaled, joint and dynamics */                 \
   Number error;                        /* m */                                                     \
-  Number passes;                       /* projections */                                           \
+  Number passes;                       /* projections; or pieces, of two stages each */            \
   Number missed;                       /* not 0: what was written is no step */
 
 typedef struct S2Constants {
