@@ -13,7 +13,7 @@ static bool fits_def(const S2WorldDef *def) {
          def->alpha == 1 && def->beta == 1 && def->substeps == 1 && !def->nonlinear &&
          def->formulation == S2_FORM_VELOCITY && def->geometric_stiffness == S2_GEOMETRIC_OFF &&
          def->solver == S2_SOLVER_AUTO && def->linear_solver == S2_LINEAR_AUTO && !def->profile &&
-         !def->audit && def->flow == S2_FLOW_PROJECTED;
+         !def->audit;
 }
 
 static bool fits_body(const S2Body *body) {
@@ -144,7 +144,6 @@ static bool gather_island(const Compiler *compiler, int32_t root, S2ProgramIslan
     }
   }
   // Joints in their order; the ground they name gets seats as it comes.
-  table->pins = true;
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];
@@ -162,11 +161,11 @@ static bool gather_island(const Compiler *compiler, int32_t root, S2ProgramIslan
     table->type[g] = (int16_t)(hinge ? S2_TABLE_HINGE : S2_TABLE_SLIDER);
     table->a[g] = (int16_t)a;
     table->b[g] = (int16_t)b;
-    table->pins &= hinge;
     island->joint[g] = slot;
     table->joints += 1;
   }
   table->floats = table->grounds == 0;
+  table->rattles = world->kept.def.flow == S2_FLOW_RATTLE;
   return true;
 }
 
@@ -337,7 +336,8 @@ static bool stock_is(const S2Table *table, const S2Table *stock) {
 static int32_t find_stock(const S2Table *table) {
   S2_STOCK_TABLES(S2_STOCK_DEFINE)
   int32_t stock = S2_STOCK_NONE;
-#define S2_STOCK_FIND(ID, first) stock = stock_is(table, &s2_stock_##ID) ? S2_STOCK_##ID : stock;
+#define S2_STOCK_FIND(ID, first, in_stages)                                                        \
+  stock = stock_is(table, &s2_stock_##ID) ? S2_STOCK_##ID : stock;
   S2_STOCK_TABLES(S2_STOCK_FIND)
   return stock;
 }

@@ -7,7 +7,7 @@
 // Arrays hold as much as the table says, which the analyzer does not know.
 // NOLINTBEGIN(clang-analyzer-*)
 
-#include "dynamics/program/kernel_project.h"
+#include "dynamics/program/kernel_rattle.h"
 
 S2_KERNEL void kernel_seats(Run *run, Seats *seats) {
   const S2Table *t = run->table;
@@ -52,22 +52,6 @@ S2_KERNEL Mask kernel_stiff(const Run *run, const Seats *seats) {
   return stiff;
 }
 
-// The largest error of a joint, as s2_step_commit tells it: of hinges alone as projection has it,
-// else joint by joint.
-S2_KERNEL Real kernel_error(const Run *run) {
-  const S2Table *t = run->table;
-  Real most = real(0);
-  if (t->pins) {
-    return run->end.worst;
-  }
-  S2_UNROLL for (int g = 0; g < t->joints; g++) {
-    Real first = run->end.value.at[g][0], second = run->end.value.at[g][1];
-    second = t->type[g] == S2_TABLE_SLIDER ? second * run->of->joint[g].size : second;
-    most = larger(most, first * first + second * second);
-  }
-  return root(most);
-}
-
 S2_KERNEL void kernel_write(const Run *run) {
   const S2Table *t = run->table;
   State *state = run->state;
@@ -84,7 +68,6 @@ S2_KERNEL void kernel_write(const Run *run) {
     state->lambda[g][1] = run->lambda.at[g][1];
     sum = sum + (size(run->lambda.at[g][0]) + size(run->lambda.at[g][1]));
   }
-  state->error = kernel_error(run);
   // Motions that are not finite are for the general path to refuse.
   Mask missed = run->missed | ~MASK(sum < real(INFINITY));
   state->missed = select(missed, real(1), real(0));
@@ -97,11 +80,19 @@ S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state) 
   run.state = state;
   run.missed = MASK(real(0) != real(0));
   Real none = real(0);
-  state->passes = state->residual = state->joint = none;
+  state->passes = state->residual = state->joint = state->balance = none;
   Seats seats;
   kernel_seats(&run, &seats);
   rows_measure(t, of, &seats, &run.start);
   run.missed |= kernel_stiff(&run, &seats);
+  for (int i = 0; i < t->nodes && t->floats; i++) {
+    state->corrected[i][0] = state->corrected[i][1] = state->corrected[i][2] = none;
+  }
+  if (t->rattles) {
+    stages_run(&run, &seats);
+    kernel_write(&run);
+    return;
+  }
   solve_motion(&run);
   // Impulses as they are told: what the solve gave, then what projection adds.
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -109,11 +100,9 @@ S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state) 
     run.lambda.at[g][1] = run.lambda.at[g][1] + none;
     state->reaction[g][0] = state->reaction[g][1] = state->reaction[g][2] = none;
   }
-  for (int i = 0; i < t->nodes && t->floats; i++) {
-    state->corrected[i][0] = state->corrected[i][1] = state->corrected[i][2] = none;
-  }
   project_react(&run, &run.lambda, MASK(none == none));
   project(&run, &seats);
+  state->error = rows_error(t, of, &run.end);
   kernel_write(&run);
 }
 

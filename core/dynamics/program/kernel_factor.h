@@ -208,6 +208,22 @@ S2_KERNEL Mask factor_whole(const S2Table *t, Factor *factor) {
   return poor;
 }
 
+// Where `on` the factors of a matrix that is not symmetric are those of `fresh`.
+S2_KERNEL void factor_select(const S2Table *t, Mask on, const Factor *fresh, Factor *factor) {
+  S2_UNROLL for (int k = 0; k < 4; k++) {
+    int c = k / 2, r = k % 2;
+    S2_UNROLL for (int g = 0; g < t->joints; g++) {
+      Real *inverse = &factor->inverse[g].at[c][r];
+      *inverse = select(on, fresh->inverse[g].at[c][r], *inverse);
+    }
+    S2_UNROLL for (int p = 0; p < t->blocks; p++) {
+      Real *lower = &factor->lower[p].at[c][r], *upper = &factor->upper[p].at[c][r];
+      *lower = select(on, fresh->lower[p].at[c][r], *lower);
+      *upper = select(on, fresh->upper[p].at[c][r], *upper);
+    }
+  }
+}
+
 // x = S^-1 x, a pair a joint.
 S2_KERNEL void factor_apply(const S2Table *t, const Factor *factor, bool symmetric, Pairs *pairs) {
   Real w[S2_TABLE_JOINTS][2], (*x)[2] = pairs->at;

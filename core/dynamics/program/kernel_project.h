@@ -89,18 +89,7 @@ S2_KERNEL void shake_factor(Run *run, Shake *shake, Mask slow, Mask act) {
   Factor fresh;
   factor_fill(t, run->of, &run->start, &run->end, false, &fresh);
   run->missed |= slow & factor_whole(t, &fresh);
-  S2_UNROLL for (int k = 0; k < 4; k++) {
-    int c = k / 2, r = k % 2;
-    S2_UNROLL for (int g = 0; g < t->joints; g++) {
-      Real *inverse = &shake->whole.inverse[g].at[c][r];
-      *inverse = select(slow, fresh.inverse[g].at[c][r], *inverse);
-    }
-    S2_UNROLL for (int p = 0; p < t->blocks; p++) {
-      Real *lower = &shake->whole.lower[p].at[c][r], *upper = &shake->whole.upper[p].at[c][r];
-      *lower = select(slow, fresh.lower[p].at[c][r], *lower);
-      *upper = select(slow, fresh.upper[p].at[c][r], *upper);
-    }
-  }
+  factor_select(t, slow, &fresh, &shake->whole);
   shake->newton |= slow;
 }
 
@@ -190,12 +179,10 @@ S2_KERNEL Real feedback_fraction(const Run *run, const Nodes *dq) {
 S2_KERNEL void project_react(Run *run, const Pairs *impulse, Mask on) {
   const S2Table *t = run->table;
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
-    bool slider = t->type[g] == S2_TABLE_SLIDER;
     Real *reaction = run->state->reaction[g];
     S2_UNROLL for (int r = 0; r < 2; r++) {
-      const Real *j = run->start.a[g][r];
       S2_UNROLL for (int c = 0; c < 3; c++) {
-        Real push = c > 0 ? j[c] : real(slider && r == 1 ? 1 : 0);
+        Real push = rows_push(t, &run->start, g, r, c);
         reaction[c] = select(on, reaction[c] + push * impulse->at[g][r], reaction[c]);
       }
     }

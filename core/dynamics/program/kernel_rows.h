@@ -101,6 +101,13 @@ S2_KERNEL void rows_joint(const S2Table *t, const Constants *of, const Seats *at
   }
 }
 
+S2_KERNEL void rows_measure_all(const S2Table *t, const Constants *of, const Seats *at,
+                                Rows *rows) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    rows_joint(t, of, at, g, rows);
+  }
+}
+
 S2_KERNEL void rows_measure(const S2Table *t, const Constants *of, const Seats *at, Rows *rows) {
   Real most = real(0);
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -110,6 +117,17 @@ S2_KERNEL void rows_measure(const S2Table *t, const Constants *of, const Seats *
     most = keep_larger(most, first * first + second * second);
   }
   rows->worst = root(most);
+}
+
+// The largest error of a joint, as s2_step_commit tells it.
+S2_KERNEL Real rows_error(const S2Table *t, const Constants *of, const Rows *rows) {
+  Real most = real(0);
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    Real first = rows->value.at[g][0], second = rows->value.at[g][1];
+    second = t->type[g] == S2_TABLE_SLIDER ? second * of->joint[g].size : second;
+    most = larger(most, first * first + second * second);
+  }
+  return root(most);
 }
 
 // v += J' lambda, then M^-1 of that.
@@ -132,6 +150,51 @@ S2_INLINE void rows_velocity(const S2Table *t, const Constants *of, const Rows *
     v[i][1] = v[i][1] / of->node[i].mass;
     v[i][2] = v[i][2] / of->node[i].mass;
   }
+}
+
+// u = J v + bias, of the sides that are solved for.
+S2_INLINE void rows_see(const S2Table *t, const Rows *rows, const Nodes *v, const Pairs *bias,
+                        Pairs *u) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      Real sum = real(0);
+      if (t->a[g] < t->nodes) {
+        const Real *j = rows->a[g][r], *of = v->at[t->a[g]];
+        sum = j[0] * of[0] + j[1] * of[1] + j[2] * of[2];
+      }
+      if (t->b[g] < t->nodes) {
+        const Real *j = rows->b[g][r], *of = v->at[t->b[g]];
+        sum = sum + j[0] * of[0] + j[1] * of[1] + j[2] * of[2];
+      }
+      u->at[g][r] = sum + bias->at[g][r];
+    }
+  }
+}
+
+// What ground that moves brings to the rows.
+S2_INLINE void rows_ground(const S2Table *t, const Rows *rows, Real ground_v[][3], Pairs *bias) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      Real sum = real(0);
+      S2_UNROLL for (int side = 0; side < 2; side++) {
+        int seat = side == 0 ? t->a[g] : t->b[g];
+        const Real *j = side == 0 ? rows->a[g][r] : rows->b[g][r];
+        S2_UNROLL for (int c = 0; c < 3; c++) {
+          if (seat >= t->nodes && !t->stands[seat - t->nodes]) {
+            sum = sum + j[c] * ground_v[seat - t->nodes][c];
+          }
+        }
+      }
+      bias->at[g][r] = sum;
+    }
+  }
+}
+
+// Of an impulse along a row: the torque about the anchor on a (c = 0; the world has none, and takes
+// it about the origin), and the force there.
+S2_INLINE Real rows_push(const S2Table *t, const Rows *rows, int g, int r, int c) {
+  bool world = t->a[g] >= t->nodes && t->stands[t->a[g] - t->nodes];
+  return c > 0 || world ? rows->a[g][r][c] : real(t->type[g] == S2_TABLE_SLIDER && r == 1 ? 1 : 0);
 }
 
 // NOLINTEND(clang-analyzer-*)

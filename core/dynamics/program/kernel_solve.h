@@ -117,21 +117,10 @@ S2_KERNEL Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, c
   *raw = real(0);
   nodes_copy(t, rhs, v);
   rows_velocity(t, run->of, &run->start, lambda, v);
-  // u = J v + bias, of the sides that are solved for.
+  rows_see(t, &run->start, v, bias, x);
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     S2_UNROLL for (int r = 0; r < 2; r++) {
-      Real sum = real(0);
-      if (t->a[g] < t->nodes) {
-        const Real *j = run->start.a[g][r], *u = v->at[t->a[g]];
-        sum = j[0] * u[0] + j[1] * u[1] + j[2] * u[2];
-      }
-      if (t->b[g] < t->nodes) {
-        const Real *j = run->start.b[g][r], *u = v->at[t->b[g]];
-        sum = sum + j[0] * u[0] + j[1] * u[1] + j[2] * u[2];
-      }
-      sum = sum + bias->at[g][r];
-      x->at[g][r] = sum;
-      Real error = size(sum);
+      Real error = size(x->at[g][r]);
       *raw = keep_larger(*raw, error);
       bool angular = t->type[g] == S2_TABLE_SLIDER && r == 1;
       worst = keep_larger(worst, angular ? error * run->of->length : error);

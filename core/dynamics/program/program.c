@@ -167,11 +167,18 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
   // What the step has achieved; s2_mcp_solve and projection count so.
   double scaled = lane_number(lane, AT(S2TableState, residual));
   double raw = lane_number(lane, AT(S2TableState, joint));
+  double balance = lane_number(lane, AT(S2TableState, balance));
   S2WorldResiduals *left = &world->residuals;
   keep_most(&left->solve.scaled, scaled);
   keep_most(&left->solve.joint, raw);
+  keep_most(&left->solve.dynamics, balance);
   keep_most(&left->joint_error, lane_number(lane, AT(S2TableState, error)));
-  world->stats.projections += (uint64_t)lane_number(lane, AT(S2TableState, passes));
+  // Two solves a piece of the flow by two stages; one, and projections, else.
+  uint64_t passes = (uint64_t)lane_number(lane, AT(S2TableState, passes));
+  uint64_t solves = table->rattles ? 2 * passes : 1;
+  world->stats.projections += table->rattles ? 0 : passes;
+  world->stats.solves += solves;
+  world->stats.used[S2_SOLVER_LINEAR] += solves;
 }
 
 // Bodies that nothing holds: the velocities behind the step and the poses there.
@@ -243,11 +250,9 @@ static void box_still(S2World *world) {
 static void write_account(S2World *world) {
   const S2Program *program = world->program;
   S2WorldStats *stats = &world->stats;
-  uint64_t islands = (uint64_t)program->islands;
-  stats->solves += islands;
-  stats->iterations += islands;
-  stats->used[S2_SOLVER_LINEAR] += islands;
-  stats->last_iterations = program->islands;
+  int iterations = world->kept.def.flow == S2_FLOW_RATTLE ? 0 : program->islands;
+  stats->iterations += (uint64_t)iterations;
+  stats->last_iterations = iterations;
   stats->last_status = S2_SOLVED;
   stats->steps += 1;
   keep_most(&stats->worst_scaled, world->residuals.solve.scaled);

@@ -5,20 +5,22 @@
 
 #include "dynamics/program/table.h"
 
-// S2_STOCK_TABLE(ID, type of the first joint): two bodies, of which one hangs on the world by the
-// first joint, as its side a, and the other on it by a hinge, as its side a.
+// S2_STOCK_TABLE(ID, type of the first joint, S2Table.rattles): two bodies, of which one hangs on
+// the world by the first joint, as its side a, and the other on it by a hinge, as its side a.
 #define S2_STOCK_TABLES(S2_STOCK_TABLE)                                                            \
-  S2_STOCK_TABLE(CART_POLE, S2_TABLE_SLIDER)                                                       \
-  S2_STOCK_TABLE(DOUBLE_PENDULUM, S2_TABLE_HINGE)
+  S2_STOCK_TABLE(CART_POLE, S2_TABLE_SLIDER, false)                                                \
+  S2_STOCK_TABLE(DOUBLE_PENDULUM, S2_TABLE_HINGE, false)                                           \
+  S2_STOCK_TABLE(CART_POLE_IN_STAGES, S2_TABLE_SLIDER, true)                                       \
+  S2_STOCK_TABLE(DOUBLE_PENDULUM_IN_STAGES, S2_TABLE_HINGE, true)
 
 typedef enum S2Stock {
   S2_STOCK_NONE,
-#define S2_STOCK_ID(ID, first) S2_STOCK_##ID,
+#define S2_STOCK_ID(ID, first, in_stages) S2_STOCK_##ID,
   S2_STOCK_TABLES(S2_STOCK_ID)
 #undef S2_STOCK_ID
 } S2Stock;
 
-#define S2_STOCK_DEFINE(ID, first)                                                                 \
+#define S2_STOCK_DEFINE(ID, first, in_stages)                                                      \
   static const S2Table s2_stock_##ID = {                                                           \
       .stock = S2_STOCK_##ID,                                                                      \
       .nodes = 2,                                                                                  \
@@ -26,7 +28,7 @@ typedef enum S2Stock {
       .joints = 2,                                                                                 \
       .blocks = 1,                                                                                 \
       .fills = 4,                                                                                  \
-      .pins = (first) == S2_TABLE_HINGE,                                                           \
+      .rattles = (in_stages),                                                                      \
       .stands = {true},                                                                            \
       .type = {(first), S2_TABLE_HINGE},                                                           \
       .a = {0, 1},                                                                                 \

@@ -8,7 +8,7 @@ S2_STOCK_TABLES(S2_STOCK_DEFINE)
 
 void s2_stock_step_8(const S2Table *table, const void *constants, void *state) {
   switch ((S2Stock)table->stock) {
-#define S2_STOCK_STEP(ID, first)                                                                   \
+#define S2_STOCK_STEP(ID, first, in_stages)                                                        \
   case S2_STOCK_##ID:                                                                              \
     kernel_step(&s2_stock_##ID, constants, state);                                                 \
     break;

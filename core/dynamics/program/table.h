@@ -33,7 +33,7 @@ typedef struct S2Table {
   int32_t nodes, grounds, joints, blocks, fills, targets;
   bool floats;                         // it hangs on nothing
   bool rides;                          // some ground moves
-  bool pins;                           // hinges alone
+  bool rattles;                        // by the flow of two stages
   bool goes[S2_TABLE_GROUNDS];         // which ground moves
   bool stands[S2_TABLE_GROUNDS];       // which one is the world
   int16_t type[S2_TABLE_JOINTS];       // S2TableType
@@ -75,8 +75,9 @@ typedef struct S2Table {
   Number acted[S2_TABLE_JOINTS];     /* s that they did */                                         \
   Number reaction[S2_TABLE_JOINTS][3];                                                             \
   Number corrected[S2_TABLE_NODES][3]; /* N m s, N s: S2Step.corrected; where it floats */         \
-  Number residual, joint, error;       /* S2Residual.scaled and joint; m */                        \
-  Number passes;                       /* projections */                                           \
+  Number residual, joint, balance;     /* S2Residual.scaled, joint and dynamics */                 \
+  Number error;                        /* m */                                                     \
+  Number passes;                       /* projections; or pieces, of two stages each */            \
   Number missed;                       /* not 0: what was written is no step */
 
 typedef struct S2Constants {

@@ -2,15 +2,14 @@
 // keep its turns small.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/audit/audit.h"
+#include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// rad: no body turns further in a piece. Stage 1 has a solution up to about 1; chains that whip are
-// off in energy by ten times as much with pieces of 0.5.
-static const double TURN = 0.25;
+static const double TURN = S2_RATTLE_TURN;
 // Pieces of a substep. Beyond them bodies may turn further, as wheels on their hubs do, if the
 // stages are solved.
 enum { PIECES = 64 };
@@ -30,19 +29,13 @@ static S2RattleRows new_rows(S2Arena *arena, int rows) {
                         S2_TAKE_ZEROED(arena, S2RowSides, rows)};
 }
 
-// m: what rounding leaves of differences of places, in parts of bodies and their distance from the
-// origin.
-static const double ROUNDED = 4e-16;
-// Newton's method ends with errors of this part of a body's size, or of what V goes in the piece.
-static const double PLACE = 1e-13, WAY = 1e-11;
-
 static void set_rounding(S2Rattle *rattle) {
   double far = 0, length = rattle->island->length;
   for (int i = 0; i < rattle->nodes; i++) {
     const double *q = rattle->q0 + 3 * rattle->island->node[i];
     far = fmax(far, fmax(fabs(q[1]), fabs(q[2])));
   }
-  rattle->rounding = ROUNDED * (length + far);
+  rattle->rounding = S2_RATTLE_ROUNDED * (length + far);
   rattle->placed = fmax(S2_PROJECTION_TRIGGER * length, 100 * rattle->rounding);
 }
 
@@ -74,6 +67,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .v1 = numbers + 4 * n,
       .force = numbers + 5 * n,
       .slope = numbers + 6 * n,
+      .kept = S2_TAKE_ZEROED(arena, double, rows),
       .l = numbers + 7 * n,
       .k = numbers + 7 * n + rows,
       .q0 = S2_TAKE(arena, double, slots),
@@ -103,7 +97,8 @@ static void place_slot(const S2Rattle *rattle, int32_t slot, double since, doubl
   const S2Step *step = rattle->step;
   for (int c = 3 * slot; slot != S2_NONE && c < 3 * slot + 3; c++) {
     if (step->node_of[slot] == S2_GROUND) {
-      q[c] = rattle->frame->q[c] + since * step->free_v[c];
+      double way = since * step->free_v[c];
+      q[c] = way != 0 ? rattle->frame->q[c] + way : rattle->frame->q[c]; // keeps the sign of a 0
     }
   }
 }
@@ -151,7 +146,7 @@ static void set_speed(S2Rattle *rattle) {
     bool turns = s2_rattle_turns(&rattle->at0.side[r]);
     rattle->speed = fmax(rattle->speed, asked * (turns ? length : 1));
   }
-  double enough = fmin(PLACE * length, WAY * rattle->speed * rattle->h);
+  double enough = fmin(S2_RATTLE_PLACE * length, S2_RATTLE_WAY * rattle->speed * rattle->h);
   rattle->enough = fmax(enough, rattle->rounding);
 }
 
@@ -444,11 +439,20 @@ typedef struct Sums { // over the pieces
   double *reaction;   // 3 a joint of the island
 } Sums;
 
+// Of a hinge: a row that turns has a torque, the pin has none about itself.
+static void push_of_hinge(const S2RowSides *side, double impulse, double reaction[3]) {
+  reaction[0] += impulse * (s2_rattle_turns(side) ? side->a[0] : 0);
+  reaction[1] += impulse * side->a[1];
+  reaction[2] += impulse * side->a[2];
+}
+
 static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums) {
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
-    bool held = joint->a == S2_NONE;
+    // The arms of hinges take two sines and cosines, and are not needed.
+    bool hinge = joint->type == S2_HINGE && joint->a != S2_NONE;
+    bool held = joint->a == S2_NONE || hinge;
     S2Vec2 none = {0, 0};
     S2Vec2 start = held ? none : s2_rotate(s2_rot(rattle->q0[3 * joint->a]), joint->local_a);
     S2Vec2 end = held ? none : s2_rotate(s2_rot(rattle->q1[3 * joint->a]), joint->local_a);
@@ -461,9 +465,14 @@ static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums) {
       sums->impulse[S2_JOINT_ROWS * i + k] += rattle->l[r] + rattle->k[r];
       bool late = rattle->late[r];
       double first[3] = {0}, second[3] = {0};
-      s2_rattle_push(&(late ? rattle->at1 : rattle->at0).side[r], late ? end : start, rattle->l[r],
-                     first);
-      s2_rattle_push(&rattle->at1.side[r], end, rattle->k[r], second);
+      const S2RowSides *from = &(late ? rattle->at1 : rattle->at0).side[r];
+      if (hinge) {
+        push_of_hinge(from, rattle->l[r], first);
+        push_of_hinge(&rattle->at1.side[r], rattle->k[r], second);
+      } else {
+        s2_rattle_push(from, late ? end : start, rattle->l[r], first);
+        s2_rattle_push(&rattle->at1.side[r], end, rattle->k[r], second);
+      }
       for (int c = 0; c < 3; c++) {
         half[0][c] += first[c];
         half[1][c] += second[c];
@@ -477,6 +486,10 @@ static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums) {
 
 // The piece is done; the next one begins at its end.
 static void rattle_go_on(S2Rattle *rattle) {
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    rattle->kept[S2_JOINT_ROWS * term->place + term->index] = rattle->l[r] + rattle->k[r];
+  }
   for (int i = 0; i < rattle->nodes; i++) {
     int32_t slot = rattle->island->node[i];
     memcpy(rattle->q0 + 3 * slot, rattle->q1 + 3 * slot, 3 * sizeof(double));
@@ -571,6 +584,25 @@ static void count_as_unsolved(S2Step *step) {
   s2_note_unsolved(step);
 }
 
+// m: the largest error of rigid hinges without anything else at the end, as s2_joint_violation()
+// has it; NAN: there are other joints.
+static double pins_error(const S2Rattle *rattle) {
+  const S2Island *island = rattle->island;
+  const double *value = rattle->at1.value;
+  double worst = 0;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &rattle->step->world->joints.at[island->joint[i]];
+    bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+    const int32_t *of = rattle->row_of[i];
+    if (joint->type != S2_HINGE || limited || !s2_joint_is_rigid(joint)) {
+      return NAN;
+    }
+    double square = value[of[0]] * value[of[0]] + value[of[1]] * value[of[1]];
+    worst = square > worst ? square : worst;
+  }
+  return sqrt(worst);
+}
+
 // What it leaves for statistics and the certificate.
 static void rattle_account(S2Rattle *rattle, int pieces) {
   S2Step *step = rattle->step;
@@ -579,7 +611,7 @@ static void rattle_account(S2Rattle *rattle, int pieces) {
   s2_keep_worst(&step->residuals.solve, &rattle->worst);
   stats->solves += 2 * (uint64_t)pieces;
   stats->used[S2_SOLVER_LINEAR] += 2 * (uint64_t)pieces;
-  rattle->island->joint_error = NAN;
+  rattle->island->joint_error = pins_error(rattle);
   if (!met) {
     count_as_unsolved(step);
   }

@@ -260,8 +260,10 @@ static void terms_guess(const S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     int32_t slot = rattle->island->joint[term->place];
-    double kept = step->joint_impulse[S2_JOINT_ROWS * slot + term->index];
-    double l = isfinite(kept) ? kept / 2 * (rattle->h / step->dt) : 0;
+    bool piece = rattle->done > 0 && rattle->kept != NULL; // the last piece was as long as this one
+    double kept = piece ? rattle->kept[S2_JOINT_ROWS * term->place + term->index]
+                        : step->joint_impulse[S2_JOINT_ROWS * slot + term->index];
+    double l = isfinite(kept) ? kept / 2 * (piece ? 1 : rattle->h / step->dt) : 0;
     double most = term->most * rattle->h / 2;
     l = term->law == S2_RATTLE_LIMIT ? fmax(l, 0) : fmax(-most, fmin(most, l));
     rattle->l[r] = l;

@@ -2,22 +2,19 @@
 // joints and a substitution a pass; the set is that of the last step, or of a certified linear
 // problem, whose impulses are near: those of a wrong set would take Newton to another root.
 #include "dynamics/rattle/rattle.h"
+#include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/step/solve.h"
+#include "linalg/numbers.h"
 #include "mcp/solvers.h"
 
 #include <string.h>
 
 // Active sets tried; the certified problem says every so many which one it is.
 enum { SETS = 12, CERTIFIED = 4 };
-// Newton passes; a chord serves as long as a pass gains so much.
-enum { PASSES = 25, SYMMETRIC = 40 };
-static const double CHORD = 1e-3;
-// Of the scaled tolerance of a stage: below it a Newton that gains no more has met rounding, and a
-// set of rows that a certified solution has is right.
-static const double ROUNDING = 1e-12, SOLVED = 1e-9;
-// Rounded places over h are no speeds: V of stage 1 is at least so many times that, by which its
-// tolerance is 25 times what rounding leaves.
-static const double ROUNDED = 2.5e10;
+enum { PASSES = S2_RATTLE_PASSES, SYMMETRIC = 40 };
+static const double CHORD = S2_RATTLE_CHORD;
+static const double ROUNDING = S2_RATTLE_ROUNDING, SOLVED = S2_RATTLE_SOLVED;
+static const double NO_SPEED = S2_RATTLE_NO_SPEED;
 // Part of its bounds, or of its impulse, by which an impulse may be beyond its bound: rounding.
 static const double SLACK = 1e-15;
 
@@ -89,7 +86,7 @@ static double turn_late(Stage *stage) {
 // r of all rows at the impulses x; the largest of those that are held, as a displacement, m.
 static double stage_measure(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
-  double worst = 0;
+  double worst = 0, fastest = 0;
   s2_mcp_velocity(&stage->problem, stage->x, stage->v);
   if (stage->second) {
     s2_mcp_row_velocity(&stage->problem, stage->v, stage->r);
@@ -103,11 +100,31 @@ static double stage_measure(Stage *stage) {
   for (int r = 0; r < rattle->rows; r++) {
     if (stage->state[r] == S2_RATTLE_HELD) {
       double size = s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1;
-      double error = rattle->h * fabs(stage->r[r]) * size;
-      worst = error <= worst ? worst : error; // keeps a NaN
+      double error = fabs(stage->r[r]) * size;
+      fastest = error <= fastest ? fastest : error; // keeps a NaN
     }
   }
-  return worst;
+  double error = rattle->h * fastest;
+  return error <= worst ? worst : error;
+}
+
+// Of equations alone, at velocities that are those of the impulses: what the rows are off.
+static bool certify_equations(const Stage *stage, S2Residual *residual) {
+  const S2Rattle *rattle = stage->rattle;
+  double scaled = 0;
+  *residual = (S2Residual){0};
+  for (int r = 0; r < rattle->rows; r++) {
+    if (rattle->term[r].law != S2_RATTLE_EQUATION) {
+      return false;
+    }
+    bool known = stage->state[r] == S2_RATTLE_KNOWN;
+    double error = known ? 0 : fabs(stage->r[r]);
+    double speed = error * (s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1);
+    residual->joint = s2_larger(residual->joint, error);
+    scaled = s2_larger(scaled, speed);
+  }
+  residual->scaled = scaled / stage->problem.velocity_scale;
+  return true;
 }
 
 // What the stage's problem, with the rows as they are measured, leaves of its laws.
@@ -372,7 +389,10 @@ static void stage_stand_still(Stage *stage) {
 }
 
 static bool stage_accept(Stage *stage) {
-  S2Residual residual = stage_certificate(stage);
+  S2Residual residual;
+  if (!certify_equations(stage, &residual)) {
+    residual = stage_certificate(stage);
+  }
   if (!(residual.scaled <= SOLVED)) {
     return false;
   }
@@ -429,7 +449,7 @@ static bool stage_solve(Stage *stage) {
 // ---- The two stages ----------------------------------------------------------------------------
 
 static double place_speed(const S2Rattle *rattle) {
-  return fmax(rattle->speed, ROUNDED * rattle->rounding / rattle->h);
+  return fmax(rattle->speed, NO_SPEED * rattle->rounding / rattle->h);
 }
 
 static Stage stage_make(S2Rattle *rattle, bool second) {
@@ -603,7 +623,7 @@ bool s2_rattle_rests(S2Rattle *rattle) {
   stage_stand_still(&stage);
   S2Residual residual = stage_certificate(&stage);
   s2_arena_rewind(rattle->step->arena, mark);
-  if (residual.scaled > ROUNDING) {
+  if (!(residual.scaled <= ROUNDING)) { // a NaN is no rest
     return false;
   }
   s2_keep_worst(&rattle->worst, &residual);

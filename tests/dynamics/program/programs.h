@@ -9,6 +9,7 @@
 typedef struct Recipe { // of a world at random
   uint64_t shape;       // how it hangs together: worlds of one shape have the same tables
   uint64_t numbers;     // masses, anchors, poses, settings
+  S2FlowRule flow;
 } Recipe;
 
 static inline double between(S2Rng *rng, double lo, double hi) {
@@ -60,7 +61,7 @@ static inline void recipe_joints(S2World *world, S2Rng *shape, S2Rng *rng, S2Bod
       continue;
     }
     S2BodyId other = parent >= 0 ? node[parent] : pick(shape, 2) == 0 ? none : ground;
-    bool turned = parent < 0 && pick(shape, 4) == 0 && (other.index != 0);
+    bool turned = parent < 0 && pick(shape, 4) == 0; // the world may be side a, too
     def.a = turned ? other : node[child];
     def.b = turned ? node[child] : other;
     double q[3];
@@ -85,6 +86,7 @@ static inline S2World *recipe_world(Recipe recipe) {
   S2WorldDef def = s2_world_def();
   def.gravity = s2_vec2(between(&rng, -1, 1), between(&rng, -10, 0));
   def.dt = 1.0 / (60 + 60 * pick(&rng, 4));
+  def.flow = recipe.flow;
   def.stepping = pick(&shape, 3) == 0 ? S2_SPECULATIVE : S2_AUTO;
   S2World *world;
   must(s2_world_create(&def, &world));

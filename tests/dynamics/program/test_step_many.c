@@ -30,10 +30,10 @@ static S2World *ball_world(void) {
 }
 
 // Worlds of some kinds, mixed, with numbers of their own.
-static Crowd crowd_new(uint64_t seed, int lanes) {
+static Crowd crowd_new(uint64_t seed, int lanes, S2FlowRule flow) {
   Crowd crowd = {0};
   for (int i = 0; i < KINDS * EACH; i++) {
-    Recipe recipe = {100 * seed + (uint64_t)(i % KINDS), 1000 * seed + (uint64_t)i};
+    Recipe recipe = {100 * seed + (uint64_t)(i % KINDS), 1000 * seed + (uint64_t)i, flow};
     join(&crowd, recipe_world(recipe), recipe_world(recipe), lanes);
   }
   for (int i = 0; i < 3; i++) {
@@ -66,10 +66,10 @@ static void crowd_compare(const Crowd *crowd) {
   }
 }
 
-static void run_crowd(int lanes) {
+static void run_crowd(int lanes, S2FlowRule flow) {
   int programs = 0;
   for (uint64_t seed = 1; seed <= 6; seed++) {
-    Crowd crowd = crowd_new(seed, lanes);
+    Crowd crowd = crowd_new(seed, lanes, flow);
     for (int step = 0; step < STEPS; step++) {
       crowd_step(&crowd, step);
       crowd_compare(&crowd);
@@ -84,17 +84,20 @@ static void run_crowd(int lanes) {
 
 static void test_one_lane(void **state) {
   (void)state;
-  run_crowd(1);
+  run_crowd(1, S2_FLOW_PROJECTED);
+  run_crowd(1, S2_FLOW_RATTLE);
 }
 
 static void test_four_lanes(void **state) {
   (void)state;
-  run_crowd(4);
+  run_crowd(4, S2_FLOW_PROJECTED);
+  run_crowd(4, S2_FLOW_RATTLE);
 }
 
 static void test_eight_lanes(void **state) {
   (void)state;
-  run_crowd(8);
+  run_crowd(8, S2_FLOW_PROJECTED);
+  run_crowd(8, S2_FLOW_RATTLE);
 }
 
 // Two bodies, the first on a rail or a pin of the world: the tables of stock.h.
@@ -102,10 +105,14 @@ static S2World *stock_world(S2Stock stock, uint64_t seed) {
   S2Rng rng = s2_rng_seeded(seed);
   S2WorldDef def = s2_world_def();
   def.dt = 1.0 / (60 + 30 * pick(&rng, 3));
+  bool stages =
+      stock == S2_STOCK_CART_POLE_IN_STAGES || stock == S2_STOCK_DOUBLE_PENDULUM_IN_STAGES;
+  def.flow = stages ? S2_FLOW_RATTLE : S2_FLOW_PROJECTED;
   S2World *world;
   must(s2_world_create(&def, &world));
   S2BodyId one = recipe_body(world, &rng, S2_DYNAMIC), two = recipe_body(world, &rng, S2_DYNAMIC);
-  S2JointDef joint = joint_def(stock == S2_STOCK_CART_POLE ? S2_SLIDER : S2_HINGE, one, no_body);
+  bool rail = stock == S2_STOCK_CART_POLE || stock == S2_STOCK_CART_POLE_IN_STAGES;
+  S2JointDef joint = joint_def(rail ? S2_SLIDER : S2_HINGE, one, no_body);
   joint.anchor_a = s2_vec2(between(&rng, -1, 1), between(&rng, -1, 1));
   joint.axis = s2_vec2(1, between(&rng, -1, 1));
   S2JointId id;
@@ -118,10 +125,13 @@ static S2World *stock_world(S2Stock stock, uint64_t seed) {
 // The kernels made for one table have the bits of the general path, too.
 static void test_stock(void **state) {
   (void)state;
+  static const S2Stock stocks[4] = {S2_STOCK_CART_POLE, S2_STOCK_DOUBLE_PENDULUM,
+                                    S2_STOCK_CART_POLE_IN_STAGES,
+                                    S2_STOCK_DOUBLE_PENDULUM_IN_STAGES};
   for (int lanes = 1; lanes <= 8; lanes = lanes == 1 ? 4 : 2 * lanes) {
     Crowd crowd = {0};
-    for (uint64_t i = 0; i < 26; i++) {
-      S2Stock stock = i % 2 == 0 ? S2_STOCK_CART_POLE : S2_STOCK_DOUBLE_PENDULUM;
+    for (uint64_t i = 0; i < 52; i++) {
+      S2Stock stock = stocks[i % 4];
       join(&crowd, stock_world(stock, i), stock_world(stock, i), lanes);
     }
     for (int step = 0; step < 300; step++) {
@@ -131,8 +141,7 @@ static void test_stock(void **state) {
     for (int i = 0; i < crowd.count; i++) {
       const S2Program *program = crowd.side[i]->program;
       assert_non_null(program);
-      assert_int_equal(program->island[0].table.stock,
-                       i % 2 == 0 ? S2_STOCK_CART_POLE : S2_STOCK_DOUBLE_PENDULUM);
+      assert_int_equal(program->island[0].table.stock, stocks[i % 4]);
     }
     crowd_free(&crowd);
   }
@@ -141,7 +150,7 @@ static void test_stock(void **state) {
 // Worlds that cannot be stepped together, or at all.
 static void test_bad_input(void **state) {
   (void)state;
-  Recipe recipe = {1, 1};
+  Recipe recipe = {1, 1, S2_FLOW_PROJECTED};
   S2World *a = recipe_world(recipe), *b = recipe_world(recipe), *c = recipe_world(recipe);
   S2World *twice[] = {a, b, a}, *none[] = {a, NULL}, *all[] = {a, b, c};
   S2Status each[3];
@@ -163,7 +172,7 @@ static void test_bad_input(void **state) {
 // One world fails: the others are stepped, and each one says how it went.
 static void test_one_fails(void **state) {
   (void)state;
-  Recipe recipe = {2, 2};
+  Recipe recipe = {2, 2, S2_FLOW_RATTLE};
   enum { COUNT = 6, BAD = 3 };
   S2World *world[COUNT], *alone = recipe_world(recipe);
   S2Status each[COUNT];
@@ -201,7 +210,7 @@ static S2Status count_alone(void *user, S2World *world, int index) {
 
 static void test_alone(void **state) {
   (void)state;
-  Crowd crowd = crowd_new(3, 8);
+  Crowd crowd = crowd_new(3, 8, S2_FLOW_PROJECTED);
   int alone = 0;
   for (int i = 0; i < 3; i++) {
     must(s2_worlds_step_with(crowd.side, crowd.count, NULL, count_alone, &alone));

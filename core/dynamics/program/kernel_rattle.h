@@ -1,0 +1,456 @@
+// Private to the kernels: one step of an island by the flow of two stages, as the general path
+// takes it (rattle/rattle.c, rattle_stage.c) where all rows are rigid equations: its operations in
+// its order, so its bits. What takes more than STAGES_PIECES pieces, or anything else, is `missed`.
+#ifndef S2_KERNEL_RATTLE_H
+#define S2_KERNEL_RATTLE_H
+
+// Arrays hold as much as the table says, which the analyzer does not know.
+// NOLINTBEGIN(clang-analyzer-*)
+
+#include "dynamics/program/kernel_project.h"
+#include "dynamics/rattle/rattle_numbers.h"
+
+enum { STAGES_PIECES = 8 }; // of a step, at most
+
+typedef struct Stages {
+  Seats seats;           // where the nodes are
+  Nodes q0;              // at the start of the piece, whose velocities are Run.v0
+  Nodes rhs;             // of the stage at hand
+  Pairs l, k;            // N s, N m s: half impulses
+  Pairs off;             // m/s, rad/s: what the rows of the stage at hand are off
+  Real h, done;          // s: of the piece; from the start of the step to the piece's
+  Real speed;            // m/s: V, by which stage 2 is measured
+  Real rounding, enough; // m
+  Factor whole;          // of stage 1
+  // The step of lanes that have enough pieces
+  Nodes q, v;
+  Pairs lambda;
+} Stages;
+
+// ---- What both stages ask ---------------------------------------------------------------------
+
+// m/s: the largest of what the rows are off.
+S2_KERNEL Real stages_worst(const Run *run, const Pairs *off) {
+  const S2Table *t = run->table;
+  Real worst = real(0);
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    Real first = size(off->at[g][0]), second = size(off->at[g][1]);
+    second = t->type[g] == S2_TABLE_SLIDER ? second * run->of->length : second;
+    worst = keep_larger(worst, first);
+    worst = keep_larger(worst, second);
+  }
+  return worst;
+}
+
+// The same as it is, without lengths for angles.
+S2_KERNEL Real stages_raw(const Run *run, const Pairs *off) {
+  Real worst = real(0);
+  S2_UNROLL for (int g = 0; g < run->table->joints; g++) {
+    worst = keep_larger(worst, size(off->at[g][0]));
+    worst = keep_larger(worst, size(off->at[g][1]));
+  }
+  return worst;
+}
+
+S2_INLINE void stages_rhs(const Run *run, Stages *stages, const Nodes *v) {
+  Real half = stages->h / real(2), (*rhs)[3] = stages->rhs.at;
+  S2_UNROLL for (int i = 0; i < run->table->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      Real mass = c == 0 ? run->of->node[i].inertia : run->of->node[i].mass;
+      rhs[i][c] = mass * v->at[i][c] + half * run->force.at[i][c];
+    }
+  }
+}
+
+S2_INLINE void pairs_subtract(const S2Table *t, Pairs *from, const Pairs *what, Mask on) {
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      Real *x = &from->at[g][r];
+      *x = select(on, *x - what->at[g][r], *x);
+    }
+  }
+}
+
+// Keeps what the stage leaves of its laws; misses what it is not solved to.
+S2_INLINE void stages_accept(Run *run, const Pairs *off, Real speed, Mask on) {
+  State *state = run->state;
+  Real scaled = stages_worst(run, off) / speed, raw = stages_raw(run, off);
+  run->missed |= on & ~MASK(scaled <= real(S2_RATTLE_SOLVED));
+  state->residual = select(on, keep_larger(state->residual, scaled), state->residual);
+  state->joint = select(on, keep_larger(state->joint, raw), state->joint);
+}
+
+// Ground that goes is where it is at the end of the piece.
+S2_KERNEL void stages_ground(Run *run, Stages *stages) {
+  const S2Table *t = run->table;
+  Seats *seats = &stages->seats;
+  for (int k = 0; k < t->grounds && t->rides; k++) {
+    int seat = t->nodes + k;
+    for (int c = 0; c < 3 && t->goes[k]; c++) {
+      Real way = (stages->done + stages->h) * run->ground_v[k][c], q = run->state->ground_q[k][c];
+      seats->q[seat][c] = select(MASK(way != real(0)), q + way, q);
+    }
+    if (t->goes[k]) {
+      run->missed |= seats_turn(seats, seat);
+    }
+  }
+}
+
+// ---- Stage 1 ----------------------------------------------------------------------------------
+
+// Rows at the poses q1.
+S2_INLINE void stages_place(Run *run, Stages *stages) {
+  S2_UNROLL for (int i = 0; i < run->table->nodes; i++) {
+    memcpy(stages->seats.q[i], run->q1.at[i], sizeof stages->seats.q[i]);
+    run->missed |= seats_turn(&stages->seats, i);
+  }
+  rows_measure_all(run->table, run->of, &stages->seats, &run->end);
+  // Their chords.
+  S2_UNROLL for (int g = 0; g < run->table->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      stages->off.at[g][r] = run->end.value.at[g][r] / stages->h + real(0);
+    }
+  }
+}
+
+// Velocities of the impulses l, poses there and what the rows are off, m.
+S2_KERNEL Real first_measure(Run *run, Stages *stages) {
+  const S2Table *t = run->table;
+  Real h = stages->h;
+  nodes_copy(t, &stages->rhs, &run->v1);
+  rows_velocity(t, run->of, &run->start, &stages->l, &run->v1);
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      run->q1.at[i][c] = stages->q0.at[i][c] + h * run->v1.at[i][c];
+    }
+  }
+  stages_place(run, stages);
+  return h * stages_worst(run, &stages->off);
+}
+
+// J1 M^-1 J0' where `fresh`; some lanes that are not keep an older one.
+S2_KERNEL void first_factor(Run *run, Stages *stages, Mask fresh, Mask older) {
+  const S2Table *t = run->table;
+  Factor *whole = &stages->whole;
+  if (!any(older)) {
+    factor_fill(t, run->of, &run->start, &run->end, false, whole);
+    run->missed |= fresh & factor_whole(t, whole);
+    return;
+  }
+  Factor *made = &run->factor; // which stage 2 needs only later
+  factor_fill(t, run->of, &run->start, &run->end, false, made);
+  run->missed |= fresh & factor_whole(t, made);
+  factor_select(t, fresh, made, whole);
+}
+
+// Newton's method, as stage_newton() has it.
+S2_KERNEL void first_solve(Run *run, Stages *stages, Mask on) {
+  Real now = first_measure(run, stages), before = real(INFINITY);
+  Real rounding =
+      larger(real(100) * stages->enough, real(S2_RATTLE_ROUNDING) * stages->speed * stages->h);
+  Mask act = on, factored = on & ~on;
+  for (int pass = 0; pass < S2_RATTLE_PASSES; pass++) {
+    act &= MASK(now > stages->enough) & ~(factored & MASK(now >= before));
+    act &= ~run->missed;
+    if (!any(act)) {
+      break;
+    }
+    Mask fresh = act & (~factored | MASK(now > real(S2_RATTLE_CHORD) * before));
+    if (any(fresh)) {
+      first_factor(run, stages, fresh, act & ~fresh);
+      factored |= fresh;
+    }
+    Pairs change;
+    pairs_copy(run->table, &stages->off, &change);
+    factor_apply(run->table, &stages->whole, false, &change);
+    pairs_subtract(run->table, &stages->l, &change, act);
+    before = select(act, now, before);
+    now = first_measure(run, stages);
+  }
+  run->missed |= on & ~MASK(now <= rounding);
+}
+
+// Bodies, and the directions along which rows push: as turns_too_far() has it.
+S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
+  const S2Table *t = run->table;
+  Mask far = MASK(real(0) != real(0));
+  Real most = real(S2_RATTLE_TURN * S2_RATTLE_TURN * (1 + 1e-9));
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      const Real *from = run->start.b[g][r], *to = run->end.b[g][r];
+      Real x = to[1] - from[1], y = to[2] - from[2];
+      Real square = from[1] * from[1] + from[2] * from[2];
+      far |= MASK(stages->l.at[g][r] != real(0)) & MASK(x * x + y * y > most * square);
+    }
+  }
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    far |= MASK(size(stages->h * run->v1.at[i][0]) > real(S2_RATTLE_TURN * (1 + 1e-9)));
+  }
+  return far;
+}
+
+// ---- Stage 2 ----------------------------------------------------------------------------------
+
+// Velocities of the impulses k and what the rows are off, m.
+S2_KERNEL Real second_measure(Run *run, Stages *stages, const Pairs *bias) {
+  const S2Table *t = run->table;
+  nodes_copy(t, &stages->rhs, &run->v2);
+  rows_velocity(t, run->of, &run->end, &stages->k, &run->v2);
+  rows_see(t, &run->end, &run->v2, bias, &stages->off);
+  return stages->h * stages_worst(run, &stages->off);
+}
+
+S2_KERNEL void second_solve(Run *run, Stages *stages, Mask on) {
+  const S2Table *t = run->table;
+  Pairs bias;
+  rows_ground(t, &run->end, run->ground_v, &bias);
+  stages_rhs(run, stages, &run->v1);
+  Real now = second_measure(run, stages, &bias), before = real(INFINITY), h = stages->h;
+  Real rounding = larger(real(100) * stages->enough, real(S2_RATTLE_ROUNDING) * stages->speed * h);
+  Real enough = smaller(stages->enough, real(0.1 * S2_RATTLE_ROUNDING) * stages->speed * h);
+  Mask act = on & ~run->missed & MASK(now > enough);
+  if (any(act)) {
+    factor_fill(t, run->of, &run->end, &run->end, true, &run->factor);
+    run->missed |= act & factor_symmetric(t, &run->factor);
+  }
+  for (int pass = 0; pass < S2_RATTLE_PASSES && any(act); pass++) {
+    Pairs change;
+    pairs_copy(t, &stages->off, &change);
+    factor_apply(t, &run->factor, true, &change);
+    pairs_subtract(t, &stages->k, &change, act);
+    before = select(act, now, before);
+    now = second_measure(run, stages, &bias);
+    act &= MASK(now > enough) & ~MASK(now >= before) & ~MASK(now > real(S2_RATTLE_CHORD) * before);
+  }
+  run->missed |= on & ~MASK(now <= rounding);
+}
+
+// ---- The step ---------------------------------------------------------------------------------
+
+// V of stage 1: s2_rattle's place_speed().
+S2_INLINE Real stages_place_speed(const Stages *stages) {
+  return larger(stages->speed, real(S2_RATTLE_NO_SPEED) * stages->rounding / stages->h);
+}
+
+// Poses that were placed off the joints are for the general path to project.
+S2_KERNEL void stages_begin(Run *run, Stages *stages) {
+  const S2Table *t = run->table;
+  Real far = real(0), off = far, length = run->of->length;
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    far = larger(far, larger(size(run->state->q[i][1]), size(run->state->q[i][2])));
+  }
+  stages->rounding = real(S2_RATTLE_ROUNDED) * (length + far);
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      bool angular = t->type[g] == S2_TABLE_SLIDER && r == 1;
+      Real value = run->start.value.at[g][r];
+      off = keep_larger(off, size(angular ? value * length : value));
+    }
+  }
+  Real placed = larger(real(S2_PROJECTION_TRIGGER) * length, real(100) * stages->rounding);
+  run->missed |= ~MASK(off <= placed);
+}
+
+// Where bodies that stand still solve stage 1 with the guess: s2_rattle_rests(). Its residual is
+// kept.
+S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
+  const S2Table *t = run->table;
+  State *state = run->state;
+  Real fastest = real(0), worst = fastest, balance = fastest, length = run->of->length;
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    fastest = keep_larger(fastest, size(run->v0.at[i][0]) * length);
+    fastest = keep_larger(fastest, size(run->v0.at[i][1]));
+    fastest = keep_larger(fastest, size(run->v0.at[i][2]));
+  }
+  Mask rests = on & MASK(fastest <= real(S2_RATTLE_SOLVED) * stages->speed);
+  if (!any(rests)) {
+    return rests;
+  }
+  // The velocities that the impulses would bring, and the rows there.
+  Nodes v;
+  nodes_copy(t, &stages->rhs, &v);
+  rows_velocity(t, run->of, &run->start, &stages->l, &v);
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      Real error = size(v.at[i][c]);
+      run->q1.at[i][c] = stages->q0.at[i][c];
+      balance =
+          keep_larger(balance, error * (c == 0 ? run->of->node[i].inertia : run->of->node[i].mass));
+      worst = keep_larger(worst, c == 0 ? error * length : error);
+    }
+  }
+  stages_place(run, stages);
+  Real scaled = keep_larger(worst, stages_worst(run, &stages->off));
+  scaled = scaled / stages_place_speed(stages);
+  rests &= MASK(scaled <= real(S2_RATTLE_ROUNDING));
+  Real raw = stages_raw(run, &stages->off);
+  state->residual = select(rests, larger(state->residual, scaled), state->residual);
+  state->joint = select(rests, larger(state->joint, raw), state->joint);
+  state->balance = select(rests, larger(state->balance, balance), state->balance);
+  return rests;
+}
+
+// What rests stays where it is.
+S2_KERNEL void stages_stay(Run *run, Stages *stages, Mask rests) {
+  const S2Table *t = run->table;
+  if (!any(rests)) {
+    return;
+  }
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      run->q1.at[i][c] = select(rests, stages->q0.at[i][c], run->q1.at[i][c]);
+      run->v1.at[i][c] = select(rests, real(0), run->v1.at[i][c]);
+    }
+  }
+  stages_place(run, stages);
+}
+
+// Impulses and reactions of both stages, as rattle_add_impulses() has them.
+S2_KERNEL void stages_react(Run *run, const Stages *stages, Mask on) {
+  const S2Table *t = run->table;
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    Real *reaction = run->state->reaction[g];
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      Real l = stages->l.at[g][r], k = stages->k.at[g][r];
+      run->lambda.at[g][r] = run->lambda.at[g][r] + (l + k);
+      S2_UNROLL for (int c = 0; c < 3; c++) {
+        Real first = rows_push(t, &run->start, g, r, c), second = rows_push(t, &run->end, g, r, c);
+        Real more = (real(0) + first * l) + (real(0) + second * k);
+        reaction[c] = select(on, reaction[c] + more, reaction[c]);
+      }
+    }
+  }
+}
+
+// A piece where `on`, from the guess l. Returns where something turns too far in it.
+S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
+  const S2Table *t = run->table;
+  Real enough = smaller(real(S2_RATTLE_PLACE) * run->of->length,
+                        real(S2_RATTLE_WAY) * stages->speed * stages->h);
+  stages->enough = larger(enough, stages->rounding);
+  stages_ground(run, stages);
+  stages_rhs(run, stages, &run->v0);
+  Mask rests = stages_rest(run, stages, on), far = on & ~on;
+  on &= ~rests & ~run->missed;
+  bool moves = any(on);
+  if (moves) {
+    first_solve(run, stages, on);
+    stages_accept(run, &stages->off, stages_place_speed(stages), on);
+  }
+  stages_stay(run, stages, rests);
+  pairs_copy(t, &stages->l, &stages->k);
+  if (moves) {
+    far = on & ~run->missed & first_turns(run, stages);
+    on &= ~far;
+    second_solve(run, stages, on);
+    stages_accept(run, &stages->off, stages->speed, on);
+  }
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      Real v = moves ? run->v2.at[i][c] : real(0);
+      run->v2.at[i][c] = select(rests, real(0), v);
+    }
+  }
+  stages_react(run, stages, on | rests);
+  return far;
+}
+
+// The state before the step; the guess is half of the last impulse.
+S2_KERNEL void stages_again(Run *run, Stages *stages, const Seats *seats, int pieces, Mask on) {
+  const S2Table *t = run->table;
+  State *state = run->state;
+  Real none = real(0);
+  stages->h = run->of->h / real(pieces);
+  stages->done = none;
+  state->residual = select(on, none, state->residual);
+  state->joint = select(on, none, state->joint);
+  state->balance = select(on, none, state->balance);
+  memcpy(stages->q0.at, state->q, sizeof stages->q0.at[0] * (size_t)t->nodes);
+  memcpy(run->v0.at, state->v, sizeof run->v0.at[0] * (size_t)t->nodes);
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      stages->l.at[g][r] = state->lambda[g][r] / real(2) * real(1.0 / pieces);
+      run->lambda.at[g][r] = none;
+    }
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      state->reaction[g][c] = select(on, none, state->reaction[g][c]);
+    }
+  }
+  if (pieces > 1) { // pieces before may have gone on from there
+    rows_measure_all(t, run->of, seats, &run->start);
+  }
+}
+
+// The next piece begins where this one ended.
+S2_KERNEL void stages_go_on(Run *run, Stages *stages) {
+  const S2Table *t = run->table;
+  nodes_copy(t, &run->q1, &stages->q0);
+  nodes_copy(t, &run->v2, &run->v0);
+  memcpy(&run->start, &run->end, sizeof run->start);
+  stages->done = stages->done + stages->h;
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      stages->l.at[g][r] = (stages->l.at[g][r] + stages->k.at[g][r]) / real(2);
+    }
+  }
+}
+
+// What the step has come to where `on`.
+S2_KERNEL void stages_keep(Run *run, Stages *stages, Mask on) {
+  const S2Table *t = run->table;
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    S2_UNROLL for (int c = 0; c < 3; c++) {
+      stages->q.at[i][c] = select(on, run->q1.at[i][c], stages->q.at[i][c]);
+      stages->v.at[i][c] = select(on, run->v2.at[i][c], stages->v.at[i][c]);
+    }
+  }
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      Real *lambda = &stages->lambda.at[g][r];
+      *lambda = select(on, run->lambda.at[g][r], *lambda);
+    }
+  }
+  run->state->error = select(on, rows_error(t, run->of, &run->end), run->state->error);
+}
+
+// Both stages from the rows at the start, in as many pieces as keep the turns small: each lane
+// takes its own number.
+S2_KERNEL void stages_run(Run *run, const Seats *seats) {
+  const S2Table *t = run->table;
+  Stages stages;
+  stages.seats = *seats;
+  stages.speed = solve_free(run);
+  stages_begin(run, &stages);
+  nodes_clear(t, &stages.q);
+  nodes_clear(t, &stages.v);
+  pairs_clear(t, &stages.lambda);
+  run->state->error = real(0);
+  Real turn = real(0);
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    turn = keep_larger(turn, run->of->h * size(run->state->v[i][0]));
+  }
+  Mask left = ~run->missed;
+  for (int pieces = 1; pieces <= STAGES_PIECES && any(left); pieces *= 2) {
+    Mask on = left & MASK(turn <= real(pieces * S2_RATTLE_TURN));
+    if (!any(on)) {
+      continue;
+    }
+    stages_again(run, &stages, seats, pieces, on);
+    for (int i = 0; i < pieces && any(on); i++) {
+      if (i > 0) {
+        stages_go_on(run, &stages);
+      }
+      on &= ~stages_piece(run, &stages, on) & ~run->missed;
+    }
+    stages_keep(run, &stages, on);
+    run->state->passes = select(on, real(pieces), run->state->passes);
+    left &= ~on & ~run->missed;
+  }
+  run->missed |= left;
+  nodes_copy(t, &stages.q, &run->q1);
+  nodes_copy(t, &stages.v, &run->v2);
+  pairs_copy(t, &stages.lambda, &run->lambda);
+}
+
+// NOLINTEND(clang-analyzer-*)
+#endif

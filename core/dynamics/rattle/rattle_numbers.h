@@ -1,0 +1,26 @@
+// Private to core/dynamics: what the flow by two stages is measured by. Kernels of programs
+// (program/kernel_rattle.h) have the same.
+#ifndef S2_RATTLE_NUMBERS_H
+#define S2_RATTLE_NUMBERS_H
+
+// rad: no body turns further in a piece. Stage 1 has a solution up to about 1; chains that whip are
+// off in energy by ten times as much with pieces of 0.5.
+#define S2_RATTLE_TURN 0.25
+// m: what rounding leaves of differences of places, in parts of bodies and their distance from the
+// origin.
+#define S2_RATTLE_ROUNDED 4e-16
+// Newton's method ends with errors of this part of a body's size, or of what V goes in the piece.
+#define S2_RATTLE_PLACE 1e-13
+#define S2_RATTLE_WAY   1e-11
+// Newton passes; a chord serves as long as a pass gains so much.
+#define S2_RATTLE_PASSES 25
+#define S2_RATTLE_CHORD  1e-3
+// Of the scaled tolerance of a stage: below it a Newton that gains no more has met rounding, and a
+// set of rows that a certified solution has is right.
+#define S2_RATTLE_ROUNDING 1e-12
+#define S2_RATTLE_SOLVED   1e-9
+// Rounded places over h are no speeds: V of stage 1 is at least so many times that, by which its
+// tolerance is 25 times what rounding leaves.
+#define S2_RATTLE_NO_SPEED 2.5e10
+
+#endif
