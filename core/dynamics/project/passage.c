@@ -125,14 +125,14 @@ static Centre centre_of(const S2Shape *shape, const S2Shape *other) {
                   : (Centre){.depth = 0};
 }
 
-// m: what is left of the way of a centre into a piece; INFINITY where it is not looked at.
-static double centre_room(const Centre *centre, S2Pose pose, const S2Shape *piece,
-                          S2Pose pose_of_piece) {
+// m: how far a centre is from a piece; INFINITY where it is not looked at.
+static double centre_distance(const Centre *centre, S2Pose pose, const S2Shape *piece,
+                              S2Pose pose_of_piece) {
   if (!(centre->depth > 0)) {
     return INFINITY;
   }
   S2Shape point = {.vertices = &centre->at, .count = 1};
-  return s2_closest(&point, pose, piece, pose_of_piece).distance - centre->fine;
+  return s2_closest(&point, pose, piece, pose_of_piece).distance;
 }
 
 // As s2_step_passage; *deep: it is too late for that, and the pair comes out on the wrong side.
@@ -166,16 +166,17 @@ static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
     S2Pose pose_a = pose_at(step, a, a, t), pose_b = pose_at(step, b, a, t);
     S2Closest closest = s2_closest(&of_a, pose_a, &of_b, pose_b);
     double room = depth + closest.distance;
-    room = fmin(room, fine + centre_room(&centre_a, pose_a, &of_b, pose_b));
-    room = fmin(room, fine + centre_room(&centre_b, pose_b, &of_a, pose_a));
-    if (room <= fine && look == 0) { // deep already as the step begins: rows are as they are
+    double from_a = centre_distance(&centre_a, pose_a, &of_b, pose_b);
+    double from_b = centre_distance(&centre_b, pose_b, &of_a, pose_a);
+    // Deep already as the step begins: rows are as they are.
+    if (look == 0 && (room <= fine || from_a <= 0 || from_b <= 0)) {
       *deep = changes_sides(step, touch, closest.normal);
       return INFINITY;
     }
-    if (room <= fine) {
+    if (room <= fine || (look > 0 && (from_a <= centre_a.fine || from_b <= centre_b.fine))) {
       return t;
     }
-    t += room / speed;
+    t += fmin(room, fmin(from_a, from_b)) / speed;
     if (t >= h) {
       return INFINITY;
     }
