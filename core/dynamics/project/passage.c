@@ -110,6 +110,31 @@ static bool changes_sides(const S2Step *step, const S2Touch *touch, S2Vec2 n) {
   return s2_dot(n, from.position) > 0 && s2_dot(n, to.position) < 0;
 }
 
+// A shape whose centre must not get into pieces that lie beside each other: over a cut between two
+// of them it may move on without ever being deep in either.
+typedef struct Centre {
+  S2Vec2 at;    // m, in the frame of its body
+  double depth; // m: half of half its width; 0: there is nothing to look at
+  double fine;  // m: how near it counts as in: the centre of no shape is as near to its outline
+} Centre;
+
+static Centre centre_of(const S2Shape *shape, const S2Shape *other) {
+  double half = other->sides != NULL ? half_width(shape) : 0;
+  return half > 0 ? (Centre){s2_shape_mass(shape).centre, S2_PASSAGE_DEPTH * half,
+                             S2_PASSAGE_FINE * half}
+                  : (Centre){.depth = 0};
+}
+
+// m: how far a centre is from a piece; INFINITY where it is not looked at.
+static double centre_distance(const Centre *centre, S2Pose pose, const S2Shape *piece,
+                              S2Pose pose_of_piece) {
+  if (!(centre->depth > 0)) {
+    return INFINITY;
+  }
+  S2Shape point = {.vertices = &centre->at, .count = 1};
+  return s2_closest(&point, pose, piece, pose_of_piece).distance;
+}
+
 // As s2_step_passage; *deep: it is too late for that, and the pair comes out on the wrong side.
 static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
   *deep = false;
@@ -129,22 +154,29 @@ static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
   S2Shape of_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape of_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
   double depth = s2_touch_depth(world, touch);
-  if (!(speed * h > depth)) { // what is not deep now will not be, and what is gets out
+  Centre centre_a = centre_of(&of_a, &of_b), centre_b = centre_of(&of_b, &of_a);
+  double least = centre_a.depth > 0 ? fmin(depth, centre_a.depth) : depth;
+  least = centre_b.depth > 0 ? fmin(least, centre_b.depth) : least;
+  if (!(speed * h > least)) { // what is not deep now will not be, and what is gets out
     return INFINITY;
   }
   // Conservative advancement: in room/speed the distance shrinks by room at most.
   double fine = s2_touch_depth_fine(world, touch, depth), t = 0;
   for (int look = 0; look < S2_PASSAGE_LOOKS; look++) {
-    S2Closest closest = s2_closest(&of_a, pose_at(step, a, a, t), &of_b, pose_at(step, b, a, t));
+    S2Pose pose_a = pose_at(step, a, a, t), pose_b = pose_at(step, b, a, t);
+    S2Closest closest = s2_closest(&of_a, pose_a, &of_b, pose_b);
     double room = depth + closest.distance;
-    if (room <= fine && look == 0) { // deep already as the step begins: rows are as they are
+    double from_a = centre_distance(&centre_a, pose_a, &of_b, pose_b);
+    double from_b = centre_distance(&centre_b, pose_b, &of_a, pose_a);
+    // Deep already as the step begins: rows are as they are.
+    if (look == 0 && (room <= fine || from_a <= 0 || from_b <= 0)) {
       *deep = changes_sides(step, touch, closest.normal);
       return INFINITY;
     }
-    if (room <= fine) {
+    if (room <= fine || (look > 0 && (from_a <= centre_a.fine || from_b <= centre_b.fine))) {
       return t;
     }
-    t += room / speed;
+    t += fmin(room, fmin(from_a, from_b)) / speed;
     if (t >= h) {
       return INFINITY;
     }

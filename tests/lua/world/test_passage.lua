@@ -214,3 +214,31 @@ test("no rebound of a bisecting step gains energy", function()
     end
   end
 end)
+
+-- A disc is as deep in each of two tiles as it is wide on that side of the cut between them: less than where it would turn round.
+test("a bisecting step does not pass through a wall along the cut between two tiles", function()
+  for _, off in ipairs { 0, 1e-3, 0.1, -0.2 } do
+    for _, speed in ipairs { 130, 300, 1000 } do
+      local w = sim.world { stepping = "bisect", dt = 1 / 60, gravity = { 0, 0 } }
+      w:compound { type = "static", shapes = { { size = { 2, 5 }, position = { 2, -2.5 } }, { size = { 2, 5 }, position = { 2, 2.5 } } } }
+      local b = w:circle { radius = 0.3, velocity = { speed, 0 }, position = { 0, off } }
+      for _ = 1, 5 do
+        w:step()
+        ok(b.x < 0.7 + 1e-3, off, speed, b.x)
+      end
+    end
+  end
+end)
+
+-- The force grows within the step: the pieces it is halved into begin and end anywhere before the wall.
+test("nor does a spring pull a body through it", function()
+  for k = 1, 40 do
+    local w = sim.world { stepping = "bisect", dt = 1 / 240, gravity = { 0, 0 } }
+    w:on("solver_warning", function() end) -- of overlaps at its smallest step
+    w:compound { type = "static", shapes = { { size = { 9, 50 }, position = { 6, -25 } }, { size = { 9, 50 }, position = { 6, 25 } } } }
+    local b = w:circle { radius = 1, mass = 10, position = { 0.4 * k / 40, 0 } }
+    w:spring { b, nil, anchor_b = { 60, 0 }, rest_length = 0, stiffness = 1e6 * k }
+    for _ = 1, 10 do w:step() end
+    ok(b.x < 0.5 + 1e-2, k, b.x)
+  end
+end)
