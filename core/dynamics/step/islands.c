@@ -213,11 +213,26 @@ static double islands_faster(double speed, const S2Island *island, const double 
   return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
 }
 
+// m/s: how fast surfaces go that move as given: a bar that turns about its centre is fast though
+// its frame stands. Rows round by that.
+static double islands_given(const S2Step *step, const S2Island *island) {
+  double fastest = 0;
+  for (int i = 0; i < 2 * island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i / 2]];
+    int32_t slot = i % 2 == 0 ? touch->body_a : touch->body_b;
+    const double *v = step->free_v + 3 * slot;
+    if (step->node_of[slot] == S2_GROUND && v[0] != 0) {
+      fastest = fmax(fastest, fabs(v[0]) * step->world->bodies.at[slot].reach);
+    }
+  }
+  return fastest;
+}
+
 double s2_island_speed(const S2Step *step, const S2Island *island) {
   S2Vec2 gravity = step->world->kept.def.gravity, frame = island->frame;
   double h = step->h, length = island->length;
   double speed = fmax(h * s2_length(gravity), 1e-6 * length / h);
-  speed = fmax(speed, S2_FRAME_ROUNDING * s2_length(frame));
+  speed = fmax(speed, S2_FRAME_ROUNDING * (s2_length(frame) + islands_given(step, island)));
   for (int i = 0; i < island->nodes; i++) {
     speed = islands_faster(speed, island, step->v0 + 3 * island->node[i]);
     speed = islands_faster(speed, island, step->free_v + 3 * island->node[i]);
