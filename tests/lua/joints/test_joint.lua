@@ -448,6 +448,7 @@ test("a motor without a bound contradicts the limit it drives to, and the warnin
     local world, joint = driven(kind, stepping, limits, speed)
     local warned, named = 0, 0
     world:on("solver_warning", function(event)
+      if event.message:find "^audit" then return end -- what an audit finds is no miss of a solve
       warned = warned + 1
       local what = ("contradiction: no velocities meet the motor and the limit of %s 'm' at once"):format(kind)
       local remedy = ("with a max_%s %s 'm' would yield"):format(kind == "slider" and "force" or "torque", kind)
