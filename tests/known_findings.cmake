@@ -34,7 +34,8 @@ s2_known_findings("a projection moves what a speculative step left in an overlap
   lua_cuts lua_event_energy lua_impulse_gradient lua_jacobian_random lua_joint_fuzz lua_joint_keys lua_passage
   scenes/contacts/galton.lua scenes/contacts/hopper.lua scenes/tasks/walker.lua scripts/contact/solvers.lua
   lua_contact_smooth test_rest test_world test_world_in_auto test_passage test_property test_auto test_kept
-  test_joint_property test_joint_property_in_auto test_joint_types test_momentum test_reflections lua_ratios lua_joint)
+  test_joint_property test_joint_property_in_auto test_joint_types test_momentum test_reflections
+  lua_ratios lua_joint)
 s2_known_findings("an impulse acts where a speculative step expected a contact" events
   lua_cuts lua_event_energy lua_contact_smooth scenes/contacts/hopper.lua scenes/machines/ragdoll.lua
   scripts/contact/models.lua scripts/physics_paper/chain.lua test_rest test_threads test_step test_world
