@@ -19,52 +19,37 @@ s2_known_findings("they compare a step with differences or search plans: the sam
   scripts/control/hopper.lua)
 s2_known_findings("bodies begin in places and with speeds that no step explains, or memory fails on purpose" all
   test_memory lua_fuzz_callbacks)
-s2_known_findings("the test counts unsolved steps, and a drift or a cut step makes one" all
-  lua_budget lua_world lua_ratios lua_joint lua_servo lua_ratio_gradient)
-s2_known_findings("heaps: events at a distance in speculative steps; the test counts unsolved steps" all
+s2_known_findings("heaps that are poured for minutes; the test counts unsolved steps" all
   lua_pour lua_convex lua_tasks)
+s2_known_findings("programs, which the test is about, step no world with audits" all test_model)
 
 s2_known_findings("the scene crushes a body: no step without an overlap exists" overlaps
-  lua_yield scenes/tasks/push_t.lua)
+  lua_yield scenes/tasks/push_t.lua test_impact test_impact_in_auto test_yield test_yield_in_auto)
 s2_known_findings("rows of the start of a step miss what turning does within it" overlaps
-  lua_auto lua_lcs lua_solver lua_event_energy lua_impulse_gradient lua_joint_fuzz lua_world_gradient
-  scenes/tasks/finger_spin.lua scripts/compliant/programs.lua scripts/contact/models.lua scripts/dojo/forward_step.lua)
+  lua_auto lua_lcs lua_solver lua_impulse_gradient lua_joint_fuzz lua_world_gradient
+  scripts/compliant/programs.lua scripts/contact/models.lua scripts/dojo/forward_step.lua
+  test_rest test_threads test_step test_world test_step_vjp test_property test_kept test_joint_types
+  test_momentum lua_world lua_budget)
 s2_known_findings("a projection moves what a speculative step left in an overlap" jumps
   lua_cuts lua_event_energy lua_impulse_gradient lua_jacobian_random lua_joint_fuzz lua_joint_keys lua_passage
-  scenes/contacts/galton.lua scenes/contacts/hopper.lua scenes/tasks/walker.lua scripts/contact/solvers.lua)
+  scenes/contacts/galton.lua scenes/contacts/hopper.lua scenes/tasks/walker.lua scripts/contact/solvers.lua
+  lua_contact_smooth test_rest test_world test_world_in_auto test_passage test_property test_auto test_kept
+  test_joint_property test_joint_property_in_auto test_joint_types test_momentum test_reflections
+  lua_ratios lua_joint)
 s2_known_findings("an impulse acts where a speculative step expected a contact" events
-  lua_cuts lua_event_energy scenes/contacts/hopper.lua scenes/machines/ragdoll.lua scripts/contact/models.lua
-  scripts/physics_paper/chain.lua)
+  lua_cuts lua_event_energy lua_contact_smooth scenes/contacts/hopper.lua scenes/machines/ragdoll.lua
+  scripts/contact/models.lua scripts/physics_paper/chain.lua test_rest test_threads test_step test_world
+  test_kept test_auto test_property test_together test_joint_motor test_step_vjp
+  test_momentum test_reflections test_ground lua_world lua_budget)
+s2_known_findings("a heap that shakes passes a corner" passages test_rest)
 s2_known_findings("joints that are too stiff for the step, or do not meet at its start" momenta
-  lua_joint_fuzz lua_passage lua_world_gradient lua_zero_gradient)
-
-# The same of the C tests.
-s2_known_findings("the test counts unsolved steps" all
-  test_gear test_ground test_model test_record test_reflections test_momentum test_motion test_motion_in_auto)
-s2_known_findings("heaps: rows that look ahead push from a distance, and projection mends overlaps"
-  "events jumps overlaps passages" test_rest test_threads test_step test_world test_world_in_auto)
-s2_known_findings("the scene crushes a body: no step without an overlap exists" overlaps
-  test_impact test_impact_in_auto test_yield test_yield_in_auto)
-s2_known_findings("the scene is a contradiction" "momenta jumps overlaps events"
+  lua_joint lua_joint_fuzz lua_world_gradient lua_zero_gradient test_record
+  test_island_vjp test_joint_property test_joint_property_in_auto test_kept)
+s2_known_findings("the scene is a contradiction" "momenta jumps"
   test_contradictions test_contradictions_in_auto)
 s2_known_findings("the lock gives way in the step, and its reaction is not that of the end" momenta
   test_yield test_yield_in_auto)
 s2_known_findings("the impulse that puts velocities on the joints is not reported by the midpoint rule" momenta
   test_midpoint)
-s2_known_findings("joints that are too stiff for the step, or do not meet at its start" momenta
-  test_island_vjp test_joint_property test_joint_property_in_auto test_kept)
-s2_known_findings("not looked into: joints and contacts in one step, after steps in pieces came" momenta
-  test_property test_step)
-s2_known_findings("rows of the start of a step miss what turning does within it" overlaps
-  test_step_vjp test_passage test_property test_kept test_joint_types
-  test_joint_types_in_auto test_joint_property test_joint_property_in_auto)
-s2_known_findings("a projection moves what a speculative step left in an overlap" jumps
-  test_step_vjp test_passage test_soft_contact test_soft_contact_in_auto test_property test_joint_motor_in_auto test_auto test_kept test_joint_property test_joint_property_in_auto
-  test_joint_types test_joint_types_in_auto)
-s2_known_findings("an impulse acts where a speculative step expected a contact" events
-  test_kept test_auto test_property test_together test_joint_motor test_step_vjp)
-
-s2_known_findings("impulses of the two stages may cancel in the sum, and bodies start off their joints" "jumps momenta"
+s2_known_findings("impulses of the two stages may cancel in the sum, and bodies start off their joints" jumps
   test_rattle lua_rattle lua_rattle_gradient)
-s2_known_findings("a hopper and boxes in speculative steps, in any order of bodies" "jumps events"
-  lua_contact_smooth)

@@ -664,8 +664,8 @@ const char *s2_world_finding(const S2World *world);
 
 typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections, splits;
-  uint64_t iterations;      // interior-point iterations and pivots
-  uint64_t unsolved;        // steps with a solve that missed the tolerance
+  uint64_t iterations; // interior-point iterations and pivots
+  uint64_t unsolved;   // steps with a solve that missed the tolerance, or a finding of an audit
   uint64_t unsolved_solves; // island solves that did: of one step several may
   uint64_t cut; // steps with a solve that the budget ended; these are not among the unsolved
   uint64_t rows_stayed; // islands whose rows should have been made anew, where that was not solved

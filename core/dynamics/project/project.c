@@ -487,6 +487,7 @@ static double projection_enough(const S2Step *step, const S2Island *island) {
 }
 
 static void project_island(S2Step *step, S2Island *island) {
+  s2_island_correct_balance(step, island);
   S2ArenaMark start_mark = s2_arena_mark(step->arena);
   S2JointErrors errors = new_errors(step->world, step->arena, island);
   double worst = s2_step_violation(step, island, &errors);

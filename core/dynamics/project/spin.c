@@ -3,6 +3,7 @@
 // would have put it right. A rigid motion breaks no joint: the rotation about the centre of mass is
 // what the angular momentum says, and only the rest is for that bound.
 #include "dynamics/project/spin.h"
+#include "dynamics/trace/notes.h"
 
 #include <string.h>
 
@@ -109,7 +110,7 @@ void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin,
 
 // The rows of geometric stiffness are those of forces that turn, their eigenvectors do not balance.
 // (W in place of M, as damping takes from the momenta.)
-void s2_island_balance(const S2Step *step, const S2Island *island) {
+static void balance_turn(const S2Step *step, const S2Island *island) {
   const double *first = step->q0 + 3 * island->node[0];
   S2Vec2 centre = {0, 0}; // from the first body
   double weight = 0, inertia = 0, moment = 0;
@@ -131,9 +132,30 @@ void s2_island_balance(const S2Step *step, const S2Island *island) {
   double turn = moment / inertia;
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
-    step->v1[at] += turn;
-    step->v1[at + 1] -= turn * (step->q0[at + 2] - first[2] - centre.y);
-    step->v1[at + 2] += turn * (step->q0[at + 1] - first[1] - centre.x);
+    const double dv[3] = {turn, -turn * (step->q0[at + 2] - first[2] - centre.y),
+                          turn * (step->q0[at + 1] - first[1] - centre.x)};
+    for (int c = 0; c < 3; c++) {
+      step->v1[at + c] += dv[c];
+      step->balanced[at + c] = step->mass[at + c] * dv[c];
+    }
+  }
+}
+
+void s2_island_balance(S2Step *step, const S2Island *island) {
+  for (int i = 0; i < island->nodes; i++) {
+    memset(step->balanced + 3 * island->node[i], 0, 3 * sizeof(double));
+  }
+  if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
+    s2_note_island(step, island, S2_ACT_BALANCE, step->v1);
+    balance_turn(step, island);
+  }
+}
+
+void s2_island_correct_balance(const S2Step *step, const S2Island *island) {
+  for (int i = 0; i < 3 * island->nodes; i++) {
+    int32_t at = 3 * island->node[i / 3] + i % 3;
+    step->corrected[at] += step->balanced[at];
+    step->balanced[at] = 0;
   }
 }
 

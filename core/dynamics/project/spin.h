@@ -19,8 +19,10 @@ S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t
 bool s2_island_floats(const S2Step *step, const S2Island *island);
 double s2_island_spin(const S2Step *step, const S2Island *island, const double *v);
 void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin, double *v);
-// Turns v1 of an island that floats, as one body, until what its joints did is balanced at q0.
-void s2_island_balance(const S2Step *step, const S2Island *island);
+// Turns v1 of a stiff island that floats, as one body, until what its joints did is balanced at q0.
+void s2_island_balance(S2Step *step, const S2Island *island);
+// The momenta of that turn count as corrections, now that the motion is the one that is taken.
+void s2_island_correct_balance(const S2Step *step, const S2Island *island);
 
 // Kinetic energy of an island at velocities v (3 a node), J.
 double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v);

@@ -85,10 +85,7 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
     if (!s2_step_solve(step, island, event->choices, S2_SOLVE_MOTION, step->v1, NULL)) {
       return false;
     }
-    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
-      s2_note_island(step, island, S2_ACT_BALANCE, step->v1);
-      s2_island_balance(step, island);
-    }
+    s2_island_balance(step, island);
   } else {
     s2_note_island(step, island, S2_ACT_FLY, NULL);
     s2_event_copy_nodes(event, step->free_v, step->v1);

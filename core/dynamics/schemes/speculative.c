@@ -182,10 +182,7 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
       break;
     }
     s2_found_keep(step, island, pass);
-    if (island->joints > 0 && step->stiff[island->joint[0]] && s2_island_floats(step, island)) {
-      s2_note_island(step, island, S2_ACT_BALANCE, step->v1);
-      s2_island_balance(step, island);
-    }
+    s2_island_balance(step, island);
     integrate_island(step, island);
     again = false;
     bool may = pass < S2_RELINEARISE_PASSES && !step->hurries && !step->rows_stay;

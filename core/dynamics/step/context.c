@@ -63,6 +63,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
       .joint_impulse = S2_TAKE_ZEROED(arena, double, S2_JOINT_ROWS *joints),
       .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
       .stiff = S2_TAKE_ZEROED(arena, bool, joints),
+      .balanced = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .corrected = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),

@@ -108,6 +108,7 @@ typedef struct S2Step {
   double acted;           // s, they and the impulses of joints
   bool *stiff;            // a joint slot: in an island that takes implicit Euler with the positive
                           // part of the geometric stiffness, as the step is too long without
+  double *balanced;       // 3 a slot: of `corrected`, what the last solve asks for (spin.h)
   double *corrected;      // 3 a slot: N m s, N s that neither forces nor contacts nor joints gave
   double *pushed;         // 2 a joint slot: N, on bodies with ground friction, by all but it
   S2Touch *touches;

@@ -62,7 +62,7 @@ static void run(Cluster *cluster, int steps, double *beyond, double *askew) {
       *askew = fmax(*askew, turned);
     }
   }
-  assert_int_equal(stats->unsolved, 0);
+  assert_int_equal(stats->unsolved_solves, 0);
 }
 
 // Four discs in a row, hit at once by a fifth, head on and off the line.

@@ -89,7 +89,7 @@ static void a_shaker_is_where_it_should_be(void **state) {
     }
     assert_true(worst < 1e-9);
     assert_true(worst_speed < 1e-7);
-    assert_int_equal(s2_world_stats(world)->unsolved, 0);
+    assert_int_equal(s2_world_stats(world)->unsolved_solves, 0);
     assert_true(i != 1 || s2_world_stats(world)->bisections > 0);
     s2_world_destroy(world);
   }

@@ -300,9 +300,9 @@ static void run(Scene *scene, bool angular, Worst *worst) {
       must(s2_body_q(scene->world, scene->body[i], before[i].q));
       must(s2_body_v(scene->world, scene->body[i], before[i].v));
     }
-    uint64_t unsolved = s2_world_stats(scene->world)->unsolved;
+    uint64_t unsolved = s2_world_stats(scene->world)->unsolved_solves;
     must(s2_world_step(scene->world));
-    if (s2_world_stats(scene->world)->unsolved > unsolved) { // impulses of no solution
+    if (s2_world_stats(scene->world)->unsolved_solves > unsolved) { // impulses of no solution
       worst->unsolved += 1;
       continue;
     }

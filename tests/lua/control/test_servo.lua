@@ -99,7 +99,9 @@ test("arms of any inertia are held at any gains and steps", function()
     local mass, size, warning = log(1e-3, 100), log(0.05, 2), nil
     local world = sim.world { dt = log(1 / 1000, 1 / 30), gravity = { 0, case % 2 == 0 and -9.81 or 0 },
       stepping = pick { "auto", "speculative", "bisect", "event" } }
-    world:on("solver_warning", function(event) warning = event.message end)
+    world:on("solver_warning", function(event)
+      if not event.message:find "^audit" then warning = event.message end -- of solves alone
+    end)
     local kp, kd, before, joints, goals = log(1, 1e4), pick { 0, log(1e-3, 1e3) }, nil, {}, {}
     for i = 1, case % 3 + 1 do
       local link = world:box { size = { size, size / 10 }, mass = mass, position = { (i - 0.5) * size, 0 }, mask = 0 }

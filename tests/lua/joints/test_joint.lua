@@ -403,7 +403,7 @@ test("the linear solver of jointed islands can be chosen", function()
     local world = chain(choice)
     eq(world.linear_solver, choice)
     ok(world:stats().used.linear >= 60, choice)
-    eq(world:stats().unsolved, 0, choice)
+    eq(world:stats().unsolved_solves, 0, choice)
     ok(world:residuals().scaled <= 1e-9, choice)
     near(world:state(), expected:state(), 1e-6)
   end
@@ -434,7 +434,7 @@ test("a motor of bounded force holds at a limit and leaves it at once", function
     near(joint.speed, -speed, 1e-9)
     world:run { duration = 1 }
     near(joint[coordinate], speed > 0 and lo or hi, 1e-9)
-    eq(world:stats().unsolved, 0)
+    eq(world:stats().unsolved_solves, 0)
   end
 end)
 
@@ -446,8 +446,12 @@ test("a motor without a bound contradicts the limit it drives to, and the warnin
     local speed, coordinate = (k % 4 < 2 and 1 or -1) * r:uniform(0.5, 4), kind == "hinge" and "angle" or "translation"
     local limits = k % 5 == 0 and { 0, 0 } or { -r:uniform(0.05, 0.4), r:uniform(0.05, 0.4) }
     local world, joint = driven(kind, stepping, limits, speed)
-    local warned, named = 0, 0
+    local warned, named, found = 0, 0, 0
     world:on("solver_warning", function(event)
+      if event.message:find "^audit" then -- of a step whose solves all met the tolerance
+        found = found + 1
+        return
+      end
       warned = warned + 1
       local what = ("contradiction: no velocities meet the motor and the limit of %s 'm' at once"):format(kind)
       local remedy = ("with a max_%s %s 'm' would yield"):format(kind == "slider" and "force" or "torque", kind)
@@ -455,7 +459,7 @@ test("a motor without a bound contradicts the limit it drives to, and the warnin
     end)
     world:run { duration = 1 }
     ok(warned > 0 and named == warned, "all are named")
-    eq(world:stats().unsolved, warned)
+    eq(world:stats().unsolved, warned + found)
     ok(joint[coordinate] > limits[1] - 1e-3 and joint[coordinate] < limits[2] + 1e-3)
   end
 end)

@@ -24,7 +24,7 @@ for name, p in pairs(WAYS) do
     end
     local stats = world:stats()
     ok(stats.cut > 10)
-    eq(stats.unsolved, 0)
+    eq(stats.unsolved_solves, 0)
     ok(worst > 1e-9 and worst < 0.2, worst)
     ok(stats.worst_penetration < 0.1, stats.worst_penetration) -- of a diameter of 1
     ok(world:energy().total < before)

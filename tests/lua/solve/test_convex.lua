@@ -25,7 +25,7 @@ test("a box slides above a cushion of dt mu v and comes to rest on the floor", f
   end
   for _ = 1, 40 do world:step() end
   near(box.y, 0.5, 1e-9)
-  eq(world:stats().unsolved, 0)
+  eq(world:stats().unsolved_solves, 0)
   local coulomb, other = slide "coulomb"
   for _ = 1, 45 do coulomb:step() end
   near(box.x, other.x, MU * G * DT * DT) -- as far, but for a part of a step
@@ -40,7 +40,7 @@ test("what sticks is as Coulomb has it", function()
       angle = math.atan(0.2), friction = 0.5 }
     for _ = 1, 100 do world:step() end
     rest[i] = { box.x, box.y, box.angle }
-    eq(world:stats().unsolved, 0)
+    eq(world:stats().unsolved_solves, 0)
   end
   for c = 1, 3 do near(rest[2][c], rest[1][c], 1e-8) end
 end)
@@ -51,7 +51,7 @@ for name, p in pairs { discs = {}, rough = { friction = 1.5 }, bouncing = { rest
     local world, bodies = pour(p)
     local before = world:energy().total
     for _ = 1, 90 do world:step() end
-    eq(world:stats().unsolved, 0)
+    eq(world:stats().unsolved_solves, 0)
     ok(world:residuals().scaled <= 1e-9 and world:residuals().penetration < 1e-8)
     ok(world:energy().total < before)
     for _, body in ipairs(bodies) do ok(body.y > 0.3 and body.y < 14) end
@@ -119,7 +119,7 @@ test("belts that run against each other contradict each other, and that is said"
   world:box { size = { 4, 1 }, position = { 0, 1.5 }, type = "static", friction = 1, surface_speed = 1 }
   world:box { size = { 1, 1 }, position = { 0, 0.5 }, friction = 1 }
   world:step()
-  eq(world:stats().unsolved, 1)
+  eq(world:stats().unsolved_solves, 1)
 end)
 
 test("what it does not go with", function()

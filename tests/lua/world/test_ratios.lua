@@ -17,7 +17,7 @@ local function solved(seed, build)
       world:step()
       ok(world:residuals().scaled <= world.tolerance, told)
     end
-    eq(world:stats().unsolved, 0, ("world %d: %s"):format(k, told))
+    eq(world:stats().unsolved_solves, 0, ("world %d: %s"):format(k, told))
   end
 end
 

@@ -451,7 +451,7 @@ test("a box at rest: contacts, residuals, statistics", function()
   end
   local stats = world:stats()
   eq(stats.steps, 20)
-  eq(stats.unsolved, 0)
+  eq(stats.unsolved_solves, 0)
   eq(stats.bodies, 2)
   eq(stats.last_status, "solved")
 end)
@@ -663,7 +663,7 @@ test("the solver ncp ends where the central path has the kappa asked for", funct
     local ball = world:circle { radius = 0.5, position = { 0, 0.5 }, friction = 0 }
     world:run { duration = 2 }
     near((ball.y - 0.5) / (9.81 * world.dt ^ 2), kappa, 1e-6 * kappa + 1e-11)
-    eq(world:stats().unsolved, 0)
+    eq(world:stats().unsolved_solves, 0)
     eq(world:clone().ncp_kappa, kappa)
   end
 end)
@@ -687,7 +687,7 @@ test("kappa moves the solver ncp alone, and is checked", function()
     local off = math.abs(soft[1] - plain[1])
     ok(off < last, ("kappa %g is off by %g"):format(kappa, off))
     last = off
-    eq(world:stats().unsolved, 0)
+    eq(world:stats().unsolved_solves, 0)
   end
   raises("ncp_kappa.*non%-negative", sim.world, { ncp_kappa = -1 })
   raises("ncp_undercut.*positive", sim.world, { ncp_undercut = 0 })
