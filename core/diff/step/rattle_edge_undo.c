@@ -1,6 +1,7 @@
 // Rows of the flow by two stages on the edge of two states of an active set: a limit that is closed
 // and does not press, dry friction or a motor that just holds. The derivative is one-sided there.
-// Limits count as open, and what has bounds as held.
+// What is on an edge counts as free: open, or at its bound. If that leaves it where it was, as
+// where other rows hold it, both sides have the same derivative.
 #include "diff/step/rattle_undo.h"
 
 // Part of the island's speed below which an impulse or a speed is on an edge. Stages are solved to
@@ -8,6 +9,8 @@
 static const double EDGE = 1e-9;
 // Part of the adjoint below which both sides have the same derivative.
 static const double ALIKE = 1e-10;
+// Adjoints below this have no digits: the loss depends on nothing any more.
+static const double NOTHING = 1e-200;
 
 // 1/kg or 1/(kg m^2): what a unit impulse along a row gives of its speed.
 static double edge_mobility(const S2RattlePiece *piece, const S2Row *row) {
@@ -59,7 +62,8 @@ static void find_edge(S2RattlePiece *piece, int r, bool second) {
   bool slow = bound && fabs(edge_speed(piece, r, &row, second)) * size <= least;
   piece->edge[second][r] = (held && room * w <= least) || slow;
   if (piece->edge[second][r]) {
-    *state = limit ? S2_RATTLE_OPEN : S2_RATTLE_HELD;
+    S2RattleState nearer = most - x < x + most ? S2_RATTLE_AT_HI : S2_RATTLE_AT_LO;
+    *state = limit ? S2_RATTLE_OPEN : held ? nearer : *state;
   }
 }
 
@@ -75,17 +79,15 @@ void s2_rattle_find_edges(S2RattlePiece *piece) {
 
 void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed) {
   const S2Rattle *rattle = &piece->rattle;
-  const S2RattleState *state = second ? rattle->second : rattle->first;
+  const double *right = second ? piece->v1_bar : piece->u_bar;
+  double size = 0;
   if (!piece->edge[second][r]) {
     return;
   }
-  // Held, it would have no y on the other side; free, it would have one.
   S2Row row = s2_rattle_row(rattle, r, &(second ? rattle->at1 : rattle->at0).side[r]);
-  double w = edge_mobility(piece, &row), p = 0;
-  double change = state[r] == S2_RATTLE_HELD ? piece->y[r] * sqrt(w) : pushed / sqrt(w);
   for (int i = 0; i < 3 * rattle->nodes; i++) {
-    p += rattle->inertial[i] * piece->p[i] * piece->p[i];
+    size = fmax(size, fabs(right[i]) / sqrt(rattle->inertial[i]));
   }
-  bool matters = fabs(change) > ALIKE * sqrt(p) && change != 0;
+  bool matters = fabs(pushed) > ALIKE * size * sqrt(edge_mobility(piece, &row)) + NOTHING;
   piece->undo->gradient->flags |= matters ? S2_GRADIENT_WEAK : 0;
 }

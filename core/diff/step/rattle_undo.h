@@ -49,7 +49,7 @@ double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const 
 double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end);
 void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impulse, S2RowBar *bar);
 
-// rattle_edge_undo.c: finds rows on an edge, and takes one of both states for them; and flags one
+// rattle_edge_undo.c: finds rows on an edge, and lets them go; and flags one
 // whose other state has another derivative, with J p of a stage and what the reaction asks.
 void s2_rattle_find_edges(S2RattlePiece *piece);
 void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed);

@@ -432,6 +432,43 @@ test("poses that were placed off the joints", function()
   end
 end)
 
+-- Limits that close within the steps, with and without dry friction: differences over steps of 1e-4 to 1e-7 are one derivative, and
+-- nothing is flagged. Few large steps cross a switch.
+test("motions onto limits are smooth", function()
+  math.randomseed(3)
+  local crossed = 0
+  for _ = 1, 60 do
+    local two, way, steps = math.random() < 0.5, pick { "auto", "speculative" }, math.random(5, 25)
+    local p = { v = between(-2, 2), lo = -between(0.02, 0.3), hi = between(0.02, 0.3), m = between(0.5, 2), friction = pick { 0.1, 0.001 } }
+    local function f(q)
+      local w = sim.world { dt = 1 / 60, flow = "rattle", stepping = way }
+      local a, b = w:box { size = { 0.5, 0.1 }, mass = q.m, position = { 0.3, 0 }, mask = 0, velocity = { 0, q.v } }, nil
+      w:hinge { a, anchor = { 0, 0 }, limits = { q.lo, q.hi }, friction = q.friction }
+      if two then
+        b = w:box { size = { 0.5, 0.1 }, mass = 1, position = { 0.8, 0 }, mask = 0, velocity = { 0, -q.v } }
+        w:hinge { b, a, anchor = { 0.55, 0 }, limits = { -0.2, 0.2 } }
+      end
+      w:step(steps)
+      return a.x + 2 * a.y + 0.3 * a.angle + 0.1 * a.vy + (b and b.y + 0.1 * b.omega or 0)
+    end
+    local g = sim.grad(f, p)
+    eq(table.concat(sim.tape_stats().flags, " "):find "weak", nil)
+    for _, e in ipairs { 1e-3, 1e-4, 1e-5, 1e-6, 1e-7 } do
+      local function at(d)
+        local q = {}
+        for k, x in pairs(p) do q[k] = x end
+        q.v = q.v + d
+        return f(q)
+      end
+      local difference = (at(e) - at(-e)) / (2 * e)
+      local agrees_here = math.abs(difference - g.v) <= 1e-6 * larger(1, math.abs(difference))
+      crossed = crossed + (agrees_here and 0 or 1)
+      ok(agrees_here or e > 1e-4, ("%.0e: %.10g, not %.10g"):format(e, difference, g.v))
+    end
+  end
+  ok(crossed <= 2, crossed .. " crossed a switch")
+end)
+
 test("what has no derivative says so", function()
   local function placed(p) -- so far that a pass has to be shortened
     local w, bob = pendulum(p, {})
