@@ -333,6 +333,7 @@ S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
   Mask rests = stages_rest(run, stages, on), far = on & ~on;
   on &= ~rests & ~run->missed;
   bool moves = any(on);
+  // Lanes that rest have impulses already.
   if (moves) {
     first_solve(run, stages, on);
     stages_accept(run, &stages->off, stages_place_speed(stages), on);
@@ -429,6 +430,7 @@ S2_KERNEL void stages_run(Run *run, const Seats *seats) {
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {
     turn = keep_larger(turn, run->of->h * size(run->state->v[i][0]));
   }
+  // Twice the pieces where they are too few.
   Mask left = ~run->missed;
   for (int pieces = 1; pieces <= STAGES_PIECES && any(left); pieces *= 2) {
     Mask on = left & MASK(turn <= real(pieces * S2_RATTLE_TURN));

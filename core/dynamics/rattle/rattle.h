@@ -73,7 +73,7 @@ typedef struct S2Rattle {
   double *q0, *q1;                  // 3 a slot: of nodes, and of ground that joints name
   double *v0, *u, *v1;              // 3 a node
   double *l, *k;                    // a row, N s
-  double *kept; // S2_JOINT_ROWS a joint of the island: impulses of the last piece, NULL: of the step
+  double *kept;                     // S2_JOINT_ROWS a joint of the island: N s of the last piece
   bool *late;                       // a row: a limit that begins open (stage 1 pushes along J1)
   S2RattleState *first, *second;    // a row: states of the active sets
   // Both stages of a piece: the pattern of the rows that were held last, and which they are.

@@ -260,7 +260,7 @@ static void terms_guess(const S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     int32_t slot = rattle->island->joint[term->place];
-    bool piece = rattle->done > 0 && rattle->kept != NULL; // the last piece was as long as this one
+    bool piece = rattle->done > 0; // the last piece was as long as this one
     double kept = piece ? rattle->kept[S2_JOINT_ROWS * term->place + term->index]
                         : step->joint_impulse[S2_JOINT_ROWS * slot + term->index];
     double l = isfinite(kept) ? kept / 2 * (piece ? 1 : rattle->h / step->dt) : 0;
