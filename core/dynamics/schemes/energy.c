@@ -42,6 +42,7 @@ static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool chan
     const S2Touch *now = &step->touches[event->island->touch[i]];
     for (int k = 0; k < solved[i].count; k++) {
       const S2TouchPoint *point = &solved[i].points[k];
+      // The same point at q1.
       int j = 0;
       while (j < now->count && now->points[j].at.id != point->at.id) {
         j += 1;
