@@ -90,7 +90,7 @@ typedef struct S2AuditWork {
   double integrated; // of forces: h f (v0 + v2)/2 less h f times the velocity that carried it
   double swept;      // the same less f times the whole way, with what positions were corrected by
   double corrected;  // of corrections of its velocity
-  double halves;     // N s: the lengths of what joints gave in halves of steps, which may cancel
+  double halves;     // N s: lengths of what joints gave one after the other, which may cancel
 } S2AuditWork;
 
 // What a group of bodies that only joints act on gained or lost over consecutive steps.
@@ -174,7 +174,8 @@ void s2_audit_keep(const S2Step *step);
 void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double normal,
                       double tangent);
 void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]); // before v2 has it
-// What a joint gave in the two halves of a piece: angular, x, y each, on its first body.
+// What a joint gave in the two halves of a piece, or on the way to a limit and at it: angular, x, y
+// each, on its first body.
 void s2_audit_halves(const S2Step *step, const S2Joint *joint, const double first[3],
                      const double second[3]);
 void s2_audit_integrated(const S2Step *step, int32_t slot, double h, const S2AuditFlight *flight);

@@ -60,6 +60,27 @@ static void keep_joints(const S2EventRun *event) {
   }
 }
 
+// Stops what arrived at limits, where the positions are right. What a motor gives on the way there
+// and what the limit gives back may cancel: audits see both. False: aborted.
+static bool stop_arrived(const S2EventRun *event) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  double *gave = S2_TAKE(step->arena, double, 3 * island->joints);
+  for (int i = 0; i < island->joints; i++) {
+    memcpy(gave + 3 * i, step->joint_reaction + 3 * island->joint[i], 3 * sizeof(double));
+  }
+  s2_step_scale_contacts(step, island, 0);       // they are kept already
+  if (!s2_island_stop_at_limits(step, island)) { // logs what it gives
+    return false;
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const double *before = gave + 3 * i, *both = step->joint_reaction + 3 * island->joint[i];
+    const double stop[3] = {both[0] - before[0], both[1] - before[1], both[2] - before[2]};
+    s2_audit_halves(step, &step->world->joints.at[island->joint[i]], before, stop);
+  }
+  return true;
+}
+
 static void follow_near(const S2Step *step, S2Touch *touch, double margin) {
   s2_touch_follow(step, touch);
   if (touch->count == 2 && touch->points[1].at.gap > margin) {
@@ -371,11 +392,8 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   // What both have brought of energy is taken back.
   s2_event_repay(event, solved, flowed, turned);
   // What arrived at a limit stops, where the positions are right.
-  if (event->limited && s2_step_limit_arrives(step, island)) {
-    s2_step_scale_contacts(step, island, 0);       // they are kept already
-    if (!s2_island_stop_at_limits(step, island)) { // logs what it gives
-      return false;
-    }
+  if (event->limited && s2_step_limit_arrives(step, island) && !stop_arrived(event)) {
+    return false;
   }
   // The next piece begins here.
   keep_joints(event);

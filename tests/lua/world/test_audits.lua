@@ -86,6 +86,17 @@ test("what a turning bar strikes from rest is solved", function()
   end
 end)
 
+-- A motor drives an arm to its limit within a step and the limit throws it back: what the joint gives on both ways nearly
+-- cancels, but the arm has gone there.
+test("what a motor and a limit give one after the other explains the way", function()
+  for _, seed in ipairs { 536, 1472 } do
+    local found, is, how, message = scenes.run(seed, 60)
+    eq(is, "arm")
+    eq(how, "event")
+    eq(found.jumps, 0, ("seed %d: %s"):format(seed, message))
+  end
+end)
+
 -- A bar that turns by 0.3 to 0.8 rad in a step pushes a disc or a box.
 local function pushed(stepping, kind, driven, p, steps)
   local w = sim.world { dt = 1 / 60, gravity = { 0, 0 }, stepping = stepping }
