@@ -44,7 +44,7 @@ s2_known_findings("an impulse acts where a speculative step expected a contact" 
 s2_known_findings("a heap that shakes passes a corner" passages test_rest)
 s2_known_findings("joints that are too stiff for the step, or do not meet at its start" momenta
   lua_joint lua_joint_fuzz lua_world_gradient lua_zero_gradient test_record
-  test_island_vjp test_joint_property test_joint_property_in_auto test_kept)
+  test_island_vjp test_kept)
 s2_known_findings("the scene is a contradiction" "momenta jumps"
   test_contradictions test_contradictions_in_auto)
 s2_known_findings("the lock gives way in the step, and its reaction is not that of the end" momenta

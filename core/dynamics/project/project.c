@@ -570,8 +570,10 @@ bool s2_islands_project(S2Step *step) {
   return s2_islands_run(step, project_work, NULL, NULL);
 }
 
-static void pay_for_bounces(S2Step *step) {
+// What is left of an island's account where positions are not projected.
+static void settle_accounts(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
+    s2_island_correct_balance(step, &step->islands[i]);
     if (step->islands[i].bounced) {
       s2_island_repay(step, &step->islands[i], false);
     }
@@ -587,12 +589,12 @@ bool s2_step_project(S2Step *step) {
   case S2_POST:
   case S2_POST_ASSEMBLY:
     project_once(step, step->world->kept.def.stabilization == S2_POST);
-    pay_for_bounces(step);
+    settle_accounts(step);
     break;
   case S2_PRE:       // done
   case S2_BAUMGARTE: // in the velocities
   case S2_NO_STABILIZATION:
-    pay_for_bounces(step);
+    settle_accounts(step);
     break;
   }
   return going;

@@ -358,6 +358,8 @@ static void event_project(const S2EventRun *event, bool holds) {
     step->holds = holds;
     s2_island_project(step, event->island);
     step->holds = false;
+  } else {
+    s2_island_correct_balance(step, event->island);
   }
 }
 
