@@ -344,6 +344,72 @@ static S2LawFrame law_frame(const S2EventRun *event) {
   return (S2LawFrame){event->q_start, event->v_start, event->free_start, event->done};
 }
 
+static void put_back(const S2EventRun *event, const double *q) {
+  for (int i = 0; i < event->island->nodes; i++) {
+    memcpy(event->step->q1 + 3 * event->island->node[i], q + 3 * i, 3 * sizeof(double));
+  }
+}
+
+// Points that pressed as the flow began, were closed at its end, and by the rows of the end, which
+// have turned, carry nothing: they leave on the way. `open`: the touches at the end before they
+// were closed, where these points carry nothing from now on. Are there any?
+static bool let_go(const S2EventRun *event, S2Touch *open) {
+  const S2Step *step = event->step;
+  bool any = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *now = &step->touches[event->island->touch[i]];
+    for (int k = 0; k < open[i].count; k++) {
+      S2TouchPoint *point = &open[i].points[k];
+      bool presses = false;
+      for (int j = 0; j < now->count; j++) {
+        presses |= now->points[j].at.id == point->at.id && now->points[j].normal_impulse > 0;
+      }
+      if (point->normal_impulse > 0 && point->at.gap > event->slop && !presses) {
+        point->normal_impulse = point->tangent_impulse = 0;
+        any = true;
+      }
+    }
+  }
+  return any;
+}
+
+// Positions are projected; rows that have turned on the way, or other forces than those that they
+// were solved with, give their velocities anew. Which points are closed depends on which press
+// then.
+static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double *flowed,
+                          bool *turned) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  S2Touch *open = solved != NULL ? S2_TAKE(step->arena, S2Touch, island->touches) : NULL;
+  int noted = s2_notes_mark(step);
+  if (solved == NULL) {
+    event_project(event, false);
+    return true;
+  }
+  take_touches(event, open);
+  for (;;) {
+    bool changed = false;
+    event_project(event, !event->limited);
+    S2LawFrame frame = law_frame(event);
+    if (event->lawful && !event->straight && !s2_laws_arrive(step, island, &frame, &changed)) {
+      return false;
+    }
+    if (!s2_event_turn(event, solved, changed, turned)) {
+      return false;
+    }
+    if (!*turned || event->limited || island->joints > 0 || !let_go(event, open)) {
+      break;
+    }
+    // Once more from where the flow led, without them.
+    s2_notes_rewind(step, noted);
+    put_back(event, flowed);
+    s2_event_copy_nodes(event, step->v1, step->v2);
+    s2_event_put_touches(event, open);
+  }
+  keep_contacts(event, *turned ? NULL : solved);
+  return true;
+}
+
 // What the flow left is projected, the contacts' impulses are kept, and what arrived at limits
 // stops; the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has
 // it.
@@ -354,19 +420,9 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(flowed + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
   }
-  // Positions are projected; rows that have turned on the way, or other forces than those that they
-  // were solved with, give their velocities anew.
-  bool turned = false, changed = false;
-  event_project(event, solved != NULL && !event->limited);
-  if (solved != NULL) {
-    S2LawFrame frame = law_frame(event);
-    if (event->lawful && !event->straight && !s2_laws_arrive(step, island, &frame, &changed)) {
-      return false;
-    }
-    if (!s2_event_turn(event, solved, changed, &turned)) {
-      return false;
-    }
-    keep_contacts(event, turned ? NULL : solved);
+  bool turned = false;
+  if (!arrive_at_end(event, solved, flowed, &turned)) {
+    return false;
   }
   // What both have brought of energy is taken back.
   s2_event_repay(event, solved, flowed, turned);
