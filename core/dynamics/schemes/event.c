@@ -353,7 +353,7 @@ static void put_back(const S2EventRun *event, const double *q) {
 // Points that pressed as the flow began, were closed at its end, and by the rows of the end, which
 // have turned, carry nothing: they leave on the way. `open`: the touches at the end before they
 // were closed, where these points carry nothing from now on. Are there any?
-static bool let_go(const S2EventRun *event, S2Touch *open) {
+static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
   const S2Step *step = event->step;
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -397,7 +397,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
     if (!s2_event_turn(event, solved, changed, turned)) {
       return false;
     }
-    if (!*turned || event->limited || island->joints > 0 || !let_go(event, open)) {
+    if (!*turned || event->limited || island->joints > 0 || !lets_go_of(event, open)) {
       break;
     }
     // Once more from where the flow led, without them.

@@ -367,7 +367,7 @@ typedef struct Facing {
   int edge, vertex;
 } Facing;
 
-static int edge_end(const S2Shape *shape, int edge) {
+static int facing_end(const S2Shape *shape, int edge) {
   return edge + 1 < shape->count ? edge + 1 : 0;
 }
 
@@ -380,7 +380,7 @@ static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *
   const Rim *other = of->edge_is_a ? &pair->b : &pair->a;
   int32_t piece = of->edge_is_a ? touch->shape_a : touch->shape_b;
   S2Shape shape = s2_piece_shape(world, &world->pieces.at[piece]);
-  S2Vec2 start = shape.vertices[of->edge], end = shape.vertices[edge_end(&shape, of->edge)];
+  S2Vec2 start = shape.vertices[of->edge], end = shape.vertices[facing_end(&shape, of->edge)];
   double length = s2_length(s2_sub(end, start));
   S2Vec2 t = s2_rotate(holder->turned, s2_scale(1 / length, s2_sub(end, start)));
   S2Vec2 n = s2_neg(s2_left(t));
@@ -446,7 +446,7 @@ static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2R
     return NOTHING;
   }
   int next = (vertex + 1) % other->count, last = (vertex + other->count - 1) % other->count;
-  int end = edge_end(holder, edge);
+  int end = facing_end(holder, edge);
   const Facing all[6] = {{edge_is_a, edge, next},    {edge_is_a, edge, last},
                          {!edge_is_a, vertex, edge}, {!edge_is_a, vertex, end},
                          {!edge_is_a, last, edge},   {!edge_is_a, last, end}};
