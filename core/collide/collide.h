@@ -50,6 +50,8 @@ void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose p
 
 // The features that an id stands for, to be placed by the update.
 S2ManifoldPoint s2_manifold_point_of(uint32_t id, const S2Shape *a, const S2Shape *b);
+// Their indices: of a vertex, or of the edge where the feature says so.
+void s2_manifold_indices(uint32_t id, int *in_a, int *in_b);
 
 typedef struct S2Closest {
   double distance; // m; negative when overlapping (least translation that separates)

@@ -269,9 +269,15 @@ static inline S2ManifoldPoint of_features(S2Feature feature, int index_a, int in
   return point;
 }
 
+void s2_manifold_indices(uint32_t id, int *in_a, int *in_b) {
+  *in_a = (int)(id >> INDEX_BITS) & INDEX_MASK;
+  *in_b = (int)id & INDEX_MASK;
+}
+
 S2ManifoldPoint s2_manifold_point_of(uint32_t id, const S2Shape *a, const S2Shape *b) {
-  return of_features((S2Feature)(id >> 2 * INDEX_BITS), (int)(id >> INDEX_BITS) & INDEX_MASK,
-                     (int)id & INDEX_MASK, a, b);
+  int in_a, in_b;
+  s2_manifold_indices(id, &in_a, &in_b);
+  return of_features((S2Feature)(id >> 2 * INDEX_BITS), in_a, in_b, a, b);
 }
 
 static S2ManifoldPoint manifold_point_of(const Pair *pair, const Candidate *candidate) {

@@ -346,6 +346,21 @@ static bool choose_resting(const S2EventRun *event) {
   return some;
 }
 
+// The same of what rests still. Are there rows?
+static bool choose_again(const S2EventRun *event) {
+  bool some = event->island->joints > 0;
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    const S2Touch *touch = &event->step->touches[index];
+    for (int k = 0; k < touch->count; k++) {
+      bool use = s2_touch_soft(touch) || s2_resting_has(&event->resting[i], touch->points[k].at.id);
+      event->choices[2 * index + k] = (S2Choice){.use = use};
+      some |= use;
+    }
+  }
+  return some;
+}
+
 static void take_touches(const S2EventRun *event, S2Touch *to) {
   for (int i = 0; i < event->island->touches; i++) {
     to[i] = event->step->touches[event->island->touch[i]];
@@ -367,29 +382,116 @@ static S2LawFrame law_frame(const S2EventRun *event) {
   return (S2LawFrame){event->q_start, event->v_start, event->free_start, event->done};
 }
 
+static void put_back(const S2EventRun *event, const double *q) {
+  for (int i = 0; i < event->island->nodes; i++) {
+    memcpy(event->step->q1 + 3 * event->island->node[i], q + 3 * i, 3 * sizeof(double));
+  }
+}
+
+// Points that pressed as the flow began, were closed at its end, and by the rows of the end, which
+// have turned, carry nothing: they leave on the way. `open`: the touches at the end before they
+// were closed, where these points carry nothing from now on. Are there any?
+static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
+  const S2Step *step = event->step;
+  bool any = false;
+  for (int i = 0; i < event->island->touches; i++) {
+    const S2Touch *now = &step->touches[event->island->touch[i]];
+    for (int k = 0; k < open[i].count; k++) {
+      S2TouchPoint *point = &open[i].points[k];
+      bool presses = false;
+      for (int j = 0; j < now->count; j++) {
+        presses |= now->points[j].at.id == point->at.id && now->points[j].normal_impulse > 0;
+      }
+      if (point->normal_impulse > 0 && point->at.gap > event->slop && !presses) {
+        point->normal_impulse = point->tangent_impulse = 0;
+        any = true;
+      }
+    }
+  }
+  return any;
+}
+
+// What rested at the start and carries nothing at the end (`open`) leaves at once: it has no row.
+static void rest_without(const S2EventRun *event, const S2Touch *solved, const S2Touch *open) {
+  for (int i = 0; i < event->island->touches; i++) {
+    S2Resting *resting = &event->resting[i], rests = {0};
+    for (int r = 0; r < resting->count; r++) {
+      bool pressed = false, presses = true;
+      for (int k = 0; k < solved[i].count; k++) {
+        const S2TouchPoint *point = &solved[i].points[k];
+        pressed |= point->at.id == resting->id[r] && point->normal_impulse > 0;
+      }
+      for (int k = 0; k < open[i].count && pressed; k++) {
+        const S2TouchPoint *point = &open[i].points[k];
+        presses &= point->at.id != resting->id[r] || point->normal_impulse > 0;
+      }
+      if (presses) {
+        rests.id[rests.count++] = resting->id[r];
+      }
+    }
+    *resting = rests;
+  }
+}
+
+// Positions are projected; rows that have turned on the way, or other forces than those that they
+// were solved with, give their velocities anew. Which points are closed depends on which press
+// then.
+static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double *flowed,
+                          bool *turned, bool *again) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  S2Touch *open = solved != NULL ? S2_TAKE(step->arena, S2Touch, island->touches) : NULL;
+  int noted = s2_notes_mark(step);
+  if (solved == NULL) {
+    event_project(event, false);
+    return true;
+  }
+  take_touches(event, open);
+  for (;;) {
+    bool changed = false;
+    event_project(event, !event->limited);
+    S2LawFrame frame = law_frame(event);
+    if (event->lawful && !event->straight && !s2_laws_arrive(step, island, &frame, &changed)) {
+      return false;
+    }
+    if (!s2_event_turn(event, solved, changed, turned)) {
+      return false;
+    }
+    if (!*turned || event->limited || event->lawful || island->joints > 0 ||
+        !lets_go_of(event, open)) {
+      break;
+    }
+    if (event->released < S2_EVENT_RELEASES) { // then another flow leads there
+      rest_without(event, solved, open);
+      *again = true;
+      return true;
+    }
+    // Once more from where the flow led, without them.
+    s2_notes_rewind(step, noted);
+    put_back(event, flowed);
+    s2_event_copy_nodes(event, step->v1, step->v2);
+    s2_event_put_touches(event, open);
+  }
+  keep_contacts(event, *turned ? NULL : solved);
+  return true;
+}
+
 // What the flow left is projected, the contacts' impulses are kept, and what arrived at limits
 // stops; the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has
 // it.
-static bool end_piece(S2EventRun *event, double h, const S2Touch *solved) {
+static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, bool *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   double *flowed = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {
     memcpy(flowed + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
   }
-  // Positions are projected; rows that have turned on the way, or other forces than those that they
-  // were solved with, give their velocities anew.
-  bool turned = false, changed = false;
-  event_project(event, solved != NULL && !event->limited);
-  if (solved != NULL) {
-    S2LawFrame frame = law_frame(event);
-    if (event->lawful && !event->straight && !s2_laws_arrive(step, island, &frame, &changed)) {
-      return false;
-    }
-    if (!s2_event_turn(event, solved, changed, &turned)) {
-      return false;
-    }
-    keep_contacts(event, turned ? NULL : solved);
+  bool turned = false;
+  if (!arrive_at_end(event, solved, flowed, &turned, again)) {
+    return false;
+  }
+  if (again != NULL && *again) {
+    return true;
   }
   // What both have brought of energy is taken back.
   s2_event_repay(event, solved, flowed, turned);
@@ -518,7 +620,7 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
   } else {
     event_collide_at_end(event);
   }
-  if (!end_piece(event, h, NULL)) {
+  if (!end_piece(event, h, NULL, NULL)) {
     return false;
   }
   s2_found_forget_impact(step, island, pressed);
@@ -722,9 +824,47 @@ static void set_straight(S2EventRun *event, bool straight) {
   event->step->share = straight ? 1 : 0.5;
 }
 
+// The rest of a piece, from what rests on. *again: some of that leaves, and has no row any more;
+// the flow is to be made anew. False: aborted.
+static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, bool *again) {
+  S2Step *step = event->step;
+  int noted = s2_notes_mark(step);
+  if (!find_way(event, rows, noted, way)) {
+    return false;
+  }
+  // What stops on its way up would be carried further up than its speed can pay for: friction,
+  // which holds it then, has worked on the mean of the velocities.
+  if (!event->straight && s2_event_falls_short(event, way->solved)) {
+    set_straight(event, true);
+    s2_event_put_touches(event, way->solved);
+    s2_notes_rewind(step, noted);
+    if (!find_way(event, true, noted, way)) {
+      return false;
+    }
+  }
+  // What was missed on the way: rows that look ahead find it.
+  if (way->lost || (!way->meets && !way->cut && runs_into(event))) {
+    s2_event_put_touches(event, way->solved);
+    s2_notes_rewind(step, noted);
+    return finish_speculatively(event, splits);
+  }
+  // 4. The piece ends where they meet, or with the step.
+  event->splits += way->meets || way->cut;
+  s2_event_note_arrival(event, way->meets ? way->first : S2_NONE);
+  if (way->cut) { // when that is, moves with the inputs
+    s2_note_short(step, event->island, 1);
+    event->most += event->cuts < S2_EVENT_CUTS;
+    event->cuts += 1;
+  } else if (!way->meets && way->h < event->left) {
+    next_part(event, splits);
+  }
+  return end_piece(event, way->h, way->solved, again);
+}
+
 // One piece; false: aborted.
 static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
+  event->released = 0;
   // The piece is to take all that is left; it has the ground where that is at its time.
   set_straight(event, event->plain);
   s2_event_set_piece(event, event->left);
@@ -759,36 +899,24 @@ static bool next_piece(S2EventRun *event, int splits) {
   event->horizon = rows ? event->horizon : event->left; // free flight is exact, however it turns
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
-  if (!find_way(event, rows, noted, &way)) {
-    return false;
-  }
-  // What stops on its way up would be carried further up than its speed can pay for: friction,
-  // which holds it then, has worked on the mean of the velocities.
-  if (!event->straight && s2_event_falls_short(event, way.solved)) {
-    set_straight(event, true);
-    s2_event_put_touches(event, way.solved);
-    s2_notes_rewind(step, noted);
-    if (!find_way(event, true, noted, &way)) {
+  S2EventRun start = *event;
+  for (;;) {
+    bool again = false;
+    if (!flow_piece(event, splits, rows, &way, &again)) {
       return false;
     }
-  }
-  // What was missed on the way: rows that look ahead find it.
-  if (way.lost || (!way.meets && !way.cut && runs_into(event))) {
-    s2_event_put_touches(event, way.solved);
+    if (!again) {
+      return true;
+    }
+    // Something has left on the way: the same without its row.
+    int released = event->released + 1;
+    *event = start;
+    event->released = released;
+    set_straight(event, event->plain);
     s2_notes_rewind(step, noted);
-    return finish_speculatively(event, splits);
+    s2_event_put_touches(event, way.solved);
+    rows = choose_again(event);
   }
-  // 4. The piece ends where they meet, or with the step.
-  event->splits += way.meets || way.cut;
-  s2_event_note_arrival(event, way.meets ? way.first : S2_NONE);
-  if (way.cut) { // when that is, moves with the inputs
-    s2_note_short(step, event->island, 1);
-    event->most += event->cuts < S2_EVENT_CUTS;
-    event->cuts += 1;
-  } else if (!way.meets && way.h < event->left) {
-    next_part(event, splits);
-  }
-  return end_piece(event, way.h, way.solved);
 }
 
 // Is it a pile whose solves may be given up for those of shorter steps?

@@ -359,13 +359,127 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
   return (S2FlowEnd){s, false};
 }
 
+// ---- Beside what rests ------------------------------------------------------------------------
+
+// A vertex of one of a pair and an edge of the other.
+typedef struct Facing {
+  bool edge_is_a;
+  int edge, vertex;
+} Facing;
+
+static int facing_end(const S2Shape *shape, int edge) {
+  return edge + 1 < shape->count ? edge + 1 : 0;
+}
+
+// As they are at the time of `pair`: how far (m) the vertex is above the edge, and how fast at the
+// least; is it before the edge, not beyond an end?
+static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *pair,
+                          const Facing *of, bool *before) {
+  const S2World *world = flow->step->world;
+  const Rim *holder = of->edge_is_a ? &pair->a : &pair->b;
+  const Rim *other = of->edge_is_a ? &pair->b : &pair->a;
+  int32_t piece = of->edge_is_a ? touch->shape_a : touch->shape_b;
+  S2Shape shape = s2_piece_shape(world, &world->pieces.at[piece]);
+  S2Vec2 start = shape.vertices[of->edge], end = shape.vertices[facing_end(&shape, of->edge)];
+  double length = s2_length(s2_sub(end, start));
+  S2Vec2 t = s2_rotate(holder->turned, s2_scale(1 / length, s2_sub(end, start)));
+  S2Vec2 n = s2_neg(s2_left(t));
+  S2Vec2 apart = of->edge_is_a ? s2_neg(pair->apart) : pair->apart;
+  // From the start of the edge to the vertex.
+  S2Vec2 arm = s2_rotate(other->turned, other->vertex[of->vertex]);
+  S2Vec2 way = s2_sub(s2_add(apart, arm), s2_rotate(holder->turned, start));
+  double along = s2_dot(t, way);
+  *before = along >= 0 && along <= length;
+  // The axis turns with the edge.
+  Turn axis = {holder->v[0], holder->bend[0]};
+  Turn turn = turn_against((Turn){other->v[0], other->bend[0]}, axis);
+  Bound centre = centre_bound(other, holder, apart, n, axis, pair->rest);
+  Bound of_vertex = vertex_bound(other, of->vertex, n, turn, pair->rest, 1);
+  return (Bound){.at = s2_dot(n, way) - holder->radius - other->radius,
+                 .u = centre.u + of_vertex.u,
+                 .a = centre.a + of_vertex.a};
+}
+
+// When a vertex that does not touch at first comes down on an edge.
+static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Facing *of) {
+  double met = S2_EVENT_MET * flow->slop, s = 0;
+  for (int i = 0; i < ADVANCES; i++) {
+    place_pair(flow, touch, s);
+    Pair pair = pair_at(flow, touch, s);
+    bool before;
+    Bound bound = facing_bound(flow, touch, &pair, of, &before);
+    if (i == 0 && bound.at < -flow->slop) { // on the other side of the line
+      return NOTHING;
+    }
+    if (i == 0 && bound.at <= flow->slop) { // it leaves first
+      s = flow->leaving * flow->until;
+      continue;
+    }
+    bool closed = !(bound.at > met);
+    double more = first_root(closed ? bound.at + flow->slop : bound.at, bound.u, bound.a);
+    if ((closed && bound.u < 0) || s + more == s) {
+      bool away = s > flow->leaving * flow->until; // else it has not left
+      return before && away ? flow_meets_at(s) : NOTHING;
+    }
+    s += more;
+    if (!(s < flow->until)) {
+      return NOTHING;
+    }
+  }
+  return NOTHING;
+}
+
+// The pair touches at a vertex of one before an edge of the other, about which it turns. Where the
+// two are flush next, a neighbour of that vertex comes down on the edge, or an end of the edge on
+// an edge of the vertex.
+static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
+                             const S2ManifoldPoint *pivot) {
+  bool edge_is_a = pivot->feature == S2_EDGE_A;
+  const S2World *world = flow->step->world;
+  S2Shape a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  const S2Shape *holder = edge_is_a ? &a : &b, *other = edge_is_a ? &b : &a;
+  int in_a, in_b;
+  s2_manifold_indices(pivot->id, &in_a, &in_b);
+  int edge = edge_is_a ? in_a : in_b, vertex = edge_is_a ? in_b : in_a;
+  if (pivot->feature == S2_VERTEX_VERTEX || other->count < 2) {
+    return NOTHING;
+  }
+  int next = (vertex + 1) % other->count, last = (vertex + other->count - 1) % other->count;
+  int end = facing_end(holder, edge);
+  const Facing all[6] = {{edge_is_a, edge, next},    {edge_is_a, edge, last},
+                         {!edge_is_a, vertex, edge}, {!edge_is_a, vertex, end},
+                         {!edge_is_a, last, edge},   {!edge_is_a, last, end}};
+  S2FlowEnd first = NOTHING;
+  for (int i = 0; i < 6; i++) {
+    S2FlowEnd one = facing_meets(flow, touch, &all[i]);
+    first = one.at < first.at ? one : first;
+  }
+  // The line of an edge goes on where another piece of the body is.
+  double gap = isfinite(first.at) ? s2_flow_gap(flow, touch, resting, first.at) : INFINITY;
+  return fabs(gap) <= flow->slop ? first : NOTHING;
+}
+
+// Of a pair of which one point rests.
+static S2FlowEnd meets_beside(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting) {
+  S2FlowEnd first = NOTHING;
+  for (int k = 0; k < touch->count && resting->count == 1; k++) {
+    if (s2_resting_has(resting, touch->points[k].at.id)) {
+      first = pivot_meets(flow, touch, resting, &touch->points[k].at);
+    }
+  }
+  return first;
+}
+
 S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                        const S2Touch *end) {
   const S2TouchPoint *point = s2_flow_nearest(touch, resting);
   double gap = point == NULL ? INFINITY : point->at.gap;
   if (resting->count > 0) { // nothing can be said of all vertices, as some rest
-    return gap > flow->slop ? by_end_or_deep(flow, touch, resting, end, 0, gap)
-                            : flow_deepens(flow, touch);
+    S2FlowEnd beside = meets_beside(flow, touch, resting);
+    S2FlowEnd by_end = gap > flow->slop ? by_end_or_deep(flow, touch, resting, end, 0, gap)
+                                        : flow_deepens(flow, touch);
+    return beside.at <= by_end.at ? beside : by_end;
   }
   if (gap < -flow->slop) { // it leaves an overlap
     return flow_deepens(flow, touch);

@@ -157,6 +157,8 @@
 #define S2_EVENT_MISSED 10
 // Solves of a flow with more points that rest, as they would be back at once.
 #define S2_EVENT_RETURNS 4
+// Flows of a piece that are made anew without rows that carried nothing any more at their end.
+#define S2_EVENT_RELEASES 2
 // Flows that are made shorter, each for the first pair that meets on the one before.
 #define S2_EVENT_SHORTENED 8
 // Pieces of an island's step that end where nothing meets, as no more of the way was known to be

@@ -435,3 +435,29 @@ test("sound motions have no finding", function()
     eq(name .. ": " .. any, name .. ": 0")
   end
 end)
+
+-- Its row says at the start that the disc carries the ball; at the end, where the row has turned, it carries nothing.
+-- Closing the gap then would pull the ball back onto the disc by 5.5 mm.
+test("a ball too fast for the disc that it is on flies off at once", function()
+  for _, stepping in ipairs { "event", "auto" } do
+    local dt = 1 / 60
+    local w = sim.world { audit = true, dt = dt, stepping = stepping }
+    w:circle { type = "static", radius = 0.3 }
+    local ball = w:circle { position = { 0, 0.4 }, radius = 0.1, velocity = { 5, 0 } }
+    w:step()
+    near(ball.x, 5 * dt, 1e-14)
+    near(ball.y, 0.4 - 9.81 * dt ^ 2 / 2, 1e-14)
+    near(ball.vy, -9.81 * dt, 1e-14)
+    eq(w:stats().jumps, 0)
+  end
+end)
+
+-- Bars that pivot about a ridge, from one slope to the other: the end that comes down met nothing before, as the pair
+-- rested with the ridge.
+test("a pair that rests with one point meets with others", function()
+  for _, seed in ipairs { 731, 1469 } do
+    local found = scenes.run(seed, 60)
+    eq(found.overlaps, 0)
+    eq(found.jumps, 0)
+  end
+end)
