@@ -37,6 +37,7 @@ typedef struct Stage {
   int32_t *index;
   int held;
   bool dense; // rows make a dense graph, which has no pattern
+  double turned; // m: by how much late rows have changed what they push
 } Stage;
 
 // ---- Residuals ---------------------------------------------------------------------------------
@@ -58,8 +59,9 @@ static void measure_first(Stage *stage, const double *v) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     double from = term->changes ? rattle->at0.value[r] : 0;
-    stage->r[r] = (rattle->at1.value[r] - from) / h + term->compliance * stage->x[r] + term->bias -
-                  term->speed;
+    double speed = term->law == S2_RATTLE_FRICTION ? s2_rattle_slip(rattle, r, v)
+                                                   : (rattle->at1.value[r] - from) / h;
+    stage->r[r] = speed + term->compliance * stage->x[r] + term->bias - term->speed;
   }
 }
 
@@ -98,7 +100,7 @@ static double stage_measure(Stage *stage) {
     }
   } else {
     measure_first(stage, stage->v);
-    worst = turn_late(stage);
+    worst = stage->turned = turn_late(stage);
   }
   for (int r = 0; r < rattle->rows; r++) {
     if (stage->state[r] == S2_RATTLE_HELD) {
@@ -110,23 +112,32 @@ static double stage_measure(Stage *stage) {
   return worst;
 }
 
-// What the stage's problem, with the rows as they are measured, leaves of its laws.
+// What the stage's problem, with the rows as they are measured, leaves of its laws. Rows that are
+// not of the stage have no laws in it.
 static S2Residual stage_certificate(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
-  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  S2Arena *arena = rattle->step->arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
   S2Problem problem = stage->problem;
-  if (!stage->second) {
-    S2Row *rows = S2_TAKE(rattle->step->arena, S2Row, rattle->rows);
-    double *speed = S2_TAKE(rattle->step->arena, double, rattle->rows);
-    s2_mcp_row_velocity(&problem, stage->v, speed);
-    for (int r = 0; r < rattle->rows; r++) {
-      rows[r] = stage->row[r];
-      rows[r].bias = stage->r[r] - speed[r] - rows[r].compliance * stage->x[r];
+  S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
+  double *speed = S2_TAKE(arena, double, rattle->rows), *x = S2_TAKE(arena, double, rattle->rows);
+  s2_mcp_row_velocity(&problem, stage->v, speed);
+  int n = 0;
+  for (int r = 0; r < rattle->rows; r++) {
+    if (rattle->touches > 0 && stage->state[r] == S2_RATTLE_KNOWN) {
+      continue;
     }
-    problem.row = rows;
+    rows[n] = stage->row[r];
+    rows[n].coupled_to = rows[n].coupled_to < 0 ? -1 : n - 1;
+    if (!stage->second) {
+      rows[n].bias = stage->r[r] - speed[r] - rows[n].compliance * stage->x[r];
+    }
+    x[n++] = stage->x[r];
   }
-  S2Residual residual = s2_mcp_residual(&problem, stage->v, stage->x, rattle->step->arena);
-  s2_arena_rewind(rattle->step->arena, mark);
+  problem.row = rows;
+  problem.rows = n;
+  S2Residual residual = s2_mcp_residual(&problem, stage->v, x, arena);
+  s2_arena_rewind(arena, mark);
   return residual;
 }
 
@@ -315,6 +326,15 @@ static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, 
                                     : S2_RATTLE_HELD;
 }
 
+static double side_speed(const S2Row *row, const double *v) {
+  double speed = 0;
+  for (int c = 0; c < 3; c++) {
+    speed += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
+    speed += row->b >= 0 ? row->jb[c] * v[3 * row->b + c] : 0;
+  }
+  return speed;
+}
+
 // All rows with their bounds, linear in the impulses with the stage's J on both sides: impulses and
 // states. Stage 1 is linearised at the velocities v, at which r has been measured.
 static bool solve_certified(Stage *stage) {
@@ -338,6 +358,7 @@ static bool solve_certified(Stage *stage) {
       continue;
     }
     rows[n] = *row;
+    rows[n].coupled_to = row->coupled_to < 0 ? -1 : n - 1;
     if (!stage->second) {
       rows[n].bias = stage->r[r] - speed[r] - row->compliance * stage->x[r];
     }
@@ -354,7 +375,11 @@ static bool solve_certified(Stage *stage) {
   rattle->step->world->stats.iterations += (uint64_t)solution.iterations;
   n = 0;
   for (int r = 0; r < rattle->rows; r++) {
-    if (!stage_knows(stage->state[r])) {
+    if (!stage_knows(stage->state[r]) && rattle->touches > 0) { // symmetric passes need no set
+      const S2Row *row = &rows[n];
+      stage->change[r] = row->bias + row->compliance * x[n] + side_speed(row, v);
+      stage->x[r] = x[n++];
+    } else if (!stage_knows(stage->state[r])) {
       stage->state[r] = state_of(&problem, rattle->term[r].law, n, v, x[n]);
       stage->x[r] = clip_to(stage->state[r], &stage->row[r], x[n++]);
     }
@@ -401,7 +426,47 @@ static bool solve_symmetric(Stage *stage) {
   return stage_accept(stage);
 }
 
+// m: by how much rows that push, or are beyond their place, are off what the certified problem has
+// had them at.
+static double off_certified(const Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double worst = stage->turned;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    int normal = term->law == S2_RATTLE_FRICTION ? r - 1 : r;
+    bool open = s2_rattle_of_contact(term) && stage->x[normal] == 0 && stage->r[normal] > 0;
+    if (!open && !stage_knows(stage->state[r])) {
+      double size = s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1;
+      double error = rattle->h * fabs(stage->r[r] - stage->change[r]) * size;
+      worst = error <= worst ? worst : error; // keeps a NaN
+    }
+  }
+  return worst;
+}
+
+// With contacts: certified problems alone, whose right side is that of the rows where the one
+// before has led. Stage 2 is linear.
+static bool solve_contacts(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double before = INFINITY;
+  bool going = true;
+  stage_stand_still(stage);
+  for (int pass = 0; pass < SYMMETRIC && going; pass++) {
+    if (!solve_certified(stage)) {
+      return false;
+    }
+    stage_measure(stage);
+    double now = stage->second ? 0 : off_certified(stage);
+    going = now > rattle->enough && (now < before || pass < 4);
+    before = now;
+  }
+  return stage_accept(stage);
+}
+
 static bool stage_solve(Stage *stage) {
+  if (stage->rattle->touches > 0) {
+    return solve_contacts(stage);
+  }
   for (int pass = 0; pass < SETS; pass++) {
     put_bounds(stage);
     bool solved = stage_newton(stage);
@@ -475,6 +540,9 @@ static void make_first(Stage *stage) {
     row->compliance = term->compliance;
     row->lo = term->law == S2_RATTLE_LIMIT ? 0 : -term->most * half;
     row->hi = term->most * half;
+    if (rattle->touches > 0) { // the solver finds the set
+      stage->state[r] = S2_RATTLE_HELD;
+    }
   }
 }
 
@@ -492,9 +560,9 @@ static void push_nodes(const S2Row *row, double x, double *rhs) {
 // What ground that moves brings along a row, m/s or rad/s.
 static double ground_speed(const S2Rattle *rattle, int r, const S2RowSides *side) {
   const S2Step *step = rattle->step;
-  const S2Joint *joint = s2_rattle_joint(rattle, &rattle->term[r]);
-  const int32_t slots[2] = {joint->a, joint->b};
   const double *const j[2] = {side->a, side->b};
+  int32_t slots[2];
+  s2_rattle_bodies(rattle, &rattle->term[r], slots);
   double speed = 0;
   for (int i = 0; i < 2; i++) {
     for (int c = 0; c < 3 && slots[i] != S2_NONE && step->node_of[slots[i]] == S2_GROUND; c++) {
@@ -518,7 +586,7 @@ static void make_second_row(Stage *stage, int r) {
   double compliance = row->compliance, bias = row->bias; // of soft rows at the end
   *row = s2_rattle_row(rattle, r, side);
   row->bias = rattle->at1.rate[r] + ground_speed(rattle, r, side) - term->speed;
-  stage->state[r] = rattle->first[r];
+  stage->state[r] = rattle->touches > 0 ? S2_RATTLE_HELD : rattle->first[r];
   if (term->soft && term->trapezoid) { // k = l is known
     push_nodes(row, l, stage->rhs);
     stage->state[r] = S2_RATTLE_KNOWN;
@@ -540,8 +608,8 @@ static void make_second_row(Stage *stage, int r) {
     *k = 2 * l;
   }
   // Limits that stage 1 has left open have no impulse.
-  bool closed = l > 0 || rattle->at1.value[r] <= rattle->enough;
-  if (term->law == S2_RATTLE_LIMIT && !closed) {
+  bool closed = s2_rattle_closed(rattle, r);
+  if (term->law >= S2_RATTLE_LIMIT && !closed) {
     stage->state[r] = S2_RATTLE_KNOWN;
     *k = 0;
     row->lo = row->hi = 0;

@@ -19,8 +19,15 @@ static S2Flow as_function(const S2EventRun *event, double until) {
 
 // q1 again, which looking for meetings has changed.
 static void go_to_end(const S2EventRun *event) {
+  const S2Step *step = event->step;
   for (int i = 0; i < event->island->nodes; i++) {
-    s2_step_carry(event->step, event->island->node[i]);
+    int32_t at = 3 * event->island->node[i];
+    for (int c = at; c < at + 3 && event->rattled; c++) {
+      step->q1[c] = step->q0[c] + step->h * step->carry[c];
+    }
+    if (!event->rattled) {
+      s2_step_carry(step, event->island->node[i]);
+    }
   }
   s2_event_place_ground(event);
 }
