@@ -117,8 +117,9 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
   S2Arena *arena = step->arena;
   int numbers = 3 * step->world->bodies.count;
-  return (S2RattleFlow){.u = S2_TAKE_ZEROED(arena, double, numbers),
-                        .v1 = S2_TAKE_ZEROED(arena, double, numbers),
+  // Of what moves as given free_v has both.
+  return (S2RattleFlow){.u = s2_arena_copy(arena, step->free_v, numbers),
+                        .v1 = s2_arena_copy(arena, step->free_v, numbers),
                         .halves = S2_TAKE(arena, double, 6 * island->joints),
                         .first = S2_TAKE(arena, S2Touch, island->touches),
                         .second = S2_TAKE(arena, S2Touch, island->touches)};

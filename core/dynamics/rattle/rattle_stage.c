@@ -669,6 +669,10 @@ bool s2_rattle_rests(S2Rattle *rattle) {
   Stage stage = stage_make(rattle, false);
   make_first(&stage);
   stage_stand_still(&stage);
+  for (int r = 0; r < rattle->rows; r++) { // gaps that are rounding are none
+    bool rounded = fabs(rattle->at1.value[r]) <= 2 * rattle->rounding;
+    stage.r[r] = rattle->term[r].source == S2_RATTLE_OF_GAP && rounded ? 0 : stage.r[r];
+  }
   S2Residual residual = stage_certificate(&stage);
   s2_arena_rewind(rattle->step->arena, mark);
   if (residual.scaled > ROUNDING) {
