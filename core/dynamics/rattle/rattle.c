@@ -7,8 +7,6 @@
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 // rad: no body turns further in a piece. Stage 1 has a solution up to about 1; chains that whip are
 // off in energy by ten times as much with pieces of 0.5.
@@ -569,18 +567,12 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   s2_rattle_choose(&rattle, choices);
   bool lawful = s2_island_lawful(step, island);
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
-  Sums sums = {S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS *island->joints),
+  Sums sums = {S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
                S2_TAKE_ZEROED(step->arena, double, 3 * island->joints)};
   Outcome outcome = solve_piece(&rattle, law, last);
   flow->solved = outcome == SOLVED;
-  if (getenv("DBG") && !flow->solved) fprintf(stderr, "UNSOLVED h %.9g worst %g\n", h, rattle.worst.scaled);
   if (flow->solved) {
     flow->rests = rattle.rests;
-    if (getenv("DBG")) {
-      fprintf(stderr, "flow t %.6f h %.9f rests %d scaled %.1e v0 %g %g %g u %g %g %g v1 %g %g %g\n", step->t, h, rattle.rests, rattle.worst.scaled,
-        rattle.v0[0], rattle.v0[1], rattle.v0[2], rattle.u[0], rattle.u[1], rattle.u[2], rattle.v1[0], rattle.v1[1], rattle.v1[2]);
-      for (int r = 0; r < rattle.rows; r++) fprintf(stderr, "   row %d src %d late %d val %.3e %.3e l %.9e k %.9e n %.4e %.4e\n", r, rattle.term[r].source, rattle.late[r], rattle.at0.value[r], rattle.at1.value[r], rattle.l[r], rattle.k[r], rattle.at0.side[r].a[1], rattle.at1.side[r].a[1]);
-    }
     rattle_add_impulses(&rattle, &sums, flow->halves);
     keep_flow(&rattle, &sums, flow);
   }

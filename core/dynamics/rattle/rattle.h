@@ -83,7 +83,7 @@ typedef struct S2Rattle {
   double *l, *k;                    // a row, N s
   bool *late; // a row: a limit that begins open, a contact that does or overlaps (stage 1 pushes
               // along J1)
-  S2RattleState *first, *second;    // a row: states of the active sets
+  S2RattleState *first, *second; // a row: states of the active sets
   // Both stages of a piece: the pattern of the rows that were held last, and which they are.
   S2Bilateral matrix;
   bool patterned;

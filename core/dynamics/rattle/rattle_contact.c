@@ -1,7 +1,7 @@
 // Contacts in the flow by two stages: a normal row and a friction row for each point that event
 // stepping has chosen, measured on the same features all along the piece.
-#include "dynamics/rattle/rattle.h"
 #include "dynamics/audit/audit.h"
+#include "dynamics/rattle/rattle.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/step/touch.h"

@@ -36,7 +36,7 @@ typedef struct Stage {
   double *change;
   int32_t *index;
   int held;
-  bool dense; // rows make a dense graph, which has no pattern
+  bool dense;    // rows make a dense graph, which has no pattern
   double turned; // m: by how much late rows have changed what they push
 } Stage;
 
@@ -405,15 +405,19 @@ static bool stage_accept(Stage *stage) {
   return true;
 }
 
+static void free_given(Stage *stage) {
+  for (int r = 0; r < stage->rattle->rows; r++) {
+    bool given = stage->state[r] == S2_RATTLE_GIVEN;
+    stage->state[r] = given ? S2_RATTLE_HELD : stage->state[r];
+  }
+}
+
 // Certified problems alone, each linearised where the one before has led: for graphs that have no
 // pattern, and sets that do not settle. Stage 2 is linear.
 static bool solve_symmetric(Stage *stage) {
   double before = INFINITY;
   bool going = true;
-  for (int r = 0; r < stage->rattle->rows; r++) {
-    bool given = stage->state[r] == S2_RATTLE_GIVEN;
-    stage->state[r] = given ? S2_RATTLE_HELD : stage->state[r];
-  }
+  free_given(stage);
   stage_stand_still(stage);
   for (int pass = 0; pass < SYMMETRIC && going; pass++) {
     if (!solve_certified(stage)) {
@@ -471,7 +475,14 @@ static bool stage_solve(Stage *stage) {
     put_bounds(stage);
     bool solved = stage_newton(stage);
     if (solved && stage_revise(stage)) {
-      return stage_accept(stage);
+      if (stage_accept(stage)) {
+        return true;
+      }
+      // Not so rows that were left out: far from the solution J1 M^-1 J0' may be singular by
+      // chance.
+      solved = false;
+      free_given(stage);
+      stage->dense |= pass > 0;
     }
     if (stage->dense) {
       break;

@@ -32,8 +32,6 @@
 #include "dynamics/step/touch.h"
 
 #include <string.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
@@ -487,7 +485,6 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   double h;
-  if (getenv("DBG")) fprintf(stderr, "FINISH left %g splits %d of %d lost? cuts %d\n", event->left, splits, event->most, event->cuts);
   step->share = 1;
   event->rattled = false;
   if (!look_ahead_or_halve(event, &h)) {
