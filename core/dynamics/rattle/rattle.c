@@ -2,6 +2,7 @@
 // keep its turns small.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/audit/audit.h"
+#include "dynamics/step/acted.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
@@ -555,6 +556,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
+  // From where the step is, which is not where the substep began.
   S2Rattle rattle = rattle_make(step, island, frame, island->touches);
   for (int i = 0; i < 3 * rattle.nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
@@ -569,6 +571,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
   Sums sums = {S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
                S2_TAKE_ZEROED(step->arena, double, 3 * island->joints)};
+  // One piece; what it is too long for is the caller's.
   Outcome outcome = solve_piece(&rattle, law, last);
   flow->solved = outcome == SOLVED;
   if (flow->solved) {
@@ -579,6 +582,43 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   s2_arena_rewind(step->arena, mark);
   step->world->stats.seconds_solve += s2_stats_clock(step->world) - started;
   return outcome != ABORTED;
+}
+
+// For the next step: was the island found at rest?
+static void flow_note_rest(const S2Step *step, const S2Island *island, const S2RattleFlow *flow) {
+  if (step->found_at_rest != NULL) {
+    S2RestIsland *found = &step->found_at_rest[island - step->islands];
+    found->solves += (uint32_t)flow->solves;
+    found->solved |= !flow->rests;
+    s2_keep_worst(&found->residual, &flow->residual);
+  }
+}
+
+void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
+                         const S2RattleFlow *flow) {
+  S2WorldStats *stats = &step->world->stats;
+  // l acts from v0 to u, k from there to v1.
+  S2Step first = *step, second = *step;
+  first.v2 = second.v0 = flow->u;
+  second.v2 = flow->v1;
+  for (int i = 0; i < island->touches; i++) {
+    s2_log_touch(&first, island->touch[i], &flow->first[i], NULL);
+    s2_log_touch(&second, island->touch[i], &flow->second[i], NULL);
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const double *halves = flow->halves + 6 * i;
+    s2_audit_halves(step, &step->world->joints.at[island->joint[i]], halves, halves + 3);
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    S2AuditFlight flight = {step->q0 + at, step->q1 + at, step->v0 + at, flow->v1 + at,
+                            flow->u + at};
+    s2_audit_flight(step, island->node[i], end, h, &flight, false);
+  }
+  flow_note_rest(step, island, flow);
+  s2_keep_worst(&step->residuals.solve, &flow->residual);
+  stats->solves += (uint64_t)flow->solves;
+  stats->used[S2_SOLVER_PDIPM] += (uint64_t)flow->solves;
 }
 
 // ---- The substep -------------------------------------------------------------------------------

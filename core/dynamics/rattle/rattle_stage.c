@@ -122,6 +122,7 @@ static S2Residual stage_certificate(Stage *stage) {
   S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
   double *speed = S2_TAKE(arena, double, rattle->rows), *x = S2_TAKE(arena, double, rattle->rows);
   s2_mcp_row_velocity(&problem, stage->v, speed);
+  // In stage 1 a row has the speed that it was measured with.
   int n = 0;
   for (int r = 0; r < rattle->rows; r++) {
     if (rattle->touches > 0 && stage->state[r] == S2_RATTLE_KNOWN) {

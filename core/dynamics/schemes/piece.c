@@ -92,9 +92,10 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
   s2_event_set_piece(event, h);
   s2_note_set_out(step, island, leaves_out(event, rows));
   s2_event_place_ground(event);
-  if (event->rattled) {
+  if (event->rattled) { // which projects nothing and balances nothing
     return piece_rattle(event, h);
   }
+  // Rows, or free flight.
   if (rows) {
     if (!s2_step_solve(step, island, event->choices, S2_SOLVE_MOTION, step->v1, NULL)) {
       return false;

@@ -89,7 +89,7 @@ test("a block tips under a force law", function()
   end, 7e-5, "tipping")
 end)
 
--- It lands on its other corner at a located time; the blow keeps the angular momentum about that.
+-- It lands on its other corner at a located time; the impact keeps the angular momentum about that.
 test("a block rocks from corner to corner", function()
   local f = function(y) return { y[2], -G * R * math.sin(A - y[1]) / I } end
   local y, t = { 0.2, 0 }, 0
