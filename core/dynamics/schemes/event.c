@@ -604,10 +604,11 @@ static bool turns_round(const S2EventRun *event, const S2Touch *before) {
 static bool runs_into(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool any = false;
-  for (int i = 0; i < event->island->touches && !event->plain; i++) {
+  bool looks = event->rattled || !event->plain;
+  for (int i = 0; i < event->island->touches && looks; i++) {
     const S2Touch *touch = &step->touches[event->island->touch[i]];
     const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[i]);
-    bool rests = event->resting[i].count > 0;
+    bool rests = event->resting[i].count > 0 && !event->rattled; // nothing is projected then
     any |= !rests && !s2_touch_soft(touch) && point != NULL &&
            point->at.gap < -S2_EVENT_MISSED * event->slop;
   }
