@@ -238,6 +238,22 @@ test("a bend of 1e-7 m does not brake what slides over it", function()
   end
 end)
 
+-- Corners slide over the ends of segments within a step, on which no row of the step before is.
+test("bumps of 1e-7 m do not brake what slides over many of them", function()
+  for seed = 1, 5 do
+    local points = {}
+    for i = 0, 24 do points[#points + 1] = { i * 0.13 - 0.5, 1e-7 * math.sin(i * i * 1.7 + seed) } end
+    for _, v in ipairs { 0.3, 1 } do
+      local w = world(60)
+      w:chain { points = points, friction = 0 }
+      local box = w:box { size = { 0.2, 0.1 }, position = { 0, 0.05 + 1.1e-7 }, velocity = { v, 0 }, friction = 0, mass = 1 }
+      w:step(math.floor(1.5 / v * 60))
+      ok(math.abs(1 - box.vx ^ 2 / v ^ 2) <= 2 * G * 4e-7 / v ^ 2, box.vx)
+      clean(w)
+    end
+  end
+end)
+
 -- ---- Rest --------------------------------------------------------------------------------------
 
 test("a box that was set down stays where it is, to the bit", function()
