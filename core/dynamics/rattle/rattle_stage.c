@@ -449,13 +449,34 @@ static double off_certified(const Stage *stage) {
   return worst;
 }
 
-// With contacts: certified problems alone, whose right side is that of the rows where the one
-// before has led. Stage 2 is linear.
-static bool solve_contacts(Stage *stage) {
+// As stage 1 is linearised first where its rows are those of the step before: at the velocities
+// that the guessed impulses make. False: those are none to begin with.
+static bool stage_set_out(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  bool near = !stage->second;
+  for (int r = 0; r < rattle->rows; r++) {
+    bool presses = rattle->term[r].source == S2_RATTLE_OF_GAP;
+    near &= !rattle->late[r] && !(presses && stage->x[r] == 0);
+  }
+  if (near) {
+    s2_mcp_velocity(&stage->problem, stage->x, stage->v);
+  }
+  for (int i = 0; i < 3 * rattle->nodes && near; i++) { // not far from where they were
+    double size = i % 3 == 0 ? rattle->island->length : 1;
+    near = fabs(stage->v[i] - rattle->v0[i]) * size <= rattle->speed;
+  }
+  if (near) {
+    measure_first(stage, stage->v);
+  }
+  return near;
+}
+
+// Certified problems alone, whose right side is that of the rows where the one before has led.
+// Stage 2 is linear.
+static bool contacts_pass(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double before = INFINITY;
   bool going = true;
-  stage_stand_still(stage);
   for (int pass = 0; pass < SYMMETRIC && going; pass++) {
     if (!solve_certified(stage)) {
       return false;
@@ -466,6 +487,14 @@ static bool solve_contacts(Stage *stage) {
     before = now;
   }
   return stage_accept(stage);
+}
+
+static bool solve_contacts(Stage *stage) {
+  if (stage_set_out(stage) && contacts_pass(stage)) {
+    return true;
+  }
+  stage_stand_still(stage);
+  return contacts_pass(stage);
 }
 
 static bool stage_solve(Stage *stage) {
