@@ -152,7 +152,8 @@ void s2_island_balance(S2Step *step, const S2Island *island) {
 }
 
 void s2_island_correct_balance(const S2Step *step, const S2Island *island) {
-  for (int i = 0; i < 3 * island->nodes; i++) {
+  bool solved = step->balanced != NULL; // placing bodies by hand solves for no velocities
+  for (int i = 0; i < 3 * island->nodes && solved; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
     step->corrected[at] += step->balanced[at];
     step->balanced[at] = 0;

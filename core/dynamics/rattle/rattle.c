@@ -3,6 +3,7 @@
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle_numbers.h"
+#include "dynamics/step/acted.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
@@ -24,9 +25,9 @@ typedef enum Outcome { SOLVED, TOO_LONG, ABORTED } Outcome;
 
 // ---- Making ------------------------------------------------------------------------------------
 
-static S2RattleRows new_rows(S2Arena *arena, int rows) {
+static S2RattleRows new_rows(S2Arena *arena, int rows, int touches) {
   return (S2RattleRows){S2_TAKE(arena, double, rows), S2_TAKE(arena, double, rows),
-                        S2_TAKE_ZEROED(arena, S2RowSides, rows)};
+                        S2_TAKE_ZEROED(arena, S2RowSides, rows), S2_TAKE(arena, S2Touch, touches)};
 }
 
 static void set_rounding(S2Rattle *rattle) {
@@ -47,9 +48,10 @@ static int count_laws(const S2Step *step, const S2Island *island) {
   return count;
 }
 
-static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *frame) {
+// `touches`: with so many of its touches as rows, two points and their friction each.
+static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *frame, int touches) {
   S2Arena *arena = step->arena;
-  int rows = S2_JOINT_ROWS * island->joints, n = 3 * island->nodes;
+  int rows = S2_JOINT_ROWS * island->joints + 4 * touches, n = 3 * island->nodes;
   int slots = 3 * step->world->bodies.count;
   double *numbers = S2_TAKE_ZEROED(arena, double, 7 * n + 2 * rows);
   // Arrays of nodes and rows in one block.
@@ -76,8 +78,9 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .first = S2_TAKE(arena, S2RattleState, rows),
       .second = S2_TAKE(arena, S2RattleState, rows),
       .pattern_of = S2_TAKE(arena, int32_t, rows),
-      .at0 = new_rows(arena, rows),
-      .at1 = new_rows(arena, rows),
+      .touch = S2_TAKE(arena, int32_t, touches),
+      .at0 = new_rows(arena, rows, touches),
+      .at1 = new_rows(arena, rows, touches),
   };
   for (int i = 0; i < n; i++) {
     int32_t slot = island->node[i / 3];
@@ -105,6 +108,10 @@ static void place_slot(const S2Rattle *rattle, int32_t slot, double since, doubl
 
 static void rattle_place_ground(const S2Rattle *rattle, double since, double *q) {
   const S2World *world = rattle->step->world;
+  for (int i = 0; i < rattle->touches; i++) {
+    place_slot(rattle, rattle->at0.touch[i].body_a, since, q);
+    place_slot(rattle, rattle->at0.touch[i].body_b, since, q);
+  }
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
     const int32_t of[2] = {joint->joint_a, joint->joint_b}; // of gears
@@ -118,9 +125,15 @@ static void rattle_place_ground(const S2Rattle *rattle, double since, double *q)
 }
 
 // Limits that begin open: what they give until they are closed is none of the motion's own, and
-// along J0 it would bring energy where they turn.
+// along J0 it would bring energy where they turn. So it is of contacts that begin overlapped.
 static void find_late(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
+    if (s2_rattle_of_contact(&rattle->term[r])) {
+      int normal = r - (rattle->term[r].law == S2_RATTLE_FRICTION);
+      double off = fabs(rattle->at0.value[normal]);
+      rattle->late[r] = off > S2_TOUCH_SLOP * rattle->island->length;
+      continue;
+    }
     double slop =
         S2_TOUCH_SLOP * (s2_rattle_turns(&rattle->at0.side[r]) ? 1 : rattle->island->length);
     rattle->late[r] = rattle->term[r].law == S2_RATTLE_LIMIT && rattle->at0.value[r] > slop;
@@ -322,7 +335,7 @@ static bool record_laws(S2Rattle *rattle, S2LawAnswer *answers) {
 
 S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
                          const S2RattleRecord *record) {
-  S2Rattle rattle = rattle_make(step, island, frame);
+  S2Rattle rattle = rattle_make(step, island, frame, 0);
   rattle.h = record->h;
   rattle.done = record->done;
   // What was recorded, and what follows from it.
@@ -355,6 +368,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
 
 // It stays as it is, with the impulses it has.
 static void rattle_stay(S2Rattle *rattle) {
+  rattle->rests = true;
   memset(rattle->u, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   memset(rattle->v1, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   memcpy(rattle->k, rattle->l, sizeof(double) * (size_t)rattle->rows);
@@ -446,7 +460,8 @@ static void push_of_hinge(const S2RowSides *side, double impulse, double reactio
   reaction[2] += impulse * side->a[2];
 }
 
-static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums) {
+// `halves`: NULL, and audits see what both stages gave, or 6 a joint for that.
+static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums, double *halves) {
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
@@ -480,7 +495,11 @@ static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums) {
         sums->reaction[3 * i + c] += rattle->term[r].effort ? 0 : first[c] + second[c];
       }
     }
-    s2_audit_halves(rattle->step, joint, half[0], half[1]);
+    if (halves == NULL) {
+      s2_audit_halves(rattle->step, joint, half[0], half[1]);
+    } else {
+      memcpy(halves + 6 * i, half, sizeof half);
+    }
   }
 }
 
@@ -528,7 +547,7 @@ static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces, doub
     S2ArenaMark mark = s2_arena_mark(step->arena);
     outcome = solve_piece(rattle, law, 2 * pieces > PIECES);
     if (outcome == SOLVED) {
-      rattle_add_impulses(rattle, sums);
+      rattle_add_impulses(rattle, sums, NULL);
       if (record != NULL) {
         record_piece(rattle, record);
         record += s2_rattle_record_size(rattle->nodes, rattle->rows);
@@ -542,6 +561,108 @@ static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces, doub
   }
   return outcome;
 }
+
+// ---- A piece of event stepping -----------------------------------------------------------------
+
+// The piece's poses and velocities to the step, its impulses to the step and to `flow`.
+static void keep_flow(const S2Rattle *rattle, const Sums *sums, S2RattleFlow *flow) {
+  S2Step *step = rattle->step;
+  const S2Island *island = rattle->island;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    // Where joints were placed, more than u has moved it.
+    bool placed = rattle->q0[at] != step->q0[at];
+    flow->u[at] = placed ? (rattle->q1[at] - step->q0[at]) / rattle->h : rattle->u[i];
+    step->carry[at] = flow->u[at];
+    step->q1[at] = step->q0[at] + rattle->h * flow->u[at];
+    step->v1[at] = flow->v1[at] = rattle->v1[i];
+  }
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    memcpy(step->joint_impulse + S2_JOINT_ROWS * slot, sums->impulse + S2_JOINT_ROWS * i,
+           sizeof(double) * S2_JOINT_ROWS);
+    memcpy(step->joint_reaction + 3 * slot, sums->reaction + 3 * i, 3 * sizeof(double));
+  }
+  s2_rattle_keep_contacts(rattle, flow);
+  flow->residual = rattle->worst;
+  flow->solves = 2;
+}
+
+bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
+                    const S2LawFrame *frame, double h, bool last, S2RattleFlow *flow) {
+  double started = s2_stats_clock(step->world);
+  flow->solved = flow->rests = false;
+  if (!s2_step_goes_on(step)) {
+    return false;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  // From where the step is, which is not where the substep began.
+  S2Rattle rattle = rattle_make(step, island, frame, island->touches);
+  for (int i = 0; i < 3 * rattle.nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    rattle.q0[at] = step->q0[at];
+    rattle.v0[i] = step->v0[at];
+  }
+  rattle.kept = NULL; // pieces between meetings are of any length
+  set_rounding(&rattle);
+  rattle.h = h;
+  rattle.done = frame->done;
+  s2_rattle_choose(&rattle, choices);
+  bool lawful = s2_island_lawful(step, island);
+  double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
+  Sums sums = {S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
+               S2_TAKE_ZEROED(step->arena, double, 3 * island->joints)};
+  // One piece; what it is too long for is the caller's.
+  Outcome outcome = solve_piece(&rattle, law, last);
+  flow->solved = outcome == SOLVED;
+  if (flow->solved) {
+    flow->rests = rattle.rests;
+    rattle_add_impulses(&rattle, &sums, flow->halves);
+    keep_flow(&rattle, &sums, flow);
+  }
+  s2_arena_rewind(step->arena, mark);
+  step->world->stats.seconds_solve += s2_stats_clock(step->world) - started;
+  return outcome != ABORTED;
+}
+
+// For the next step: was the island found at rest?
+static void flow_note_rest(const S2Step *step, const S2Island *island, const S2RattleFlow *flow) {
+  if (step->found_at_rest != NULL) {
+    S2RestIsland *found = &step->found_at_rest[island - step->islands];
+    found->solves += (uint32_t)flow->solves;
+    found->solved |= !flow->rests;
+    s2_keep_worst(&found->residual, &flow->residual);
+  }
+}
+
+void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
+                         const S2RattleFlow *flow) {
+  S2WorldStats *stats = &step->world->stats;
+  // l acts from v0 to u, k from there to v1.
+  S2Step first = *step, second = *step;
+  first.v2 = second.v0 = flow->u;
+  second.v2 = flow->v1;
+  for (int i = 0; i < island->touches; i++) {
+    s2_log_touch(&first, island->touch[i], &flow->first[i], NULL);
+    s2_log_touch(&second, island->touch[i], &flow->second[i], NULL);
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const double *halves = flow->halves + 6 * i;
+    s2_audit_halves(step, &step->world->joints.at[island->joint[i]], halves, halves + 3);
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    int32_t at = 3 * island->node[i];
+    S2AuditFlight flight = {step->q0 + at, step->q1 + at, step->v0 + at, flow->v1 + at,
+                            flow->u + at};
+    s2_audit_flight(step, island->node[i], end, h, &flight, false);
+  }
+  flow_note_rest(step, island, flow);
+  s2_keep_worst(&step->residuals.solve, &flow->residual);
+  stats->solves += (uint64_t)flow->solves;
+  stats->used[S2_SOLVER_PDIPM] += (uint64_t)flow->solves;
+}
+
+// ---- The substep -------------------------------------------------------------------------------
 
 static int pieces_at_first(const S2Step *step, const S2Island *island, const double *v) {
   double turn = 0;
@@ -646,7 +767,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   for (int more = pieces; outcome == TOO_LONG && more <= PIECES; more *= 2) {
     S2ArenaMark attempt = s2_arena_mark(step->arena);
     pieces = more;
-    rattle = rattle_make(step, island, frame);
+    rattle = rattle_make(step, island, frame, 0);
     int room = s2_rattle_record_size(island->nodes, S2_JOINT_ROWS * island->joints) * pieces;
     double *record = step->world->notes == NULL ? NULL : S2_TAKE(step->arena, double, room);
     int laws = record == NULL ? 0 : 2 * count_laws(step, island) * pieces;

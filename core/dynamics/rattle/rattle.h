@@ -23,7 +23,8 @@ enum { S2_RATTLE_STIFF = 16 };
 typedef enum S2RattleLaw {
   S2_RATTLE_EQUATION, // rigid or giving way
   S2_RATTLE_BOUNDED,  // |force| <= most: motors, dry friction, servos
-  S2_RATTLE_LIMIT,    // one-sided: 0 <= impulse
+  S2_RATTLE_LIMIT,    // one-sided: 0 <= impulse; limits, and the normal rows of contacts
+  S2_RATTLE_FRICTION, // |impulse| <= mu times that of the row before it, which is normal
 } S2RattleLaw;
 
 typedef enum S2RattleState { // of the active set
@@ -39,16 +40,20 @@ typedef enum S2RattleSource { // which function of the joint a row measures
   S2_RATTLE_OF_ROWS,          // a combination of its equations
   S2_RATTLE_OF_COORDINATE,
   S2_RATTLE_OF_DRIVE,
+  S2_RATTLE_OF_GAP, // of a point of contact, and along its surface
+  S2_RATTLE_OF_SLIP,
 } S2RattleSource;
 
 typedef struct S2RattleTerm { // a row of the island, by its definition
-  int place, index;           // of the joint in the island; in S2Joint.impulse
+  int place, index;           // of the joint in the island; in S2Joint.impulse. Of contacts: of
+                              // S2RattleRows.touch; the point in it
   S2RattleLaw law;
   S2RattleSource source;
   double mix[S2_JOINT_EQUATIONS]; // of its equations
   double sign, offset;            // value = sign * (what the source measures) + offset
   double speed;                   // rad/s or m/s: what a motor asks for
   double most;                    // N or N m; infinite: no bound
+  double mu;                      // of friction rows
   bool changes;                   // the change of its value counts, not the value
   bool soft, trapezoid;           // it gives way; by the trapezoid, else by implicit Euler
   bool effort;                    // an actuator's, no reaction of the joint
@@ -59,6 +64,7 @@ typedef struct S2RattleTerm { // a row of the island, by its definition
 typedef struct S2RattleRows { // all rows at some poses, and as s2_rattle_measure knows them
   double *value, *rate;       // what changes of the value by itself, 1/s
   S2RowSides *side;
+  S2Touch *touch; // of contacts, with the points that have rows
 } S2RattleRows;
 
 typedef struct S2Rattle {
@@ -67,15 +73,18 @@ typedef struct S2Rattle {
   const S2LawFrame *frame; // poses and velocities at the start of the substep
   double h, done;          // s: of the piece; from the start of the substep to the piece's
   int rows, nodes;
-  S2RattleTerm *term;               // bilateral ones, then bounded ones, then limits
+  int touches;                      // that have points with rows
+  int32_t *touch;                   // of the step
+  S2RattleTerm *term;               // bilateral ones, bounded ones, limits, contacts
   int32_t (*row_of)[S2_JOINT_ROWS]; // a joint of the island: its terms, S2_NONE
   double *inertial, *damping;       // 3 a node: I, m, m; those times the rates of damping
   double *q0, *q1;                  // 3 a slot: of nodes, and of ground that joints name
   double *v0, *u, *v1;              // 3 a node
   double *l, *k;                    // a row, N s
-  double *kept;                     // S2_JOINT_ROWS a joint of the island: N s of the last piece
-  bool *late;                       // a row: a limit that begins open (stage 1 pushes along J1)
-  S2RattleState *first, *second;    // a row: states of the active sets
+  double *kept; // S2_JOINT_ROWS a joint of the island: N s of the last piece; NULL
+  bool *late;   // a row: a limit that begins open, a contact that does or overlaps (stage 1 pushes
+                // along J1)
+  S2RattleState *first, *second; // a row: states of the active sets
   // Both stages of a piece: the pattern of the rows that were held last, and which they are.
   S2Bilateral matrix;
   bool patterned;
@@ -94,6 +103,7 @@ typedef struct S2Rattle {
   double *placing;
   int placings;
   bool shortened;
+  bool rests; // the piece leaves it as it is
 } S2Rattle;
 
 // Is the island made of what this flow takes? By its definition and its touches.
@@ -102,6 +112,27 @@ bool s2_island_rattles(const S2Step *step, const S2Island *island);
 // false, and nothing is changed but statistics, where no piece was short enough: then the step is
 // unsolved, whatever follows. `frame`: the start of the substep. False: aborted. (rattle.c)
 bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done);
+
+// One piece of event stepping (schemes/event.c), from q0 and v0 of the step: what it gave.
+typedef struct S2RattleFlow {
+  double *u, *v1;          // 3 a slot: (q1 - q0)/h, the velocities at the end
+  double *halves;          // 6 a joint of the island: what its rows gave in both stages
+  S2Touch *first, *second; // a touch of the island: its rows with l as stage 1 pushes, with k at q1
+  S2Residual residual;
+  int solves;
+  bool failed;        // one was not solved since the caller has cleared this
+  bool solved, rests; // false: no solution, or it turns too far; nothing moves, exactly
+} S2RattleFlow;
+S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island);
+// Does this flow take the pieces of the island, with its contacts? By its definition.
+bool s2_island_rattles_on(const S2Step *step, const S2Island *island);
+// The piece of length h with the chosen points (2 touch + k) as rows. Impulses go to the step and
+// its touches. `last`: it may turn as far as it likes. False: aborted.
+bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
+                    const S2LawFrame *frame, double h, bool last, S2RattleFlow *flow);
+// That piece counts: its impulses are logged, its bodies followed, its residuals kept.
+void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
+                         const S2RattleFlow *flow);
 
 // What a piece leaves for its derivative, in one array of numbers: 2, then 3 a node and 1 a row
 // each.
@@ -139,12 +170,39 @@ void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *
 static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2RattleTerm *term) {
   return &rattle->step->world->joints.at[rattle->island->joint[term->place]];
 }
+// The bodies of a term.
+static inline void s2_rattle_bodies(const S2Rattle *rattle, const S2RattleTerm *term,
+                                    int32_t slot[2]) {
+  bool contact = term->source == S2_RATTLE_OF_GAP || term->source == S2_RATTLE_OF_SLIP;
+  const S2Touch *touch = contact ? &rattle->at0.touch[term->place] : NULL;
+  const S2Joint *joint = contact ? NULL : s2_rattle_joint(rattle, term);
+  slot[0] = contact ? touch->body_a : joint->a;
+  slot[1] = contact ? touch->body_b : joint->b;
+}
 static inline bool s2_rattle_turns(const S2RowSides *side) { // does it measure an angle?
   return side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
 }
 static inline double s2_rattle_elapsed(const S2Rattle *rattle) { // at the start of the piece
   return rattle->step->t - rattle->step->world->kept.time + rattle->done;
 }
+
+// rattle_contact.c
+// The island's points that were chosen as rows.
+void s2_rattle_choose(S2Rattle *rattle, const S2Choice *choices);
+// Terms of contacts behind those of joints, with guesses.
+void s2_rattle_add_contacts(S2Rattle *rattle);
+// Their values and sides at poses q (3 a slot).
+void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S2RattleRows *rows);
+static inline bool s2_rattle_of_contact(const S2RattleTerm *term) {
+  return term->source == S2_RATTLE_OF_GAP || term->source == S2_RATTLE_OF_SLIP;
+}
+// Speed at which friction row r of stage 1 slides, at the velocities v of nodes: by the mean of its
+// directions at both ends, or that at the end if it is late.
+double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v);
+// Stage 2: is the contact of row r closed, or its normal row?
+bool s2_rattle_closed(const S2Rattle *rattle, int r);
+// Impulses of the piece to the flow, and sums to the touches of the step.
+void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow);
 
 // rattle_stage.c
 // One stage from the guess of its impulses and states; false: it is not solved.

@@ -31,6 +31,20 @@ bool s2_island_rattles(const S2Step *step, const S2Island *island) {
   return takes;
 }
 
+bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
+  const S2WorldDef *def = &step->world->kept.def;
+  bool takes = def->flow == S2_FLOW_RATTLE && island->touches > 0 && island->nodes > 0 &&
+               !(island->joints > 0 && step->stiff[island->joint[0]]);
+  for (int i = 0; takes && i < island->joints; i++) {
+    takes = takes_joint(&step->world->joints.at[island->joint[i]]);
+  }
+  for (int i = 0; takes && i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    takes = !s2_touch_soft(touch) && !(touch->viscosity > 0);
+  }
+  return takes;
+}
+
 // ---- Rows that give way ------------------------------------------------------------------------
 //
 // With F = -(K g + D g') and the chord s = (g1 - g0)/h the half impulses are
@@ -260,7 +274,7 @@ static void terms_guess(const S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     int32_t slot = rattle->island->joint[term->place];
-    bool piece = rattle->done > 0; // the last piece was as long as this one
+    bool piece = rattle->kept != NULL && rattle->done > 0; // the last one was as long as this
     double kept = piece ? rattle->kept[S2_JOINT_ROWS * term->place + term->index]
                         : step->joint_impulse[S2_JOINT_ROWS * slot + term->index];
     double l = isfinite(kept) ? kept / 2 * (piece ? 1 : rattle->h / step->dt) : 0;
@@ -301,6 +315,7 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
     rattle->row_of[rattle->term[r].place][rattle->term[r].index] = r;
   }
   terms_guess(rattle);
+  s2_rattle_add_contacts(rattle);
 }
 
 // ---- Measures ----------------------------------------------------------------------------------
@@ -390,6 +405,7 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
       }
     }
   }
+  s2_rattle_measure_contacts(rattle, q, rows);
   s2_arena_rewind(step->arena, mark);
 }
 
@@ -441,14 +457,17 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
 
 S2Row s2_rattle_row(const S2Rattle *rattle, int r, const S2RowSides *side) {
   const S2RattleTerm *term = &rattle->term[r];
-  const S2Joint *joint = s2_rattle_joint(rattle, term);
   const int32_t *node_of = rattle->step->node_of;
-  bool equation = term->law == S2_RATTLE_EQUATION;
+  bool equation = term->law == S2_RATTLE_EQUATION, rough = term->law == S2_RATTLE_FRICTION;
+  int32_t slot[2];
+  s2_rattle_bodies(rattle, term, slot);
   S2Row row = {
-      .a = joint->a == S2_NONE ? S2_GROUND : node_of[joint->a],
-      .b = joint->b == S2_NONE ? S2_GROUND : node_of[joint->b],
-      .coupled_to = -1,
-      .group = equation ? term->place : rattle->island->joints + r, // rows with bounds: their own
+      .a = slot[0] == S2_NONE ? S2_GROUND : node_of[slot[0]],
+      .b = slot[1] == S2_NONE ? S2_GROUND : node_of[slot[1]],
+      .coupled_to = rough ? r - 1 : -1,
+      .mu = term->mu,
+      // Rows with bounds: their own, or with their friction.
+      .group = equation ? term->place : rattle->island->joints + r - rough,
       .lo = -INFINITY,
       .hi = INFINITY,
   };

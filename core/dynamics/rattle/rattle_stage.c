@@ -33,7 +33,8 @@ typedef struct Stage {
   double *change;
   int32_t *index;
   int held;
-  bool dense; // rows make a dense graph, which has no pattern
+  bool dense;    // rows make a dense graph, which has no pattern
+  double turned; // m: by how much late rows have changed what they push
 } Stage;
 
 // ---- Residuals ---------------------------------------------------------------------------------
@@ -55,8 +56,9 @@ static void measure_first(Stage *stage, const double *v) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     double from = term->changes ? rattle->at0.value[r] : 0;
-    stage->r[r] = (rattle->at1.value[r] - from) / h + term->compliance * stage->x[r] + term->bias -
-                  term->speed;
+    double speed = term->law == S2_RATTLE_FRICTION ? s2_rattle_slip(rattle, r, v)
+                                                   : (rattle->at1.value[r] - from) / h;
+    stage->r[r] = speed + term->compliance * stage->x[r] + term->bias - term->speed;
   }
 }
 
@@ -95,7 +97,7 @@ static double stage_measure(Stage *stage) {
     }
   } else {
     measure_first(stage, stage->v);
-    worst = turn_late(stage);
+    worst = stage->turned = turn_late(stage);
   }
   for (int r = 0; r < rattle->rows; r++) {
     if (stage->state[r] == S2_RATTLE_HELD) {
@@ -127,23 +129,33 @@ static bool certify_equations(const Stage *stage, S2Residual *residual) {
   return true;
 }
 
-// What the stage's problem, with the rows as they are measured, leaves of its laws.
+// What the stage's problem, with the rows as they are measured, leaves of its laws. Rows that are
+// not of the stage have no laws in it.
 static S2Residual stage_certificate(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
-  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  S2Arena *arena = rattle->step->arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
   S2Problem problem = stage->problem;
-  if (!stage->second) {
-    S2Row *rows = S2_TAKE(rattle->step->arena, S2Row, rattle->rows);
-    double *speed = S2_TAKE(rattle->step->arena, double, rattle->rows);
-    s2_mcp_row_velocity(&problem, stage->v, speed);
-    for (int r = 0; r < rattle->rows; r++) {
-      rows[r] = stage->row[r];
-      rows[r].bias = stage->r[r] - speed[r] - rows[r].compliance * stage->x[r];
+  S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
+  double *speed = S2_TAKE(arena, double, rattle->rows), *x = S2_TAKE(arena, double, rattle->rows);
+  s2_mcp_row_velocity(&problem, stage->v, speed);
+  // In stage 1 a row has the speed that it was measured with.
+  int n = 0;
+  for (int r = 0; r < rattle->rows; r++) {
+    if (rattle->touches > 0 && stage->state[r] == S2_RATTLE_KNOWN) {
+      continue;
     }
-    problem.row = rows;
+    rows[n] = stage->row[r];
+    rows[n].coupled_to = rows[n].coupled_to < 0 ? -1 : n - 1;
+    if (!stage->second) {
+      rows[n].bias = stage->r[r] - speed[r] - rows[n].compliance * stage->x[r];
+    }
+    x[n++] = stage->x[r];
   }
-  S2Residual residual = s2_mcp_residual(&problem, stage->v, stage->x, rattle->step->arena);
-  s2_arena_rewind(rattle->step->arena, mark);
+  problem.row = rows;
+  problem.rows = n;
+  S2Residual residual = s2_mcp_residual(&problem, stage->v, x, arena);
+  s2_arena_rewind(arena, mark);
   return residual;
 }
 
@@ -332,6 +344,15 @@ static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, 
                                     : S2_RATTLE_HELD;
 }
 
+static double side_speed(const S2Row *row, const double *v) {
+  double speed = 0;
+  for (int c = 0; c < 3; c++) {
+    speed += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
+    speed += row->b >= 0 ? row->jb[c] * v[3 * row->b + c] : 0;
+  }
+  return speed;
+}
+
 // All rows with their bounds, linear in the impulses with the stage's J on both sides: impulses and
 // states. Stage 1 is linearised at the velocities v, at which r has been measured.
 static bool solve_certified(Stage *stage) {
@@ -355,6 +376,7 @@ static bool solve_certified(Stage *stage) {
       continue;
     }
     rows[n] = *row;
+    rows[n].coupled_to = row->coupled_to < 0 ? -1 : n - 1;
     if (!stage->second) {
       rows[n].bias = stage->r[r] - speed[r] - row->compliance * stage->x[r];
     }
@@ -371,7 +393,11 @@ static bool solve_certified(Stage *stage) {
   rattle->step->world->stats.iterations += (uint64_t)solution.iterations;
   n = 0;
   for (int r = 0; r < rattle->rows; r++) {
-    if (!stage_knows(stage->state[r])) {
+    if (!stage_knows(stage->state[r]) && rattle->touches > 0) { // symmetric passes need no set
+      const S2Row *row = &rows[n];
+      stage->change[r] = row->bias + row->compliance * x[n] + side_speed(row, v);
+      stage->x[r] = x[n++];
+    } else if (!stage_knows(stage->state[r])) {
       stage->state[r] = state_of(&problem, rattle->term[r].law, n, v, x[n]);
       stage->x[r] = clip_to(stage->state[r], &stage->row[r], x[n++]);
     }
@@ -400,15 +426,19 @@ static bool stage_accept(Stage *stage) {
   return true;
 }
 
+static void free_given(Stage *stage) {
+  for (int r = 0; r < stage->rattle->rows; r++) {
+    bool given = stage->state[r] == S2_RATTLE_GIVEN;
+    stage->state[r] = given ? S2_RATTLE_HELD : stage->state[r];
+  }
+}
+
 // Certified problems alone, each linearised where the one before has led: for graphs that have no
 // pattern, and sets that do not settle. Stage 2 is linear.
 static bool solve_symmetric(Stage *stage) {
   double before = INFINITY;
   bool going = true;
-  for (int r = 0; r < stage->rattle->rows; r++) {
-    bool given = stage->state[r] == S2_RATTLE_GIVEN;
-    stage->state[r] = given ? S2_RATTLE_HELD : stage->state[r];
-  }
+  free_given(stage);
   stage_stand_still(stage);
   for (int pass = 0; pass < SYMMETRIC && going; pass++) {
     if (!solve_certified(stage)) {
@@ -421,12 +451,88 @@ static bool solve_symmetric(Stage *stage) {
   return stage_accept(stage);
 }
 
+// m: by how much rows that push, or are beyond their place, are off what the certified problem has
+// had them at.
+static double off_certified(const Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double worst = stage->turned;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    int normal = term->law == S2_RATTLE_FRICTION ? r - 1 : r;
+    bool open = s2_rattle_of_contact(term) && stage->x[normal] == 0 && stage->r[normal] > 0;
+    if (!open && !stage_knows(stage->state[r])) {
+      double size = s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1;
+      double error = rattle->h * fabs(stage->r[r] - stage->change[r]) * size;
+      worst = error <= worst ? worst : error; // keeps a NaN
+    }
+  }
+  return worst;
+}
+
+// As stage 1 is linearised first where its rows are those of the step before: at the velocities
+// that the guessed impulses make. False: those are none to begin with.
+static bool stage_set_out(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  bool near = !stage->second;
+  for (int r = 0; r < rattle->rows; r++) {
+    bool presses = rattle->term[r].source == S2_RATTLE_OF_GAP;
+    near &= !rattle->late[r] && !(presses && stage->x[r] == 0);
+  }
+  if (near) {
+    s2_mcp_velocity(&stage->problem, stage->x, stage->v);
+  }
+  for (int i = 0; i < 3 * rattle->nodes && near; i++) { // not far from where they were
+    double size = i % 3 == 0 ? rattle->island->length : 1;
+    near = fabs(stage->v[i] - rattle->v0[i]) * size <= rattle->speed;
+  }
+  if (near) {
+    measure_first(stage, stage->v);
+  }
+  return near;
+}
+
+// Certified problems alone, whose right side is that of the rows where the one before has led.
+// Stage 2 is linear.
+static bool contacts_pass(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double before = INFINITY;
+  bool going = true;
+  for (int pass = 0; pass < SYMMETRIC && going; pass++) {
+    if (!solve_certified(stage)) {
+      return false;
+    }
+    stage_measure(stage);
+    double now = stage->second ? 0 : off_certified(stage);
+    going = now > rattle->enough && (now < before || pass < 4);
+    before = now;
+  }
+  return stage_accept(stage);
+}
+
+static bool solve_contacts(Stage *stage) {
+  if (stage_set_out(stage) && contacts_pass(stage)) {
+    return true;
+  }
+  stage_stand_still(stage);
+  return contacts_pass(stage);
+}
+
 static bool stage_solve(Stage *stage) {
+  if (stage->rattle->touches > 0) {
+    return solve_contacts(stage);
+  }
   for (int pass = 0; pass < SETS; pass++) {
     put_bounds(stage);
     bool solved = stage_newton(stage);
     if (solved && stage_revise(stage)) {
-      return stage_accept(stage);
+      if (stage_accept(stage)) {
+        return true;
+      }
+      // Not so rows that were left out: far from the solution J1 M^-1 J0' may be singular by
+      // chance.
+      solved = false;
+      free_given(stage);
+      stage->dense |= pass > 0;
     }
     if (stage->dense) {
       break;
@@ -495,6 +601,9 @@ static void make_first(Stage *stage) {
     row->compliance = term->compliance;
     row->lo = term->law == S2_RATTLE_LIMIT ? 0 : -term->most * half;
     row->hi = term->most * half;
+    if (rattle->touches > 0) { // the solver finds the set
+      stage->state[r] = S2_RATTLE_HELD;
+    }
   }
 }
 
@@ -512,9 +621,9 @@ static void push_nodes(const S2Row *row, double x, double *rhs) {
 // What ground that moves brings along a row, m/s or rad/s.
 static double ground_speed(const S2Rattle *rattle, int r, const S2RowSides *side) {
   const S2Step *step = rattle->step;
-  const S2Joint *joint = s2_rattle_joint(rattle, &rattle->term[r]);
-  const int32_t slots[2] = {joint->a, joint->b};
   const double *const j[2] = {side->a, side->b};
+  int32_t slots[2];
+  s2_rattle_bodies(rattle, &rattle->term[r], slots);
   double speed = 0;
   for (int i = 0; i < 2; i++) {
     for (int c = 0; c < 3 && slots[i] != S2_NONE && step->node_of[slots[i]] == S2_GROUND; c++) {
@@ -538,7 +647,7 @@ static void make_second_row(Stage *stage, int r) {
   double compliance = row->compliance, bias = row->bias; // of soft rows at the end
   *row = s2_rattle_row(rattle, r, side);
   row->bias = rattle->at1.rate[r] + ground_speed(rattle, r, side) - term->speed;
-  stage->state[r] = rattle->first[r];
+  stage->state[r] = rattle->touches > 0 ? S2_RATTLE_HELD : rattle->first[r];
   if (term->soft && term->trapezoid) { // k = l is known
     push_nodes(row, l, stage->rhs);
     stage->state[r] = S2_RATTLE_KNOWN;
@@ -560,8 +669,8 @@ static void make_second_row(Stage *stage, int r) {
     *k = 2 * l;
   }
   // Limits that stage 1 has left open have no impulse.
-  bool closed = l > 0 || rattle->at1.value[r] <= rattle->enough;
-  if (term->law == S2_RATTLE_LIMIT && !closed) {
+  bool closed = s2_rattle_closed(rattle, r);
+  if (term->law >= S2_RATTLE_LIMIT && !closed) {
     stage->state[r] = S2_RATTLE_KNOWN;
     *k = 0;
     row->lo = row->hi = 0;
@@ -621,6 +730,10 @@ bool s2_rattle_rests(S2Rattle *rattle) {
   Stage stage = stage_make(rattle, false);
   make_first(&stage);
   stage_stand_still(&stage);
+  for (int r = 0; r < rattle->rows; r++) { // gaps that are rounding are none
+    bool rounded = fabs(rattle->at1.value[r]) <= 2 * rattle->rounding;
+    stage.r[r] = rattle->term[r].source == S2_RATTLE_OF_GAP && rounded ? 0 : stage.r[r];
+  }
   S2Residual residual = stage_certificate(&stage);
   s2_arena_rewind(rattle->step->arena, mark);
   if (!(residual.scaled <= ROUNDING)) { // a NaN is no rest

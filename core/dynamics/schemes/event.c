@@ -476,12 +476,27 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
   return true;
 }
 
+// Both stages have left nothing to be projected.
+static void end_rattled(S2EventRun *event, double h) {
+  S2Step *step = event->step;
+  s2_rattle_keep_flow(step, event->island, h, h, event->flow);
+  keep_joints(event);
+  look_how_far(event);
+  s2_note_interval_end(step, event->island);
+  event->done += h;
+  event->left -= h;
+}
+
 // What the flow left is projected, the contacts' impulses are kept, and what arrived at limits
 // stops; the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has
 // it.
 static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, bool *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
+  if (event->rattled) {
+    end_rattled(event, h);
+    return true;
+  }
   double *flowed = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {
     memcpy(flowed + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
@@ -593,6 +608,7 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
   const S2Island *island = event->island;
   double h;
   step->share = 1;
+  event->rattled = false;
   if (!look_ahead_or_halve(event, &h)) {
     return false;
   }
@@ -695,7 +711,7 @@ static bool turns_round(const S2EventRun *event, const S2Touch *before) {
       const S2ManifoldPoint *at = &touch->points[k].at;
       S2Choice *choice = &event->choices[2 * event->island->touch[i] + k];
       if (!choice->use && at->gap <= event->slop &&
-          s2_touch_velocity(touch, k, at->normal, event->step->v1) < -event->tiny) {
+          s2_touch_velocity(touch, k, at->normal, event->step->carry) < -event->tiny) {
         choice->use = true;
         resting->id[resting->count++] = at->id;
         any = true;
@@ -710,10 +726,11 @@ static bool turns_round(const S2EventRun *event, const S2Touch *before) {
 static bool runs_into(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool any = false;
-  for (int i = 0; i < event->island->touches && !event->plain; i++) {
+  bool looks = event->rattled || !event->plain;
+  for (int i = 0; i < event->island->touches && looks; i++) {
     const S2Touch *touch = &step->touches[event->island->touch[i]];
     const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[i]);
-    bool rests = event->resting[i].count > 0;
+    bool rests = event->resting[i].count > 0 && !event->rattled; // nothing is projected then
     any |= !rests && !s2_touch_soft(touch) && point != NULL &&
            point->at.gap < -S2_EVENT_MISSED * event->slop;
   }
@@ -736,6 +753,9 @@ static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, in
     return false;
   }
   take_touches(event, way->solved);
+  if (event->rattled && !event->flow->solved) {
+    return true;
+  }
   event_collide_at_end(event);
   *ends = s2_event_find_meeting(event, way->solved, S2_NONE, first);
   return true;
@@ -793,7 +813,15 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     if (!flow_way(event, rows, way, &ends, &way->first)) {
       return false;
     }
-    fits = !rows || turns_fit(event, way->h);
+    bool solved = !event->rattled || event->flow->solved;
+    fits = solved && (!rows || turns_fit(event, way->h));
+    way->lost = !solved && way->h * S2_TURN_PIECES <= event->left;
+    if (way->lost) {
+      return true;
+    }
+    if (event->rattled) {
+      event->flow->failed = false;
+    }
     if (!fits) { // forces and rows make it turn faster
       event->horizon = way->h /= 2;
       s2_event_put_touches(event, way->solved);
@@ -815,6 +843,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   if (!shorten_way(event, rows, noted, way, ends)) {
     return false;
   }
+  way->lost |= event->rattled && event->flow->failed;
   s2_event_copy_nodes(event, event->step->v1, event->step->v2);
   return true;
 }
@@ -867,6 +896,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   event->released = 0;
   // The piece is to take all that is left; it has the ground where that is at its time.
   set_straight(event, event->plain);
+  event->rattled = false;
   s2_event_set_piece(event, event->left);
   s2_event_place_ground(event);
   s2_note_interval(step, event->island, splits);
@@ -895,6 +925,11 @@ static bool next_piece(S2EventRun *event, int splits) {
   }
   // 2. What touches and does not leave rests; 3. the bodies flow, until others meet.
   bool rows = choose_resting(event);
+  event->rattled = event->rattles && rows;
+  if (event->rattles) {
+    set_straight(event, rows);
+    event->flow->failed = false;
+  }
   set_horizon(event, step->v0);
   event->horizon = rows ? event->horizon : event->left; // free flight is exact, however it turns
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
@@ -942,6 +977,15 @@ static bool run_island(S2EventRun *event) {
   event->ahead = s2_island_looks_ahead(step, event->island);
   event->halved = event->ahead && step->halves[event->island->node[0]];
   event->ahead = event->ahead && !event->halved;
+  event->rattles = !event->ahead && !event->halved && s2_island_rattles_on(step, event->island);
+  S2RattleFlow flow;
+  if (event->rattles) {
+    flow = s2_rattle_new_flow(step, event->island);
+    event->flow = &flow;
+    if (step->world->notes != NULL) {
+      s2_note_refuse_joints(step, event->island, "flow \"rattle\" and contacts");
+    }
+  }
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
   event->cuts = event->turns = 0;
   event->most = most_splits(event);

@@ -3,6 +3,7 @@
 #ifndef S2_EVENT_H
 #define S2_EVENT_H
 
+#include "dynamics/rattle/rattle.h"
 #include "dynamics/schemes/flow.h"
 #include "dynamics/trace/notes.h"
 
@@ -21,6 +22,9 @@ typedef struct S2EventRun {
   bool lawful;        // force laws act on bodies of it
   bool plain;         // it always flows by implicit Euler in place of the trapezoid
   bool straight;      // this piece does
+  bool rattles;       // pieces with rows are made by the two stages (rattle/)
+  bool rattled;       // this piece is
+  S2RattleFlow *flow; // what they gave last
   bool ahead;         // all of its step is speculative
   bool halved;        // the same, in several pieces
   int halvings;       // how often a piece may still be tried with half its length

@@ -246,6 +246,13 @@ static double meet_by_end(const S2Flow *flow, const S2Touch *touch, const S2Rest
                           const S2Touch *end, double from, double gap) {
   double gap_end =
       end != NULL ? gap_of(end, resting) : s2_flow_gap(flow, touch, resting, flow->until);
+  for (int i = 1; i <= flow->looks; i++) {
+    double s = from + (flow->until - from) * i / (flow->looks + 1);
+    double there = s2_flow_gap(flow, touch, resting, s);
+    if (there < -S2_EVENT_PRESSED * flow->slop) {
+      return gap <= 0 ? from : flow_narrow(flow, touch, resting, from, s, gap, there);
+    }
+  }
   if (gap_end >= -S2_EVENT_PRESSED * flow->slop) {
     return INFINITY;
   }

@@ -23,6 +23,8 @@ typedef struct S2Flow {
   const double *v;    // m/s, rad/s
   const double *bend; // half the accelerations
   double slop;        // m: closer is touching
+  int looks;          // between start and end, at pairs of which only both are known: what slides
+                      // over the end of a segment overlaps it on the way alone
 } S2Flow;
 
 // Where a body is at the time s of the flow, into step->q1.

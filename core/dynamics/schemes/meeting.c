@@ -1,6 +1,8 @@
 // When bodies meet on a piece of event stepping (event.c): a flow that ends at that time.
 #include "dynamics/schemes/event.h"
 
+enum { LOOKS = 4 };
+
 // The flow just solved as a function of time, of the bodies that the island's touches are of.
 static S2Flow as_function(const S2EventRun *event, double until) {
   const S2Step *step = event->step;
@@ -14,13 +16,21 @@ static S2Flow as_function(const S2EventRun *event, double until) {
     }
   }
   double leaving = S2_EVENT_LEAVING * (event->left / event->horizon);
-  return (S2Flow){event->step, until, leaving, event->v, event->bend, event->slop};
+  int looks = event->rattled ? LOOKS : 0;
+  return (S2Flow){event->step, until, leaving, event->v, event->bend, event->slop, looks};
 }
 
 // q1 again, which looking for meetings has changed.
 static void go_to_end(const S2EventRun *event) {
+  const S2Step *step = event->step;
   for (int i = 0; i < event->island->nodes; i++) {
-    s2_step_carry(event->step, event->island->node[i]);
+    int32_t at = 3 * event->island->node[i];
+    for (int c = at; c < at + 3 && event->rattled; c++) {
+      step->q1[c] = step->q0[c] + step->h * step->carry[c];
+    }
+    if (!event->rattled) {
+      s2_step_carry(step, event->island->node[i]);
+    }
   }
   s2_event_place_ground(event);
 }

@@ -1,5 +1,6 @@
 // One piece of an island's step in event stepping: where it begins, and how the bodies flow from
 // there when nothing new meets.
+#include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
 #include "dynamics/step/forces.h"
@@ -74,6 +75,16 @@ static bool leaves_out(const S2EventRun *event, bool rows) {
   return some;
 }
 
+// The same by the two stages.
+static bool piece_rattle(const S2EventRun *event, double h) {
+  S2LawFrame frame = {event->q_start, event->v_start, event->free_start, event->done};
+  bool least = h * S2_TURN_PIECES <= event->left;
+  bool going =
+      s2_rattle_flow(event->step, event->island, event->choices, &frame, h, least, event->flow);
+  event->flow->failed |= !event->flow->solved;
+  return going;
+}
+
 // v1 and q1 after `h`.
 bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
   S2Step *step = event->step;
@@ -81,6 +92,10 @@ bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
   s2_event_set_piece(event, h);
   s2_note_set_out(step, island, leaves_out(event, rows));
   s2_event_place_ground(event);
+  if (event->rattled) { // which projects nothing and balances nothing
+    return piece_rattle(event, h);
+  }
+  // Rows, or free flight.
   if (rows) {
     if (!s2_step_solve(step, island, event->choices, S2_SOLVE_MOTION, step->v1, NULL)) {
       return false;

@@ -1,0 +1,186 @@
+// Contacts in the flow by two stages: a normal row and a friction row for each point that event
+// stepping has chosen, measured on the same features all along the piece.
+#include "dynamics/audit/audit.h"
+#include "dynamics/rattle/rattle.h"
+#include "dynamics/step/acted.h"
+#include "dynamics/step/solve.h"
+#include "dynamics/step/touch.h"
+
+#include <string.h>
+
+// ---- Rows --------------------------------------------------------------------------------------
+
+void s2_rattle_choose(S2Rattle *rattle, const S2Choice *choices) {
+  const S2Step *step = rattle->step;
+  rattle->touches = 0;
+  for (int i = 0; i < rattle->island->touches; i++) {
+    int32_t index = rattle->island->touch[i];
+    S2Touch touch = step->touches[index];
+    int count = 0;
+    for (int k = 0; k < touch.count; k++) {
+      if (choices[2 * index + k].use) {
+        touch.points[count++] = touch.points[k];
+      }
+    }
+    touch.count = count;
+    if (count > 0) {
+      rattle->touch[rattle->touches] = index;
+      rattle->at0.touch[rattle->touches] = touch;
+      rattle->at1.touch[rattle->touches++] = touch;
+    }
+  }
+}
+
+void s2_rattle_add_contacts(S2Rattle *rattle) {
+  double half = rattle->h / rattle->step->dt / 2; // of the impulses of a whole step
+  for (int i = 0; i < rattle->touches; i++) {
+    const S2Touch *touch = &rattle->at0.touch[i];
+    for (int k = 0; k < touch->count; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      S2RattleTerm term = {.place = i,
+                           .index = k,
+                           .law = S2_RATTLE_LIMIT,
+                           .source = S2_RATTLE_OF_GAP,
+                           .sign = 1,
+                           .most = INFINITY};
+      int r = rattle->rows++;
+      rattle->term[r] = term;
+      rattle->l[r] = fmax(point->normal_impulse, 0) * half;
+      rattle->first[r] = S2_RATTLE_HELD;
+      if (!(touch->friction > 0)) {
+        continue;
+      }
+      term.law = S2_RATTLE_FRICTION;
+      term.source = S2_RATTLE_OF_SLIP;
+      term.mu = touch->friction;
+      term.speed = touch->surface_speed;
+      r = rattle->rows++;
+      rattle->term[r] = term;
+      rattle->l[r] = point->tangent_impulse * half;
+      rattle->first[r] = S2_RATTLE_HELD;
+    }
+  }
+}
+
+void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S2RattleRows *rows) {
+  if (rattle->touches == 0) {
+    return;
+  }
+  S2Step at = *rattle->step;
+  memcpy(&at.q1, &q, sizeof at.q1); // which s2_touch_follow reads
+  for (int i = 0; i < rattle->touches; i++) {
+    s2_touch_follow(&at, &rows->touch[i]);
+  }
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    if (!s2_rattle_of_contact(term)) {
+      continue;
+    }
+    // Body a against body b, along the normal or to its left.
+    const S2TouchPoint *point = &rows->touch[term->place].points[term->index];
+    bool gap = term->source == S2_RATTLE_OF_GAP;
+    S2Vec2 d = gap ? point->at.normal : s2_left(point->at.normal);
+    rows->value[r] = gap ? point->at.gap : 0;
+    rows->rate[r] = 0;
+    rows->side[r] = (S2RowSides){.a = {s2_cross(point->at.point, d), d.x, d.y},
+                                 .b = {-s2_cross(point->arm_b, d), -d.x, -d.y}};
+  }
+}
+
+double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v) {
+  const S2Step *step = rattle->step;
+  const S2RowSides *start = &rattle->at0.side[r], *end = &rattle->at1.side[r];
+  const double *const from[2] = {start->a, start->b}, *const to[2] = {end->a, end->b};
+  int32_t slot[2];
+  s2_rattle_bodies(rattle, &rattle->term[r], slot);
+  double speed = 0;
+  for (int i = 0; i < 2; i++) {
+    int32_t node = step->node_of[slot[i]];
+    const double *of = node == S2_GROUND ? step->free_v + 3 * slot[i] : v + 3 * node;
+    for (int c = 0; c < 3; c++) {
+      double j = rattle->late[r] ? to[i][c] : 0.5 * (from[i][c] + to[i][c]);
+      speed += j * of[c];
+    }
+  }
+  return speed;
+}
+
+bool s2_rattle_closed(const S2Rattle *rattle, int r) {
+  int normal = r - (rattle->term[r].law == S2_RATTLE_FRICTION);
+  double near = s2_rattle_of_contact(&rattle->term[r]) ? S2_TOUCH_SLOP * rattle->island->length
+                                                       : rattle->enough;
+  return rattle->l[normal] > 0 || rattle->at1.value[normal] <= near;
+}
+
+// ---- What a piece leaves -----------------------------------------------------------------------
+
+S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
+  S2Arena *arena = step->arena;
+  int numbers = 3 * step->world->bodies.count;
+  // Of what moves as given free_v has both.
+  return (S2RattleFlow){.u = s2_arena_copy(arena, step->free_v, numbers),
+                        .v1 = s2_arena_copy(arena, step->free_v, numbers),
+                        .halves = S2_TAKE(arena, double, 6 * island->joints),
+                        .first = S2_TAKE(arena, S2Touch, island->touches),
+                        .second = S2_TAKE(arena, S2Touch, island->touches)};
+}
+
+static void set_sliding(S2TouchPoint *point, double friction) {
+  double most = friction * point->normal_impulse * (1 - 1e-9); // but for rounding
+  point->sliding = point->normal_impulse > 0 && fabs(point->tangent_impulse) >= most;
+}
+
+static S2Touch *copy_touches(const S2Rattle *rattle) {
+  S2Touch *copy = S2_TAKE(rattle->step->arena, S2Touch, rattle->touches);
+  memcpy(copy, rattle->at0.touch, sizeof(S2Touch) * (size_t)rattle->touches);
+  return copy;
+}
+
+// Impulses of the stages to the touches as they push: l, or k.
+static void put_stage(const S2Rattle *rattle, const double *of, bool second, S2Touch *to) {
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    if (term->source != S2_RATTLE_OF_GAP) {
+      continue;
+    }
+    bool rough = r + 1 < rattle->rows && rattle->term[r + 1].law == S2_RATTLE_FRICTION;
+    const S2RattleRows *at = second || rattle->late[r] ? &rattle->at1 : &rattle->at0;
+    S2TouchPoint *point = &to[term->place].points[term->index];
+    *point = at->touch[term->place].points[term->index];
+    point->normal_impulse = of[r];
+    point->tangent_impulse = rough ? of[r + 1] : 0;
+  }
+}
+
+void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow) {
+  const S2Step *step = rattle->step;
+  const S2Island *island = rattle->island;
+  // The two halves: of the touches that have rows, in their order.
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  S2Touch *halves[2] = {copy_touches(rattle), copy_touches(rattle)};
+  put_stage(rattle, rattle->l, false, halves[0]);
+  put_stage(rattle, rattle->k, true, halves[1]);
+  for (int i = 0, t = 0; i < island->touches; i++) {
+    S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      touch->points[k].normal_impulse = touch->points[k].tangent_impulse = 0;
+      touch->points[k].sliding = false;
+    }
+    if (t == rattle->touches || rattle->touch[t] != island->touch[i]) {
+      flow->first[i].count = flow->second[i].count = 0;
+      continue;
+    }
+    // Sums to the points they are of, which say whether they slide.
+    for (int p = 0; p < halves[0][t].count; p++) {
+      S2TouchPoint *first = &halves[0][t].points[p], *second = &halves[1][t].points[p];
+      int k = touch->points[0].at.id == first->at.id ? 0 : 1;
+      touch->points[k].normal_impulse = first->normal_impulse + second->normal_impulse;
+      touch->points[k].tangent_impulse = first->tangent_impulse + second->tangent_impulse;
+      set_sliding(&touch->points[k], touch->friction);
+      first->sliding = second->sliding = touch->points[k].sliding;
+    }
+    flow->first[i] = halves[0][t];
+    flow->second[i] = halves[1][t++];
+  }
+  s2_arena_rewind(step->arena, mark);
+}

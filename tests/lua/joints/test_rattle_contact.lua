@@ -1,0 +1,347 @@
+-- Worlds with flow = "rattle": islands with contacts. Accuracy and order against closed forms and
+-- equations solved by Runge and Kutta's method, rest, ground that moves, bodies that were placed a
+-- little wrong, audits, and what the flow does not do.
+local sim = require "sim2d"
+local scenes = require "audited_scenes"
+
+local G = 9.81
+local RATES = { 60, 120, 240 }
+
+local function world(rate, settings)
+  local def = { dt = 1 / rate, flow = "rattle", stepping = "event", audit = true }
+  for key, value in pairs(settings or {}) do def[key] = value end
+  return sim.world(def)
+end
+
+-- Every step is solved, and its audits find nothing.
+local function clean(w)
+  local s = w:stats()
+  eq(s.unsolved, 0)
+  for _, name in ipairs(scenes.findings) do eq(s[name], 0, name) end
+end
+
+-- The error at 1/120 s is at most `bar`, and errors fall with second order.
+local function second_order(error_of, bar, message)
+  local errors = {}
+  for i, rate in ipairs(RATES) do errors[i] = error_of(rate) end
+  ok(errors[2] <= bar, ("%s: %.3e"):format(message, errors[2]))
+  for i = 1, #errors - 1 do
+    local order = math.log(errors[i] / errors[i + 1], 2)
+    ok(order >= 1.8, ("%s: order %.2f from %.3e to %.3e"):format(message, order, errors[i], errors[i + 1]))
+  end
+end
+
+-- y of y' = f(y) at t.
+local function rk4(f, y, t, n)
+  local h = t / n
+  local function at(k, s)
+    local z = {}
+    for i = 1, #y do z[i] = y[i] + s * k[i] end
+    return z
+  end
+  for _ = 1, n do
+    local a = f(y)
+    local b = f(at(a, h / 2))
+    local c = f(at(b, h / 2))
+    local d = f(at(c, h))
+    for i = 1, #y do y[i] = y[i] + h / 6 * (a[i] + 2 * b[i] + 2 * c[i] + d[i]) end
+  end
+  return y
+end
+
+-- A block of 1 kg, 0.6 m by 1 m, about its corner: distance, angle and inertia of that.
+local R, A = math.sqrt(0.34), math.atan(0.6)
+local I = 1.36 / 12 + 0.34
+
+local function floor(w, friction)
+  return w:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, friction = friction }
+end
+
+-- ---- Order -------------------------------------------------------------------------------------
+
+test("a block tips over its corner on a slope", function()
+  local slope = A + math.rad(0.5)
+  local exact = rk4(function(y) return { y[2], G * R * math.sin(slope - A + y[1]) / I } end, { 0, 0 }, 1, 2000)[1]
+  second_order(function(rate)
+    local w = world(rate, { gravity = { G * math.sin(slope), -G * math.cos(slope) } })
+    floor(w, 5)
+    local block = w:box { size = { 0.6, 1 }, mass = 1, position = { 0, 0.5 }, friction = 5 }
+    w:step(rate)
+    clean(w)
+    return math.abs(-block.angle - exact)
+  end, 2e-5, "slope")
+end)
+
+-- The force is a law: what scripts apply by hand is held over the step, which is of first order.
+test("a block tips under a force law", function()
+  local exact = rk4(function(y)
+    local c, s = math.cos(y[1]), math.sin(y[1])
+    return { y[2], (3.2 * (0.3 * s + c) + G * (-0.3 * c + 0.5 * s)) / I }
+  end, { 0, 0 }, 1, 2000)[1]
+  second_order(function(rate)
+    local w = world(rate)
+    floor(w, 5)
+    local block = w:box { size = { 0.6, 1 }, mass = 1, position = { 0, 0.5 }, friction = 5 }
+    block:force_law(function(b) return -3.2 * 0.5 * math.cos(b.angle), 3.2, 0 end)
+    w:step(rate)
+    clean(w)
+    return math.abs(-block.angle - exact)
+  end, 7e-5, "tipping")
+end)
+
+-- It lands on its other corner at a located time; the impact keeps the angular momentum about that.
+test("a block rocks from corner to corner", function()
+  local f = function(y) return { y[2], -G * R * math.sin(A - y[1]) / I } end
+  local y, t = { 0.2, 0 }, 0
+  while t < 0.5 - 1e-12 do
+    local h = math.min(1e-3, 0.5 - t)
+    local z = rk4(f, { y[1], y[2] }, h, 1)
+    if z[1] < 0 then
+      local lo, hi = 0, h
+      for _ = 1, 60 do
+        local m = (lo + hi) / 2
+        if rk4(f, { y[1], y[2] }, m, 1)[1] > 0 then lo = m else hi = m end
+      end
+      y, t = rk4(f, y, lo, 1), t + lo
+      y = { 0, -y[2] * (1.36 / 12 + 0.34 * math.cos(2 * A)) / I }
+    else
+      y, t = z, t + h
+    end
+  end
+  local c, s = math.cos(0.2), math.sin(0.2)
+  second_order(function(rate)
+    local w = world(rate)
+    floor(w, 5)
+    local block = w:box { size = { 0.6, 1 }, mass = 1, friction = 5, angle = -0.2,
+      position = { 0.3 - 0.3 * c + 0.5 * s, 0.3 * s + 0.5 * c } }
+    w:step(rate // 2)
+    clean(w)
+    return math.abs(math.abs(block.angle) - y[1])
+  end, 5e-6, "rocking")
+end)
+
+test("a ladder slides down a wall without friction", function()
+  local radius, half, from = 0.05, 1, math.rad(60)
+  local function run(rate)
+    local w = world(rate)
+    floor(w, 0)
+    w:box { type = "static", position = { -0.5, 4 }, size = { 1, 10 }, friction = 0 }
+    local ladder = w:capsule { length = 2, radius = radius, mass = 1, friction = 0, angle = -from,
+      position = { radius + half * math.cos(from), radius + half * math.sin(from) } }
+    w:step(math.floor(0.4 * rate + 0.5))
+    clean(w)
+    return -ladder.angle, ladder.inertia
+  end
+  local _, inertia = run(60)
+  local exact = rk4(function(y) return { y[2], -G * half * math.cos(y[1]) / (half * half + inertia) } end,
+    { from, 0 }, 0.4, 2000)[1]
+  second_order(function(rate) return math.abs(run(rate) - exact) end, 8e-6, "ladder")
+end)
+
+-- In contact, in flight, and in contact again: the island has the same flow all the time.
+test("a pendulum bounces off a wall", function()
+  local function run(rate)
+    local w = world(rate, { gravity = { 0, -10 } })
+    w:box { type = "static", position = { -0.55, -1 }, size = { 1, 1 }, restitution = 0.8, friction = 0 }
+    local bob = w:circle { radius = 0.05, mass = 1, position = { 1, 0 }, restitution = 0.8, friction = 0 }
+    w:hinge { bob, anchor = { 0, 0 } }
+    w:step(2 * rate)
+    clean(w)
+    return bob.angle
+  end
+  local reference = run(3840)
+  second_order(function(rate) return math.abs(run(rate) - reference) end, 3e-4, "wall")
+end)
+
+test("a hopper lands", function()
+  local function run(rate)
+    local w = world(rate)
+    floor(w, 1)
+    local drop = 0.05
+    local foot = w:box { size = { 0.3, 0.1 }, position = { 0, 0.05 + drop }, mass = 1, friction = 1 }
+    local shin = w:box { size = { 0.1, 0.5 }, position = { 0, 0.35 + drop }, mass = 1, mask = 0 }
+    local thigh = w:box { size = { 0.1, 0.5 }, position = { 0.1, 0.85 + drop }, angle = -0.2, mass = 1, mask = 0 }
+    local trunk = w:box { size = { 0.4, 0.4 }, position = { 0.1, 1.3 + drop }, mass = 4, mask = 0 }
+    w:hinge { shin, foot, anchor = { 0, 0.1 + drop }, damping = 0.05 }
+    w:hinge { thigh, shin, anchor = { 0.05, 0.6 + drop }, damping = 0.05 }
+    w:hinge { trunk, thigh, anchor = { 0.15, 1.1 + drop }, damping = 0.05 }
+    w:step(math.floor(0.4 * rate + 0.5))
+    clean(w)
+    ok(w:stats().worst_joint_error <= 1e-12)
+    return { shin.x, shin.y, shin.angle, thigh.angle, trunk.x, trunk.y, trunk.angle }
+  end
+  local reference = run(1920)
+  second_order(function(rate)
+    local got, most = run(rate), 0
+    for i = 1, #got do most = larger(most, math.abs(got[i] - reference[i])) end
+    return most
+  end, 3e-4, "hopper")
+end)
+
+-- ---- Friction and ground -----------------------------------------------------------------------
+
+test("friction holds a box on a platform that goes sideways", function()
+  for _, rate in ipairs(RATES) do
+    local w = world(rate)
+    local platform = w:box { type = "kinematic", size = { 4, 0.2 }, friction = 0.8 }
+    platform:motion(function(t)
+      local s = math.min(t / 2.5, 1)
+      return 2 * (10 * s ^ 3 - 15 * s ^ 4 + 6 * s ^ 5), 0, 0
+    end)
+    local box, worst = w:box { size = { 0.4, 0.4 }, position = { 0, 0.3 }, friction = 0.8 }, 0
+    for _ in w:steps(3) do worst = math.max(worst, math.abs(box.x - platform.x)) end
+    clean(w)
+    ok(worst <= 1e-12, worst)
+  end
+end)
+
+test("impulses of contacts are those of both halves of a step", function()
+  local w = world(60)
+  floor(w, 0.3)
+  local box = w:box { size = { 0.4, 0.2 }, mass = 2, position = { 0, 0.1 }, velocity = { 3, 0 }, friction = 0.3 }
+  w:step(10)
+  local normal, tangent = 0, 0
+  for _, c in ipairs(box:contacts()) do
+    normal, tangent = normal + c.normal_impulse, tangent + math.abs(c.tangent_impulse)
+  end
+  near(normal, 2 * G / 60, 1e-12)
+  near(tangent, 0.3 * 2 * G / 60, 1e-12)
+  near(box.vx, 3 - 0.3 * G * 10 / 60, 1e-12)
+  clean(w)
+end)
+
+-- ---- Placed a little wrong ---------------------------------------------------------------------
+
+test("a box that overlaps a bend of its ground is lifted where it is", function()
+  local w = world(60, { stepping = "auto" })
+  w:on("solver_warning", function() end)
+  w:chain { points = { { -5, 0 }, { 0, 0 }, { 5, -5e-4 } } }
+  local box = w:box { size = { 1, 0.5 }, position = { 0, 0.2499 } }
+  w:step()
+  near(box.x, 0, 1e-9)
+  near(box.y, 0.25, 1e-9)
+  near(box.vx, 0, 1e-9)
+  near(box.vy, 0, 1e-9)
+end)
+
+-- Half the height of the bend is what it may gain or lose: 9.81 d of v^2/2.
+test("a bend of 1e-7 m does not brake what slides over it", function()
+  for _, rate in ipairs(RATES) do
+    for _, v in ipairs { 0.1, 0.3, 1 } do
+      local w, d = world(rate), 1e-7
+      w:chain { points = { { -2, -2 * d }, { -1, -d }, { 0, 0 }, { 1, -d }, { 2, -2 * d } }, friction = 0 }
+      local box = w:box { size = { 1, 0.5 }, position = { -0.06, 0.25 + d }, velocity = { v, 0 }, friction = 0, mass = 1 }
+      w:step(math.floor(0.4 / v * rate))
+      ok(math.abs(1 - box.vx ^ 2 / v ^ 2) <= 2 * G * 4 * d / v ^ 2, box.vx)
+      clean(w)
+    end
+  end
+end)
+
+-- Corners slide over the ends of segments within a step, on which no row of the step before is.
+test("bumps of 1e-7 m do not brake what slides over many of them", function()
+  for seed = 1, 5 do
+    local points = {}
+    for i = 0, 24 do points[#points + 1] = { i * 0.13 - 0.5, 1e-7 * math.sin(i * i * 1.7 + seed) } end
+    for _, v in ipairs { 0.3, 1 } do
+      local w = world(60)
+      w:chain { points = points, friction = 0 }
+      local box = w:box { size = { 0.2, 0.1 }, position = { 0, 0.05 + 1.1e-7 }, velocity = { v, 0 }, friction = 0, mass = 1 }
+      w:step(math.floor(1.5 / v * 60))
+      ok(math.abs(1 - box.vx ^ 2 / v ^ 2) <= 2 * G * 4e-7 / v ^ 2, box.vx)
+      clean(w)
+    end
+  end
+end)
+
+-- ---- Rest --------------------------------------------------------------------------------------
+
+test("a box that was set down stays where it is, to the bit", function()
+  local w = world(60)
+  floor(w, 0.5)
+  local box = w:box { size = { 1, 1 }, position = { 0.1, 0.5 }, friction = 0.5 }
+  w:step(100)
+  eq({ box.x, box.y, box.angle, box.vx, box.vy, box.omega }, { 0.1, 0.5, 0.0, 0.0, 0.0, 0.0 })
+  clean(w)
+end)
+
+test("a stack that was dropped comes to rest exactly", function()
+  for _, rate in ipairs(RATES) do
+    local w, boxes = world(rate), {}
+    floor(w, 0.5)
+    for i = 1, 3 do
+      boxes[i] = w:box { size = { 1, 1 }, mass = 1, friction = 0.5, position = { 0, i - 0.5 + 0.01 * i },
+        angle = i == 1 and 0.01 or i == 2 and 0.02 or 0 }
+    end
+    w:step(2 * rate)
+    for _, box in ipairs(boxes) do eq({ box.vx, box.vy, box.omega }, { 0.0, 0.0, 0.0 }) end
+    clean(w)
+  end
+end)
+
+-- ---- Scenes ------------------------------------------------------------------------------------
+
+test("audits of random scenes find nothing", function()
+  local make = sim.world
+  sim.world = function(def)
+    def.flow = "rattle"
+    return make(def)
+  end
+  local good, message = pcall(function()
+    for seed = 1, 30 do
+      local found, kind = scenes.run(seed, 60, "event")
+      for name, count in pairs(found) do eq(count, 0, ("seed %d, %s: %s"):format(seed, kind, name)) end
+    end
+  end)
+  sim.world = make
+  ok(good, message)
+end)
+
+-- Thrown, they meet the ground and each other.
+local function throws(settings)
+  local w, bodies = world(60, settings), {}
+  floor(w, 0.5)
+  for i = 1, 8 do
+    bodies[i] = w:box { size = { 0.4, 0.3 }, mass = 1, position = { i - 4.5, 0.5 + 0.1 * i }, angle = i, friction = 0.1 * i,
+      restitution = 0.1 * (i % 4), velocity = { math.sin(i), 0 }, angular_velocity = 5 * math.cos(i) }
+  end
+  return w, bodies
+end
+
+local function state(bodies)
+  local all = {}
+  for _, b in ipairs(bodies) do
+    for _, key in ipairs { "x", "y", "angle", "vx", "vy", "omega" } do all[#all + 1] = b[key] end
+  end
+  return all
+end
+
+test("the same bits again, with threads, and from a snapshot", function()
+  local w, bodies = throws()
+  w:step(30)
+  local snapshot = w:snapshot()
+  w:step(60)
+  local want = state(bodies)
+  local again, same = throws()
+  again:step(90)
+  eq(state(same), want)
+  local threaded, others = throws { threads = 4, audit = false }
+  threaded:step(90)
+  eq(state(others), want)
+  w:restore(snapshot)
+  w:step(60)
+  eq(state(bodies), want)
+end)
+
+-- ---- What it does not do -----------------------------------------------------------------------
+
+test("islands with contacts have no derivative as yet", function()
+  local function slide(p)
+    local w = world(60, { audit = false })
+    floor(w, 0.3)
+    local box = w:box { size = { 0.4, 0.2 }, mass = 1, position = { 0, 0.1 }, velocity = { p.v, 0 }, friction = 0.3 }
+    w:step(5)
+    return box.x
+  end
+  raises('flow "rattle" and contacts', sim.grad, slide, { v = 1 })
+end)
