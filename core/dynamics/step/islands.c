@@ -234,12 +234,15 @@ static double islands_faster(double speed, const S2Island *island, const double 
   return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
 }
 
+// s: of a piece whose soft rows round by the error of places over its length. Shorter pieces would
+// have a scale so fast that a solve could leave bodies at rest which go by 5 m/s.
+static const double SHORTEST_SCALED = 1e-8; // of the step
+
 double s2_island_speed(const S2Step *step, const S2Island *island) {
   S2Vec2 gravity = step->world->kept.def.gravity, frame = island->frame;
-  double length = island->length;
-  // A piece of a step has the speed that counts in the whole of it: 1e-6 of a length in 1e-18 s is
-  // faster than anything, and a solve of bodies that go by 5 m/s could leave them at rest.
-  double speed = fmax(step->h * s2_length(gravity), 1e-6 * length / step->dt);
+  double length = island->length, dt = step->dt;
+  double h = island->joints > 0 ? fmax(step->h, SHORTEST_SCALED * dt) : dt;
+  double speed = fmax(step->h * s2_length(gravity), 1e-6 * length / h);
   speed = fmax(fmax(speed, S2_FRAME_ROUNDING * s2_length(frame)), island->swing);
   for (int i = 0; i < island->nodes; i++) {
     speed = islands_faster(speed, island, step->v0 + 3 * island->node[i]);
