@@ -26,6 +26,9 @@ static const double SUNK = 1e-2;
 // Two vertices nearer than this part of their coordinates have no direction from one to the other.
 static const double NO_DIRECTION = 1e-12;
 
+// A unit vector with less than this across a segment leads along it, to neither side.
+static const double ALONG_SEGMENT = 1e-9;
+
 typedef struct Candidate {
   S2Feature feature;
   int index_a, index_b; // vertices, or the edge where the feature says so
@@ -435,11 +438,11 @@ static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a
     if (separation <= 0 && joined->shape->sides == NULL) {
       S2Vec2 outward = s2_rotate(joined->pose.rotation, s2_edge_normal(joined->shape, axis.edge));
       double along = s2_dot(joined_is_a ? s2_neg(outward) : outward, least_normal(pair, closest));
-      if (along < 0) { // the other side of the segment
+      if (along < -ALONG_SEGMENT) { // the other side of the segment
         axis = s2_edge_separation(joined, other, 1 - axis.edge);
         along = -along;
       }
-      floor = along > 0 ? separation / along : -INFINITY;
+      floor = along > ALONG_SEGMENT ? separation / along : -INFINITY;
     }
     Candidates found = manifold_clip(pair, joined_is_a, &axis, floor);
     add_owned(manifold, pair, &found, reach);
