@@ -252,7 +252,7 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
   }
   Pass pass = {shaken != NULL ? S2_PROJECT_SHAKE : S2_PROJECT_ANEW, choices, stiffness};
   Moved moved = solve_positions(step, island, &assembly, worst, &pass, shaken);
-  if (moved == TOO_FAR) {
+  if (moved == TOO_FAR) { // without the gaps
     step->holds = false;
     return project(step, island, worst, stiffness, shaken);
   }
