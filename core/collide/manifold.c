@@ -26,6 +26,9 @@ static const double SUNK = 1e-2;
 // Two vertices nearer than this part of their coordinates have no direction from one to the other.
 static const double NO_DIRECTION = 1e-12;
 
+// A unit vector with less than this across a segment leads along it, to neither side.
+static const double ALONG_SEGMENT = 1e-9;
+
 typedef struct Candidate {
   S2Feature feature;
   int index_a, index_b; // vertices, or the edge where the feature says so
@@ -351,6 +354,17 @@ static bool owned_by(const S2Placed *placed, bool placed_is_a, const S2Placed *o
   return s2_corner_owns(placed->shape, index, outward, candidate->feature != S2_VERTEX_VERTEX);
 }
 
+// Of the candidate with the least gap, from b to a.
+static S2Vec2 least_normal(const Pair *pair, const Candidates *found) {
+  const Candidate *least = &found->list[0];
+  for (int k = 1; k < found->count; k++) {
+    least = found->list[k].gap < least->gap ? &found->list[k] : least;
+  }
+  S2ManifoldPoint point = manifold_point_of(pair, least);
+  manifold_place(&point, pair);
+  return point.normal;
+}
+
 typedef enum Dropped { KEPT, DROPPED_BY_A, DROPPED_BY_B } Dropped;
 
 // Adds the candidates that belong to this pair and are within reach. Returns which shape dropped
@@ -401,7 +415,9 @@ static double sunk_depth(const Pair *pair) {
 
 // The closest features belong to a neighbour of a joined shape, but this shape may still carry a
 // vertex of the other one further on. While the cores are apart nothing can be nearer than they
-// are.
+// are. Where they overlap, all of this shape is within the other one by no more than the least
+// translation, along its direction: so is what an edge has behind a vertex of the other one, on the
+// side of the edge that the translation leads to.
 static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a,
                         const Candidates *closest, double separation, double reach) {
   const S2Placed *joined = joined_is_a ? &pair->a : &pair->b;
@@ -419,6 +435,15 @@ static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a
   }
   S2Axis axis = s2_outline_separation(joined, other);
   if (axis.edge >= 0) {
+    if (separation <= 0 && joined->shape->sides == NULL) {
+      S2Vec2 outward = s2_rotate(joined->pose.rotation, s2_edge_normal(joined->shape, axis.edge));
+      double along = s2_dot(joined_is_a ? s2_neg(outward) : outward, least_normal(pair, closest));
+      if (along < -ALONG_SEGMENT) { // the other side of the segment
+        axis = s2_edge_separation(joined, other, 1 - axis.edge);
+        along = -along;
+      }
+      floor = along > ALONG_SEGMENT ? separation / along : -INFINITY;
+    }
     Candidates found = manifold_clip(pair, joined_is_a, &axis, floor);
     add_owned(manifold, pair, &found, reach);
   }

@@ -3,42 +3,60 @@
 
 #include <math.h>
 
+// The edge's separation; `offset`: to the other's position, in the frame of `placed`.
+static S2Axis separation_along(const S2Placed *placed, const S2Placed *other, S2Vec2 offset,
+                               int edge) {
+  const S2Shape *against = other->shape;
+  S2Vec2 normal = s2_edge_normal(placed->shape, edge);
+  // The normal in the other's frame, where its lowest vertex is looked for.
+  S2Vec2 turned = s2_unrotate(other->pose.rotation, s2_rotate(placed->pose.rotation, normal));
+  // In the other's frame, where its vertices are.
+  int support = 0;
+  double least = s2_dot(turned, against->vertices[0]);
+  for (int k = 1; k < against->count; k++) {
+    double height = s2_dot(turned, against->vertices[k]);
+    if (height < least) {
+      least = height;
+      support = k;
+    }
+  }
+  // How high it is above the edge.
+  double separation = s2_dot(normal, s2_sub(offset, placed->shape->vertices[edge])) + least;
+  return (S2Axis){.edge = edge, .support = support, .separation = separation};
+}
+
+// In the frame of `placed`: its own vertices need no turning.
+static S2Vec2 separation_offset(const S2Placed *placed, const S2Placed *other) {
+  return s2_unrotate(placed->pose.rotation, s2_sub(other->pose.position, placed->pose.position));
+}
+
+static void set_axis_length(const S2Shape *shape, S2Axis *axis) {
+  int end = s2_edge_end(shape, axis->edge);
+  axis->length = s2_length(s2_sub(shape->vertices[end], shape->vertices[axis->edge]));
+}
+
 static S2Axis separation_of(const S2Placed *placed, const S2Placed *other, bool outline) {
   const S2Shape *shape = placed->shape;
-  const S2Shape *against = other->shape;
   S2Axis best = {.edge = -1, .separation = -INFINITY};
-  // In the frame of `placed`: its own vertices need no turning.
-  S2Vec2 offset =
-      s2_unrotate(placed->pose.rotation, s2_sub(other->pose.position, placed->pose.position));
-  // Edge after edge: the other shape's vertex that is deepest along its normal.
+  S2Vec2 offset = separation_offset(placed, other);
+  // Edge after edge: the largest over all edges separates best.
   for (int i = 0; shape->count > 1 && i < shape->count; i++) {
     if (outline && s2_side_is_inner(shape, i)) {
       continue;
     }
-    S2Vec2 normal = s2_edge_normal(shape, i);
-    // The normal in the other's frame, where its lowest vertex is looked for.
-    S2Vec2 turned = s2_unrotate(other->pose.rotation, s2_rotate(placed->pose.rotation, normal));
-    // In the other's frame, where its vertices are.
-    int support = 0;
-    double least = s2_dot(turned, against->vertices[0]);
-    for (int k = 1; k < against->count; k++) {
-      double height = s2_dot(turned, against->vertices[k]);
-      if (height < least) {
-        least = height;
-        support = k;
-      }
-    }
-    // How high it is above the edge; the largest over all edges separates best.
-    double separation = s2_dot(normal, s2_sub(offset, shape->vertices[i])) + least;
-    if (separation > best.separation) {
-      best = (S2Axis){.edge = i, .support = support, .separation = separation};
-    }
+    S2Axis axis = separation_along(placed, other, offset, i);
+    best = axis.separation > best.separation ? axis : best;
   }
   if (best.edge >= 0) {
-    int end = s2_edge_end(shape, best.edge);
-    best.length = s2_length(s2_sub(shape->vertices[end], shape->vertices[best.edge]));
+    set_axis_length(shape, &best);
   }
   return best;
+}
+
+S2Axis s2_edge_separation(const S2Placed *placed, const S2Placed *other, int edge) {
+  S2Axis axis = separation_along(placed, other, separation_offset(placed, other), edge);
+  set_axis_length(placed->shape, &axis);
+  return axis;
 }
 
 S2Axis s2_separation(const S2Placed *placed, const S2Placed *other) {

@@ -22,6 +22,8 @@ S2Axis s2_separation(const S2Placed *placed, const S2Placed *other);
 
 // The same over the edges that are on the outline of its body.
 S2Axis s2_outline_separation(const S2Placed *placed, const S2Placed *other);
+// That of one edge of `placed`.
+S2Axis s2_edge_separation(const S2Placed *placed, const S2Placed *other, int edge);
 
 // Separation along the direction of a segment, beyond its ends; -INFINITY when `placed` is no
 // segment. Together with the normals it decides whether two segments in line meet.

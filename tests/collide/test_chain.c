@@ -291,6 +291,39 @@ static void test_corner_at_the_end(void **state) {
   }
 }
 
+// A bar lies on a peak, which is in its face by rounding's worth: no segment of the chain is deeper
+// in the bar than the peak, and all contacts push up. A segment whose corner belongs to its
+// neighbour once told how deep the bar's far corner is behind the side that it is not on.
+static void test_bar_over_a_peak(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(52);
+  S2Pose origin = s2_pose(0, 0, 0);
+  for (int trial = 0; trial < 20000; trial++) {
+    double left = random_in(&rng, 0.02, 1.2), right = random_in(&rng, 0.02, 1.2);
+    S2Vec2 points[] = {{-cos(left), -sin(left)}, {0, 0}, {cos(right), -sin(right)}};
+    S2Shape before = {.vertices = points, .count = 2, .has_next = true, .next = points[2]};
+    S2Shape after = {
+        .vertices = points + 1, .count = 2, .has_previous = true, .previous = points[0]};
+    // The bar from -from to length - from along its face, which lies in the cone of the peak.
+    double length = random_in(&rng, 0.3, 2), thick = random_in(&rng, 0.02, 0.6);
+    double from = random_in(&rng, 0.05, 0.95) * length, deep = pow(10, random_in(&rng, -12, -8));
+    double tilt = random_in(&rng, -0.9 * right, 0.9 * left);
+    const S2Vec2 corners[4] = {
+        {-from, -deep}, {length - from, -deep}, {length - from, thick}, {-from, thick}};
+    S2Shape bar = {.vertices = corners, .count = 4};
+    S2Manifold m[2];
+    s2_collide(&before, origin, &bar, s2_pose(tilt, 0, 0), 0.01, &m[0]);
+    s2_collide(&bar, s2_pose(tilt, 0, 0), &after, origin, 0.01, &m[1]);
+    assert_true(m[0].count + m[1].count >= 1);
+    for (int i = 0; i < 2; i++) {
+      for (int k = 0; k < m[i].count; k++) {
+        assert_true(m[i].points[k].gap > -1e-7);
+        assert_true(m[i].points[k].normal.y * (i == 0 ? -1 : 1) > 0);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bends),
@@ -298,6 +331,7 @@ int main(void) {
       cmocka_unit_test(test_ball_over_ridge),
       cmocka_unit_test(test_hilltop),
       cmocka_unit_test(test_corner_at_the_end),
+      cmocka_unit_test(test_bar_over_a_peak),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

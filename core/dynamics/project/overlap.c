@@ -29,6 +29,8 @@ static S2Step overlap_survey(S2World *world) {
       .free_v = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .slack = S2_TAKE_ZEROED(arena, double, slots),
       .q1 = S2_TAKE(arena, double, 3 * slots),
+      .balanced = S2_TAKE_ZEROED(arena, double, 3 * slots),
+      .corrected = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .turn = S2_TAKE(arena, S2Rot, slots),
       .node_of = S2_TAKE(arena, int32_t, slots),
       .stiff = S2_TAKE_ZEROED(arena, bool, world->joints.count),
