@@ -197,11 +197,15 @@ static int most_splits(const S2EventRun *event) {
   return event->island->joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
 }
 
+// Is a piece of h the shortest there is?
+static bool is_least(const S2EventRun *event, double h) {
+  return h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
+}
+
 // Do bodies turn no further in a flow of h than twice what a piece has them, by the velocities at
 // its end?
 static bool turns_fit(const S2EventRun *event, double h) {
-  bool least = h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
-  return least || turns_of(event, event->step->v1, h) <= 2;
+  return is_least(event, h) || turns_of(event, event->step->v1, h) <= 2;
 }
 
 // A piece has ended since something turns: what comes may be split as a step of its own.
@@ -768,6 +772,13 @@ static bool way_closes(const S2EventRun *event, int i) {
   return point != NULL && fabs(point->at.gap) <= event->slop;
 }
 
+// Do bodies turn no further on it than rows hold, and has it led what presses no further from its
+// surface?
+static bool way_fits(const S2EventRun *event, const Way *way) {
+  return is_least(event, way->h) ||
+         (turns_fit(event, way->h) && s2_event_rows_hold(event, way->solved));
+}
+
 // The flow ends where its first pair does. As its length bends it, others may be the first then.
 static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2FlowEnd ends) {
   int first = way->first;
@@ -804,17 +815,36 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
   return true;
 }
 
+// The flow that takes way->h, with the rows of what leaves and is driven back on the same way: that
+// rests. False: aborted.
+static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way, S2FlowEnd *ends) {
+  for (int more = 0;; more++) {
+    if (!flow_way(event, *rows, way, ends, &way->first)) {
+      return false;
+    }
+    bool solved = !event->rattled || event->flow->solved;
+    if (!solved || more == S2_EVENT_RETURNS ||
+        !(event->straight ? turns_round(event, way->solved)
+                          : comes_back(event, way->solved, way->first, *ends))) {
+      return true;
+    }
+    *rows = true;
+    s2_event_put_touches(event, way->solved);
+    s2_notes_rewind(event->step, noted);
+  }
+}
+
 // By rows where there are any; what is noted begins at `noted`. False: aborted.
 static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   *way = (Way){.solved = way->solved, .h = event->horizon};
   // As if nothing met: that way tells when something does.
   S2FlowEnd ends;
   for (bool fits = false; !fits;) {
-    if (!flow_way(event, rows, way, &ends, &way->first)) {
+    if (!flow_with_returns(event, &rows, noted, way, &ends)) {
       return false;
     }
     bool solved = !event->rattled || event->flow->solved;
-    fits = solved && (!rows || turns_fit(event, way->h));
+    fits = solved && (!rows || way_fits(event, way));
     way->lost = !solved && way->h * S2_TURN_PIECES <= event->left;
     if (way->lost) {
       return true;
@@ -822,22 +852,10 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     if (event->rattled) {
       event->flow->failed = false;
     }
-    if (!fits) { // forces and rows make it turn faster
+    if (!fits) { // forces and rows make it turn faster, or lead it off its rows
       event->horizon = way->h /= 2;
       s2_event_put_touches(event, way->solved);
       s2_notes_rewind(event->step, noted);
-    }
-  }
-  // What leaves and is driven back on the same way rests: the way again with its rows.
-  for (int more = 0; more < S2_EVENT_RETURNS &&
-                     (event->straight ? turns_round(event, way->solved)
-                                      : comes_back(event, way->solved, way->first, ends));
-       more++) {
-    rows = true;
-    s2_event_put_touches(event, way->solved);
-    s2_notes_rewind(event->step, noted);
-    if (!flow_way(event, rows, way, &ends, &way->first)) {
-      return false;
     }
   }
   if (!shorten_way(event, rows, noted, way, ends)) {
