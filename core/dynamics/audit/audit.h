@@ -91,6 +91,8 @@ typedef struct S2AuditWork {
   double swept;      // the same less f times the whole way, with what positions were corrected by
   double corrected;  // of corrections of its velocity
   double halves;     // N s: lengths of what joints gave one after the other, which may cancel
+  double struck;     // N s: the same of contacts
+  double spun;       // N m s: the same of their torques
 } S2AuditWork;
 
 // What a group of bodies that only joints act on gained or lost over consecutive steps.

@@ -15,6 +15,8 @@ static void work_add(S2AuditWork *sum, const S2AuditWork *more) {
   sum->swept += more->swept;
   sum->corrected += more->corrected;
   sum->halves += more->halves;
+  sum->struck += more->struck;
+  sum->spun += more->spun;
 }
 
 void s2_audit_forget(const S2Step *step) {
@@ -67,6 +69,10 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
     work.ground -= s2_dot(impulse, mean[0]);
   }
   work_add(&audit->tried[moves[0] ? slot[0] : slot[1]], &work);
+  for (int i = 0; i < 2; i++) {
+    S2AuditWork given = {.struck = s2_length(impulse), .spun = fabs(s2_cross(arm[i], impulse))};
+    work_add(&audit->tried[slot[i]], &given);
+  }
 }
 
 void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]) {
