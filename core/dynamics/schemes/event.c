@@ -46,8 +46,11 @@ static void keep_contacts(const S2EventRun *event, const S2Touch *touches) {
   }
 }
 
-static void keep_joints(const S2EventRun *event) {
+// Adds what the last solve gave the joints; `audited`: audits have seen it, in its parts. What
+// pieces give may cancel in the sum.
+static void keep_joints(const S2EventRun *event, bool audited) {
   const S2Step *step = event->step;
+  const double nothing[3] = {0};
   for (int i = 0; i < event->island->joints; i++) {
     int32_t slot = event->island->joint[i];
     double *sum = event->joint_sum + JOINT_SUM * i;
@@ -56,6 +59,10 @@ static void keep_joints(const S2EventRun *event) {
     }
     for (int c = 0; c < 3; c++) {
       sum[S2_JOINT_ROWS + c] += step->joint_reaction[3 * slot + c];
+    }
+    if (!audited) {
+      const S2Joint *joint = &step->world->joints.at[slot];
+      s2_audit_halves(step, joint, step->joint_reaction + 3 * slot, nothing);
     }
   }
 }
@@ -317,7 +324,7 @@ static bool event_strike(const S2EventRun *event) {
   }
   // It is part of the step: the piece sets out with its velocities.
   keep_contacts(event, NULL);
-  keep_joints(event);
+  keep_joints(event, false);
   s2_note_island(step, event->island, S2_ACT_STRUCK, step->v0);
   s2_event_copy_nodes(event, step->v2, step->v0);
   return true;
@@ -484,7 +491,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
 static void end_rattled(S2EventRun *event, double h) {
   S2Step *step = event->step;
   s2_rattle_keep_flow(step, event->island, h, h, event->flow);
-  keep_joints(event);
+  keep_joints(event, true);
   look_how_far(event);
   s2_note_interval_end(step, event->island);
   event->done += h;
@@ -515,11 +522,12 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, bool *
   // What both have brought of energy is taken back.
   s2_event_repay(event, solved, flowed, turned);
   // What arrived at a limit stops, where the positions are right.
-  if (event->limited && s2_step_limit_arrives(step, island) && !stop_arrived(event)) {
+  bool arrives = event->limited && s2_step_limit_arrives(step, island);
+  if (arrives && !stop_arrived(event)) {
     return false;
   }
   // The next piece begins here.
-  keep_joints(event);
+  keep_joints(event, arrives);
   look_how_far(event);
   s2_audit_piece(step, island, h, step->share < 1);
   s2_note_interval_end(step, island);

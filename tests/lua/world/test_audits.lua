@@ -97,6 +97,15 @@ test("what is dragged round a corner goes in pieces and is not carried along", f
   end
 end)
 
+-- What blows from two sides, or a mouse about which a body circles, give in a step cancels in its sum, but bodies go by each.
+test("what pieces of a step give explains the way, though it cancels", function()
+  for _, seed in ipairs { 15586, 19240 } do
+    local found, is, _, message = scenes.run(seed, 60)
+    eq(is, "mouse")
+    eq(found.jumps, 0, ("seed %d: %s"):format(seed, message))
+  end
+end)
+
 -- The same of two discs, against 256 steps in place of each. (Before: twice the speed, and 28 mm in each other.)
 test("a disc that is struck beside its middle flies off as in short steps", function()
   for _, y in ipairs { 0.06, 0.09, 0.11 } do
