@@ -274,7 +274,7 @@ function kinds.law(w) -- springs as force laws
   for i = 1, R:integer(1, 3) do
     local b = body(w, pick { "box", "disc" }, 1.5 * i - 3, 1)
     local k, c, x, y = b.mass * logu(0, 3.5), b.mass * pick { 0, u(0, 5) }, 1.5 * i - 3 + u(-1, 1), u(0, 2)
-    b:force_law(function(it) return k * (x - it.x) - c * it.vx, k * (y - it.y) - c * it.vy, 0 end)
+    b:force_law(function(it) return 0, k * (x - it.x) - c * it.vx, k * (y - it.y) - c * it.vy end)
   end
 end
 

@@ -77,9 +77,9 @@ typedef struct S2AuditKnot { // the end of a piece of a body's path
 } S2AuditKnot;
 
 // Pieces of a substep that are kept apart; later ones are joined to the last. Where a body turns by
-// more than S2_AUDIT_SPIN (rad) in a step, steps are made in up to S2_TURN_PIECES pieces, and those
-// are split.
-enum { S2_AUDIT_KNOTS = 24, S2_AUDIT_KNOTS_SPINNING = 320 };
+// more than S2_AUDIT_SPIN (rad) in a step, or may since there are no more than S2_AUDIT_FEW bodies,
+// steps are made in up to S2_TURN_PIECES pieces, and those are split.
+enum { S2_AUDIT_KNOTS = 24, S2_AUDIT_KNOTS_SPINNING = 320, S2_AUDIT_FEW = 64 };
 #define S2_AUDIT_SPIN 0.02
 
 // Work within a step on one body, J. The mean of the velocities before and after an impulse gives
@@ -91,6 +91,8 @@ typedef struct S2AuditWork {
   double swept;      // the same less f times the whole way, with what positions were corrected by
   double corrected;  // of corrections of its velocity
   double halves;     // N s: lengths of what joints gave one after the other, which may cancel
+  double struck;     // N s: the same of contacts
+  double spun;       // N m s: the same of their torques
 } S2AuditWork;
 
 // What a group of bodies that only joints act on gained or lost over consecutive steps.

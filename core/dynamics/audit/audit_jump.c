@@ -173,12 +173,15 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   double h = audit->h;
   // Contacts, joints, forces, the stepping's own, and what joints add along with positions.
   const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
-  double pushed = linear + fmax(audit->size[slot], audit->done[slot].halves) +
+  // The log has sums of the impulses of a feature; blows from two sides nearly cancel in them.
+  const S2AuditWork *done = &audit->done[slot];
+  double pushed = fmax(linear, done->struck) + fmax(audit->size[slot], done->halves) +
                   hypot(force[1], force[2]) + hypot(own[1], own[2]);
   double change = hypot(v1[1] - v0[1], v1[2] - v0[2]);
   double beyond = jump_from(s2_vec2(q1[1] - q0[1], q1[2] - q0[2]), s2_vec2(h * v0[1], h * v0[2])) -
                   h * fmax(pushed / body->mass, change);
-  double spin = angular + audit->size[slot] * body->reach + fabs(force[0]) + fabs(own[0]);
+  double spin =
+      fmax(angular, done->spun) + audit->size[slot] * body->reach + fabs(force[0]) + fabs(own[0]);
   double turned = jump_from(s2_vec2(q1[0] - q0[0], 0), s2_vec2(h * v0[0], 0));
   double most = audit->jointed[slot] ? INFINITY : spin / body->inertia;
   double over = body->reach * (turned - h * fmax(most, fabs(v1[0] - v0[0])));

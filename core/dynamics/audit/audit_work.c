@@ -15,6 +15,8 @@ static void work_add(S2AuditWork *sum, const S2AuditWork *more) {
   sum->swept += more->swept;
   sum->corrected += more->corrected;
   sum->halves += more->halves;
+  sum->struck += more->struck;
+  sum->spun += more->spun;
 }
 
 void s2_audit_forget(const S2Step *step) {
@@ -67,6 +69,12 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
     work.ground -= s2_dot(impulse, mean[0]);
   }
   work_add(&audit->tried[moves[0] ? slot[0] : slot[1]], &work);
+  for (int i = 0; i < 2; i++) {
+    if (moves[i]) { // islands of other threads may share what does not
+      audit->tried[slot[i]].struck += s2_length(impulse);
+      audit->tried[slot[i]].spun += fabs(s2_cross(arm[i], impulse));
+    }
+  }
 }
 
 void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]) {
@@ -87,7 +95,7 @@ void s2_audit_halves(const S2Step *step, const S2Joint *joint, const double firs
   S2Auditor *audit = step->world->audit;
   const int32_t slot[2] = {joint->a, joint->b};
   for (int k = 0; k < 2 && audit != NULL; k++) {
-    if (slot[k] != S2_NONE) {
+    if (slot[k] != S2_NONE && s2_body_moves(&step->world->bodies.at[slot[k]])) {
       audit->tried[slot[k]].halves += hypot(first[1], first[2]) + hypot(second[1], second[2]);
     }
   }

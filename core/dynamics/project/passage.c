@@ -50,6 +50,13 @@ bool s2_touch_turns_gap(const S2World *world, const S2Touch *touch, int side) {
   return !shape_round(&shape);
 }
 
+double s2_touch_thin(const S2World *world, const S2Touch *touch) {
+  S2Shape of_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
+  S2Shape of_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
+  double a = half_width(&of_a), b = half_width(&of_b);
+  return a > 0 && b > 0 ? fmin(a, b) : fmax(a, b);
+}
+
 double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *v, double h) {
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   const int32_t piece[2] = {touch->shape_a, touch->shape_b};
@@ -62,10 +69,8 @@ double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *
       continue;
     }
     S2Shape shape = s2_piece_shape(world, &world->pieces.at[piece[i]]);
-    S2Shape other = s2_piece_shape(world, &world->pieces.at[piece[1 - i]]);
     if (!shape_round(&shape)) {
-      double a = half_width(&shape), b = half_width(&other);
-      double thin = a > 0 && b > 0 ? fmin(a, b) : fmax(a, b);
+      double thin = s2_touch_thin(world, touch);
       double free = fmin(sqrt(2 * TURN_DEPTH * thin / reach), S2_TURN_MOST);
       most = fmax(most, ceil(turn / fmax(free, TURN_LOOK)));
     }

@@ -16,6 +16,8 @@
 
 // Does the gap of a touch depend on how its body a (0) or b (1) is turned?
 bool s2_touch_turns_gap(const S2World *world, const S2Touch *touch, int side);
+// m: half the width of the thinner shape of a touch, of two that have one.
+double s2_touch_thin(const S2World *world, const S2Touch *touch);
 // How many pieces a motion of h (s) needs, in which the bodies of a touch go with the velocities v
 // (3 a slot): what turns in one leaves the plane of a row by less than what is thin.
 double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *v, double h);

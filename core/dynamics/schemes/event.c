@@ -46,8 +46,11 @@ static void keep_contacts(const S2EventRun *event, const S2Touch *touches) {
   }
 }
 
-static void keep_joints(const S2EventRun *event) {
+// Adds what the last solve gave the joints; `audited`: audits have seen it, in its parts. What
+// pieces give may cancel in the sum.
+static void keep_joints(const S2EventRun *event, bool audited) {
   const S2Step *step = event->step;
+  const double nothing[3] = {0};
   for (int i = 0; i < event->island->joints; i++) {
     int32_t slot = event->island->joint[i];
     double *sum = event->joint_sum + JOINT_SUM * i;
@@ -56,6 +59,10 @@ static void keep_joints(const S2EventRun *event) {
     }
     for (int c = 0; c < 3; c++) {
       sum[S2_JOINT_ROWS + c] += step->joint_reaction[3 * slot + c];
+    }
+    if (!audited) {
+      const S2Joint *joint = &step->world->joints.at[slot];
+      s2_audit_halves(step, joint, step->joint_reaction + 3 * slot, nothing);
     }
   }
 }
@@ -197,11 +204,15 @@ static int most_splits(const S2EventRun *event) {
   return event->island->joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
 }
 
+// Is a piece of h the shortest there is?
+static bool is_least(const S2EventRun *event, double h) {
+  return h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
+}
+
 // Do bodies turn no further in a flow of h than twice what a piece has them, by the velocities at
 // its end?
 static bool turns_fit(const S2EventRun *event, double h) {
-  bool least = h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
-  return least || turns_of(event, event->step->v1, h) <= 2;
+  return is_least(event, h) || turns_of(event, event->step->v1, h) <= 2;
 }
 
 // A piece has ended since something turns: what comes may be split as a step of its own.
@@ -313,7 +324,7 @@ static bool event_strike(const S2EventRun *event) {
   }
   // It is part of the step: the piece sets out with its velocities.
   keep_contacts(event, NULL);
-  keep_joints(event);
+  keep_joints(event, false);
   s2_note_island(step, event->island, S2_ACT_STRUCK, step->v0);
   s2_event_copy_nodes(event, step->v2, step->v0);
   return true;
@@ -480,7 +491,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
 static void end_rattled(S2EventRun *event, double h) {
   S2Step *step = event->step;
   s2_rattle_keep_flow(step, event->island, h, h, event->flow);
-  keep_joints(event);
+  keep_joints(event, true);
   look_how_far(event);
   s2_note_interval_end(step, event->island);
   event->done += h;
@@ -511,11 +522,12 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, bool *
   // What both have brought of energy is taken back.
   s2_event_repay(event, solved, flowed, turned);
   // What arrived at a limit stops, where the positions are right.
-  if (event->limited && s2_step_limit_arrives(step, island) && !stop_arrived(event)) {
+  bool arrives = event->limited && s2_step_limit_arrives(step, island);
+  if (arrives && !stop_arrived(event)) {
     return false;
   }
   // The next piece begins here.
-  keep_joints(event);
+  keep_joints(event, arrives);
   look_how_far(event);
   s2_audit_piece(step, island, h, step->share < 1);
   s2_note_interval_end(step, island);
@@ -768,6 +780,13 @@ static bool way_closes(const S2EventRun *event, int i) {
   return point != NULL && fabs(point->at.gap) <= event->slop;
 }
 
+// Do bodies turn no further on it than rows hold, and has it led what presses no further from its
+// surface?
+static bool way_fits(const S2EventRun *event, const Way *way) {
+  return is_least(event, way->h) ||
+         (turns_fit(event, way->h) && s2_event_rows_hold(event, way->solved));
+}
+
 // The flow ends where its first pair does. As its length bends it, others may be the first then.
 static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2FlowEnd ends) {
   int first = way->first;
@@ -804,17 +823,36 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
   return true;
 }
 
+// The flow that takes way->h, with the rows of what leaves and is driven back on the same way: that
+// rests. False: aborted.
+static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way, S2FlowEnd *ends) {
+  for (int more = 0;; more++) {
+    if (!flow_way(event, *rows, way, ends, &way->first)) {
+      return false;
+    }
+    bool solved = !event->rattled || event->flow->solved;
+    if (!solved || more == S2_EVENT_RETURNS ||
+        !(event->straight ? turns_round(event, way->solved)
+                          : comes_back(event, way->solved, way->first, *ends))) {
+      return true;
+    }
+    *rows = true;
+    s2_event_put_touches(event, way->solved);
+    s2_notes_rewind(event->step, noted);
+  }
+}
+
 // By rows where there are any; what is noted begins at `noted`. False: aborted.
 static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   *way = (Way){.solved = way->solved, .h = event->horizon};
   // As if nothing met: that way tells when something does.
   S2FlowEnd ends;
   for (bool fits = false; !fits;) {
-    if (!flow_way(event, rows, way, &ends, &way->first)) {
+    if (!flow_with_returns(event, &rows, noted, way, &ends)) {
       return false;
     }
     bool solved = !event->rattled || event->flow->solved;
-    fits = solved && (!rows || turns_fit(event, way->h));
+    fits = solved && (!rows || way_fits(event, way));
     way->lost = !solved && way->h * S2_TURN_PIECES <= event->left;
     if (way->lost) {
       return true;
@@ -822,22 +860,10 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     if (event->rattled) {
       event->flow->failed = false;
     }
-    if (!fits) { // forces and rows make it turn faster
+    if (!fits) { // forces and rows make it turn faster, or lead it off its rows
       event->horizon = way->h /= 2;
       s2_event_put_touches(event, way->solved);
       s2_notes_rewind(event->step, noted);
-    }
-  }
-  // What leaves and is driven back on the same way rests: the way again with its rows.
-  for (int more = 0; more < S2_EVENT_RETURNS &&
-                     (event->straight ? turns_round(event, way->solved)
-                                      : comes_back(event, way->solved, way->first, ends));
-       more++) {
-    rows = true;
-    s2_event_put_touches(event, way->solved);
-    s2_notes_rewind(event->step, noted);
-    if (!flow_way(event, rows, way, &ends, &way->first)) {
-      return false;
     }
   }
   if (!shorten_way(event, rows, noted, way, ends)) {

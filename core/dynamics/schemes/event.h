@@ -59,6 +59,11 @@ void s2_event_forget_impulses(const S2EventRun *event);
 void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to);
 // The touches of the island as they were.
 void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
+// Is what presses by its row, in the flow just made from the touches `solved`, within half the
+// width of the thinner shape of its surface? Rows are planes, and what slides round a corner, over
+// something round, or along what turns leaves them. A straight path between two poses that touch is
+// in the other by a quarter of how far its flow has left the row.
+bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved);
 
 // meeting.c: when the flow just made ends for the first of its pairs, from the touches as they were
 // `before` to those at its end; *first is that touch of the island. What meets at the end of a flow
