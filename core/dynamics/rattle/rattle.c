@@ -21,7 +21,7 @@ static const double AGREED = 1e-14, NEAR = 1e-8;
 // Part of a velocity by which laws are differenced.
 static const double DIFFERENCE = 1e-6;
 // Part of a piece's length by which what it leads to is differenced; that is none before its end.
-static const double RISES = 1e-2, LATEST = 1e-9;
+static const double RISES = 1e-3, LATEST = 1e-9;
 
 typedef enum Outcome { SOLVED, TOO_LONG, ABORTED } Outcome;
 
@@ -285,23 +285,6 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
 }
 
 // ---- For the derivative ------------------------------------------------------------------------
-
-S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows) {
-  const double *of_nodes = piece + 4, *of_rows = of_nodes + 12 * (size_t)nodes;
-  size_t node = 3 * (size_t)nodes, row = (size_t)rows;
-  return (S2RattleRecord){.h = piece[0],
-                          .done = piece[1],
-                          .met = (int)piece[2],
-                          .rises = piece[3],
-                          .q0 = of_nodes,
-                          .v0 = of_nodes + node,
-                          .u = of_nodes + 2 * node,
-                          .v1 = of_nodes + 3 * node,
-                          .l = of_rows,
-                          .k = of_rows + row,
-                          .first = of_rows + 2 * row,
-                          .second = of_rows + 3 * row};
-}
 
 static void record_piece(const S2Rattle *rattle, double *to) {
   const double *const of_nodes[] = {rattle->v0, rattle->u, rattle->v1};

@@ -536,3 +536,20 @@ void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, do
     }
   }
 }
+
+S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows) {
+  const double *of_nodes = piece + 4, *of_rows = of_nodes + 12 * (size_t)nodes;
+  size_t node = 3 * (size_t)nodes, row = (size_t)rows;
+  return (S2RattleRecord){.h = piece[0],
+                          .done = piece[1],
+                          .met = (int)piece[2],
+                          .rises = piece[3],
+                          .q0 = of_nodes,
+                          .v0 = of_nodes + node,
+                          .u = of_nodes + 2 * node,
+                          .v1 = of_nodes + 3 * node,
+                          .l = of_rows,
+                          .k = of_rows + row,
+                          .first = of_rows + 2 * row,
+                          .second = of_rows + 3 * row};
+}
