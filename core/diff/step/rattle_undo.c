@@ -725,7 +725,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
       S2RattlePiece timing = piece_make(undo, island, &frame, &record, note, k);
       timing.timing = true;
       timing.timing_bar = -end_bar / record.rises;
-      good = piece_vjp(&timing);
+      good = record.rises < 0 && piece_vjp(&timing); // else it only touches
       piece_gather(&timing, q_bar, v_bar);
       next_bar += timing.start_bar;
     }

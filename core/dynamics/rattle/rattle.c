@@ -449,18 +449,22 @@ static Outcome solve_again(S2Rattle *rattle, double *law, bool last, double h, d
   return outcome;
 }
 
-// By how much the value of the limit that is met changes with the length of the piece.
+// By how much the value of the limit that is met changes with the length of the piece, for the
+// derivative alone: 0 where it is not known, and the step is the same with and without it.
 static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   double tau = rattle->h, value[2];
+  S2Residual worst = rattle->worst;
   int row, met = rattle->met;
   Outcome outcome = SOLVED;
   for (int i = 0; i < 2 && outcome == SOLVED; i++) {
     double h = tau * (1 + (i == 0 ? -RISES : RISES));
-    outcome = solve_again(rattle, law, last, h, &value[i], &row);
+    outcome = solve_again(rattle, law, true, h, &value[i], &row);
     value[i] = rattle->at1.value[met];
   }
-  rattle->rises = (value[1] - value[0]) / (2 * RISES * tau);
-  return outcome == SOLVED ? solve_again(rattle, law, last, tau, &value[0], &row) : outcome;
+  rattle->rises = outcome == SOLVED ? (value[1] - value[0]) / (2 * RISES * tau) : 0;
+  outcome = outcome == ABORTED ? outcome : solve_again(rattle, law, last, tau, &value[0], &row);
+  rattle->worst = worst;
+  return outcome;
 }
 
 // The piece of length h, or (`frees`) one that ends where a limit that began open closes.
