@@ -37,7 +37,7 @@ s2_known_findings("a projection moves what a speculative step left in an overlap
   test_joint_property test_joint_property_in_auto test_joint_types test_momentum test_reflections
   lua_ratios lua_joint)
 s2_known_findings("an impulse acts where a speculative step expected a contact" events
-  lua_cuts lua_event_energy lua_contact_smooth scenes/contacts/hopper.lua scenes/machines/ragdoll.lua
+  lua_cuts lua_event_energy lua_contact_smooth scenes/contacts/hopper.lua scenes/contacts/disc_pile.lua scenes/machines/ragdoll.lua
   scripts/contact/models.lua scripts/physics_paper/chain.lua test_rest test_threads test_step test_world
   test_kept test_auto test_property test_together test_joint_motor test_step_vjp
   test_momentum test_reflections test_ground lua_world lua_budget)

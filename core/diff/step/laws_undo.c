@@ -23,7 +23,7 @@ static void laws_time_vjp(const Seen *seen, double bar) {
   const S2Note *note = seen->note;
   if (note->act == S2_ACT_RATTLE) {
     undo->bar.elapsed += bar;
-    undo->bar.h += seen->since / undo->step.dt * bar;
+    *seen->since_bar += bar;
   } else if (note->of == NULL) {
     double elapsed = note->t - undo->world->kept.time + seen->part * note->h;
     undo->gradient->dt += bar * elapsed / undo->world->kept.def.dt;
@@ -49,8 +49,8 @@ static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   undo->law_free[at] += bend_bar / dt;
   undo->law_v[at] -= bend_bar / dt;
   undo->length_bar -= bend_bar * bend / dt;
-  if (seen->note->act == S2_ACT_RATTLE) { // since the start of the step, in proportion to it
-    undo->bar.h += s / dt * bar * term->rate;
+  if (seen->note->act == S2_ACT_RATTLE) { // since the start of the step
+    *seen->since_bar += bar * term->rate;
   } else {
     laws_time_vjp(seen, bar * term->rate);
   }

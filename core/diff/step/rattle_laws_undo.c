@@ -72,6 +72,7 @@ void s2_rattle_laws_vjp(S2RattlePiece *piece, bool second) {
                        .q = second ? piece->q1_bar : piece->q0_bar,
                        .v = v,
                        .since = rattle->done + (second ? rattle->h : 0),
+                       .since_bar = second ? &piece->end_bar : &piece->start_bar,
                        .own = agrees ? own : NULL};
     double bar[3];
     for (int c = 0; c < 3; c++) {

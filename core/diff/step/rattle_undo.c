@@ -510,19 +510,21 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
 
 // ---- A piece -----------------------------------------------------------------------------------
 
-// Poses of ground at the piece's start or end: where it was as the substep began, and its way. All
-// times are in proportion to the step's.
-static void ground_places_vjp(S2RattlePiece *piece, double since, double *q_bar) {
+// Poses of ground at the piece's start or end: where it was as the substep began, and its way. The
+// adjoint of that time.
+static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_bar) {
   const S2Step *step = piece->rattle.step;
   S2StepAdjoint *bar = &piece->undo->bar;
+  double since_bar = 0;
   for (int i = 0; i < 3 * step->world->bodies.count; i++) {
     if (step->node_of[i / 3] == S2_GROUND && q_bar[i] != 0) {
       bar->q0[i] += q_bar[i];
       bar->free_v[i] += since * q_bar[i];
-      bar->h += since / step->dt * step->free_v[i] * q_bar[i];
+      since_bar += step->free_v[i] * q_bar[i];
       q_bar[i] = 0;
     }
   }
+  return since_bar;
 }
 
 // From q1_bar of its nodes and v1_bar to q0_bar and v0_bar of them. False: it is singular.
@@ -541,6 +543,9 @@ static bool piece_vjp(S2RattlePiece *piece) {
   }
   s2_rattle_zeros_vjp(piece, true);
   s2_rattle_matrices_vjp(piece, true, matrices[1]);
+  if (piece->timing) {
+    piece->at1[piece->rattle.met].value += piece->timing_bar;
+  }
   rows_vjp(piece, true, piece->at1, piece->mix);
   equations_vjp(piece, true, matrices[1]);
   // Rows of stage 1 at the end: matrices may combine them otherwise.
@@ -560,11 +565,10 @@ static bool piece_vjp(S2RattlePiece *piece) {
     piece->h_bar += piece->q1_bar[at] * rattle->u[i];
     piece->q1_bar[at] = 0;
   }
-  ground_places_vjp(piece, rattle->done, piece->q0_bar);
-  ground_places_vjp(piece, rattle->done + rattle->h, piece->q1_bar);
-  double part = rattle->h / rattle->step->dt, before = rattle->done / rattle->step->dt;
-  bar->h +=
-      part * piece->h_bar + before * piece->elapsed_bar0 + (before + part) * piece->elapsed_bar1;
+  piece->start_bar += ground_places_vjp(piece, rattle->done, piece->q0_bar);
+  piece->end_bar += ground_places_vjp(piece, rattle->done + rattle->h, piece->q1_bar);
+  piece->start_bar += piece->elapsed_bar0 - piece->h_bar;
+  piece->end_bar += piece->elapsed_bar1 + piece->h_bar;
   bar->elapsed += piece->elapsed_bar0 + piece->elapsed_bar1;
   return true;
 }
@@ -617,7 +621,7 @@ static bool placings_vjp(S2RattlePiece *piece, double *q_bar) {
       q_bar[i] += piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3];
       piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3] = 0;
     }
-    ground_places_vjp(piece, rattle->done, piece->q0_bar);
+    (void)ground_places_vjp(piece, rattle->done, piece->q0_bar); // at the time 0
   }
   piece->undo->bar.elapsed += piece->elapsed_bar0;
   return good;
@@ -662,6 +666,15 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
   return piece;
 }
 
+// Adds the adjoints of where the piece begins.
+static void piece_gather(const S2RattlePiece *piece, double *q_bar, double *v_bar) {
+  const S2Rattle *rattle = &piece->rattle;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    q_bar[i] += piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3];
+    v_bar[i] += piece->v0_bar[i];
+  }
+}
+
 // A compliance of 0 that a script differentiates by is flagged.
 static void flag_zeros(const S2Undo *undo, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
@@ -689,6 +702,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   }
   // Piece after piece, from the last one.
   bool good = true;
+  double next_bar = 0; // of when a piece ends, by the one that follows
   for (int k = note->rattle.pieces - 1; k >= 0 && good; k--) {
     S2ArenaMark before = s2_arena_mark(undo->arena);
     S2RattleRecord record =
@@ -699,9 +713,21 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
       piece.v1_bar[i] = v_bar[i];
     }
     good = piece_vjp(&piece);
-    for (int i = 0; i < nodes && good; i++) {
-      q_bar[i] = piece.q0_bar[3 * island->node[i / 3] + i % 3];
-      v_bar[i] = piece.v0_bar[i];
+    memset(q_bar, 0, sizeof *q_bar * (size_t)nodes);
+    memset(v_bar, 0, sizeof *v_bar * (size_t)nodes);
+    piece_gather(&piece, q_bar, v_bar);
+    // When it ends is in proportion to the step, or moves with the state and the limit.
+    double end_bar = piece.end_bar + next_bar;
+    next_bar = piece.start_bar;
+    if (record.met < 0) {
+      undo->bar.h += (record.done + record.h) / step->dt * end_bar;
+    } else if (good) {
+      S2RattlePiece timing = piece_make(undo, island, &frame, &record, note, k);
+      timing.timing = true;
+      timing.timing_bar = -end_bar / record.rises;
+      good = record.rises < 0 && piece_vjp(&timing); // else it only touches
+      piece_gather(&timing, q_bar, v_bar);
+      next_bar += timing.start_bar;
     }
     good = good && (k > 0 || placings_vjp(&piece, q_bar));
     s2_arena_rewind(undo->arena, before);

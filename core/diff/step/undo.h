@@ -174,10 +174,11 @@ void s2_undo_locks(S2Undo *undo, double elapsed);
 typedef struct S2LawsSeen {
   S2Undo *undo;
   const S2Note *note;
-  double *q, *v; // 3 a slot: adjoints of where the act's own bodies are
-  double part;   // of h
-  double since;  // s, from the start of the substep
-  bool by_share; // the part is 2 (1 - beta)
+  double *q, *v;     // 3 a slot: adjoints of where the act's own bodies are
+  double part;       // of h
+  double since;      // s, from the start of the substep
+  double *since_bar; // of the flow by two stages: its adjoint
+  bool by_share;     // the part is 2 (1 - beta)
   const bool
       *own; // a slot: bodies whose velocities it was to agree with, which get nothing; or NULL
 } S2LawsSeen;

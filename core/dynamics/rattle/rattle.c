@@ -20,6 +20,8 @@ enum { ASKS = 40, SLOW = 3 };
 static const double AGREED = 1e-14, NEAR = 1e-8;
 // Part of a velocity by which laws are differenced.
 static const double DIFFERENCE = 1e-6;
+// Part of a piece's length by which what it leads to is differenced; that is none before its end.
+static const double RISES = 1e-3, LATEST = 1e-9;
 
 typedef enum Outcome { SOLVED, TOO_LONG, ABORTED } Outcome;
 
@@ -284,26 +286,13 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
 
 // ---- For the derivative ------------------------------------------------------------------------
 
-S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows) {
-  const double *of_nodes = piece + 2, *of_rows = of_nodes + 12 * (size_t)nodes;
-  size_t node = 3 * (size_t)nodes, row = (size_t)rows;
-  return (S2RattleRecord){.h = piece[0],
-                          .done = piece[1],
-                          .q0 = of_nodes,
-                          .v0 = of_nodes + node,
-                          .u = of_nodes + 2 * node,
-                          .v1 = of_nodes + 3 * node,
-                          .l = of_rows,
-                          .k = of_rows + row,
-                          .first = of_rows + 2 * row,
-                          .second = of_rows + 3 * row};
-}
-
 static void record_piece(const S2Rattle *rattle, double *to) {
   const double *const of_nodes[] = {rattle->v0, rattle->u, rattle->v1};
   int nodes = 3 * rattle->nodes;
   *to++ = rattle->h;
   *to++ = rattle->done;
+  *to++ = rattle->met;
+  *to++ = rattle->rises;
   for (int i = 0; i < nodes; i++) {
     *to++ = rattle->q0[3 * rattle->island->node[i / 3] + i % 3];
   }
@@ -337,6 +326,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
                          const S2RattleRecord *record) {
   S2Rattle rattle = rattle_make(step, island, frame, 0);
   rattle.h = record->h;
+  rattle.met = record->met;
   rattle.done = record->done;
   // What was recorded, and what follows from it.
   for (int i = 0; i < 3 * rattle.nodes; i++) {
@@ -426,7 +416,7 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   rattle_place_ground(rattle, rattle->done + rattle->h, rattle->q1);
   s2_rattle_make_terms(rattle);
   s2_rattle_measure(rattle, rattle->q0, elapsed, &rattle->at0);
-  bool placed = rattle->done == 0 && s2_rattle_place(rattle);
+  bool placed = rattle->done == 0 && !rattle->again && s2_rattle_place(rattle);
   if (placed) {
     s2_rattle_make_terms(rattle);
   }
@@ -446,62 +436,68 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   return step->world->refused.code != S2_OK ? ABORTED : outcome;
 }
 
-// ---- The substep -------------------------------------------------------------------------------
-
-typedef struct Sums { // over the pieces
-  double *impulse;    // S2_JOINT_ROWS a joint of the island
-  double *reaction;   // 3 a joint of the island
-} Sums;
-
-// Of a hinge: a row that turns has a torque, the pin has none about itself.
-static void push_of_hinge(const S2RowSides *side, double impulse, double reaction[3]) {
-  reaction[0] += impulse * (s2_rattle_turns(side) ? side->a[0] : 0);
-  reaction[1] += impulse * side->a[1];
-  reaction[2] += impulse * side->a[2];
+// The same with another length: the value of the limit that is first then, and its row.
+static Outcome solve_again(S2Rattle *rattle, double *law, bool last, double h, double *value,
+                           int *row) {
+  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  rattle->h = h;
+  rattle->again = true;
+  Outcome outcome = solve_piece(rattle, law, last);
+  rattle->again = false;
+  *value = s2_rattle_least_limit(rattle, row);
+  s2_arena_rewind(rattle->step->arena, mark);
+  return outcome;
 }
 
-// `halves`: NULL, and audits see what both stages gave, or 6 a joint for that.
-static void rattle_add_impulses(const S2Rattle *rattle, const Sums *sums, double *halves) {
-  const S2World *world = rattle->step->world;
-  for (int i = 0; i < rattle->island->joints; i++) {
-    const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
-    // The arms of hinges take two sines and cosines, and are not needed.
-    bool hinge = joint->type == S2_HINGE && joint->a != S2_NONE;
-    bool held = joint->a == S2_NONE || hinge;
-    S2Vec2 none = {0, 0};
-    S2Vec2 start = held ? none : s2_rotate(s2_rot(rattle->q0[3 * joint->a]), joint->local_a);
-    S2Vec2 end = held ? none : s2_rotate(s2_rot(rattle->q1[3 * joint->a]), joint->local_a);
-    double half[2][3] = {{0}};
-    for (int k = 0; k < S2_JOINT_ROWS; k++) {
-      int r = rattle->row_of[i][k];
-      if (r < 0) {
-        continue;
-      }
-      sums->impulse[S2_JOINT_ROWS * i + k] += rattle->l[r] + rattle->k[r];
-      bool late = rattle->late[r];
-      double first[3] = {0}, second[3] = {0};
-      const S2RowSides *from = &(late ? rattle->at1 : rattle->at0).side[r];
-      if (hinge) {
-        push_of_hinge(from, rattle->l[r], first);
-        push_of_hinge(&rattle->at1.side[r], rattle->k[r], second);
-      } else {
-        s2_rattle_push(from, late ? end : start, rattle->l[r], first);
-        s2_rattle_push(&rattle->at1.side[r], end, rattle->k[r], second);
-      }
-      for (int c = 0; c < 3; c++) {
-        half[0][c] += first[c];
-        half[1][c] += second[c];
-        // The effort of an actuator is no reaction.
-        sums->reaction[3 * i + c] += rattle->term[r].effort ? 0 : first[c] + second[c];
-      }
-    }
-    if (halves == NULL) {
-      s2_audit_halves(rattle->step, joint, half[0], half[1]);
-    } else {
-      memcpy(halves + 6 * i, half, sizeof half);
-    }
+// By how much the value of the limit that is met changes with the length of the piece, for the
+// derivative alone: 0 where it is not known, and the step is the same with and without it.
+static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
+  double tau = rattle->h, value[2];
+  S2Residual worst = rattle->worst;
+  int row, met = rattle->met;
+  Outcome outcome = SOLVED;
+  for (int i = 0; i < 2 && outcome == SOLVED; i++) {
+    double h = tau * (1 + (i == 0 ? -RISES : RISES));
+    outcome = solve_again(rattle, law, true, h, &value[i], &row);
+    value[i] = rattle->at1.value[met];
   }
+  rattle->rises = outcome == SOLVED ? (value[1] - value[0]) / (2 * RISES * tau) : 0;
+  outcome = outcome == ABORTED ? outcome : solve_again(rattle, law, last, tau, &value[0], &row);
+  rattle->worst = worst;
+  return outcome;
 }
+
+// The piece of length h, or (`frees`) one that ends where a limit that began open closes.
+static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool frees) {
+  double whole = rattle->h, value;
+  int row;
+  rattle->met = S2_NONE;
+  rattle->frees = frees;
+  Outcome outcome = solve_piece(rattle, law, last);
+  value = frees ? s2_rattle_least_limit(rattle, &row) : INFINITY;
+  if (outcome != SOLVED || !(value < -rattle->enough)) {
+    return outcome;
+  }
+  // As the length bends the way, each is a solve.
+  S2RattleMeeting meeting = {0, whole, rattle->at0.value[row], value, 0, false};
+  for (double next = whole; outcome == SOLVED && next > 0 && fabs(value) > rattle->enough;) {
+    next = s2_rattle_next_length(&meeting);
+    double h = next > 0 ? next : meeting.hi;
+    outcome = solve_again(rattle, law, last, h, &value, &row);
+    s2_rattle_narrow(&meeting, h, value);
+  }
+  rattle->met = row;
+  // What closes with the end of the piece is a row of all of it.
+  if (outcome == SOLVED && rattle->h > whole * (1 - LATEST)) {
+    rattle->met = S2_NONE;
+    rattle->frees = false;
+    return solve_again(rattle, law, last, whole, &value, &row);
+  }
+  bool noted = rattle->step->world->notes != NULL;
+  return outcome == SOLVED && noted ? find_rise(rattle, law, last) : outcome;
+}
+
+// ---- The substep -------------------------------------------------------------------------------
 
 // The piece is done; the next one begins at its end.
 static void rattle_go_on(S2Rattle *rattle) {
@@ -515,6 +511,7 @@ static void rattle_go_on(S2Rattle *rattle) {
   }
   memcpy(rattle->v0, rattle->v1, sizeof(double) * (size_t)(3 * rattle->nodes));
   rattle->done += rattle->h;
+  rattle->last = rattle->h;
 }
 
 // Audits follow bodies from piece to piece.
@@ -528,10 +525,10 @@ static void show_piece(const S2Rattle *rattle) {
   }
 }
 
-// In so many pieces of equal length. `record`: NULL, or s2_rattle_record_size numbers for each;
-// `answers`: one for each law in each of both stages.
-static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces, double *record,
-                            S2LawAnswer *answers) {
+// In so many pieces of equal length, and more where limits close; *made: all. `record`: NULL, or
+// s2_rattle_record_size numbers for each; `answers`: one for each law in each of both stages.
+static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int pieces, double *record,
+                            S2LawAnswer *answers, int *made) {
   S2Step *step = rattle->step;
   const S2Island *island = rattle->island;
   int laws = count_laws(step, island);
@@ -541,13 +538,17 @@ static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces, doub
   memset(sums->reaction, 0, sizeof(double) * (size_t)(3 * island->joints));
   s2_audit_again(step, island); // an attempt with fewer pieces
   rattle->worst = (S2Residual){0};
-  rattle->h = step->dt / pieces;
   Outcome outcome = SOLVED;
-  for (int i = 0; i < pieces && outcome == SOLVED; i++) {
+  *made = 0;
+  double left = step->dt / pieces; // of the piece at hand
+  for (int ended = 0; ended < pieces && outcome == SOLVED;) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
-    outcome = solve_piece(rattle, law, 2 * pieces > PIECES);
+    rattle->h = left;
+    bool frees = *made - ended < S2_RATTLE_MEETINGS;
+    outcome = solve_to_meeting(rattle, law, 2 * pieces > PIECES, frees);
     if (outcome == SOLVED) {
-      rattle_add_impulses(rattle, sums, NULL);
+      *made += 1;
+      s2_rattle_add_impulses(rattle, sums, NULL);
       if (record != NULL) {
         record_piece(rattle, record);
         record += s2_rattle_record_size(rattle->nodes, rattle->rows);
@@ -556,6 +557,9 @@ static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces, doub
       }
       show_piece(rattle);
       rattle_go_on(rattle);
+      bool whole = rattle->met == S2_NONE;
+      ended += whole;
+      left = whole ? step->dt / pieces : left - rattle->h;
     }
     s2_arena_rewind(step->arena, mark);
   }
@@ -565,7 +569,7 @@ static Outcome solve_pieces(S2Rattle *rattle, const Sums *sums, int pieces, doub
 // ---- A piece of event stepping -----------------------------------------------------------------
 
 // The piece's poses and velocities to the step, its impulses to the step and to `flow`.
-static void keep_flow(const S2Rattle *rattle, const Sums *sums, S2RattleFlow *flow) {
+static void keep_flow(const S2Rattle *rattle, const S2RattleSums *sums, S2RattleFlow *flow) {
   S2Step *step = rattle->step;
   const S2Island *island = rattle->island;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -610,14 +614,16 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   s2_rattle_choose(&rattle, choices);
   bool lawful = s2_island_lawful(step, island);
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
-  Sums sums = {S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
-               S2_TAKE_ZEROED(step->arena, double, 3 * island->joints)};
+  S2RattleSums sums = {S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
+                       S2_TAKE_ZEROED(step->arena, double, 3 * island->joints)};
   // One piece; what it is too long for is the caller's.
-  Outcome outcome = solve_piece(&rattle, law, last);
-  flow->solved = outcome == SOLVED;
+  Outcome outcome = solve_to_meeting(&rattle, law, last, flow->frees);
+  bool met = outcome == SOLVED && rattle.met != S2_NONE;
+  flow->met = met ? rattle.h : INFINITY;
+  flow->solved = outcome == SOLVED && !met;
   if (flow->solved) {
     flow->rests = rattle.rests;
-    rattle_add_impulses(&rattle, &sums, flow->halves);
+    s2_rattle_add_impulses(&rattle, &sums, flow->halves);
     keep_flow(&rattle, &sums, flow);
   }
   s2_arena_rewind(step->arena, mark);
@@ -678,7 +684,7 @@ static int pieces_at_first(const S2Step *step, const S2Island *island, const dou
   return pieces;
 }
 
-static void keep_end(const S2Rattle *rattle, const Sums *sums) {
+static void keep_end(const S2Rattle *rattle, const S2RattleSums *sums) {
   S2Step *step = rattle->step;
   const S2Island *island = rattle->island;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -759,8 +765,8 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Rattle rattle;
-  Sums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
-               S2_TAKE(step->arena, double, 3 * island->joints)};
+  S2RattleSums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
+                       S2_TAKE(step->arena, double, 3 * island->joints)};
   // Twice the pieces until they are short enough.
   Outcome outcome = TOO_LONG;
   int pieces = pieces_at_first(step, island, frame->v);
@@ -768,19 +774,20 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     S2ArenaMark attempt = s2_arena_mark(step->arena);
     pieces = more;
     rattle = rattle_make(step, island, frame, 0);
-    int room = s2_rattle_record_size(island->nodes, S2_JOINT_ROWS * island->joints) * pieces;
+    int most = pieces + S2_RATTLE_MEETINGS, laws = count_laws(step, island), made;
+    int room = s2_rattle_record_size(island->nodes, S2_JOINT_ROWS * island->joints) * most;
     double *record = step->world->notes == NULL ? NULL : S2_TAKE(step->arena, double, room);
-    int laws = record == NULL ? 0 : 2 * count_laws(step, island) * pieces;
-    S2LawAnswer *answers = S2_TAKE_ZEROED(step->arena, S2LawAnswer, laws);
-    outcome = solve_pieces(&rattle, &sums, pieces, record, answers);
+    laws = record == NULL ? 0 : 2 * laws;
+    S2LawAnswer *answers = S2_TAKE_ZEROED(step->arena, S2LawAnswer, laws * most);
+    outcome = solve_pieces(&rattle, &sums, pieces, record, answers, &made);
     *done = outcome == SOLVED;
     if (*done) {
       int size = s2_rattle_record_size(island->nodes, rattle.rows);
-      S2RattleNote note = {pieces,  rattle.rows,     laws,          record,
+      S2RattleNote note = {made,    rattle.rows,     laws * made,   record,
                            answers, rattle.placings, rattle.placing};
-      s2_note_rattle(step, island, &note, size * pieces);
+      s2_note_rattle(step, island, &note, size * made);
       keep_end(&rattle, &sums);
-      rattle_account(&rattle, pieces);
+      rattle_account(&rattle, made);
     }
     s2_arena_rewind(step->arena, attempt);
   }

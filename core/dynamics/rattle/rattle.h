@@ -19,6 +19,9 @@
 // Pieces of a substep that forces which turn too fast for it are given; beyond it is implicit
 // Euler's.
 enum { S2_RATTLE_STIFF = 16 };
+// Pieces of a substep that end where a limit closes. Limits that close later than that are rows of
+// pieces that go on.
+enum { S2_RATTLE_MEETINGS = 8 };
 
 typedef enum S2RattleLaw {
   S2_RATTLE_EQUATION, // rigid or giving way
@@ -104,6 +107,12 @@ typedef struct S2Rattle {
   int placings;
   bool shortened;
   bool rests; // the piece leaves it as it is
+  // Limits that begin open have no impulse in stage 1: the piece ends where the first one closes.
+  bool frees;
+  bool again;   // the piece is solved once more, with another length
+  int met;      // that limit's row; S2_NONE: none closes
+  double rises; // 1/s: by how much its value changes with the piece's length; only where noted
+  double last;  // s: the length of the piece before
 } S2Rattle;
 
 // Is the island made of what this flow takes? By its definition and its touches.
@@ -120,6 +129,8 @@ typedef struct S2RattleFlow {
   S2Touch *first, *second; // a touch of the island: its rows with l as stage 1 pushes, with k at q1
   S2Residual residual;
   int solves;
+  bool frees;         // set by the caller: pieces are to end where limits close
+  double met;         // s: one does after that; then it is not solved. Else infinite
   bool failed;        // one was not solved since the caller has cleared this
   bool solved, rests; // false: no solution, or it turns too far; nothing moves, exactly
 } S2RattleFlow;
@@ -134,10 +145,12 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
                          const S2RattleFlow *flow);
 
-// What a piece leaves for its derivative, in one array of numbers: 2, then 3 a node and 1 a row
+// What a piece leaves for its derivative, in one array of numbers: 4, then 3 a node and 1 a row
 // each.
 typedef struct S2RattleRecord {
-  double h, done;                 // s
+  double h, done; // s
+  int met;        // as S2Rattle has them
+  double rises;
   const double *q0, *v0, *u, *v1; // 3 a node
   const double *l, *k;            // N s
   const double *first, *second;   // S2RattleState
@@ -145,7 +158,7 @@ typedef struct S2RattleRecord {
 // The most passes of s2_rattle_place.
 enum { S2_RATTLE_PLACINGS = 20 };
 static inline int s2_rattle_record_size(int nodes, int rows) {
-  return 2 + 12 * nodes + 4 * rows;
+  return 4 + 12 * nodes + 4 * rows;
 }
 S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows);
 // The piece as it was recorded, for the derivative: terms, and rows at both its ends.
@@ -167,6 +180,12 @@ S2Row s2_rattle_row(const S2Rattle *rattle, int term, const S2RowSides *side);
 // Adds what an impulse along a row pushes the joint's first body with to `reaction` (3); `arm` of
 // its anchor.
 void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *reaction);
+typedef struct S2RattleSums { // over the pieces
+  double *impulse;            // S2_JOINT_ROWS a joint of the island
+  double *reaction;           // 3 a joint of the island
+} S2RattleSums;
+// Adds what both stages gave. `halves`: NULL, and audits see that, or 6 a joint for it.
+void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, double *halves);
 static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2RattleTerm *term) {
   return &rattle->step->world->joints.at[rattle->island->joint[term->place]];
 }
@@ -210,6 +229,19 @@ bool s2_rattle_first(S2Rattle *rattle);
 bool s2_rattle_second(S2Rattle *rattle);
 // Do bodies that stand still solve stage 1 with the guessed impulses?
 bool s2_rattle_rests(S2Rattle *rattle);
+
+// rattle_meet.c: the least value of limits that began open, at the end of the piece, and its row.
+double s2_rattle_least_limit(const S2Rattle *rattle, int *row);
+// The search for the length of a piece at the end of which that is 0, between one that leaves it
+// positive and one that does not.
+typedef struct S2RattleMeeting {
+  double lo, hi, at_lo, at_hi; // s, and values
+  int passes;
+  bool side;
+} S2RattleMeeting;
+// The length to be tried next; 0: that of `hi` is as near as it gets.
+double s2_rattle_next_length(S2RattleMeeting *meeting);
+void s2_rattle_narrow(S2RattleMeeting *meeting, double h, double value);
 
 // rattle_place.c: q0 on the joints and within the limits, and rows there, where somebody has placed
 // it off them. False: it was not.

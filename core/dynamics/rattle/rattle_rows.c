@@ -1,5 +1,6 @@
 // The rows of an island's joints in the flow by two stages: their terms by definition, and their
 // values, rates and sides at any poses.
+#include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 
 #include <string.h>
@@ -277,7 +278,7 @@ static void terms_guess(const S2Rattle *rattle) {
     bool piece = rattle->kept != NULL && rattle->done > 0; // the last one was as long as this
     double kept = piece ? rattle->kept[S2_JOINT_ROWS * term->place + term->index]
                         : step->joint_impulse[S2_JOINT_ROWS * slot + term->index];
-    double l = isfinite(kept) ? kept / 2 * (piece ? 1 : rattle->h / step->dt) : 0;
+    double l = isfinite(kept) ? kept / 2 * (rattle->h / (piece ? rattle->last : step->dt)) : 0;
     double most = term->most * rattle->h / 2;
     l = term->law == S2_RATTLE_LIMIT ? fmax(l, 0) : fmax(-most, fmin(most, l));
     rattle->l[r] = l;
@@ -483,4 +484,72 @@ void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *
   reaction[0] += impulse * (side->a[0] - s2_cross(arm, force));
   reaction[1] += impulse * force.x;
   reaction[2] += impulse * force.y;
+}
+
+// ---- What a piece leaves -----------------------------------------------------------------------
+
+// Of a hinge: a row that turns has a torque, the pin has none about itself.
+static void push_of_hinge(const S2RowSides *side, double impulse, double reaction[3]) {
+  reaction[0] += impulse * (s2_rattle_turns(side) ? side->a[0] : 0);
+  reaction[1] += impulse * side->a[1];
+  reaction[2] += impulse * side->a[2];
+}
+
+void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, double *halves) {
+  const S2World *world = rattle->step->world;
+  for (int i = 0; i < rattle->island->joints; i++) {
+    const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
+    // The arms of hinges take two sines and cosines, and are not needed.
+    bool hinge = joint->type == S2_HINGE && joint->a != S2_NONE;
+    bool held = joint->a == S2_NONE || hinge;
+    S2Vec2 none = {0, 0};
+    S2Vec2 start = held ? none : s2_rotate(s2_rot(rattle->q0[3 * joint->a]), joint->local_a);
+    S2Vec2 end = held ? none : s2_rotate(s2_rot(rattle->q1[3 * joint->a]), joint->local_a);
+    double half[2][3] = {{0}};
+    for (int k = 0; k < S2_JOINT_ROWS; k++) {
+      int r = rattle->row_of[i][k];
+      if (r < 0) {
+        continue;
+      }
+      sums->impulse[S2_JOINT_ROWS * i + k] += rattle->l[r] + rattle->k[r];
+      bool late = rattle->late[r];
+      double first[3] = {0}, second[3] = {0};
+      const S2RowSides *from = &(late ? rattle->at1 : rattle->at0).side[r];
+      if (hinge) {
+        push_of_hinge(from, rattle->l[r], first);
+        push_of_hinge(&rattle->at1.side[r], rattle->k[r], second);
+      } else {
+        s2_rattle_push(from, late ? end : start, rattle->l[r], first);
+        s2_rattle_push(&rattle->at1.side[r], end, rattle->k[r], second);
+      }
+      for (int c = 0; c < 3; c++) {
+        half[0][c] += first[c];
+        half[1][c] += second[c];
+        // The effort of an actuator is no reaction.
+        sums->reaction[3 * i + c] += rattle->term[r].effort ? 0 : first[c] + second[c];
+      }
+    }
+    if (halves == NULL) {
+      s2_audit_halves(rattle->step, joint, half[0], half[1]);
+    } else {
+      memcpy(halves + 6 * i, half, sizeof half);
+    }
+  }
+}
+
+S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows) {
+  const double *of_nodes = piece + 4, *of_rows = of_nodes + 12 * (size_t)nodes;
+  size_t node = 3 * (size_t)nodes, row = (size_t)rows;
+  return (S2RattleRecord){.h = piece[0],
+                          .done = piece[1],
+                          .met = (int)piece[2],
+                          .rises = piece[3],
+                          .q0 = of_nodes,
+                          .v0 = of_nodes + node,
+                          .u = of_nodes + 2 * node,
+                          .v1 = of_nodes + 3 * node,
+                          .l = of_rows,
+                          .k = of_rows + row,
+                          .first = of_rows + 2 * row,
+                          .second = of_rows + 3 * row};
 }

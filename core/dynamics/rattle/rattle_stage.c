@@ -604,6 +604,10 @@ static void make_first(Stage *stage) {
     if (rattle->touches > 0) { // the solver finds the set
       stage->state[r] = S2_RATTLE_HELD;
     }
+    if (rattle->frees && rattle->late[r] && !s2_rattle_of_contact(term)) {
+      stage->state[r] = S2_RATTLE_KNOWN;
+      stage->x[r] = row->hi = 0;
+    }
   }
 }
 

@@ -853,7 +853,8 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     }
     bool solved = !event->rattled || event->flow->solved;
     fits = solved && (!rows || way_fits(event, way));
-    way->lost = !solved && way->h * S2_TURN_PIECES <= event->left;
+    bool arrives = !solved && isfinite(event->flow->met);
+    way->lost = !solved && !arrives && way->h * S2_TURN_PIECES <= event->left;
     if (way->lost) {
       return true;
     }
@@ -861,7 +862,8 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
       event->flow->failed = false;
     }
     if (!fits) { // forces and rows make it turn faster, or lead it off its rows
-      event->horizon = way->h /= 2;
+      event->horizon = way->h = arrives ? event->flow->met : way->h / 2; // at a limit
+      event->arrived += arrives;
       s2_event_put_touches(event, way->solved);
       s2_notes_rewind(event->step, noted);
     }
@@ -1013,7 +1015,7 @@ static bool run_island(S2EventRun *event) {
     }
   }
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
-  event->cuts = event->turns = 0;
+  event->cuts = event->turns = event->arrived = 0;
   event->most = most_splits(event);
   bool going = true;
   // Piece after piece; the first one begins with the touches of the search.

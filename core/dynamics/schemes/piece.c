@@ -79,6 +79,7 @@ static bool leaves_out(const S2EventRun *event, bool rows) {
 static bool piece_rattle(const S2EventRun *event, double h) {
   S2LawFrame frame = {event->q_start, event->v_start, event->free_start, event->done};
   bool least = h * S2_TURN_PIECES <= event->left;
+  event->flow->frees = event->arrived < S2_RATTLE_MEETINGS;
   bool going =
       s2_rattle_flow(event->step, event->island, event->choices, &frame, h, least, event->flow);
   event->flow->failed |= !event->flow->solved;

@@ -460,7 +460,8 @@ test("motions onto limits are smooth", function()
         q.v = q.v + d
         return f(q)
       end
-      local difference = (at(e) - at(-e)) / (2 * e)
+      -- Without its error of second order, which is large where a swing just reaches a limit.
+      local difference = (8 * (at(e / 2) - at(-e / 2)) - (at(e) - at(-e))) / (6 * e)
       local agrees_here = math.abs(difference - g.v) <= 1e-6 * larger(1, math.abs(difference))
       crossed = crossed + (agrees_here and 0 or 1)
       ok(agrees_here or e > 1e-4, ("%.0e: %.10g, not %.10g"):format(e, difference, g.v))
