@@ -42,14 +42,7 @@ s2_known_findings("an impulse acts where a speculative step expected a contact" 
   test_kept test_auto test_property test_together test_joint_motor test_step_vjp
   test_momentum test_reflections test_ground lua_world lua_budget)
 s2_known_findings("a heap that shakes passes a corner" passages test_rest)
-s2_known_findings("joints that are too stiff for the step, or do not meet at its start" momenta
-  lua_joint lua_joint_fuzz lua_world_gradient lua_zero_gradient test_record
-  test_island_vjp test_kept)
-s2_known_findings("the scene is a contradiction" "momenta jumps"
+s2_known_findings("the scene is a contradiction" jumps
   test_contradictions test_contradictions_in_auto)
-s2_known_findings("the lock gives way in the step, and its reaction is not that of the end" momenta
-  test_yield test_yield_in_auto)
-s2_known_findings("the impulse that puts velocities on the joints is not reported by the midpoint rule" momenta
-  test_midpoint)
 s2_known_findings("impulses of the two stages may cancel in the sum, and bodies start off their joints" jumps
   test_rattle lua_rattle lua_rattle_gradient)

@@ -276,8 +276,8 @@ static inline void backward(const S2World *start, const Rollout *rollout, S2Worl
 }
 
 static inline bool small(Class of) { // its size says how far it may go
-  return of == OF_CONTACT_COMPLIANCE || of == OF_COMPLIANCE || of == OF_ANGULAR_COMPLIANCE ||
-         of == OF_COMPLIANCE_MATRIX;
+  return of == OF_MASS || of == OF_INERTIA || of == OF_CONTACT_COMPLIANCE || of == OF_COMPLIANCE ||
+         of == OF_ANGULAR_COMPLIANCE || of == OF_COMPLIANCE_MATRIX;
 }
 
 // What is no number of its own or on an edge: entries below the diagonal, no compliance.

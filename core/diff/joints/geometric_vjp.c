@@ -179,10 +179,38 @@ static void geometric_add_reaction(const S2JointUndo *undo, double z[N]) {
     return;
   }
   const double *reaction = undo->rows->reaction + 3 * undo->slot;
-  S2Vec2 arm = s2_joint_arm(undo);
+  S2Vec2 arm = s2_joint_arm(undo), from;
+  if (s2_joint_geometric_ground(&undo->at, &from)) { // the opposite of what pushes on b
+    z[3] -= reaction[0];
+    z[4] += reaction[0] * from.y - reaction[1];
+    z[5] -= reaction[0] * from.x + reaction[2];
+    return;
+  }
   z[0] += reaction[0];
   z[1] += reaction[1] + reaction[0] * arm.y;
   z[2] += reaction[2] - reaction[0] * arm.x;
+}
+
+// Of the moment of the impulses `push` on a about its anchor to where that is; of ground, to where
+// b's centre is, too.
+static void geometric_arm_vjp(S2JointUndo *undo, const double push[N]) {
+  int32_t a = undo->joint->a, b = undo->joint->b;
+  S2Vec2 from, force = s2_vec2(push[4], push[5]);
+  if (!s2_joint_geometric_ground(&undo->at, &from)) {
+    s2_joint_arm_vjp(undo, s2_vec2(push[1], push[2]));
+    return;
+  }
+  double torque = undo->rows->reaction == NULL ? 0 : undo->rows->reaction[3 * undo->slot];
+  S2Vec2 bar = s2_scale(torque, s2_left(force)), local = s2_scale(-1, bar); // of the anchor
+  undo->place.q[3 * b + 1] += bar.x;
+  undo->place.q[3 * b + 2] += bar.y;
+  if (a != S2_NONE) {
+    undo->place.q[3 * a] += s2_dot(s2_left(s2_joint_arm(undo)), local);
+    undo->place.q[3 * a + 1] -= bar.x;
+    undo->place.q[3 * a + 2] -= bar.y;
+    local = s2_unrotate(s2_rot(undo->at.q[3 * a]), local);
+  }
+  undo->gradient->local_a = s2_add(undo->gradient->local_a, local);
 }
 
 void s2_joint_geometric_vjp(S2JointUndo *undo) {
@@ -244,8 +272,10 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   double push[N], still[N];
   geometric_times_part(&split, true, mean, push);
   geometric_times_part(&split, false, v0, still);
-  s2_joint_arm_vjp(undo,
-                   s2_vec2(push[1] + (whole ? still[1] : 0), push[2] + (whole ? still[2] : 0)));
+  for (int i = 0; i < N; i++) {
+    push[i] += whole ? still[i] : 0;
+  }
+  geometric_arm_vjp(undo, push);
   // To K, from both parts, and from K to its terms.
   geometric_part_vjp(&split, true, z, mean, k_bar);
   if (whole) {

@@ -17,7 +17,8 @@ static void audit_drop(S2Auditor *audit) {
   double **doubles[] = {&audit->q0,        &audit->v0,     &audit->force,   &audit->pushed,
                         &audit->corrected, &audit->size,   &audit->damped,  &audit->work,
                         &audit->excused,   &audit->driven, &audit->carried, &audit->coordinate,
-                        &audit->elastic,   &audit->arm,    &audit->pace,    &audit->left};
+                        &audit->elastic,   &audit->arm,    &audit->pace,    &audit->left,
+                        &audit->missed};
   for (size_t i = 0; i < sizeof doubles / sizeof doubles[0]; i++) {
     s2_memory_free(*doubles[i]);
     *doubles[i] = NULL;
@@ -58,6 +59,7 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
   audit->excused = audit_doubles(room);
   audit->arm = audit_doubles(room);
   audit->left = audit_doubles(6 * room);
+  audit->missed = audit_doubles(room);
   // Work, flags, groups and paths.
   audit->set = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
   audit->done = s2_memory_take_zeroed(sizeof *audit->done * (size_t)room);
@@ -220,6 +222,7 @@ static void audit_clear(const S2World *world, S2Auditor *audit) {
   memset(audit->size, 0, bytes);
   memset(audit->work, 0, bytes);
   memset(audit->excused, 0, bytes);
+  memset(audit->missed, 0, bytes);
   memset(audit->jointed, 0, sizeof(bool) * (size_t)slots);
   memset(audit->held, 0, sizeof(bool) * (size_t)slots);
   memset(audit->knots, 0, sizeof(int) * (size_t)slots);
@@ -377,6 +380,13 @@ static void audit_joint(const S2Step *step, int32_t slot) {
       audit->pushed[3 * ends[k] + c] += k == 0 ? reaction[c] : -reaction[c];
     }
     audit->size[ends[k]] += hypot(reaction[1], reaction[2]);
+  }
+}
+
+void s2_audit_missed(const S2Step *step, const S2Island *island, double dynamics) {
+  S2Auditor *audit = step->world->audit;
+  for (int i = 0; audit != NULL && i < island->nodes; i++) {
+    audit->missed[island->node[i]] += dynamics;
   }
 }
 

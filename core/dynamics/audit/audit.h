@@ -131,12 +131,14 @@ typedef struct S2Auditor {
   S2AuditRun *run;            // a slot: of the group whose smallest slot it is
   S2AuditHeld *before;        // sorted
   int held_before, held_room;
-  double *left;      // 6 a slot: pose and velocity that the last step left
-  bool *set;         // a slot: one of them was changed since
-  bool *jointed;     // a slot: a joint acts on it
-  bool *held;        // a slot: of one it is not known what it gives to either body
-  int32_t *root;     // a slot: the smallest slot that acts on it, perhaps through others
-  int *knots;        // a slot: how many
+  double *left; // 6 a slot: pose and velocity that the last step left
+  bool *set;    // a slot: one of them was changed since
+  double
+      *missed;   // a slot: N s, N m s that solves have said they left, which missed their tolerance
+  bool *jointed; // a slot: a joint acts on it
+  bool *held;    // a slot: of one it is not known what it gives to either body
+  int32_t *root; // a slot: the smallest slot that acts on it, perhaps through others
+  int *knots;    // a slot: how many
   S2AuditKnot *knot; // knot_room a slot
   int joint_room;
   double *coordinate;   // a joint's slot: where motor and friction act, at the start
@@ -165,6 +167,9 @@ void s2_audit_flight(const S2Step *step, int32_t slot, double end, double h,
 // Poses of this substep that were noted, of an island (NULL: of all bodies), are of an attempt that
 // is made again.
 void s2_audit_again(const S2Step *step, const S2Island *island);
+// A solve missed its tolerance, which makes the step an unsolved one: N s and N m s between the
+// velocities and the impulses of any one body.
+void s2_audit_missed(const S2Step *step, const S2Island *island, double dynamics);
 void s2_audit_substep(const S2Step *step); // a substep is finished, and not yet in the world
 void s2_audit_free(S2World *world);
 double s2_audit_turn(const S2Auditor *audit, int32_t slot); // rad: the largest from knot to knot

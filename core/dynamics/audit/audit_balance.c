@@ -44,7 +44,9 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
   rest[0] = audit->jointed[slot] ? 0 : rest[0];
   // What moves by the tolerance of lengths in a step is rounding.
   terms += body->mass * S2_AUDIT_LENGTH * body->reach / audit->h;
-  *allowed = S2_AUDIT_MOMENTUM * terms + 2 * damped;
+  // Solves that missed their tolerance have said what they left: each of x and y, and a torque.
+  double missed = audit->missed[slot] * fmax(sqrt(2), 1 / body->reach);
+  *allowed = S2_AUDIT_MOMENTUM * terms + 2 * damped + missed;
   return fmax(hypot(rest[1], rest[2]), fabs(rest[0]));
 }
 

@@ -92,6 +92,22 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
   return count;
 }
 
+bool s2_joint_geometric_ground(const S2JointAt *at, S2Vec2 *from) {
+  const S2Joint *joint = at->joint;
+  bool ground = joint->a == S2_NONE || at->world->bodies.at[joint->a].type == S2_STATIC;
+  if (!ground || joint->b == S2_NONE) {
+    return false;
+  }
+  const double *qa = joint->a == S2_NONE ? NULL : at->q + 3 * joint->a;
+  const double *qb = at->q + 3 * joint->b;
+  S2Vec2 anchor = joint->local_a;
+  if (qa != NULL) {
+    anchor = s2_add(s2_vec2(qa[1], qa[2]), s2_rotate(s2_rot(qa[0]), joint->local_a));
+  }
+  *from = s2_sub(s2_vec2(qb[1], qb[2]), anchor);
+  return true;
+}
+
 // ---- Where a step does not resolve it ---------------------------------------------------------
 
 // Takes out of x its part along y (unit, 6 numbers).

@@ -360,6 +360,9 @@ typedef struct S2StiffRow { // stiffness * e e', e of unit length
 // Eigenvectors of -sum (lambda/h) Hess(g) over the joint's equations and limits, with the impulses
 // of the last step; returns how many are not zero.
 int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]);
+// Is the first side ground that stands still, which has no part in those rows? Then it gets the
+// opposite of what b gets. *from: from the anchor on it to the centre of b, m.
+bool s2_joint_geometric_ground(const S2JointAt *at, S2Vec2 *from);
 // Eigenvalues of a symmetric n x n matrix `a` (row-major, destroyed, diagonal afterwards);
 // eigenvectors in the columns of `q`. (compliance.c)
 void s2_joint_eigen(int n, double *a, double *value, double *q);

@@ -330,6 +330,16 @@ static void add_equations(Builder *builder, List *list) {
   }
 }
 
+// What acts on b along a row of geometric stiffness acts on ground the other way, about its anchor.
+static void geometric_push(const Builder *builder, const S2JointRow *row, S2JointPart *part) {
+  S2Vec2 from, force = s2_vec2(row->jb[1], row->jb[2]);
+  if (s2_joint_geometric_ground(&builder->at, &from)) {
+    part->push[0] = -row->jb[0] - s2_cross(from, force);
+    part->push[1] = -force.x;
+    part->push[2] = -force.y;
+  }
+}
+
 // K_geo = sum s e e': rows e v + l/(h^2 alpha beta s) = 0, and what v0 adds given. A row cannot
 // have a negative stiffness: that is taken at v0 alone, or ("psd") left out.
 static void add_geometric(const Builder *builder, List *list) {
@@ -353,7 +363,14 @@ static void add_geometric(const Builder *builder, List *list) {
     s2_joint_speeds(builder->joint, builder->step->v0, &row, 1);
     double beta = s < 0 ? 0 : blend.beta;
     double compliance = hold * beta > 0 ? 1 / (hold * beta) : INFINITY;
+    int rows = list->count, given = builder->given->count;
     add_elastic(builder, list, &row, S2_NONE, 0, compliance, -hold * (1 - beta) * row.speed);
+    // One of these has it now, or none.
+    if (list->count > rows) {
+      geometric_push(builder, &row, &list->part[rows]);
+    } else if (builder->given->count > given) {
+      geometric_push(builder, &row, &builder->given->part[given]);
+    }
   }
 }
 

@@ -466,12 +466,17 @@ static bool opens_nothing(const Midpoint *m) {
   return open;
 }
 
+// Impulses of rows are those of the rule. Reactions are all that joints gave, with what put the
+// velocities on the joints before it.
 static void keep_impulses(const Midpoint *m) {
   S2Step *step = m->step;
-  s2_step_scale_joints(step, m->island, 0);
+  if (!m->restarted) { // else they began anew there
+    s2_step_scale_joints(step, m->island, 0);
+  }
   for (int i = 0; i < m->joints; i++) {
     const Member *member = &m->member[i];
     int32_t slot = m->island->joint[i];
+    memset(step->joint_impulse + S2_JOINT_ROWS * slot, 0, sizeof(double) * S2_JOINT_ROWS);
     S2JointAt chord = chord_of(m, member->joint);
     S2JointRow rows[S2_JOINT_ROWS];
     midpoint_evaluate(&chord, member, rows);
@@ -557,6 +562,7 @@ static bool midpoint_solve(Midpoint *m) {
     m->v[i] = step->v1[at];
   }
   if (off_joints(m) > S2_MIDPOINT_OFF * speed) { // the rule would keep that, with changing sign
+    s2_step_scale_joints(step, m->island, 0);
     if (!s2_step_before_impact(step, m->island, false)) {
       m->aborted = true;
       return false;

@@ -1,5 +1,6 @@
 // Phase 5: an island's problem is solved and its answer handed out.
 #include "dynamics/step/solve.h"
+#include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/warn.h"
 #include "dynamics/trace/notes.h"
@@ -56,6 +57,9 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
   stats->last_iterations += solution->iterations;
   stats->used[solution->used] += 1;
   s2_keep_worst(&step->residuals.solve, &solution->residual);
+  if (solution->status != S2_SOLVED) {
+    s2_audit_missed(step, island, solution->residual.dynamics);
+  }
   if (solution->status != S2_SOLVED && solution->cut) { // as was asked for
     stats->last_status = solution->status;
     step->unsolved += 1;

@@ -319,6 +319,31 @@ for name, make in pairs(makers) do
   end
 end
 
+-- Ground has no part in rows of geometric stiffness, but gets what they push the other body with.
+for _, way in ipairs { "on", "psd" } do
+  for _, type in ipairs { "static", "world" } do
+    test(("reactions of ground, geometric stiffness %s, %s"):format(way, type), function()
+      agrees(function(p)
+        local w = sim.world { dt = 0.01, geometric_stiffness = way, alpha = 0.8, beta = 0.9 }
+        local ground = type == "static" and
+          w:box { type = type, size = { 0.1, 0.1 }, position = { 0.2, 0.1 }, angle = 0.3 } or "world"
+        local b = w:box { size = { 0.6, 0.3 }, position = { 1.5, 0.4 }, velocity = { 2, 0.3 }, mass = p.m,
+          angular_velocity = 1 }
+        local joint = w:hinge { a = ground, b = b, anchor = { p.x, 0.1 } }
+        local sum = 0
+        for _ = 1, 6 do
+          local before = b.vx
+          w:step()
+          -- No other force acts along x.
+          ok((b.mass * (b.vx - before) + 0.01 * joint.force[1]) ^ 2 < 1e-20)
+          sum = sum + joint.force[1] + 0.01 * joint.force[2] ^ 2 + 2 * joint.torque
+        end
+        return sum
+      end, { m = 1.3, x = 0.7 }, 1e-6, { step = 1e-4 })
+    end)
+  end
+end
+
 test("a joint to the world, by dt and gravity", function()
   agrees(function(p)
     local w = sim.world { dt = p.dt, gravity = { 0, -p.g } }
