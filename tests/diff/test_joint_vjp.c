@@ -274,7 +274,7 @@ static void mixed(void **state) {
       without += 1;
     } else {
       // With 4 steps a bisecting distance joint is 1e-6 from halving its last one.
-      int steps = way == BISECTED ? 3 : 4;
+      int steps = 4;
       compare_to(name, world, steps, (uint64_t)k, 1e-3, 1e-6, LEAST, counts);
       events += way == BY_EVENTS;
     }
