@@ -54,8 +54,9 @@ static const double NOISE = 1e-8; // of an impulse
 // projected when it is below: there the derivative is one-sided.
 static const double CLOSED = 1e-11;
 
-// Sliding shows in |tangent| = friction * normal; contacts are the last rows.
-static inline void sign_modes(const S2WorldDef *def, const S2Note *note, uint64_t *hash) {
+// Sliding shows in |tangent| = friction * normal; contacts are the last rows. `sticks`: a row.
+static inline void sign_modes(const S2WorldDef *def, const S2Note *note, bool *sticks,
+                              uint64_t *hash) {
   S2Choice *choices = calloc(2 * (size_t)note->of->island.touches + 1, sizeof *choices);
   s2_note_choices(note->of, choices);
   for (int pass = 0, r = 0; pass < 2; pass++) {
@@ -68,8 +69,10 @@ static inline void sign_modes(const S2WorldDef *def, const S2Note *note, uint64_
         int rows = used * ((s2_solve_traits(note->solve.kind).normals) +
                            s2_solve_is_rough(note->solve.kind, &touch));
         if (pass == 1 && rows == 2) {
-          double most = touch.friction * note->of->lambda[r];
-          mix(hash, fabs(note->of->lambda[r + 1]) >= most * (1 - 1e-9) - NOISE * 1e-3);
+          double most = touch.friction * note->of->lambda[r], pull = note->of->lambda[r + 1];
+          bool slides = fabs(pull) >= most * (1 - 1e-9) - NOISE * 1e-3;
+          mix(hash, slides);
+          sticks[r + 1] = !slides;
         }
         r += rows;
       }
@@ -143,12 +146,15 @@ static inline void sign(const S2Trace *trace, uint64_t *hash) {
       sign_touches(def, note->of, hash);
     }
     if (note->act == S2_ACT_SOLVE) {
+      bool *sticks = calloc((size_t)note->solve.rows + 1, sizeof *sticks);
+      sign_modes(def, note, sticks, hash);
+      // Two points of a body that stick share what friction they have: its signs are no branch.
       for (int r = 0; r < note->solve.rows && !s2_solve_traits(note->solve.kind).displacements;
            r++) {
-        double lambda = note->of->lambda[r];
+        double lambda = sticks[r] ? 0 : note->of->lambda[r];
         mix(hash, lambda > NOISE ? 1 : lambda < -NOISE ? 2 : 0);
       }
-      sign_modes(def, note, hash);
+      free(sticks);
     }
   }
 }

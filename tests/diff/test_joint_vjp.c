@@ -273,9 +273,7 @@ static void mixed(void **state) {
     if (refused(world, &(S2Callbacks){0}, 4)) {
       without += 1;
     } else {
-      // With 4 steps a bisecting distance joint is 1e-6 from halving its last one.
-      int steps = way == BISECTED ? 3 : 4;
-      compare_to(name, world, steps, (uint64_t)k, 1e-3, 1e-6, LEAST, counts);
+      compare_to(name, world, 4, (uint64_t)k, 1e-3, 1e-6, LEAST, counts);
       events += way == BY_EVENTS;
     }
     s2_world_destroy(world);

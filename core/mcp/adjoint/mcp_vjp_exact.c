@@ -20,6 +20,9 @@
 enum { MOST = 96 };
 // Parts of a diagonal that a pivot has at least, as in the general way (mcp_vjp.c, SIEVE).
 static const double CLEAR = 3e-6;
+// Parts of a diagonal that a compliance has at least, where rounding of the Jacobians (1e-16)
+// leaves six digits of it.
+static const double SOFT = 1e-10;
 // Of a pivot, of rows scaled to about 1, what rounding of twice the digits may be: no derivative.
 static const double NOTHING = 1e-24;
 
@@ -56,18 +59,22 @@ static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, con
   return sum;
 }
 
-// Are all pivots of the rows, with masses alike, a clear part of their diagonals?
+// Are all pivots of the rigid rows, with masses alike, a clear part of their diagonals? Rows that
+// give way are independent by that, also along rigid ones.
 static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
-  int n = held->count;
-  double *a = S2_TAKE(arena, double, n *n), *diagonal = S2_TAKE(arena, double, n);
+  const S2Row **row = S2_TAKE(arena, const S2Row *, held->count);
+  int n = 0;
+  for (int i = 0; i < held->count; i++) {
+    double w = vjp_exact_meet(held->problem, held->row[i], held->row[i]).hi;
+    if (!(held->row[i]->compliance > SOFT * w)) {
+      row[n++] = held->row[i];
+    }
+  }
+  double *a = S2_TAKE(arena, double, n *n + 1), *diagonal = S2_TAKE(arena, double, n + 1);
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
-      a[i * n + j] = vjp_exact_meet_alike(held->problem, held->row[i], held->row[j]);
+      a[i * n + j] = vjp_exact_meet_alike(held->problem, row[i], row[j]);
     }
-    // What gives way stays as soft as it is.
-    const S2Row *row = held->row[i];
-    double w = vjp_exact_meet(held->problem, row, row).hi;
-    a[i * n + i] *= w > 0 ? 1 + row->compliance / w : 1;
     diagonal[i] = a[i * n + i];
   }
   // Without exchanges, as the matrix is symmetric and positive.

@@ -210,6 +210,10 @@ return function(sim, host)
 
   function host.optimize.least_squares(f, p0, options)
     local run <close> = host.optimization("least_squares", f, p0, options, "least_squares")
+    if options and options.scale ~= nil and run.options.loss == "l2" then
+      host.fail("bad argument #3 to 'least_squares' (key 'scale': squares have no scale: give loss = 'huber' or "
+        .. "'cauchy' with it, or leave it out)")
+    end
     local most = run.options.max_iterations or MOST_ITERATIONS
     local here, why = { x = run.x0 }, nil
     here.r, here.value = residuals_at(run, run.x0)

@@ -2,6 +2,15 @@
 // given coordinates.
 #include "lua/diff/on_tape.h"
 
+// A tracked number or a world on the tape: its derivative would be lost.
+static void coordinates_refuse(lua_State *L, int index, const S2LuaWorld *lw) {
+  if (s2_lua_is_tracked(L, index) && s2_lua_recording(lw)) {
+    s2_lua_fail(L, "setting a joint's coordinate has no derivative yet: set angle, position and "
+                   "velocity of the bodies beyond it, as functions of the number, or make them "
+                   "there");
+  }
+}
+
 static void coordinates_set(lua_State *L, S2LuaWorld *lw, const S2JointCoordinate *set, int count) {
   s2_lua_not_on_tape(L, lw,
                      "setting a joint's coordinate (its bodies' angle, position and velocity can "
@@ -21,6 +30,7 @@ int s2_lua_set_coordinate(lua_State *L, const S2LuaJoint *joint, S2JointType typ
   }
   S2JointCoordinate set = {.joint = joint->id};
   S2Complaint complaint;
+  coordinates_refuse(L, 3, joint->lw);
   if (!s2_value_number(L, 3, S2_ANY_NUMBER, &set.value, &complaint)) {
     return s2_lua_fail(L, "Joint.%s: %s", lua_tostring(L, 2), complaint.text);
   }
@@ -117,6 +127,7 @@ static int world_set_coordinates(lua_State *L) {
     lua_pushvalue(L, -2);
     const S2LuaJoint *joint = coordinates_joint(L, lw);
     set[at].joint = joint->id;
+    coordinates_refuse(L, -1, lw);
     if (!s2_value_number(L, -1, S2_ANY_NUMBER, &set[at].value, &complaint)) {
       return s2_lua_bad_argument(L, 2, "the coordinate of %s: %s", luaL_tolstring(L, -2, NULL),
                                  complaint.text);

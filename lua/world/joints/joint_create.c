@@ -350,6 +350,19 @@ static S2JointDef joint_read_recipe(const Recipe *recipe) {
   return def;
 }
 
+// A shifted matrix may have a negative eigenvalue, which no joint is made with (where an eigenvalue
+// is 0, however small the shift is): the joint is made with the unit matrix and gets the numbers
+// afterwards. Only a matrix that is 0 stays, as it says that the joint is rigid.
+static void joint_unshift(S2JointWeights *weights) {
+  bool zero = true;
+  for (int i = 0; i < weights->size * weights->size; i++) {
+    zero = zero && weights->matrix[i] == 0;
+  }
+  for (int i = 0; i < weights->size * weights->size && !zero; i++) {
+    weights->matrix[i] = i % (weights->size + 1) == 0;
+  }
+}
+
 static S2Status joint_build_again(void *user, S2World *world, int which, double by) {
   const Recipe *recipe = user;
   lua_State *L = recipe->keys->L;
@@ -359,7 +372,17 @@ static S2Status joint_build_again(void *user, S2World *world, int which, double 
   S2JointDef def = joint_read_recipe(recipe);
   // What reading has pushed (a lock's functions) is dropped again.
   lua_settop(L, top);
-  return s2_joint_create(world, &def, &id);
+  S2JointWeights compliance = def.compliance, damping = def.damping;
+  joint_unshift(&def.compliance);
+  joint_unshift(&def.damping);
+  S2_TRY(s2_joint_create(world, &def, &id));
+  for (int k = 0; k < 9; k++) {
+    S2Place place = s2_place(S2_PLACE_JOINT, (int32_t)id.index - 1, S2_OF_COMPLIANCE + 2 + k);
+    *s2_place_in(world, place) = compliance.matrix[k];
+    place.number = (uint16_t)(S2_OF_DAMPING + 2 + k);
+    *s2_place_in(world, place) = damping.matrix[k];
+  }
+  return s2_ok();
 }
 
 // Upvalue 1: the type.

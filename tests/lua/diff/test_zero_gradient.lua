@@ -603,3 +603,42 @@ test("there is no reason where a derivative is not 0", function()
   sim.value_and_grad(KEYS["hinge friction"], 0)
   eq(sim.tape_stats().reason, nil)
 end)
+
+-- ---- Matrices at the end of what they may be ----------------------------------------------------
+
+-- Entries are shifted for differences by more than they are, or where an eigenvalue is 0: no joint could be
+-- made with such a matrix.
+test("matrices of small compliance and of rigid directions have derivatives", function()
+  local function weld(matrix, damping)
+    return function(c)
+      local w = new_world { dt = 1 / 60 }
+      local b = w:box { size = { 1, 0.1 }, position = { 0.5, 0 }, mass = 1 }
+      w:weld { a = "world", b = b, anchor = { 0, 0 }, compliance = matrix(c), damping = damping and damping(c) or 0 }
+      w:run { steps = 5 }
+      return b.y + 0.3 * b.x
+    end
+  end
+  local CASES = {
+    full = function(c) return { { 2 * c, c, 0 }, { c, 2 * c, c }, { 0, c, 2 * c } } end,
+    rank_one = function(c) return { { c, c, 0 }, { c, c, 0 }, { 0, 0, c } } end,
+    rigid_angle = function(c) return sim.array { { 2, 1, 0 }, { 1, 2, 0 }, { 0, 0, 0 } } * c end,
+  }
+  for _, stepping in ipairs { "speculative", "auto" } do
+    way = stepping
+    for name, matrix in pairs(CASES) do
+      for _, c in ipairs { 1e-3, 1e-6, 1e-7, 1e-9 } do
+        local f = weld(matrix)
+        local h = 1e-3 * c
+        local want = (f(c + h) - f(c - h)) / (2 * h)
+        near(sim.grad(f, c), want, 1e-4 * math.max(1, math.abs(want)), name .. " at " .. c)
+      end
+    end
+    -- damping likewise, of a joint that gives way
+    local f = weld(function() return { { 1e-3, 0, 0 }, { 0, 1e-3, 0 }, { 0, 0, 1e-2 } } end, CASES.rank_one)
+    for _, c in ipairs { 1, 1e-7 } do
+      local h = math.max(1e-3 * c, 1e-4)
+      local want = c == 1 and (f(c + h) - f(c - h)) / (2 * h) or (-3 * f(c) + 4 * f(c + h) - f(c + 2 * h)) / (2 * h)
+      near(sim.grad(f, c), want, 1e-4 * math.max(1, math.abs(want)), "damping " .. c)
+    end
+  end
+end)

@@ -627,9 +627,12 @@ test("coordinates that cannot be set are refused, and nothing moves", function()
   raises("belongs to another world", function() world:set_coordinates { [others[1]] = 1 } end)
   eq(world:state(), state)
   -- Derivatives do not go through.
-  raises("the coordinate of Joint 'reach': number expected, got a tracked number", function()
-    sim.grad(function(x) world:set_coordinates { reach = x[1] } return hand.x end)({ 0.1 })
-  end)
+  for _, set in ipairs { function(x) world:set_coordinates { reach = x[1] } end, function(x) reach.translation = x[1] end,
+    function(x) hinge[1].angle = x[1] end } do
+    raises("no derivative yet: set angle, position and velocity of the bodies beyond it", function()
+      sim.grad(function(x) set(x) return hand.x end)({ 0.1 })
+    end)
+  end
   raises("setting a joint's coordinate %(its bodies' angle, position and velocity can be set instead%) has no derivative yet", function()
     sim.grad(function(x) hand.mass = x[1]; hinge[1].angle = 1 return hand.x end)({ 0.1 })
   end)

@@ -630,4 +630,9 @@ test("least squares: robust losses are at rest where their gradient is 0, and le
     near((total(p.a, p.k + h) - total(p.a, p.k - h)) / (2 * h), 0, 1e-6)
   end
   raises("'l2', 'huber' or 'cauchy'", sim.optimize.least_squares, residuals, { a = 1, k = 1 }, { loss = "l1" })
+  -- Squares have no scale: it would do nothing.
+  for _, loss in ipairs { "l2", false } do
+    raises("key 'scale'.*'huber' or 'cauchy'", sim.optimize.least_squares, residuals, { a = 1, k = 1 },
+      { loss = loss or nil, scale = 0.02 })
+  end
 end)
