@@ -3,7 +3,7 @@
 //
 //   bench_flow [NAME ...]     all scenes, or those whose name starts so
 //
-// Each block steps the same motion from its start; the least time of all blocks is told, in
+// Each block steps the same motion from its start; the least time of all blocks is printed, in
 // microseconds a step.
 #include "bench.h"
 

@@ -416,7 +416,7 @@ static double sunk_depth(const Pair *pair) {
 // The closest features belong to a neighbour of a joined shape, but this shape may still carry a
 // vertex of the other one further on. While the cores are apart nothing can be nearer than they
 // are. Where they overlap, all of this shape is within the other one by no more than the least
-// translation, along its direction: so is what an edge has behind a vertex of the other one, on the
+// translation, along its direction: so is what an edge has beyond a vertex of the other one, on the
 // side of the edge that the translation leads to.
 static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a,
                         const Candidates *closest, double separation, double reach) {

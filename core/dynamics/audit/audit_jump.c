@@ -173,7 +173,7 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   double h = audit->h;
   // Contacts, joints, forces, the stepping's own, and what joints add along with positions.
   const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
-  // The log has sums of the impulses of a feature; blows from two sides nearly cancel in them.
+  // The log has sums of the impulses of a feature; impacts from two sides nearly cancel in them.
   const S2AuditWork *done = &audit->done[slot];
   double pushed = fmax(linear, done->struck) + fmax(audit->size[slot], done->halves) +
                   hypot(force[1], force[2]) + hypot(own[1], own[2]);

@@ -208,7 +208,7 @@ static inline double s2_rattle_elapsed(const S2Rattle *rattle) { // at the start
 // rattle_contact.c
 // The island's points that were chosen as rows.
 void s2_rattle_choose(S2Rattle *rattle, const S2Choice *choices);
-// Terms of contacts behind those of joints, with guesses.
+// Terms of contacts after those of joints, with guesses.
 void s2_rattle_add_contacts(S2Rattle *rattle);
 // Their values and sides at poses q (3 a slot).
 void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S2RattleRows *rows);

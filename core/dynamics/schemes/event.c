@@ -445,7 +445,7 @@ static void rest_without(const S2EventRun *event, const S2Touch *solved, const S
 }
 
 // Positions are projected; rows that have turned on the way, or other forces than those that they
-// were solved with, give their velocities anew. Which points are closed depends on which press
+// were solved with, give their velocities again. Which points are closed depends on which press
 // then.
 static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double *flowed,
                           bool *turned, bool *again) {
@@ -882,7 +882,7 @@ static void set_straight(S2EventRun *event, bool straight) {
 }
 
 // The rest of a piece, from what rests on. *again: some of that leaves, and has no row any more;
-// the flow is to be made anew. False: aborted.
+// the flow is to be made again. False: aborted.
 static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, bool *again) {
   S2Step *step = event->step;
   int noted = s2_notes_mark(step);

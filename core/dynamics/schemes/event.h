@@ -38,7 +38,7 @@ typedef struct S2EventRun {
   int cuts;         // pieces so far that have ended where nothing met
   int turns;        // and that have ended since something turns
   int arrived;      // that have ended where a limit closes
-  int released;     // flows of this piece that were made anew without a row that left
+  int released;     // flows of this piece that were made again without a row that left
 } S2EventRun;
 
 typedef struct S2Meeting {

@@ -203,7 +203,7 @@ bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting,
     }
     meeting_tighten(&at, *tau, &trial);
     double s = trial.whole.at, near = meeting_rounding(event);
-    // What appears may do so just behind the end.
+    // What appears may do so just after the end.
     if (trial.whole.meets && fabs(s - *tau) < near / 2 && trial.gap > event->slop) {
       *tau = s + near / 2;
       continue;

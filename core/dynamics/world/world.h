@@ -160,7 +160,7 @@
 #define S2_EVENT_MISSED 10
 // Solves of a flow with more points that rest, as they would be back at once.
 #define S2_EVENT_RETURNS 4
-// Flows of a piece that are made anew without rows that carried nothing any more at their end.
+// Flows of a piece that are made again without rows that carried nothing any more at their end.
 #define S2_EVENT_RELEASES 2
 // Flows that are made shorter, each for the first pair that meets on the one before.
 #define S2_EVENT_SHORTENED 8
