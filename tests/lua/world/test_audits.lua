@@ -97,7 +97,7 @@ test("what is dragged round a corner goes in pieces and is not carried along", f
   end
 end)
 
--- What blows from two sides, or a mouse about which a body circles, give in a step cancels in its sum, but bodies go by each.
+-- What impacts from two sides, or a mouse about which a body circles, give in a step cancels in its sum, but bodies go by each.
 test("what pieces of a step give explains the way, though it cancels", function()
   for _, seed in ipairs { 15586, 19240 } do
     local found, is, _, message = scenes.run(seed, 60)
