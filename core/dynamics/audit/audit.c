@@ -69,7 +69,9 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
   audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
   audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
   audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
-  audit->knot = s2_memory_take_zeroed(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
+  // Not touched before it is used: most bodies have few knots, and pages that nobody writes are
+  // none.
+  audit->knot = s2_memory_take(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
   // Joints.
   audit->coordinate = audit_doubles(joint_room);
   audit->pace = audit_doubles(joint_room);
