@@ -155,36 +155,9 @@ typedef struct Pass { // what a pass was made from, for its note
 // are redundant every method would be tried on what rounding makes them contradict each other by.
 static const double SOLVED = 1e-9, LEFT = 1e-3;
 
-// kg m^2: twice the work of a row's error, removed as if there were no other row.
-static double work_alone(const S2Problem *problem, const S2Row *row) {
-  double w = 0;
-  for (int c = 0; c < 3; c++) {
-    w += row->a == S2_GROUND ? 0 : row->ja[c] * row->ja[c] / problem->mass[3 * row->a + c];
-    w += row->b == S2_GROUND ? 0 : row->jb[c] * row->jb[c] / problem->mass[3 * row->b + c];
-  }
-  bool wrong = row->bias < 0 || row->lo < 0;
-  return wrong && w > 0 ? row->bias * row->bias / w : 0;
-}
-
-// Is the displacement, in the norm of the masses, far larger than the errors that it removes? Rows
-// that nearly contradict each other ask for that: three points about a bend of the ground are all
-// closed far beside it only. Overlaps and joint errors have to go all the same, open gaps need not.
-static bool goes_far(const S2Problem *problem, const double *dq) {
-  double alone = 0, together = 0;
-  for (int r = 0; r < problem->rows; r++) {
-    alone += work_alone(problem, &problem->row[r]);
-  }
-  for (int i = 0; i < 3 * problem->nodes; i++) {
-    together += problem->mass[i] * dq[i] * dq[i];
-  }
-  return together > S2_PROJECTION_FAR * S2_PROJECTION_FAR * alone;
-}
-
-typedef enum Moved { MOVED, NOT_SOLVED, TOO_FAR } Moved;
-
-// Solves and moves q1, unless the displacement that closes gaps is too far.
-static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
-                             double worst, const Pass *pass, S2Shaken *shaken) {
+// Solves and moves q1; false when it could not be solved.
+static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
+                            double worst, const Pass *pass, S2Shaken *shaken) {
   S2World *world = step->world;
   // Relative to what is to be removed, so that the last digits come out, too.
   double scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
@@ -199,10 +172,7 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   s2_budget_spend(step, &solution);
   world->stats.projections += 1;
   if (!(solution.residual.scaled < 1e-3)) { // jammed: no displacement helps
-    return NOT_SOLVED;
-  }
-  if (step->holds && goes_far(&assembly->problem, solution.v)) {
-    return TOO_FAR;
+    return false;
   }
   // Linear rows are good for small turns only: the rest is for the next pass.
   double turn = 0;
@@ -225,12 +195,11 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
     s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
                      world->kept.def.contact_margin);
   }
-  return MOVED;
+  return true;
 }
 
 // One Newton step, with inertias times `stiffness`; false when it could not be solved. With
-// `shaken` the joint rows are those of q0, and what joints displace is added there. Gaps that
-// cannot be closed nearby stay open, in the passes to come, too.
+// `shaken` the joint rows are those of q0, and what joints displace is added there.
 static bool project(S2Step *step, const S2Island *island, double worst, double stiffness,
                     S2Shaken *shaken) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
@@ -251,12 +220,7 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
     }
   }
   Pass pass = {shaken != NULL ? S2_PROJECT_SHAKE : S2_PROJECT_ANEW, choices, stiffness};
-  Moved moved = solve_positions(step, island, &assembly, worst, &pass, shaken);
-  if (moved == TOO_FAR) { // without the gaps
-    step->holds = false;
-    return project(step, island, worst, stiffness, shaken);
-  }
-  return moved == MOVED;
+  return solve_positions(step, island, &assembly, worst, &pass, shaken);
 }
 
 // The largest s in [0, 1] with a s^2 + b s <= room; a, room >= 0.
@@ -437,7 +401,7 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
   }
   assembly.problem.row = rows;
   Pass pass = {S2_PROJECT_SOLVED, choices, 1};
-  (void)solve_positions(step, island, &assembly, worst, &pass, NULL);
+  solve_positions(step, island, &assembly, worst, &pass, NULL);
 }
 
 // Positions projected once, by a linear solve; velocities stay.

@@ -35,9 +35,6 @@
 #define S2_PROJECTION_PASSES 20
 // rad: largest turn of one projection pass, so that linearised rotations stay meaningful.
 #define S2_PROJECTION_TURN 0.3
-// A pass that closes gaps moves bodies by no more than this times the errors it removes, in the norm
-// of the masses: a tower 25 times as high as wide still stands up on its two corners.
-#define S2_PROJECTION_FAR 10.0
 // A pass that does not halve what it should remove makes turning this much dearer against moving: a
 // light body wedged at an angle would else turn to and fro between two faces.
 #define S2_PROJECTION_STIFFER 8.0

@@ -340,19 +340,3 @@ test("data and laws of destroyed bodies do not pile up", function()
   for _ in pairs(weak) do left = left + 1 end
   ok(left <= 128, left .. " tables are left")
 end)
-
--- Three points about a bend: all of them are closed exactly where the box is half its width beside
--- it. What they overlap by has to go, upwards; that one of them stays open is no error.
-test("a box placed too low on a bend of a chain goes up, not along it", function()
-  for _, stepping in ipairs { "auto", "event", "speculative", "bisect" } do
-    for k = 0, 20 do
-      local slope, deep = 10 ^ (-5 + k / 7), 1e-4
-      local w = sim.world { stepping = stepping }
-      w:on("solver_warning", function() end) -- of the overlap
-      w:chain { points = { { -5, 0 }, { 0, 0 }, { 5, -5 * slope } } }
-      local box = w:box { size = { 1, 0.5 }, position = { 0, 0.25 - deep } }
-      w:step()
-      ok(math.abs(box.x) < 5 * deep and math.abs(box.y - 0.25) < 5 * deep, stepping, slope, box.x, box.y)
-    end
-  end
-end)
