@@ -189,8 +189,11 @@ static int knots_needed(const S2World *world) {
   for (int i = 0; i < world->order.count; i++) {
     fastest = fmax(fastest, fabs(world->v.at[3 * world->order.at[i]]));
   }
-  // What a step sets spinning is not known as it begins: where there are few bodies, any may be.
-  bool spins = fastest * world->kept.def.dt > S2_AUDIT_SPIN || world->bodies.count <= S2_AUDIT_FEW;
+  // What a step sets spinning is not known as it begins: where there are few bodies, any may be,
+  // but for one alone.
+  int count = world->order.count;
+  bool few = count > 1 && world->bodies.count <= S2_AUDIT_FEW;
+  bool spins = few || fastest * world->kept.def.dt > S2_AUDIT_SPIN;
   return (spins ? S2_AUDIT_KNOTS_SPINNING : S2_AUDIT_KNOTS) * world->kept.def.substeps;
 }
 
