@@ -3,8 +3,6 @@
 #ifndef S2_TEST_MCP_VJP_PROBLEMS_H
 #define S2_TEST_MCP_VJP_PROBLEMS_H
 
-#include "sanitized.h"
-
 #include "base/rng.h"
 #include "mcp/adjoint/mcp_vjp.h"
 #include "mcp/solvers.h"
@@ -331,7 +329,7 @@ static inline void check_against_differences(Check *check, const Gradient *g, do
   }
 }
 
-enum { PROBLEMS = S2_FEWER(300, 75) };
+enum { PROBLEMS = 300 };
 
 static const double AGREE = 1e-6; // relative error
 
