@@ -331,7 +331,8 @@ static void small_programs_agree_with_enumeration(void **state) {
     infeasible += !solvable && !c->solution.unbounded;
     free(c);
   }
-  assert_true(solved > S2_FEWER(500, 75) && infeasible > S2_FEWER(200, 30) && unbounded > S2_FEWER(200, 30));
+  assert_true(solved > S2_FEWER(500, 75) && infeasible > S2_FEWER(200, 30) &&
+              unbounded > S2_FEWER(200, 30));
 }
 
 // ---- named cases ------------------------------------------------------------------------------
