@@ -69,8 +69,7 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
   audit->held = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
   audit->root = s2_memory_take_zeroed(sizeof(int32_t) * (size_t)room);
   audit->knots = s2_memory_take_zeroed(sizeof(int) * (size_t)room);
-  // Not touched before it is used: most bodies have few knots, and pages that nobody writes are
-  // none.
+  // Not zeroed: most bodies use few knots, and pages that are not written take no memory.
   audit->knot = s2_memory_take(sizeof(S2AuditKnot) * (size_t)room * (size_t)knots);
   // Joints.
   audit->coordinate = audit_doubles(joint_room);
@@ -189,8 +188,8 @@ static int knots_needed(const S2World *world) {
   for (int i = 0; i < world->order.count; i++) {
     fastest = fmax(fastest, fabs(world->v.at[3 * world->order.at[i]]));
   }
-  // What a step sets spinning is not known as it begins: where there are few bodies, any may be,
-  // but for one alone.
+  // A step may set a slow body spinning by an impact. Worlds of few bodies are ready for that; a
+  // body alone meets nothing.
   int count = world->order.count;
   bool few = count > 1 && world->bodies.count <= S2_AUDIT_FEW;
   bool spins = few || fastest * world->kept.def.dt > S2_AUDIT_SPIN;

@@ -131,14 +131,13 @@ typedef struct S2Auditor {
   S2AuditRun *run;            // a slot: of the group whose smallest slot it is
   S2AuditHeld *before;        // sorted
   int held_before, held_room;
-  double *left; // 6 a slot: pose and velocity that the last step left
-  bool *set;    // a slot: one of them was changed since
-  double
-      *missed;   // a slot: N s, N m s that solves have said they left, which missed their tolerance
-  bool *jointed; // a slot: a joint acts on it
-  bool *held;    // a slot: of one it is not known what it gives to either body
-  int32_t *root; // a slot: the smallest slot that acts on it, perhaps through others
-  int *knots;    // a slot: how many
+  double *left;      // 6 a slot: pose and velocity that the last step left
+  bool *set;         // a slot: one of them was changed since
+  double *missed;    // a slot: N s, N m s that solves left which missed their tolerance
+  bool *jointed;     // a slot: a joint acts on it
+  bool *held;        // a slot: of one it is not known what it gives to either body
+  int32_t *root;     // a slot: the smallest slot that acts on it, perhaps through others
+  int *knots;        // a slot: how many
   S2AuditKnot *knot; // knot_room a slot
   int joint_room;
   double *coordinate;   // a joint's slot: where motor and friction act, at the start

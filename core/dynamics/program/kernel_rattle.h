@@ -1,6 +1,7 @@
 // Private to the kernels: one step of an island by the flow of two stages, as the general path
 // takes it (rattle/rattle.c, rattle_stage.c) where all rows are rigid equations: its operations in
-// its order, so its bits. What takes more than STAGES_PIECES pieces, or anything else, is `missed`.
+// its order, so its bits. `missed` marks the lanes that need more than STAGES_PIECES pieces, or any
+// other case: the general path steps them.
 #ifndef S2_KERNEL_RATTLE_H
 #define S2_KERNEL_RATTLE_H
 
@@ -396,7 +397,7 @@ S2_KERNEL void stages_go_on(Run *run, Stages *stages) {
   }
 }
 
-// What the step has come to where `on`.
+// Keeps the state at the end of the piece, in the lanes `on`.
 S2_KERNEL void stages_keep(Run *run, Stages *stages, Mask on) {
   const S2Table *t = run->table;
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {

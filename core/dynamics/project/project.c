@@ -570,7 +570,7 @@ bool s2_islands_project(S2Step *step) {
   return s2_islands_run(step, project_work, NULL, NULL);
 }
 
-// What is left of an island's account where positions are not projected.
+// Finishes the accounts of momentum and energy of each island, where positions are not projected.
 static void settle_accounts(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
     s2_island_correct_balance(step, &step->islands[i]);

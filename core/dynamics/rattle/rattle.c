@@ -487,7 +487,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
     s2_rattle_narrow(&meeting, h, value);
   }
   rattle->met = row;
-  // What closes with the end of the piece is a row of all of it.
+  // A limit that closes right at the end of the piece needs no cut: it is a row of the whole piece.
   if (outcome == SOLVED && rattle->h > whole * (1 - LATEST)) {
     rattle->met = S2_NONE;
     rattle->frees = false;

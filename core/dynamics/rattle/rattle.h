@@ -27,7 +27,7 @@ typedef enum S2RattleLaw {
   S2_RATTLE_EQUATION, // rigid or giving way
   S2_RATTLE_BOUNDED,  // |force| <= most: motors, dry friction, servos
   S2_RATTLE_LIMIT,    // one-sided: 0 <= impulse; limits, and the normal rows of contacts
-  S2_RATTLE_FRICTION, // |impulse| <= mu times that of the row before it, which is normal
+  S2_RATTLE_FRICTION, // |impulse| <= mu times the impulse of the row before it, the normal row
 } S2RattleLaw;
 
 typedef enum S2RattleState { // of the active set
@@ -189,10 +189,13 @@ void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, do
 static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2RattleTerm *term) {
   return &rattle->step->world->joints.at[rattle->island->joint[term->place]];
 }
+static inline bool s2_rattle_of_contact(const S2RattleTerm *term) {
+  return term->source == S2_RATTLE_OF_GAP || term->source == S2_RATTLE_OF_SLIP;
+}
 // The bodies of a term.
 static inline void s2_rattle_bodies(const S2Rattle *rattle, const S2RattleTerm *term,
                                     int32_t slot[2]) {
-  bool contact = term->source == S2_RATTLE_OF_GAP || term->source == S2_RATTLE_OF_SLIP;
+  bool contact = s2_rattle_of_contact(term);
   const S2Touch *touch = contact ? &rattle->at0.touch[term->place] : NULL;
   const S2Joint *joint = contact ? NULL : s2_rattle_joint(rattle, term);
   slot[0] = contact ? touch->body_a : joint->a;
@@ -212,9 +215,6 @@ void s2_rattle_choose(S2Rattle *rattle, const S2Choice *choices);
 void s2_rattle_add_contacts(S2Rattle *rattle);
 // Their values and sides at poses q (3 a slot).
 void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S2RattleRows *rows);
-static inline bool s2_rattle_of_contact(const S2RattleTerm *term) {
-  return term->source == S2_RATTLE_OF_GAP || term->source == S2_RATTLE_OF_SLIP;
-}
 // Speed at which friction row r of stage 1 slides, at the velocities v of nodes: by the mean of its
 // directions at both ends, or that at the end if it is late.
 double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v);

@@ -117,7 +117,7 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
   S2Arena *arena = step->arena;
   int numbers = 3 * step->world->bodies.count;
-  // Of what moves as given free_v has both.
+  // A body that moves as given keeps the velocity free_v in both stages.
   return (S2RattleFlow){.u = s2_arena_copy(arena, step->free_v, numbers),
                         .v1 = s2_arena_copy(arena, step->free_v, numbers),
                         .halves = S2_TAKE(arena, double, 6 * island->joints),

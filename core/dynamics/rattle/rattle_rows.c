@@ -275,7 +275,7 @@ static void terms_guess(const S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     int32_t slot = rattle->island->joint[term->place];
-    bool piece = rattle->kept != NULL && rattle->done > 0; // the last one was as long as this
+    bool piece = rattle->kept != NULL && rattle->done > 0; // in proportion to its length
     double kept = piece ? rattle->kept[S2_JOINT_ROWS * term->place + term->index]
                         : step->joint_impulse[S2_JOINT_ROWS * slot + term->index];
     double l = isfinite(kept) ? kept / 2 * (rattle->h / (piece ? rattle->last : step->dt)) : 0;
@@ -488,7 +488,7 @@ void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *
 
 // ---- What a piece leaves -----------------------------------------------------------------------
 
-// Of a hinge: a row that turns has a torque, the pin has none about itself.
+// The push of a hinge's row. A row of its angle gives a torque; the pin gives none about itself.
 static void push_of_hinge(const S2RowSides *side, double impulse, double reaction[3]) {
   reaction[0] += impulse * (s2_rattle_turns(side) ? side->a[0] : 0);
   reaction[1] += impulse * side->a[1];

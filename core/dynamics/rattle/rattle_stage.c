@@ -110,7 +110,8 @@ static double stage_measure(Stage *stage) {
   return error <= worst ? worst : error;
 }
 
-// Of equations alone, at velocities that are those of the impulses: what the rows are off.
+// The residual of a stage that has only equations. Its velocities follow from the impulses, so the
+// errors of the rows are all there is.
 static bool certify_equations(const Stage *stage, S2Residual *residual) {
   const S2Rattle *rattle = stage->rattle;
   double scaled = 0;
@@ -129,8 +130,8 @@ static bool certify_equations(const Stage *stage, S2Residual *residual) {
   return true;
 }
 
-// What the stage's problem, with the rows as they are measured, leaves of its laws. Rows that are
-// not of the stage have no laws in it.
+// The residual of the stage's problem with the measured rows. Rows whose impulse the stage knows
+// have no law in it and are left out.
 static S2Residual stage_certificate(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2Arena *arena = rattle->step->arena;
@@ -469,8 +470,8 @@ static double off_certified(const Stage *stage) {
   return worst;
 }
 
-// As stage 1 is linearised first where its rows are those of the step before: at the velocities
-// that the guessed impulses make. False: those are none to begin with.
+// Takes the velocities of the guessed impulses as the first point of linearisation of stage 1. That
+// saves a pass where the rows are those of the step before. False: the guess is too far off.
 static bool stage_set_out(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
   bool near = !stage->second;
@@ -491,8 +492,8 @@ static bool stage_set_out(Stage *stage) {
   return near;
 }
 
-// Certified problems alone, whose right side is that of the rows where the one before has led.
-// Stage 2 is linear.
+// Solves certified problems until both agree: each takes its right side from the rows where the one
+// before has led. Stage 2 is linear and needs one.
 static bool contacts_pass(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double before = INFINITY;

@@ -357,7 +357,7 @@ static bool choose_resting(const S2EventRun *event) {
   return some;
 }
 
-// The same of what rests still. Are there rows?
+// Chooses the rows of points that are still listed as resting. True if there are rows.
 static bool choose_again(const S2EventRun *event) {
   bool some = event->island->joints > 0;
   for (int i = 0; i < event->island->touches; i++) {
@@ -451,12 +451,12 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
                           bool *turned, bool *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
-  S2Touch *open = solved != NULL ? S2_TAKE(step->arena, S2Touch, island->touches) : NULL;
-  int noted = s2_notes_mark(step);
-  if (solved == NULL) {
+  if (solved == NULL) { // a speculative rest
     event_project(event, false);
     return true;
   }
+  S2Touch *open = S2_TAKE(step->arena, S2Touch, island->touches);
+  int noted = s2_notes_mark(step);
   take_touches(event, open);
   for (;;) {
     bool changed = false;
@@ -487,7 +487,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
   return true;
 }
 
-// Both stages have left nothing to be projected.
+// The end of a piece by the two stages: there is nothing to project.
 static void end_rattled(S2EventRun *event, double h) {
   S2Step *step = event->step;
   s2_rattle_keep_flow(step, event->island, h, h, event->flow);
@@ -881,8 +881,8 @@ static void set_straight(S2EventRun *event, bool straight) {
   event->step->share = straight ? 1 : 0.5;
 }
 
-// The rest of a piece, from what rests on. *again: some of that leaves, and has no row any more;
-// the flow is to be made again. False: aborted.
+// The flow of a piece and its end, with the rows that are chosen. *again: a point has left on the
+// way and lost its row; the flow is to be made again. False: aborted.
 static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, bool *again) {
   S2Step *step = event->step;
   int noted = s2_notes_mark(step);

@@ -462,7 +462,8 @@ static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2R
     S2FlowEnd one = facing_meets(flow, touch, &all[i]);
     first = one.at < first.at ? one : first;
   }
-  // The line of an edge goes on where another piece of the body is.
+  // Beyond its ends the line of an edge runs through other pieces of the body. So the manifold has
+  // to confirm the meeting.
   double gap = isfinite(first.at) ? s2_flow_gap(flow, touch, resting, first.at) : INFINITY;
   return fabs(gap) <= flow->slop ? first : NOTHING;
 }

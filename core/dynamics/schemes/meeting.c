@@ -1,6 +1,9 @@
 // When bodies meet on a piece of event stepping (event.c): a flow that ends at that time.
 #include "dynamics/schemes/event.h"
 
+// Looks within a piece of the flow by two stages, at pairs of which only both ends are known: a
+// corner may slide over the end of a segment in between. Four is a choice. An overlap that lasts
+// for less than a fifth of the piece may be missed.
 enum { LOOKS = 4 };
 
 // The flow just solved as a function of time, of the bodies that the island's touches are of.

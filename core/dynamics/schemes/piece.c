@@ -75,7 +75,7 @@ static bool leaves_out(const S2EventRun *event, bool rows) {
   return some;
 }
 
-// The same by the two stages.
+// v1 and q1 after `h` by the two stages.
 static bool piece_rattle(const S2EventRun *event, double h) {
   S2LawFrame frame = {event->q_start, event->v_start, event->free_start, event->done};
   bool least = h * S2_TURN_PIECES <= event->left;

@@ -130,8 +130,8 @@ static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
   return count > 0 ? s2_scale(1.0 / count, sum) : sum;
 }
 
-// How fast surfaces go that touch the island and are not solved for, beside the way of their
-// bodies: a body at rest that the tip of a bar hits is in a fast impact.
+// m/s: the fastest surface that touches the island, turns with a body that is not solved for, or is
+// a belt. A body at rest that is hit by the tip of a turning bar is in a fast impact.
 static double swing_of(const S2Step *step, const S2Island *island) {
   double fastest = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -234,9 +234,10 @@ static double islands_faster(double speed, const S2Island *island, const double 
   return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
 }
 
-// s: of a piece whose soft rows round by the error of places over its length. Shorter pieces would
-// have a scale so fast that a solve could leave bodies at rest which go by 5 m/s.
-static const double SHORTEST_SCALED = 1e-8; // of the step
+// Part of the step. Soft rows round by places over the length of a piece, and the scale of speeds
+// grows with that down to this length. In pieces of 1e-18 s the scale was 3e11 m/s, and a solve
+// that stopped a body of 5 m/s passed.
+static const double SHORTEST_SCALED = 1e-8;
 
 double s2_island_speed(const S2Step *step, const S2Island *island) {
   S2Vec2 gravity = step->world->kept.def.gravity, frame = island->frame;
