@@ -12,26 +12,6 @@ static const double ALIKE = 1e-10;
 // Adjoints below this have no digits: the loss depends on nothing any more.
 static const double NOTHING = 1e-200;
 
-// 1/kg or 1/(kg m^2): what a unit impulse along a row gives of its speed.
-static double edge_mobility(const S2RattlePiece *piece, const S2Row *row) {
-  const double *inertial = piece->rattle.inertial;
-  double w = 0;
-  for (int c = 0; c < 3; c++) {
-    w += row->a >= 0 ? row->ja[c] * row->ja[c] / inertial[3 * row->a + c] : 0;
-    w += row->b >= 0 ? row->jb[c] * row->jb[c] / inertial[3 * row->b + c] : 0;
-  }
-  return w;
-}
-
-static double edge_along(const S2Row *row, const double *v) {
-  double u = 0;
-  for (int c = 0; c < 3; c++) {
-    u += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
-    u += row->b >= 0 ? row->jb[c] * v[3 * row->b + c] : 0;
-  }
-  return u;
-}
-
 // The speed of a row in a stage: what it measures, less what it asks for.
 static double edge_speed(const S2RattlePiece *piece, int r, const S2Row *row, bool second) {
   const S2Rattle *rattle = &piece->rattle;
@@ -42,7 +22,7 @@ static double edge_speed(const S2RattlePiece *piece, int r, const S2Row *row, bo
            term->bias - term->speed;
   }
   double soft = term->soft ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
-  return edge_along(row, rattle->v1) + rattle->at1.rate[r] + soft - term->speed;
+  return s2_rattle_row_speed(row, rattle->v1) + rattle->at1.rate[r] + soft - term->speed;
 }
 
 static void find_edge(S2RattlePiece *piece, int r, bool second) {
@@ -55,7 +35,7 @@ static void find_edge(S2RattlePiece *piece, int r, bool second) {
   double most = term->most * piece->half * (second && !term->soft ? 2 : 1);
   S2Row row = s2_rattle_row(rattle, r, &(second ? rattle->at1 : rattle->at0).side[r]);
   double size = s2_rattle_turns(&rattle->at0.side[r]) ? rattle->island->length : 1;
-  double w = edge_mobility(piece, &row) * size, least = EDGE * rattle->speed;
+  double w = s2_rattle_row_mobility(&piece->rattle, &row) * size, least = EDGE * rattle->speed;
   double room = limit ? x : fmin(most - x, x + most);
   bool held = *state == S2_RATTLE_HELD;
   bool bound = *state == S2_RATTLE_OPEN || *state == S2_RATTLE_AT_LO || *state == S2_RATTLE_AT_HI;
@@ -88,6 +68,7 @@ void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double 
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     size = fmax(size, fabs(right[i]) / sqrt(rattle->inertial[i]));
   }
-  bool matters = fabs(pushed) > ALIKE * size * sqrt(edge_mobility(piece, &row)) + NOTHING;
+  bool matters =
+      fabs(pushed) > ALIKE * size * sqrt(s2_rattle_row_mobility(&piece->rattle, &row)) + NOTHING;
   piece->undo->gradient->flags |= matters ? S2_GRADIENT_WEAK : 0;
 }

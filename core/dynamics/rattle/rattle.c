@@ -148,15 +148,12 @@ static void set_speed(S2Rattle *rattle) {
   rattle->speed = s2_island_speed(rattle->step, rattle->island);
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
-    double w = 0, asked = fabs(term->bias - term->speed);
+    double asked = fabs(term->bias - term->speed);
     if (asked == 0) {
       continue;
     }
     S2Row row = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
-    for (int c = 0; c < 3; c++) {
-      w += row.a >= 0 ? row.ja[c] * row.ja[c] / rattle->inertial[3 * row.a + c] : 0;
-      w += row.b >= 0 ? row.jb[c] * row.jb[c] / rattle->inertial[3 * row.b + c] : 0;
-    }
+    double w = s2_rattle_row_mobility(rattle, &row);
     asked = w > 0 ? fmin(asked * w / (w + term->compliance), term->most * rattle->h * w) : 0;
     bool turns = s2_rattle_turns(&rattle->at0.side[r]);
     rattle->speed = fmax(rattle->speed, asked * (turns ? length : 1));

@@ -223,6 +223,26 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r);
 // Impulses of the piece to the flow, and sums to the touches of the step.
 void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow);
 
+// Of a row in a stage's problem: its speed at the velocities v (3 a node); 1/kg or 1/(kg m^2), how
+// much of that a unit impulse along it gives.
+static inline double s2_rattle_row_speed(const S2Row *row, const double *v) {
+  double speed = 0;
+  for (int c = 0; c < 3; c++) {
+    speed += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
+    speed += row->b >= 0 ? row->jb[c] * v[3 * row->b + c] : 0;
+  }
+  return speed;
+}
+static inline double s2_rattle_row_mobility(const S2Rattle *rattle, const S2Row *row) {
+  const double *inertial = rattle->inertial;
+  double w = 0;
+  for (int c = 0; c < 3; c++) {
+    w += row->a >= 0 ? row->ja[c] * row->ja[c] / inertial[3 * row->a + c] : 0;
+    w += row->b >= 0 ? row->jb[c] * row->jb[c] / inertial[3 * row->b + c] : 0;
+  }
+  return w;
+}
+
 // rattle_stage.c
 // One stage from the guess of its impulses and states; false: it is not solved.
 bool s2_rattle_first(S2Rattle *rattle);

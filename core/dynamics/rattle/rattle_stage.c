@@ -345,15 +345,6 @@ static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, 
                                     : S2_RATTLE_HELD;
 }
 
-static double side_speed(const S2Row *row, const double *v) {
-  double speed = 0;
-  for (int c = 0; c < 3; c++) {
-    speed += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
-    speed += row->b >= 0 ? row->jb[c] * v[3 * row->b + c] : 0;
-  }
-  return speed;
-}
-
 // All rows with their bounds, linear in the impulses with the stage's J on both sides: impulses and
 // states. Stage 1 is linearised at the velocities v, at which r has been measured.
 static bool solve_certified(Stage *stage) {
@@ -396,7 +387,7 @@ static bool solve_certified(Stage *stage) {
   for (int r = 0; r < rattle->rows; r++) {
     if (!stage_knows(stage->state[r]) && rattle->touches > 0) { // symmetric passes need no set
       const S2Row *row = &rows[n];
-      stage->change[r] = row->bias + row->compliance * x[n] + side_speed(row, v);
+      stage->change[r] = row->bias + row->compliance * x[n] + s2_rattle_row_speed(row, v);
       stage->x[r] = x[n++];
     } else if (!stage_knows(stage->state[r])) {
       stage->state[r] = state_of(&problem, rattle->term[r].law, n, v, x[n]);
