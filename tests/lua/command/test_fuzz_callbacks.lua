@@ -214,15 +214,22 @@ local function try(hook, action, round)
   end
 end
 
-for _, hook in ipairs(sorted(HOOKS)) do
+-- Under sanitizers each hook has every other action, and the next hook has the others.
+local EVERY = fewer(1, 2)
+for h, hook in ipairs(sorted(HOOKS)) do
   test("in " .. hook, function()
+    local tried = 0
     for round = 1, ROUNDS do
-      for _, action in ipairs(sorted(ACTIONS)) do
-        local good, message = pcall(try, hook, action, round)
-        ok(good, action .. ": " .. tostring(message))
+      for i, action in ipairs(sorted(ACTIONS)) do
+        if (h + i) % EVERY == 0 then
+          local good, message = pcall(try, hook, action, round)
+          ok(good, action .. ": " .. tostring(message))
+          tried = tried + 1
+        end
       end
     end
-    ok((acted[hook] or 0) >= #sorted(ACTIONS) or hook:find "^on " or hook == "at", "did it act at all?")
+    ok(tried > 0)
+    ok((acted[hook] or 0) >= tried // ROUNDS or hook:find "^on " or hook == "at", "did it act at all?")
   end)
 end
 
