@@ -21,7 +21,7 @@ typedef S2LawsSeen Seen;
 static void laws_time_vjp(const Seen *seen, double bar) {
   S2Undo *undo = seen->undo;
   const S2Note *note = seen->note;
-  if (note->act == S2_ACT_RATTLE) {
+  if (seen->since_bar != NULL) { // of the flow by two stages
     undo->bar.elapsed += bar;
     *seen->since_bar += bar;
   } else if (note->of == NULL) {
@@ -49,7 +49,7 @@ static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   undo->law_free[at] += bend_bar / dt;
   undo->law_v[at] -= bend_bar / dt;
   undo->length_bar -= bend_bar * bend / dt;
-  if (seen->note->act == S2_ACT_RATTLE) { // since the start of the step
+  if (seen->since_bar != NULL) { // since the start of the step
     *seen->since_bar += bar * term->rate;
   } else {
     laws_time_vjp(seen, bar * term->rate);

@@ -35,7 +35,8 @@ static void matrix_times(int n, double a[N][N], const double *x, double *y) {
 // K, the projection, and D between them.
 static void take_matrices(Coupled *coupled) {
   int n = coupled->count;
-  double c[N][N], d[N][N], packed[N * N], value[N], q[N * N], largest = 0;
+  double c[N][N] = {{0}}, d[N][N] = {{0}}, packed[N * N] = {0}, value[N] = {0}, q[N * N];
+  double largest = 0;
   s2_joint_weights_of(&coupled->joint->compliance, coupled->rows[0], n, c);
   s2_joint_weights_of(&coupled->joint->damping, coupled->rows[0], n, d);
   for (int i = 0; i < n * n; i++) {
@@ -114,7 +115,7 @@ static void divide_where_soft(Coupled *coupled, double a, double b, double *x) {
 static void weights_vjp(const S2RattlePiece *piece, Coupled *coupled, const double *t,
                         const double *s, const double *g) {
   int n = coupled->count;
-  double k_t[N], k_g[N], c_bar[N][N] = {{0}}, d_bar[N][N] = {{0}};
+  double k_t[N], k_g[N] = {0}, c_bar[N][N] = {{0}}, d_bar[N][N] = {{0}};
   matrix_times(n, coupled->k, t, k_t);
   matrix_times(n, coupled->k, g, k_g);
   for (int i = 0; i < n; i++) {
@@ -133,7 +134,7 @@ static void weights_vjp(const S2RattlePiece *piece, Coupled *coupled, const doub
 static void first_matrices_vjp(S2RattlePiece *piece, Coupled *coupled, S2RowBar *bars) {
   int n = coupled->count;
   double h = piece->rattle.h, theta = coupled->trapezoid ? 0.5 : 1;
-  double t[N], g[N], change[N], k_t[N], d_t[N], k_g[N];
+  double t[N] = {0}, g[N] = {0}, change[N] = {0}, k_t[N], d_t[N], k_g[N];
   for (int i = 0; i < n; i++) {
     t[i] = coupled->y[i] / h;
     g[i] = h / 2 * (theta * coupled->g1[i] + (1 - theta) * coupled->g0[i]);
@@ -168,7 +169,7 @@ static double equation_speed(const S2RattlePiece *piece, const Coupled *coupled,
 static void second_matrices_vjp(S2RattlePiece *piece, Coupled *coupled, S2RowBar *bars) {
   int n = coupled->count;
   double h = piece->rattle.h, half = h / 2;
-  double t[N], g[N], w[N], change[N], k_t[N], k_g[N], k_w[N], d_w[N];
+  double t[N] = {0}, g[N] = {0}, w[N] = {0}, change[N] = {0}, k_t[N], k_g[N], k_w[N], d_w[N];
   for (int i = 0; i < n; i++) {
     t[i] = coupled->y[i];
     w[i] = equation_speed(piece, coupled, i);

@@ -88,7 +88,7 @@ bool s2_rattle_place(S2Rattle *rattle) {
   double enough = fmax(S2_PROJECTION_TOLERANCE * rattle->island->length, 10 * rattle->rounding);
   bool placed = place_off(rattle) > rattle->placed;
   if (placed && rattle->step->world->notes != NULL) {
-    size_t room = (size_t)(S2_RATTLE_PLACINGS * (3 * rattle->nodes + rattle->rows));
+    size_t room = S2_RATTLE_PLACINGS * (size_t)(3 * rattle->nodes + rattle->rows);
     rattle->placing = s2_note_take(rattle->step->world->notes, sizeof(double) * room);
   }
   for (int pass = 0; pass < S2_RATTLE_PLACINGS && placed && place_off(rattle) > enough; pass++) {

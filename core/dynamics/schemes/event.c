@@ -490,7 +490,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
 // The end of a piece by the two stages: there is nothing to project.
 static void end_rattled(S2EventRun *event, double h) {
   S2Step *step = event->step;
-  s2_rattle_keep_flow(step, event->island, h, h, event->flow);
+  s2_rattle_keep_flow(step, event->island, h, h, &event->flow);
   keep_joints(event, true);
   look_how_far(event);
   s2_note_interval_end(step, event->island);
@@ -765,7 +765,7 @@ static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, in
     return false;
   }
   take_touches(event, way->solved);
-  if (event->rattled && !event->flow->solved) {
+  if (event->rattled && !event->flow.solved) {
     return true;
   }
   event_collide_at_end(event);
@@ -830,7 +830,7 @@ static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way
     if (!flow_way(event, *rows, way, ends, &way->first)) {
       return false;
     }
-    bool solved = !event->rattled || event->flow->solved;
+    bool solved = !event->rattled || event->flow.solved;
     if (!solved || more == S2_EVENT_RETURNS ||
         !(event->straight ? turns_round(event, way->solved)
                           : comes_back(event, way->solved, way->first, *ends))) {
@@ -851,18 +851,18 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     if (!flow_with_returns(event, &rows, noted, way, &ends)) {
       return false;
     }
-    bool solved = !event->rattled || event->flow->solved;
+    bool solved = !event->rattled || event->flow.solved;
     fits = solved && (!rows || way_fits(event, way));
-    bool arrives = !solved && isfinite(event->flow->met);
+    bool arrives = !solved && isfinite(event->flow.met);
     way->lost = !solved && !arrives && way->h * S2_TURN_PIECES <= event->left;
     if (way->lost) {
       return true;
     }
     if (event->rattled) {
-      event->flow->failed = false;
+      event->flow.failed = false;
     }
     if (!fits) { // forces and rows make it turn faster, or lead it off its rows
-      event->horizon = way->h = arrives ? event->flow->met : way->h / 2; // at a limit
+      event->horizon = way->h = arrives ? event->flow.met : way->h / 2; // at a limit
       event->arrived += arrives;
       s2_event_put_touches(event, way->solved);
       s2_notes_rewind(event->step, noted);
@@ -871,7 +871,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   if (!shorten_way(event, rows, noted, way, ends)) {
     return false;
   }
-  way->lost |= event->rattled && event->flow->failed;
+  way->lost |= event->rattled && event->flow.failed;
   s2_event_copy_nodes(event, event->step->v1, event->step->v2);
   return true;
 }
@@ -956,7 +956,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   event->rattled = event->rattles && rows;
   if (event->rattles) {
     set_straight(event, rows);
-    event->flow->failed = false;
+    event->flow.failed = false;
   }
   set_horizon(event, step->v0);
   event->horizon = rows ? event->horizon : event->left; // free flight is exact, however it turns
@@ -1006,10 +1006,8 @@ static bool run_island(S2EventRun *event) {
   event->halved = event->ahead && step->halves[event->island->node[0]];
   event->ahead = event->ahead && !event->halved;
   event->rattles = !event->ahead && !event->halved && s2_island_rattles_on(step, event->island);
-  S2RattleFlow flow;
   if (event->rattles) {
-    flow = s2_rattle_new_flow(step, event->island);
-    event->flow = &flow;
+    event->flow = s2_rattle_new_flow(step, event->island);
     if (step->world->notes != NULL) {
       s2_note_refuse_joints(step, event->island, "flow \"rattle\" and contacts");
     }

@@ -24,7 +24,7 @@ typedef struct S2EventRun {
   bool straight;      // this piece does
   bool rattles;       // pieces with rows are made by the two stages (rattle/)
   bool rattled;       // this piece is
-  S2RattleFlow *flow; // what they gave last
+  S2RattleFlow flow;  // what they gave last
   bool ahead;         // all of its step is speculative
   bool halved;        // the same, in several pieces
   int halvings;       // how often a piece may still be tried with half its length
@@ -51,7 +51,7 @@ typedef struct S2Meeting {
 // piece.c: the piece that begins now is to take `h`.
 void s2_event_set_piece(const S2EventRun *event, double h);
 // v1 and q1 after `h`, noted; false: aborted.
-bool s2_event_flow(const S2EventRun *event, double h, bool rows);
+bool s2_event_flow(S2EventRun *event, double h, bool rows);
 // What the island meets that is not solved for, at the start and the end of the piece.
 void s2_event_place_ground(const S2EventRun *event);
 // Impulses of the island's contacts and joints become 0.
@@ -75,7 +75,7 @@ S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, 
 // The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left
 // of the step: after all nothing does. Where no time is exact, *meets is false, and the flow is one
 // that is known to be free. False: aborted.
-bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau,
+bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, double *tau,
                               bool *meets);
 // For the derivative of when it is: the point of touch `first` that meets at q1 (S2_NONE: none).
 void s2_event_note_arrival(const S2EventRun *event, int first);

@@ -88,7 +88,7 @@ static bool just_appears(const S2EventRun *event, const S2Flow *way, const S2Tou
 }
 
 // The flow that takes `tau`. False: aborted.
-static bool flow_for(const S2EventRun *event, const S2Meeting *meeting, double tau, Trial *trial) {
+static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Trial *trial) {
   const S2Touch *before = &meeting->before[meeting->first];
   const S2Resting *resting = &event->resting[meeting->first];
   s2_event_put_touches(event, meeting->before);
@@ -151,8 +151,8 @@ static bool trial_meets(const S2EventRun *event, const Trial *trial) {
 // Where the straight way of a flow leads nowhere, as its length bends it (a spring turns back what
 // was thrown): between a length that is free and one that meets on its way. Without a time at which
 // they just touch the flow ends with the longest length that is known to be free.
-static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Bracket at,
-                           double *tau, bool *meets) {
+static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket at, double *tau,
+                           bool *meets) {
   double met = S2_EVENT_MET * event->slop;
   Trial trial;
   *meets = true;
@@ -186,7 +186,7 @@ static bool search_meeting(const S2EventRun *event, const S2Meeting *meeting, Br
   return flow_for(event, meeting, *tau, &trial);
 }
 
-bool s2_event_flow_to_meeting(const S2EventRun *event, const S2Meeting *meeting, double *tau,
+bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, double *tau,
                               bool *meets) {
   const S2Touch *before = &meeting->before[meeting->first];
   const S2Resting *resting = &event->resting[meeting->first];

@@ -76,18 +76,18 @@ static bool leaves_out(const S2EventRun *event, bool rows) {
 }
 
 // v1 and q1 after `h` by the two stages.
-static bool piece_rattle(const S2EventRun *event, double h) {
+static bool piece_rattle(S2EventRun *event, double h) {
   S2LawFrame frame = {event->q_start, event->v_start, event->free_start, event->done};
   bool least = h * S2_TURN_PIECES <= event->left;
-  event->flow->frees = event->arrived < S2_RATTLE_MEETINGS;
+  event->flow.frees = event->arrived < S2_RATTLE_MEETINGS;
   bool going =
-      s2_rattle_flow(event->step, event->island, event->choices, &frame, h, least, event->flow);
-  event->flow->failed |= !event->flow->solved;
+      s2_rattle_flow(event->step, event->island, event->choices, &frame, h, least, &event->flow);
+  event->flow.failed |= !event->flow.solved;
   return going;
 }
 
 // v1 and q1 after `h`.
-bool s2_event_flow(const S2EventRun *event, double h, bool rows) {
+bool s2_event_flow(S2EventRun *event, double h, bool rows) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   s2_event_set_piece(event, h);
