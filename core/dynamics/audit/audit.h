@@ -208,6 +208,10 @@ S2Vec2 s2_audit_rod(const S2Joint *joint,
 // m: signed distance of two shapes, negative where they overlap; *normal: from b to a.
 double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
                          S2Vec2 *normal);
+// m: how far a lies beyond b along a direction, at most as far as they are apart: along *normal or
+// the normal of an edge, which is then *normal (from b to a), whichever is the most.
+double s2_audit_beyond(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
+                       S2Vec2 *normal);
 double s2_audit_thickness(const S2Shape *shape); // m: its least width
 
 // audit_end.c: judges the step that has ended. S2_UNSOLVED in a strict world with a finding, which

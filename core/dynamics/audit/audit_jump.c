@@ -215,17 +215,23 @@ static bool held_before(const S2Auditor *audit, const S2Acted *acted) {
          audit->before[lo].shape_b == acted->shape_b;
 }
 
+static bool acted_on_same(const S2Acted *a, const S2Acted *b) {
+  return a->shape_a == b->shape_a && a->shape_b == b->shape_b;
+}
+
 // m: how far two bodies with the relative speed u slide before all friction of the pair stops them,
 // as heavy as they are without turning; within a step.
 static double sliding_way(const S2World *world, const S2Acted *acted, double u, double h) {
   const S2Touch *touch = s2_audit_touch(world, acted->shape_a, acted->shape_b);
   const S2Body *a = &world->bodies.at[acted->body_a], *b = &world->bodies.at[acted->body_b];
   double light = (s2_body_moves(a) ? 1 / a->mass : 0) + (s2_body_moves(b) ? 1 / b->mass : 0);
+  const S2Acted *all = world->acted.at, *end = all + world->acted.count, *other = acted;
+  while (other > all && acted_on_same(other - 1, acted)) { // they are sorted by shapes
+    other -= 1;
+  }
   double press = 0;
-  for (int i = 0; i < world->acted.count; i++) {
-    const S2Acted *other = &world->acted.at[i];
-    bool same = other->shape_a == acted->shape_a && other->shape_b == acted->shape_b;
-    press += same ? other->normal_impulse : 0;
+  for (; other < end && acted_on_same(other, acted); other++) {
+    press += other->normal_impulse;
   }
   double bound = touch == NULL ? 0 : touch->friction * press * light;
   return bound > 0 ? fmin(h * u, u * u * h / (2 * bound)) : h * u;

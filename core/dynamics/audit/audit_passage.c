@@ -217,6 +217,46 @@ static bool pair_still(const Pair *pair) {
   return path_still(pair->audit, pair->a) && path_still(pair->audit, pair->b);
 }
 
+static double core_reach(const S2Shape *shape) { // m, from the centre of the body
+  double square = 0;
+  for (int i = 0; i < shape->count; i++) {
+    square = fmax(square, s2_dot(shape->vertices[i], shape->vertices[i]));
+  }
+  return sqrt(square);
+}
+
+// m: a bound from below of the distance of the pair throughout the step: how far a is beyond b in
+// one direction, less what velocities and turning can take of that. *normal: from b to a at the
+// start.
+static double pair_least(const Pair *pair, S2Vec2 normal) {
+  const S2Auditor *audit = pair->audit;
+  double qa[3], qb[3], t = 0;
+  s2_audit_pose(audit, pair->a, 0, qa);
+  s2_audit_pose(audit, pair->b, 0, qb);
+  double apart = s2_audit_beyond(&pair->shape_a, qa, &pair->shape_b, qb, &normal), least = apart;
+  double reach_a = core_reach(&pair->shape_a), reach_b = core_reach(&pair->shape_b);
+  for (;;) { // pieces of both paths
+    double next_a = s2_audit_next_knot(audit, pair->a, t);
+    double next_b = s2_audit_next_knot(audit, pair->b, t), to = fmin(next_a, next_b);
+    if (!isfinite(to)) {
+      return least;
+    }
+    if (isfinite(next_a) != isfinite(next_b) && to - t > 1e-9 * audit->h) {
+      return -INFINITY; // a path that ends earlier has no velocity there
+    }
+    // Velocities change linearly in a piece: they are largest at one of its ends.
+    S2Vec2 va[2], vb[2];
+    double turn_a, turn_b;
+    s2_audit_rate(audit, pair->a, t, to, va, &turn_a);
+    s2_audit_rate(audit, pair->b, t, to, vb, &turn_b);
+    double parting =
+        fmin(s2_dot(normal, s2_sub(va[0], vb[0])), s2_dot(normal, s2_sub(va[1], vb[1])));
+    apart += (to - t) * (parting - turn_a * reach_a - turn_b * reach_b);
+    least = apart >= least ? least : apart; // also what is not a number
+    t = to;
+  }
+}
+
 static void pair_judge(Pair *pair) {
   S2World *world = pair->world;
   S2AuditResiduals *worst = &world->residuals.audit;
@@ -228,7 +268,8 @@ static void pair_judge(Pair *pair) {
   if (before > S2_PROJECTION_TRIGGER * pair->size) {
     pair_excuse(pair, before);
   }
-  if (pair_still(pair)) {
+  // Nothing is found where they cannot come into each other by as much as that.
+  if (pair_still(pair) || pair_least(pair, normal) >= -slop / 2) {
     return;
   }
   double thin[2] = {s2_audit_thickness(&pair->shape_a), s2_audit_thickness(&pair->shape_b)};
@@ -269,9 +310,41 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   return bend;
 }
 
+// m: how far two that acted on each other stayed apart; 0 where they touched, or where bending
+// explains it.
+static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted,
+                          const double *joined) {
+  const S2Body *of_a = &world->bodies.at[acted->body_a], *of_b = &world->bodies.at[acted->body_b];
+  // The pair, as the audit of passages follows it.
+  Pair pair = {
+      .world = world,
+      .audit = audit,
+      .a = acted->body_a,
+      .b = acted->body_b,
+      .shape_a = s2_piece_shape(world, &world->pieces.at[acted->shape_a]),
+      .shape_b = s2_piece_shape(world, &world->pieces.at[acted->shape_b]),
+      .size = fmin(of_a->reach, of_b->reach),
+  };
+  double touch = S2_AUDIT_TOUCH * pair.size, qa[3], qb[3];
+  touch += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
+  // Most touch at the end of the step or at its start; the others are followed.
+  S2Vec2 normal;
+  if (pair_distance(&pair, INFINITY, qa, qb, &normal) <= touch ||
+      pair_distance(&pair, 0, qa, qb, &normal) <= touch) {
+    return 0;
+  }
+  pair.thin = fmax(s2_audit_thickness(&pair.shape_a), s2_audit_thickness(&pair.shape_b));
+  pair.bend = pair_bend(&pair);
+  double nearest = pair_follow(&pair).nearest;
+  double allowed = fmin(joined[pair.a] + joined[pair.b], S2_AUDIT_DEPTH * pair.thin);
+  return nearest > touch + pair.bend + allowed ? nearest : 0;
+}
+
 // An impulse of shapes that stayed apart throughout the step is no contact.
 static void judge_events(S2World *world, S2Auditor *audit) {
   const double *joined = bends_of_joints(world, audit);
+  double apart = 0;
+  const S2Acted *last = NULL; // of which `apart` is; points of a pair follow each other
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
     if (!(acted->normal_impulse > 0)) {
@@ -282,30 +355,13 @@ static void judge_events(S2World *world, S2Auditor *audit) {
         of_a->contact_compliance + of_b->contact_compliance > 0) {
       continue;
     }
-    // The pair, as the audit of passages follows it.
-    Pair pair = {
-        .world = world,
-        .audit = audit,
-        .a = acted->body_a,
-        .b = acted->body_b,
-        .shape_a = s2_piece_shape(world, &world->pieces.at[acted->shape_a]),
-        .shape_b = s2_piece_shape(world, &world->pieces.at[acted->shape_b]),
-        .size = fmin(of_a->reach, of_b->reach),
-    };
-    double touch = S2_AUDIT_TOUCH * pair.size, qa[3], qb[3];
-    touch += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
-    // Most touch at the end of the step; the others are followed.
-    S2Vec2 normal;
-    if (pair_distance(&pair, INFINITY, qa, qb, &normal) <= touch) {
-      continue;
+    if (last == NULL || last->shape_a != acted->shape_a || last->shape_b != acted->shape_b) {
+      apart = acted_apart(world, audit, acted, joined);
     }
-    pair.thin = fmax(s2_audit_thickness(&pair.shape_a), s2_audit_thickness(&pair.shape_b));
-    pair.bend = pair_bend(&pair);
-    double apart = pair_follow(&pair).nearest;
-    double allowed = fmin(joined[pair.a] + joined[pair.b], S2_AUDIT_DEPTH * pair.thin);
-    if (apart > touch + pair.bend + allowed) {
+    last = acted;
+    if (apart > 0) {
       world->residuals.audit.distance = fmax(world->residuals.audit.distance, apart);
-      s2_audit_find(world, &world->stats.audit.events, pair.a, pair.b, 0,
+      s2_audit_find(world, &world->stats.audit.events, acted->body_a, acted->body_b, 0,
                     "an impulse of %.3g N s acted, but they stayed %.3g m apart",
                     acted->normal_impulse, apart);
     }

@@ -2,31 +2,47 @@
 // short, and it is not what collision tests use.
 #include "dynamics/audit/audit.h"
 
+enum { PLACED_ROOM = 16 };
+
 // A shape at a pose: vertices in world coordinates relative to an origin near both bodies.
 typedef struct Placed {
   const S2Shape *shape;
   S2Vec2 centre;
   double c, s;
+  S2Vec2 at[PLACED_ROOM]; // the first vertices; the others are computed where they are asked for
 } Placed;
 
-static Placed shape_place(const S2Shape *shape, const double q[3], const double origin[3]) {
-  return (Placed){shape, {q[1] - origin[1], q[2] - origin[2]}, cos(q[0]), sin(q[0])};
-}
-
-static S2Vec2 placed_vertex(const Placed *placed, int i) {
+static S2Vec2 place_vertex(const Placed *placed, int i) {
   S2Vec2 p = placed->shape->vertices[i];
   return s2_vec2(placed->centre.x + placed->c * p.x - placed->s * p.y,
                  placed->centre.y + placed->s * p.x + placed->c * p.y);
+}
+
+static void shape_place(Placed *placed, const S2Shape *shape, const double q[3],
+                        const double origin[3]) {
+  placed->shape = shape;
+  placed->centre = s2_vec2(q[1] - origin[1], q[2] - origin[2]);
+  placed->c = cos(q[0]);
+  placed->s = sin(q[0]);
+  for (int i = 0; i < shape->count && i < PLACED_ROOM; i++) {
+    placed->at[i] = place_vertex(placed, i);
+  }
+}
+
+static inline S2Vec2 placed_vertex(const Placed *placed, int i) {
+  return i < PLACED_ROOM ? placed->at[i] : place_vertex(placed, i);
 }
 
 // How far b lies beyond a along n: the least n.b minus the largest n.a.
 static double shape_beyond(const Placed *a, const Placed *b, S2Vec2 n) {
   double most = -INFINITY, least = INFINITY;
   for (int i = 0; i < a->shape->count; i++) {
-    most = fmax(most, s2_dot(n, placed_vertex(a, i)));
+    double along = s2_dot(n, placed_vertex(a, i));
+    most = along > most ? along : most;
   }
   for (int i = 0; i < b->shape->count; i++) {
-    least = fmin(least, s2_dot(n, placed_vertex(b, i)));
+    double along = s2_dot(n, placed_vertex(b, i));
+    least = along < least ? along : least;
   }
   return least - most;
 }
@@ -63,7 +79,8 @@ static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
       S2Vec2 from = placed_vertex(b, k), edge = s2_sub(placed_vertex(b, (k + 1) % count), from);
       double square = s2_dot(edge, edge);
       double along = square > 0 ? s2_dot(s2_sub(p, from), edge) / square : 0;
-      S2Vec2 apart = s2_sub(p, s2_add_scaled(from, fmin(fmax(along, 0), 1), edge));
+      along = along > 0 ? along : 0;
+      S2Vec2 apart = s2_sub(p, s2_add_scaled(from, along < 1 ? along : 1, edge));
       double away = s2_dot(apart, apart);
       if (away < best) {
         best = away;
@@ -78,7 +95,9 @@ static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
 
 double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
                          S2Vec2 *normal) {
-  Placed pa = shape_place(a, qa, qa), pb = shape_place(b, qb, qa);
+  Placed pa, pb;
+  shape_place(&pa, a, qa, qa);
+  shape_place(&pb, b, qb, qa);
   S2Vec2 n_a = {0, 0}, n_b = {0, 0};
   double radii = a->radius + b->radius;
   // From a to b along a's normals, from b to a along b's.
@@ -93,6 +112,26 @@ double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b,
   double to_a = nearest_vertex(&pa, &pb, &from_b), to_b = nearest_vertex(&pb, &pa, &from_a);
   *normal = to_a <= to_b ? from_b : s2_scale(-1, from_a);
   return fmin(to_a, to_b) - radii;
+}
+
+double s2_audit_beyond(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
+                       S2Vec2 *normal) {
+  Placed pa, pb;
+  shape_place(&pa, a, qa, qa);
+  shape_place(&pb, b, qb, qa);
+  S2Vec2 n_a = {0, 0}, n_b = {0, 0};
+  double most = shape_beyond(&pb, &pa, *normal);
+  double of_a = widest_gap(&pa, &pb, &n_a), of_b = widest_gap(&pb, &pa, &n_b);
+  // The direction between the nearest points is rounding where they are the same.
+  if (of_a > most) {
+    most = of_a;
+    *normal = s2_scale(-1, n_a);
+  }
+  if (of_b > most) {
+    most = of_b;
+    *normal = n_b;
+  }
+  return most - a->radius - b->radius;
 }
 
 double s2_audit_thickness(const S2Shape *shape) {
