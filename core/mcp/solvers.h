@@ -34,7 +34,10 @@ const double *s2_mobility_block(const S2Mobility *mobility, int row, int column)
 
 // residual.c: the answer to a problem that a solver does not take.
 S2SolveStatus s2_solver_refuse(const S2Problem *problem, S2Arena *arena, S2Solution *solution);
-bool s2_row_is_angular(const S2Row *row); // residual.c: its velocity counts times the length
+bool s2_row_is_angular(const S2Row *row);
+// residual.c: what a row misses of its velocity counts times this: the length for angular rows, and
+// of what gives way, the part that moves bodies.
+double s2_row_weight(const S2Problem *problem, const S2Row *row);
 
 // mobility.c: the mobility whose nodes hold `rows` (at most 3) rows and columns of A each, from
 // lane `lane` of their blocks on. place, unless NULL: where each entry of A went, an index into

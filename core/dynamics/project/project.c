@@ -155,9 +155,57 @@ typedef struct Pass { // what a pass was made from, for its note
 // are redundant every method would be tried on what rounding makes them contradict each other by.
 static const double SOLVED = 1e-9, LEFT = 1e-3;
 
-// Solves and moves q1; false when it could not be solved.
-static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
-                            double worst, const Pass *pass, S2Shaken *shaken) {
+// A projection that closes gaps moves no point of a body further than this times the largest error:
+// a tower 25 times as high as wide asks for 25 to stand up on its two corners, a box on three
+// points about a bend of the angle phi for 1/phi. Points that pull by this part of the hardest pull
+// are let go of where that is not enough.
+static const double FAR = 30, PULLS = 0.1;
+
+// m: the furthest that a body goes by the displacements dq.
+static double farthest_way(const S2Step *step, const S2Island *island, const double *dq) {
+  double far = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    const S2Body *body = &step->world->bodies.at[island->node[i]];
+    const double *d = dq + 3 * i;
+    far = fmax(far, hypot(d[1], d[2]) + fabs(d[0]) * body->reach);
+  }
+  return far;
+}
+
+// Where a displacement goes far for small errors, points that are held nearly contradict each
+// other: three about a bend of the ground are all closed only where the body is far beside it.
+// Those that pull hardest are held no more: overlaps have to go, gaps need not. Are there any?
+static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
+                       const S2Solution *solution, double worst) {
+  if (!step->holds || farthest_way(step, island, solution->v) <= FAR * worst) {
+    return false;
+  }
+  double hardest = 0; // N s
+  for (int pass = 0; pass < 2; pass++) {
+    int r = assembly->parts; // where contacts begin, those that are held first
+    for (int i = 0; i < island->touches; i++) {
+      S2Touch *touch = &step->touches[island->touch[i]];
+      for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
+        S2TouchPoint *point = &touch->points[k];
+        if (!s2_point_held(step, point)) {
+          continue;
+        }
+        double pulls = -solution->lambda[r++];
+        hardest = pass == 0 ? fmax(hardest, pulls) : hardest;
+        if (pass == 1 && pulls > 0 && pulls >= PULLS * hardest) {
+          point->normal_impulse = point->tangent_impulse = 0;
+        }
+      }
+    }
+  }
+  return hardest > 0;
+}
+
+typedef enum Moved { MOVED, NOT_SOLVED, TOO_FAR } Moved;
+
+// Solves and moves q1, unless some points are to be held no more for that.
+static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
+                             double worst, const Pass *pass, S2Shaken *shaken) {
   S2World *world = step->world;
   // Relative to what is to be removed, so that the last digits come out, too.
   double scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
@@ -172,7 +220,10 @@ static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *as
   s2_budget_spend(step, &solution);
   world->stats.projections += 1;
   if (!(solution.residual.scaled < 1e-3)) { // jammed: no displacement helps
-    return false;
+    return NOT_SOLVED;
+  }
+  if (let_far_go(step, island, assembly, &solution, worst)) {
+    return TOO_FAR;
   }
   // Linear rows are good for small turns only: the rest is for the next pass.
   double turn = 0;
@@ -195,7 +246,7 @@ static bool solve_positions(S2Step *step, const S2Island *island, S2Assembly *as
     s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
                      world->kept.def.contact_margin);
   }
-  return true;
+  return MOVED;
 }
 
 // One Newton step, with inertias times `stiffness`; false when it could not be solved. With
@@ -220,7 +271,8 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
     }
   }
   Pass pass = {shaken != NULL ? S2_PROJECT_SHAKE : S2_PROJECT_ANEW, choices, stiffness};
-  return solve_positions(step, island, &assembly, worst, &pass, shaken);
+  Moved moved = solve_positions(step, island, &assembly, worst, &pass, shaken);
+  return moved == TOO_FAR ? project(step, island, worst, stiffness, shaken) : moved == MOVED;
 }
 
 // The largest s in [0, 1] with a s^2 + b s <= room; a, room >= 0.
@@ -401,7 +453,7 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
   }
   assembly.problem.row = rows;
   Pass pass = {S2_PROJECT_SOLVED, choices, 1};
-  solve_positions(step, island, &assembly, worst, &pass, NULL);
+  (void)solve_positions(step, island, &assembly, worst, &pass, NULL); // nothing is held
 }
 
 // Positions projected once, by a linear solve; velocities stay.

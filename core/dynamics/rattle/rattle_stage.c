@@ -122,7 +122,7 @@ static bool certify_equations(const Stage *stage, S2Residual *residual) {
     }
     bool known = stage->state[r] == S2_RATTLE_KNOWN;
     double error = known ? 0 : fabs(stage->r[r]);
-    double speed = error * (s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1);
+    double speed = error * s2_row_weight(&stage->problem, &stage->row[r]);
     residual->joint = s2_larger(residual->joint, error);
     scaled = s2_larger(scaled, speed);
   }

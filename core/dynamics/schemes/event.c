@@ -332,6 +332,13 @@ static bool event_strike(const S2EventRun *event) {
 
 // ---- Flow -------------------------------------------------------------------------------------
 
+// Does point k of a touch as the piece begins touch, and leave no faster than forces change?
+static bool sets_out_closed(const S2EventRun *event, const S2Touch *touch, int k) {
+  const S2ManifoldPoint *at = &touch->points[k].at;
+  return !s2_touch_soft(touch) && at->gap <= event->slop &&
+         s2_touch_velocity(touch, k, at->normal, event->step->v0) <= slow_if_held(event, touch, k);
+}
+
 // The points that press. True when there are any, or what looks ahead by itself.
 static bool choose_resting(const S2EventRun *event) {
   const S2Step *step = event->step;
@@ -342,15 +349,11 @@ static bool choose_resting(const S2EventRun *event) {
     S2Resting *resting = &event->resting[i];
     *resting = (S2Resting){0};
     for (int k = 0; k < touch->count; k++) {
-      const S2ManifoldPoint *at = &touch->points[k].at;
-      bool soft = s2_touch_soft(touch);
-      bool rests =
-          !soft && at->gap <= event->slop &&
-          s2_touch_velocity(touch, k, at->normal, step->v0) <= slow_if_held(event, touch, k);
+      bool soft = s2_touch_soft(touch), rests = sets_out_closed(event, touch, k);
       event->choices[2 * index + k] = (S2Choice){.use = soft || rests};
       some |= soft || rests;
       if (rests) {
-        resting->id[resting->count++] = at->id;
+        resting->id[resting->count++] = touch->points[k].at.id;
       }
     }
   }
@@ -398,6 +401,13 @@ static void put_back(const S2EventRun *event, const double *q) {
     memcpy(event->step->q1 + 3 * event->island->node[i], q + 3 * i, 3 * sizeof(double));
   }
 }
+
+// Is the flow of a piece to be made again?
+typedef enum Again {
+  AGAIN_NOT,
+  AGAIN_WITHOUT, // without the row of a point that has left on the way
+  AGAIN_SHORTER, // of half the length: with that row the point leaves, without it is driven back
+} Again;
 
 // Points that pressed as the flow began, were closed at its end, and by the rows of the end, which
 // have turned, carry nothing: they leave on the way. `open`: the touches at the end before they
@@ -448,7 +458,7 @@ static void rest_without(const S2EventRun *event, const S2Touch *solved, const S
 // were solved with, give their velocities again. Which points are closed depends on which press
 // then.
 static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double *flowed,
-                          bool *turned, bool *again) {
+                          bool *turned, Again *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   if (solved == NULL) { // a speculative rest
@@ -474,7 +484,11 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
     }
     if (event->released < S2_EVENT_RELEASES) { // then another flow leads there
       rest_without(event, solved, open);
-      *again = true;
+      *again = AGAIN_WITHOUT;
+      return true;
+    }
+    if (!is_least(event, step->h)) { // it leaves later
+      *again = AGAIN_SHORTER;
       return true;
     }
     // Once more from where the flow led, without them.
@@ -501,7 +515,7 @@ static void end_rattled(S2EventRun *event, double h) {
 // What the flow left is projected, the contacts' impulses are kept, and what arrived at limits
 // stops; the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has
 // it.
-static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, bool *again) {
+static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   if (event->rattled) {
@@ -516,7 +530,7 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, bool *
   if (!arrive_at_end(event, solved, flowed, &turned, again)) {
     return false;
   }
-  if (again != NULL && *again) {
+  if (again != NULL && *again != AGAIN_NOT) {
     return true;
   }
   // What both have brought of energy is taken back.
@@ -712,6 +726,20 @@ static bool comes_back(const S2EventRun *event, const S2Touch *before, int first
   return back;
 }
 
+// Does the flow drive what lost its row into what it touches? Then it leaves later, not at once.
+static bool driven_without(const S2EventRun *event, const S2Touch *before) {
+  bool any = false;
+  for (int i = 0; i < event->island->touches && event->released > 0; i++) {
+    const S2Touch *touch = &before[i];
+    for (int k = 0; k < touch->count; k++) {
+      const S2ManifoldPoint *at = &touch->points[k].at;
+      any |= sets_out_closed(event, touch, k) && !s2_resting_has(&event->resting[i], at->id) &&
+             s2_touch_velocity(touch, k, at->normal, event->step->v1) < -event->tiny;
+    }
+  }
+  return any;
+}
+
 // By implicit Euler a way is straight along v1: what touched, left and is turned round within it
 // (by a spring, by what a joint carries over) would be in the other from the beginning. It rests.
 static bool turns_round(const S2EventRun *event, const S2Touch *before) {
@@ -757,6 +785,7 @@ typedef struct Way {
   bool meets;      // it ends where they meet
   bool cut;        // it ends where it is free no longer than that, for all that is known
   bool lost;       // no way was found that is free
+  bool driven;     // it drives what lost its row into what that touches
 } Way;
 
 // The flow that takes way->h, and what ends it for a pair. False: aborted.
@@ -831,7 +860,8 @@ static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way
       return false;
     }
     bool solved = !event->rattled || event->flow.solved;
-    if (!solved || more == S2_EVENT_RETURNS ||
+    way->driven = driven_without(event, way->solved) && !is_least(event, way->h);
+    if (!solved || way->driven || more == S2_EVENT_RETURNS ||
         !(event->straight ? turns_round(event, way->solved)
                           : comes_back(event, way->solved, way->first, *ends))) {
       return true;
@@ -850,6 +880,9 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   for (bool fits = false; !fits;) {
     if (!flow_with_returns(event, &rows, noted, way, &ends)) {
       return false;
+    }
+    if (way->driven) {
+      return true;
     }
     bool solved = !event->rattled || event->flow.solved;
     fits = solved && (!rows || way_fits(event, way));
@@ -881,13 +914,17 @@ static void set_straight(S2EventRun *event, bool straight) {
   event->step->share = straight ? 1 : 0.5;
 }
 
-// The flow of a piece and its end, with the rows that are chosen. *again: a point has left on the
-// way and lost its row; the flow is to be made again. False: aborted.
-static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, bool *again) {
+// The flow of a piece and its end, with the rows that are chosen. *again: not the end, as the flow
+// is to be made again. False: aborted.
+static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again *again) {
   S2Step *step = event->step;
   int noted = s2_notes_mark(step);
   if (!find_way(event, rows, noted, way)) {
     return false;
+  }
+  if (way->driven) {
+    *again = AGAIN_SHORTER;
+    return true;
   }
   // What stops on its way up would be carried further up than its speed can pay for: friction,
   // which holds it then, has worked on the mean of the velocities.
@@ -963,22 +1000,25 @@ static bool next_piece(S2EventRun *event, int splits) {
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   S2EventRun start = *event;
+  double pressed = event->horizon; // s: of the flow with all rows
   for (;;) {
-    bool again = false;
+    Again again = AGAIN_NOT;
     if (!flow_piece(event, splits, rows, &way, &again)) {
       return false;
     }
-    if (!again) {
+    if (again == AGAIN_NOT) {
       return true;
     }
-    // Something has left on the way: the same without its row.
-    int released = event->released + 1;
+    // Something has left on the way: the same without its row, or not as far.
+    bool shorter = again == AGAIN_SHORTER;
+    pressed = event->released == 0 ? way.h : pressed;
+    start.released = shorter ? 0 : event->released + 1;
+    start.horizon = shorter ? pressed / 2 : start.horizon;
     *event = start;
-    event->released = released;
     set_straight(event, event->plain);
     s2_notes_rewind(step, noted);
     s2_event_put_touches(event, way.solved);
-    rows = choose_again(event);
+    rows = shorter ? choose_resting(event) : choose_again(event);
   }
 }
 

@@ -93,8 +93,7 @@ static double active_root_of(const Active *active, int k) {
 }
 
 static double size_of(const Active *active, int k) {
-  return active_root_of(active, k) *
-         (s2_row_is_angular(active_row_of(active, k)) ? active->of.problem->length : 1);
+  return active_root_of(active, k) * s2_row_weight(active->of.problem, active_row_of(active, k));
 }
 
 static void find_units(Active *active) {
@@ -327,7 +326,7 @@ static double active_measure(Active *active, double *y) {
   for (int i = 0; i < of->equations; i++) {
     const S2Row *row = &problem->row[of->equation[i]];
     y[i] = active->speed[of->equation[i]];
-    worst = s2_larger(worst, fabs(y[i]) * (s2_row_is_angular(row) ? problem->length : 1));
+    worst = s2_larger(worst, fabs(y[i]) * s2_row_weight(problem, row));
   }
   s2_condensed_forward(of, y);
   for (int k = 0; k < of->rows; k++) {

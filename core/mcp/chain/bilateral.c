@@ -268,7 +268,7 @@ static double bilateral_miss(const S2Problem *problem, const double *lambda, dou
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     x[i] += row->compliance * lambda[i] + row->bias;
-    double error = fabs(x[i]) * (s2_row_is_angular(row) ? problem->length : 1);
+    double error = fabs(x[i]) * s2_row_weight(problem, row);
     worst = error <= worst ? worst : error; // keeps a NaN
   }
   return worst / problem->velocity_scale;

@@ -44,7 +44,7 @@ bool s2_kkt_from_problem(const S2Problem *problem, S2Arena *arena, S2Kkt *kkt) {
     count = add_side(triplet, count, i, row->b, row->jb);
     compliance[i] = row->compliance;
     b[i] = row->bias;
-    row_weight[i] = s2_row_is_angular(row) ? problem->length : 1;
+    row_weight[i] = s2_row_weight(problem, row);
   }
   for (int i = 0; i < n; i++) {
     v_weight[i] = i % 3 == 0 ? problem->length : 1;

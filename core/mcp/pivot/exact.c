@@ -311,7 +311,7 @@ static bool exact_misses(const Exact *exact, double aim) {
   const S2Problem *problem = exact->problem;
   for (int k = 0; k < exact->count; k++) {
     int i = exact->row[k];
-    double unit = s2_row_is_angular(&problem->row[i]) ? problem->length : 1;
+    double unit = s2_row_weight(problem, &problem->row[i]);
     if (fabs(exact->u[i].hi) * unit > aim * problem->velocity_scale) {
       return true;
     }

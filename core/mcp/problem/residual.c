@@ -8,8 +8,10 @@
 //   bilateral  u                                     raw |u|, scaled |u| / V
 //
 // u = J v + C lambda + b. All are max norms. Angular things (the first component of d / W, and rows
-// whose Jacobian has an angular part only) are multiplied by L before they are scaled. `scaled` is
-// the largest of the four. A NaN anywhere makes it NaN, which is below no tolerance.
+// whose Jacobian has an angular part only) are multiplied by L before they are scaled. Rows with a
+// compliance C are multiplied by (w_i - C) / w_i: an impulse that is off by dl misses u by w_i dl,
+// and moves bodies by (w_i - C) dl. `scaled` is the largest of the four. A NaN anywhere makes it
+// NaN, which is below no tolerance.
 #include "mcp/solvers.h"
 
 #include "linalg/numbers.h"
@@ -18,6 +20,15 @@
 
 bool s2_row_is_angular(const S2Row *row) {
   return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
+}
+
+double s2_row_weight(const S2Problem *problem, const S2Row *row) {
+  double unit = s2_row_is_angular(row) ? problem->length : 1;
+  if (row->compliance > 0) {
+    double w = s2_mcp_delassus(problem, row, row);
+    unit *= w > 0 ? w / (w + row->compliance) : 1;
+  }
+  return unit;
 }
 
 // The velocities that belong to the impulses lambda + low.
@@ -100,7 +111,7 @@ S2Residual s2_mcp_residual_of_sum(const S2Problem *problem, const double *v, con
       residual.complementarity = s2_larger(residual.complementarity, fabs(least));
       error = fabs(speed > w * lambda[i] ? w * lambda[i] : speed);
     }
-    scaled = s2_larger(scaled, s2_row_is_angular(row) ? error * problem->length : error);
+    scaled = s2_larger(scaled, error * s2_row_weight(problem, row));
   }
   residual.scaled = scaled / problem->velocity_scale;
   s2_arena_rewind(arena, mark);

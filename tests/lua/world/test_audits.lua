@@ -496,3 +496,27 @@ test("a pair that rests with one point meets with others", function()
     eq(found.jumps, 0)
   end
 end)
+
+-- What slides off something that turns presses as a piece begins and has left as it ends. Without its row it was driven into the
+-- other; with it, its place had an impulse in it that its velocity had not.
+test("what leaves in the middle of a step ends a piece there", function()
+  for _, seed in ipairs { 1811, 5501 } do
+    for _, stepping in ipairs { "auto", "event" } do
+      local found, is, _, message = scenes.run(seed, 60, stepping)
+      eq(is, "outline")
+      eq({ found.jumps, found.overlaps, found.passages, found.unsolved }, { 0, 0, 0, 0 }, ("seed %d, %s: %s"):format(seed, stepping, message))
+    end
+  end
+end)
+
+-- In pieces of 1e-5 s the row of a spring has a compliance of thousands of times what its impulse moves. Rounding of the impulse
+-- counted as a velocity that was missed.
+test("springs in short pieces of a step are solved", function()
+  for _, seed in ipairs { 3993, 17655 } do
+    for _, stepping in ipairs { "auto", "event" } do
+      local found, is, _, message = scenes.run(seed, 60, stepping)
+      eq(is, "net")
+      eq(found.unsolved, 0, ("seed %d, %s: %s"):format(seed, stepping, message))
+    end
+  end
+end)
