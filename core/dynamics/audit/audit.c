@@ -457,6 +457,19 @@ double s2_audit_turn(const S2Auditor *audit, int32_t slot) {
   return turn;
 }
 
+double s2_audit_turn_at_most(const S2Auditor *audit, int32_t slot) {
+  double turn = 0, at = audit->q0[3 * slot], begin = 0;
+  for (int k = 0; k < audit->knots[slot]; k++) {
+    const S2AuditKnot *knot = &audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k];
+    double gone = knot->q[0] - at, first = (knot->t - begin) * knot->v[0];
+    // A parabola ends as fast as twice the mean less what it begins with.
+    turn = fmax(turn, knot->curved ? fmax(fabs(first), fabs(2 * gone - first)) : fabs(gone));
+    at = knot->q[0];
+    begin = knot->t;
+  }
+  return turn;
+}
+
 double s2_audit_next_knot(const S2Auditor *audit, int32_t slot, double t) {
   const S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;
   for (int k = 0; k < audit->knots[slot]; k++) {

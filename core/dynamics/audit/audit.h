@@ -172,6 +172,9 @@ void s2_audit_missed(const S2Step *step, const S2Island *island, double dynamics
 void s2_audit_substep(const S2Step *step); // a substep is finished, and not yet in the world
 void s2_audit_free(S2World *world);
 double s2_audit_turn(const S2Auditor *audit, int32_t slot); // rad: the largest from knot to knot
+// rad: the most that it would turn in a piece of its path at the fastest that it turns there: what
+// turns back within a piece has turned, too.
+double s2_audit_turn_at_most(const S2Auditor *audit, int32_t slot);
 
 // Work within a step (audit_work.c). Noted work counts only after s2_audit_keep.
 void s2_audit_forget(const S2Step *step);

@@ -104,21 +104,26 @@ static double pair_speed(const Pair *pair, double from, double to) {
 
 // m: how deep a pair may seem to be in each other between two poses that are right, as paths
 // between them are not bent as turning surfaces are. What seems to be no deeper went round a
-// corner.
+// corner, or slid over what is round: there the radius of that counts, and all of the slide.
 static double pair_bend(const Pair *pair) {
   const S2Auditor *audit = pair->audit;
   const int32_t slots[2] = {pair->a, pair->b};
-  double bend = 0, way = 0, reach = INFINITY;
+  const S2Shape *shapes[2] = {&pair->shape_a, &pair->shape_b};
+  double bend = 0, way = 0, reach = INFINITY, turned = 0, radius = 0;
   S2Vec2 apart[2];
   for (int k = 0; k < 2; k++) {
-    double q1[3], turn = s2_audit_turn(audit, slots[k]);
+    double q1[3], turn = s2_audit_turn_at_most(audit, slots[k]);
     bend += turn * turn / 4 * pair->world->bodies.at[slots[k]].reach;
+    turned += shapes[k]->count > 1 ? turn * pair->world->bodies.at[slots[k]].reach : 0;
+    radius += shapes[k]->radius;
     s2_audit_pose(audit, slots[k], INFINITY, q1);
     apart[k] = s2_vec2(q1[1] - audit->q0[3 * slots[k] + 1], q1[2] - audit->q0[3 * slots[k] + 2]);
     reach = fmin(reach, pair->world->bodies.at[slots[k]].reach);
   }
   way = s2_length(s2_sub(apart[0], apart[1]));
-  return fmin(bend + way * way / (4 * reach), S2_AUDIT_DEPTH * pair->thin);
+  double slide = radius > 0 ? way + turned : way;
+  reach = radius > 0 ? fmin(reach, radius) : reach;
+  return fmin(bend + slide * slide / (4 * reach), S2_AUDIT_DEPTH * pair->thin);
 }
 
 static S2Vec2 in_frame(const double q[3], S2Vec2 v) {

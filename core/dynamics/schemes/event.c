@@ -67,24 +67,72 @@ static void keep_joints(const S2EventRun *event, bool audited) {
   }
 }
 
-// Stops what arrived at limits, where the positions are right. What a motor gives on the way there
-// and what the limit gives back may cancel: audits see both. False: aborted.
-static bool stop_arrived(const S2EventRun *event) {
-  S2Step *step = event->step;
+// 3 a joint of the island.
+static void take_reactions(const S2EventRun *event, double *to) {
+  for (int i = 0; i < event->island->joints; i++) {
+    const double *from = event->step->joint_reaction + 3 * event->island->joint[i];
+    memcpy(to + 3 * i, from, 3 * sizeof(double));
+  }
+}
+
+// What joints gave before a stop (`gave`), and in it, may cancel: audits see both.
+static void audit_stop(const S2EventRun *event, const double *gave) {
+  const S2Step *step = event->step;
   const S2Island *island = event->island;
-  double *gave = S2_TAKE(step->arena, double, 3 * island->joints);
-  for (int i = 0; i < island->joints; i++) {
-    memcpy(gave + 3 * i, step->joint_reaction + 3 * island->joint[i], 3 * sizeof(double));
-  }
-  s2_step_scale_contacts(step, island, 0);       // they are kept already
-  if (!s2_island_stop_at_limits(step, island)) { // logs what it gives
-    return false;
-  }
   for (int i = 0; i < island->joints; i++) {
     const double *before = gave + 3 * i, *both = step->joint_reaction + 3 * island->joint[i];
     const double stop[3] = {both[0] - before[0], both[1] - before[1], both[2] - before[2]};
     s2_audit_halves(step, &step->world->joints.at[island->joint[i]], before, stop);
   }
+}
+
+// Stops what arrived at limits, where the positions are right. False: aborted.
+static bool stop_arrived(const S2EventRun *event) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  double *gave = S2_TAKE(step->arena, double, 3 * island->joints);
+  take_reactions(event, gave);
+  s2_step_scale_contacts(step, island, 0);       // they are kept already
+  if (!s2_island_stop_at_limits(step, island)) { // logs what it gives
+    return false;
+  }
+  audit_stop(event, gave);
+  return true;
+}
+
+// By implicit Euler a way is straight along v1, along which rows of the start lead: what presses
+// and has turned on the way goes into the other by v1 at its end. It stops there, with all that
+// presses: else it would strike as the next piece begins, and bounce off what it has never left.
+// *stops: has it? False: aborted.
+static bool stop_turned(const S2EventRun *event, bool *stops) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  bool any = false;
+  for (int i = 0; i < island->touches; i++) {
+    int32_t index = island->touch[i];
+    const S2Touch *touch = &step->touches[index];
+    for (int k = 0; k < 2; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      bool presses = k < touch->count && !s2_touch_soft(touch) && point->at.gap <= event->slop &&
+                     (point->normal_impulse > 0 || point->closed) &&
+                     s2_resting_has(&event->resting[i], point->at.id);
+      event->choices[2 * index + k] = (S2Choice){.use = presses};
+      any |= presses && s2_touch_velocity(touch, k, point->at.normal, step->v2) < -event->tiny;
+    }
+  }
+  *stops = any;
+  if (!any) {
+    return true;
+  }
+  double *gave = S2_TAKE(step->arena, double, 3 * island->joints);
+  take_reactions(event, gave);
+  s2_step_scale_contacts(step, island, 0); // they are kept already
+  step->world->stats.second_solves += 1;
+  if (!s2_step_solve(step, island, event->choices, S2_SOLVE_LIMITS, step->v2, NULL)) {
+    return false;
+  }
+  keep_contacts(event, NULL);
+  audit_stop(event, gave);
   return true;
 }
 
@@ -454,6 +502,20 @@ static void rest_without(const S2EventRun *event, const S2Touch *solved, const S
   }
 }
 
+// What rested, carries nothing by its row and is in the other at the end of the flow: the turn of
+// the one times the slide along the other has driven them together, which no row of the start
+// knows. It presses from now on, as far as the projection and the rows of the end are concerned.
+static void close_driven(const S2EventRun *event) {
+  for (int i = 0; i < event->island->touches; i++) {
+    S2Touch *touch = &event->step->touches[event->island->touch[i]];
+    for (int k = 0; k < touch->count; k++) {
+      S2TouchPoint *point = &touch->points[k];
+      point->closed = !(point->normal_impulse > 0) && point->at.gap < -event->slop &&
+                      s2_resting_has(&event->resting[i], point->at.id);
+    }
+  }
+}
+
 // Positions are projected; rows that have turned on the way, or other forces than those that they
 // were solved with, give their velocities again. Which points are closed depends on which press
 // then.
@@ -465,6 +527,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
     event_project(event, false);
     return true;
   }
+  close_driven(event);
   S2Touch *open = S2_TAKE(step->arena, S2Touch, island->touches);
   int noted = s2_notes_mark(step);
   take_touches(event, open);
@@ -537,11 +600,13 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again 
   s2_event_repay(event, solved, flowed, turned);
   // What arrived at a limit stops, where the positions are right.
   bool arrives = event->limited && s2_step_limit_arrives(step, island);
-  if (arrives && !stop_arrived(event)) {
+  bool stops = arrives;
+  if (!(arrives ? stop_arrived(event)
+                : !event->straight || solved == NULL || stop_turned(event, &stops))) {
     return false;
   }
   // The next piece begins here.
-  keep_joints(event, arrives);
+  keep_joints(event, stops);
   look_how_far(event);
   s2_audit_piece(step, island, h, step->share < 1);
   s2_note_interval_end(step, island);

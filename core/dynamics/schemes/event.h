@@ -60,18 +60,18 @@ void s2_event_forget_impulses(const S2EventRun *event);
 void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to);
 // The touches of the island as they were.
 void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
-// Is what presses by its row, in the flow just made from the touches `solved`, within half the
-// width of the thinner shape of its surface? Rows are planes, and what slides round a corner, over
-// something round, or along what turns leaves them. A straight path between two poses that touch is
-// in the other by a quarter of how far its flow has left the row.
-bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved);
-
 // meeting.c: when the flow just made ends for the first of its pairs, from the touches as they were
 // `before` to those at its end; *first is that touch of the island. What meets at the end of a flow
 // that was made shorter for that (`met`, S2_NONE: nothing, and what just touches there) is left
 // out.
 S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int met,
                                 int *first);
+// Is what rests, in the flow just made from the touches `solved`, within half the width of the
+// thinner shape of its surface? Rows are planes, and what slides round a corner, over something
+// round, or along what turns leaves them. A straight path between two poses that touch is in the
+// other by a quarter of how far its flow has left the row. What has passed a corner is not put back
+// on its surface, and may have gone through what is in between: it is looked for there.
+bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved);
 // The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left
 // of the step: after all nothing does. Where no time is exact, *meets is false, and the flow is one
 // that is known to be free. False: aborted.

@@ -20,6 +20,9 @@
 // Advances of one search. Meetings at an angle take fewer than ten. What grazes a round body goes
 // by the square root of its gap.
 #define ADVANCES 200
+// Looks at how deep a pair is on its way round a corner: an overlap that ends at the corner grows
+// until there, so that what is missed is no deeper than the look before said by 8/7 squared.
+#define DEEP_LOOKS 8
 // Halvings and secants until the bracket of a root is as small as its rounding.
 #define NARROWINGS 80
 
@@ -306,6 +309,15 @@ static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
     s += more;
   }
   return (S2FlowEnd){s, false};
+}
+
+double s2_flow_deepest(const S2Flow *flow, const S2Touch *touch, double least) {
+  double deepest = 0;
+  bool shallow = stays_shallow(flow, touch, least);
+  for (int i = 1; i < DEEP_LOOKS && !shallow; i++) {
+    deepest = fmax(deepest, -closest_at(flow, touch, flow->until * i / DEEP_LOOKS).distance);
+  }
+  return deepest;
 }
 
 // Of a pair whose points tell nothing between the time `from` and the end of the flow.

@@ -46,6 +46,10 @@ S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting
 // The gap of the nearest point that does not rest, at a time; infinite: there is none. As above.
 double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting, double s);
 
+// m: how deep the shapes are in each other on the way, at the deepest of a few looks; 0 where they
+// cannot get so deep as `least`.
+double s2_flow_deepest(const S2Flow *flow, const S2Touch *touch, double least);
+
 // The nearest point that does not rest, NULL: there is none.
 const S2TouchPoint *s2_flow_nearest(const S2Touch *touch, const S2Resting *resting);
 

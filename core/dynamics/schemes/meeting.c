@@ -1,4 +1,5 @@
 // When bodies meet on a piece of event stepping (event.c): a flow that ends at that time.
+#include "dynamics/project/passage.h"
 #include "dynamics/schemes/event.h"
 
 // Looks within a piece of the flow by two stages, at pairs of which only both ends are known: a
@@ -64,6 +65,68 @@ S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, 
   }
   go_to_end(event);
   return earliest;
+}
+
+// Is the feature of a point still one of the touch?
+static bool has_feature(const S2Touch *touch, uint32_t id) {
+  bool any = false;
+  for (int k = 0; k < touch->count; k++) {
+    any |= touch->points[k].at.id == id;
+  }
+  return any;
+}
+
+// m: how far a point of a touch as the flow had it is from its surface now; of a feature that is no
+// more, the nearest.
+static double gap_now(const S2Touch *touch, const S2TouchPoint *point) {
+  double nearest = INFINITY;
+  for (int k = 0; k < touch->count; k++) {
+    const S2ManifoldPoint *at = &touch->points[k].at;
+    if (at->id == point->at.id) {
+      return at->gap;
+    }
+    nearest = fmin(nearest, at->gap);
+  }
+  return touch->count > 0 ? nearest : 0;
+}
+
+// m: how far the points of touch i of the island that rest are from its surface at the end of the
+// flow; *passed: has one of them gone round a corner?
+static double off_rows(const S2EventRun *event, const S2Touch *solved, int i, bool *passed) {
+  const S2Touch *touch = &event->step->touches[event->island->touch[i]];
+  double off = 0;
+  for (int k = 0; k < solved[i].count; k++) {
+    const S2TouchPoint *point = &solved[i].points[k];
+    if (s2_resting_has(&event->resting[i], point->at.id)) {
+      double gap = gap_now(touch, point);
+      off = fmax(off, point->normal_impulse > 0 ? fabs(gap) : -gap); // else it may leave
+      *passed |= !has_feature(touch, point->at.id);
+    }
+  }
+  return off;
+}
+
+bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved) {
+  const S2Step *step = event->step;
+  bool hold = true, looked = false;
+  for (int i = 0; i < event->island->touches && hold; i++) {
+    bool passed = false;
+    double off = off_rows(event, solved, i, &passed);
+    if (!(off > 0) && !passed) {
+      continue;
+    }
+    double thin = s2_touch_thin(step->world, &solved[i]);
+    hold = off <= thin;
+    if (hold && passed) {
+      S2Flow way = as_function(event, step->h);
+      hold = s2_flow_deepest(&way, &solved[i], thin / 4) <= thin / 4;
+      looked = true;
+    }
+  }
+  if (looked) {
+    go_to_end(event);
+  }
+  return hold;
 }
 
 // A flow of some length, as the pair that is to meet at its end has it.

@@ -118,34 +118,3 @@ void s2_event_put_touches(const S2EventRun *event, const S2Touch *from) {
     event->step->touches[event->island->touch[i]] = from[i];
   }
 }
-
-// m: how far point k of a touch as the flow had it is from its surface now; of a feature that is no
-// more, the nearest.
-static double gap_now(const S2Touch *touch, const S2TouchPoint *point) {
-  double nearest = INFINITY;
-  for (int k = 0; k < touch->count; k++) {
-    const S2ManifoldPoint *at = &touch->points[k].at;
-    if (at->id == point->at.id) {
-      return at->gap;
-    }
-    nearest = fmin(nearest, at->gap);
-  }
-  return touch->count > 0 ? nearest : 0;
-}
-
-bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved) {
-  const S2Step *step = event->step;
-  for (int i = 0; i < event->island->touches; i++) {
-    const S2Touch *touch = &step->touches[event->island->touch[i]];
-    double off = 0;
-    for (int k = 0; k < solved[i].count; k++) {
-      const S2TouchPoint *point = &solved[i].points[k];
-      bool presses = point->normal_impulse > 0 && s2_resting_has(&event->resting[i], point->at.id);
-      off = presses ? fmax(off, fabs(gap_now(touch, point))) : off;
-    }
-    if (off > 0 && off > s2_touch_thin(step->world, touch)) {
-      return false;
-    }
-  }
-  return true;
-}

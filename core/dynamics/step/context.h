@@ -166,7 +166,7 @@ const S2Rot *s2_step_turns(const S2Step *step, const S2Island *island, const dou
 double s2_touch_velocity(const S2Touch *touch, int k, S2Vec2 direction, const double *v);
 // Is the gap of this point closed by projection, though it is open?
 static inline bool s2_point_held(const S2Step *step, const S2TouchPoint *point) {
-  return step->holds && point->normal_impulse > 0;
+  return step->holds && (point->normal_impulse > 0 || point->closed);
 }
 static inline bool s2_touch_kept(const S2Step *step, int touch) {
   return step->kept != NULL && (step->kept[touch] & S2_TOUCH_KEPT) != 0;

@@ -82,6 +82,7 @@ static void carry_impulses(S2Touch *touch, const S2TouchPoint *old, int old_coun
         point->normal_impulse = old[j].normal_impulse;
         point->tangent_impulse = old[j].tangent_impulse;
         point->sliding = old[j].sliding;
+        point->closed = old[j].closed;
       }
     }
   }
