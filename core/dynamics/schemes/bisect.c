@@ -166,7 +166,7 @@ static bool bisect_passes_through(const S2Step *step) {
     const S2Touch *touch = &step->touches[i];
     any = touch->allowed && touch->enabled && !touch->sensor &&
           (s2_step_passage(step, touch) < step->h ||
-           (!s2_touch_soft(touch) && s2_step_crossing(step, touch, &ends) < step->h));
+           (!s2_touch_soft(touch) && s2_step_crossing(step, touch, false, &ends) < step->h));
   }
   return any;
 }
