@@ -121,7 +121,8 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   }
   // One percent of the way is as good as the curvature of any surface deserves.
   double tolerance = 0.01 * nearest + fine;
-  bool missed = far_impulse && gap > rise + tolerance && s2_step_passage(step, touch) > step->h;
+  bool missed = far_impulse && gap > rise + tolerance && !touch->on_way &&
+                s2_step_passage(step, touch) > step->h;
   bool fell_in = *replaced && gap < fmin(predicted, 0) - tolerance;
   if (there.count == 0 || !(missed || fell_in)) {
     return false;

@@ -350,6 +350,7 @@ static bool touch_crowded(const S2Step *step, const S2Touch *touch, int *found) 
 }
 
 bool s2_touch_search(const S2Step *step, S2Touch *touch, int *overlapping) {
+  touch->on_way = false;
   if (!touch->allowed || touch->sensor) {
     touch->count = 0;
     touch->hidden = false;
@@ -438,7 +439,7 @@ static void linearise_on_way(const S2Step *step, S2Touch *touch, double until) {
   if (until < step->h) {
     put_on_way(step, touch, until);
   }
-  s2_touch_collide(step->world, touch, step->q1, 0);
+  s2_touch_collide(step->world, touch, step->q1, until < step->h ? INFINITY : 0);
   if (until < step->h) {
     put_on_way(step, touch, step->h);
   }
@@ -450,6 +451,31 @@ static void linearise_on_way(const S2Step *step, S2Touch *touch, double until) {
   if (!(deepest > S2_MISS_TOLERANCE * size)) {
     touch->count = 0;
   }
+  touch->on_way = until < step->h && touch->count > 0;
+}
+
+static bool touch_presses(const S2Touch *touch) {
+  bool presses = false;
+  for (int k = 0; k < touch->count; k++) {
+    presses |= touch->points[k].normal_impulse > 0;
+  }
+  return presses;
+}
+
+// s: where on its way a pair has to be linearised anew, as no row has told of an overlap;
+// INFINITY: nowhere. What passes through, or a part of the other, is told where that begins: at the
+// end it would be told the wrong side.
+static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool driven) {
+  double passage = s2_step_passage(step, touch);
+  if (passage <= step->h && driven) {
+    return passage;
+  }
+  bool ends, presses = touch_presses(touch);
+  double crossing = s2_step_crossing(step, touch, presses, &ends);
+  if (passage <= step->h || ends || presses) {
+    return crossing;
+  }
+  return touch->count > 0 ? INFINITY : step->h;
 }
 
 bool s2_step_unforeseen(const S2Step *step, bool *found) {
@@ -457,18 +483,13 @@ bool s2_step_unforeseen(const S2Step *step, bool *found) {
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
     bool driven = s2_touch_driven(step->world, touch);
-    if (s2_touch_kept(step, i) || (touch->count > 0 && !driven) || !touch->allowed ||
-        !touch->enabled || touch->sensor) {
+    if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
       continue;
     }
-    // At the end it would be told the wrong side. What moves as given cannot stop short: what it
-    // would pass through is told where that begins.
-    double passage = s2_step_passage(step, touch);
-    bool passes = passage <= step->h;
-    if (passes ? !driven : touch->count > 0) {
+    double until = where_unforeseen(step, touch, driven);
+    if (!(until <= step->h)) {
       continue;
     }
-    double until = fmin(passage, step->h);
     linearise_on_way(step, touch, until);
     if (!s2_touch_ask(step, touch)) {
       return false;

@@ -303,6 +303,7 @@ typedef struct S2Touch {
                 // segment, but the bodies may turn so that some appear
   bool solved;  // its motion was solved for in this step: the guess was not the solution;
   bool fresh;   // in the step before
+  bool on_way;  // its points are those of a time on the way of the step at hand
   double friction, restitution, surface_speed;
   double compliance, damping; // m/N, N s/m, of each point; compliance 0: rigid
   double viscosity;           // N s/m, of each point, along the surface
