@@ -114,7 +114,7 @@ static void zero_gains_vjp(const S2RattlePiece *piece, int32_t slot, bool end) {
 }
 
 // A servo of no force pushes in both stages towards where its gains would have it in the mean.
-static void zero_servo_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
+static void zero_servo_most_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
   const S2Joint *joint = &piece->rattle.step->world->joints.at[slot];
   if (!joint->has_servo || joint->servo_max != 0 || joint->servo_kp + joint->servo_kd == 0) {
     return;
@@ -144,7 +144,7 @@ void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
       zero_gains_vjp(piece, slot, end);
     }
     if (S2_TRACKS_JOINT(all, slot, servo_max)) {
-      zero_servo_vjp(piece, slot, still, end);
+      zero_servo_most_vjp(piece, slot, still, end);
     }
     for (int k = 0; k < 2 && drives; k++) {
       if (!(k == 0 ? dry : motor)) {
