@@ -4,6 +4,8 @@
 //
 //     -h^2 alpha (K+ (beta V + (1 - beta) V0) + K- V0),      K- left out where it is to be "psd".
 //
+// The parts are those over (length * turn, shift), as in geometric.c.
+//
 // Eigenvectors do not come into it: the derivative of the parts of a symmetric matrix is by divided
 // differences of its eigenvalues (Daleckii, Krein 1965).
 #include "diff/joints/joint_vjp.h"
@@ -27,8 +29,11 @@ static double geometric_slope(double x, double y, double size, bool positive) {
   return positive ? x + y > 0 : x + y < 0;
 }
 
-typedef struct Split { // K = Q diag(value) Q', and its parts
+// D^-1 K D^-1 = Q diag(value) Q' with D = diag(scale): 1, and of turns the length of the body.
+// Parts of K are D (parts of that) D.
+typedef struct Split {
   double value[N], q[N * N], size;
+  double scale[N];
 } Split;
 
 static double geometric_along(const Split *split, int k, const double x[N]) {
@@ -39,25 +44,42 @@ static double geometric_along(const Split *split, int k, const double x[N]) {
   return sum;
 }
 
-static void geometric_times_part(const Split *split, bool positive, const double x[N],
-                                 double y[N]) {
+// y = D^-1 (part of K) x, and the same from D x.
+static void geometric_scaled_part(const Split *split, bool positive, const double x[N],
+                                  double y[N]) {
+  double scaled[N];
+  for (int i = 0; i < N; i++) {
+    scaled[i] = split->scale[i] * x[i];
+  }
   memset(y, 0, N * sizeof(double));
   for (int k = 0; k < N; k++) {
-    double by = geometric_part_of(split->value[k], positive) * geometric_along(split, k, x);
+    double by = geometric_part_of(split->value[k], positive) * geometric_along(split, k, scaled);
     for (int i = 0; i < N; i++) {
       y[i] += split->q[N * i + k] * by;
     }
   }
 }
 
-// k_bar += the adjoint of K where that of its part is z w'.
+static void geometric_times_part(const Split *split, bool positive, const double x[N],
+                                 double y[N]) {
+  geometric_scaled_part(split, positive, x, y);
+  for (int i = 0; i < N; i++) {
+    y[i] *= split->scale[i];
+  }
+}
+
+// k_bar += the adjoint of D^-1 K D^-1 where that of its part is D z (D w)'.
 static void geometric_part_vjp(const Split *split, bool positive, const double z[N],
                                const double w[N], double k_bar[N][N]) {
-  double inner[N][N], half[N][N] = {{0}}, of_z[N], of_w[N];
+  double inner[N][N], half[N][N] = {{0}}, scaled_z[N], scaled_w[N], of_z[N], of_w[N];
+  for (int i = 0; i < N; i++) {
+    scaled_z[i] = split->scale[i] * z[i];
+    scaled_w[i] = split->scale[i] * w[i];
+  }
   // The adjoint in the basis of eigenvectors, ...
   for (int i = 0; i < N; i++) {
-    of_z[i] = geometric_along(split, i, z);
-    of_w[i] = geometric_along(split, i, w);
+    of_z[i] = geometric_along(split, i, scaled_z);
+    of_w[i] = geometric_along(split, i, scaled_w);
   }
   // ... times divided differences, symmetric; ...
   for (int i = 0; i < N; i++) {
@@ -80,6 +102,53 @@ static void geometric_part_vjp(const Split *split, bool positive, const double z
       for (int k = 0; k < N; k++) {
         k_bar[i][j] += half[i][k] * split->q[N * j + k];
       }
+    }
+  }
+}
+
+// d_bar += the adjoint of D in z' D (part of D^-1 K D^-1) D w, but for what is inside the part.
+static void geometric_scale_vjp(const Split *split, bool positive, const double z[N],
+                                const double w[N], double d_bar[N]) {
+  double of_z[N], of_w[N];
+  geometric_scaled_part(split, positive, z, of_z);
+  geometric_scaled_part(split, positive, w, of_w);
+  for (int i = 0; i < N; i++) {
+    d_bar[i] += z[i] * of_w[i] + w[i] * of_z[i];
+  }
+}
+
+// From the adjoint of D^-1 K D^-1 to that of K, in place, and of D.
+static void geometric_unscale_vjp(const Split *split, double k_bar[N][N], double d_bar[N]) {
+  for (int i = 0; i < N; i++) {
+    for (int j = 0; j < N; j++) {
+      double scaled = 0;
+      for (int k = 0; k < N; k++) {
+        scaled += split->q[N * i + k] * split->value[k] * split->q[N * j + k];
+      }
+      d_bar[i] -= k_bar[i][j] * scaled / split->scale[i];
+      d_bar[j] -= k_bar[i][j] * scaled / split->scale[j];
+    }
+  }
+  for (int i = 0; i < N; i++) {
+    for (int j = 0; j < N; j++) {
+      k_bar[i][j] /= split->scale[i] * split->scale[j];
+    }
+  }
+}
+
+// Lengths are sqrt(I/m) of the side itself, or where that has no mass of the other one.
+static void geometric_lengths_vjp(const S2JointUndo *undo, const double d_bar[N]) {
+  const S2Joint *joint = undo->joint;
+  const int32_t slot[2] = {joint->a, joint->b};
+  for (int side = 0; side < 2; side++) {
+    double length = s2_joint_turning_length(undo->at.world, slot[side]);
+    double other = s2_joint_turning_length(undo->at.world, slot[1 - side]);
+    double bar = d_bar[3 * side] + (other > 0 ? 0 : d_bar[3 - 3 * side]);
+    if (length > 0) {
+      const S2Body *body = &undo->at.world->bodies.at[slot[side]];
+      S2BodyGradient *g = &undo->bar->gradient->body[slot[side]];
+      g->inertia += bar * length / (2 * body->inertia);
+      g->mass -= bar * length / (2 * body->mass);
     }
   }
 }
@@ -125,8 +194,11 @@ static void geometric_find_terms(const S2JointUndo *undo, Terms *terms) {
 }
 
 static Split geometric_split_of(const S2JointUndo *undo, const Terms *terms) {
-  Split split = {.size = 0};
-  double k[N * N] = {0};
+  Split split = {.size = 0, .scale = {1, 1, 1, 1, 1, 1}};
+  double k[N * N] = {0}, length[2];
+  s2_joint_turning_lengths(&undo->at, length);
+  split.scale[0] = length[0];
+  split.scale[3] = length[1];
   for (int r = 0; r < terms->count; r++) {
     for (int i = 0; i < N * N; i++) {
       bool both = terms->moves[i / 18] && terms->moves[i % 6 / 3];
@@ -134,6 +206,9 @@ static Split geometric_split_of(const S2JointUndo *undo, const Terms *terms) {
           both ? terms->impulse[r] / undo->joint->reaction_time * terms->hessian[r].at[i / 6][i % 6]
                : 0;
     }
+  }
+  for (int i = 0; i < N * N; i++) {
+    k[i] /= split.scale[i / N] * split.scale[i % N];
   }
   s2_joint_eigen(N, k, split.value, split.q);
   for (int i = 0; i < N; i++) {
@@ -232,7 +307,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   double h = step->h, alpha = def.alpha, beta = def.beta;
   // Against momenta z: K+ z and K- z, each by what multiplies it.
   double z[S2_JOINT_COLUMNS], v[S2_JOINT_COLUMNS], v0[S2_JOINT_COLUMNS], mean[N], up[N], down[N],
-      k_bar[N][N] = {{0}};
+      k_bar[N][N] = {{0}}, d_bar[N] = {0};
   s2_joint_momenta_bar(undo, z);
   geometric_add_reaction(undo, z);
   s2_joint_velocities(undo, v);
@@ -278,8 +353,12 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   geometric_arm_vjp(undo, push);
   // To K, from both parts, and from K to its terms.
   geometric_part_vjp(&split, true, z, mean, k_bar);
+  geometric_scale_vjp(&split, true, z, mean, d_bar);
   if (whole) {
     geometric_part_vjp(&split, false, z, v0, k_bar);
+    geometric_scale_vjp(&split, false, z, v0, d_bar);
   }
+  geometric_unscale_vjp(&split, k_bar, d_bar);
+  geometric_lengths_vjp(undo, d_bar);
   geometric_terms_vjp(undo, &terms, k_bar);
 }

@@ -1,18 +1,25 @@
 // Numbers of a joint that are exactly 0, and whose rows an assembly therefore leaves out. Their
 // derivative is the one to the side of positive numbers. Next to 0 such a row pushes with an
-// impulse that is known to first order: a friction, a motor or a lock with the bound F pushes with
-// h F against the speed along its row, a damper d with h d times that speed. The rest of the island
-// answers to an impulse as the solve did, which the adjoint of its right side holds already.
+// impulse that is known to first order: a friction, a motor, a servo or a lock with the bound F
+// pushes with h F against the speed along its row, a damper d with h d times that speed. The rest
+// of the island answers to an impulse as the solve did, which the adjoint of its right side holds
+// already.
 #include "diff/joints/joint_vjp.h"
 #include "dynamics/joints/rows.h"
 
-// Of an impulse along a row: by what it does to velocities and to the reaction of the joint.
-static double zero_impulse_bar(const S2JointUndo *undo, const S2JointRow *row) {
+// Of an impulse along a row: by what it does to velocities, ...
+static double zero_push_bar(const S2JointUndo *undo, const S2JointRow *row) {
   double p[S2_JOINT_COLUMNS], bar = 0;
   s2_joint_momenta_bar(undo, p);
   for (int i = 0; i < 3; i++) {
     bar += row->ja[i] * p[i] + row->jb[i] * p[3 + i];
   }
+  return bar;
+}
+
+// ... and to the reaction of the joint.
+static double zero_impulse_bar(const S2JointUndo *undo, const S2JointRow *row) {
+  double bar = zero_push_bar(undo, row);
   if (undo->rows->reaction != NULL) {
     const double *reaction = undo->rows->reaction + 3 * undo->slot;
     S2Vec2 arm = s2_joint_arm(undo);
@@ -59,6 +66,22 @@ static void zero_drive_vjp(S2JointUndo *undo) {
   }
   if (dry) {
     undo->gradient->friction -= bar * zero_side(undo, &row, speed);
+  }
+}
+
+// A servo pushes towards where its gains would have it. Its effort is none of the joint's reaction.
+static void zero_servo_vjp(S2JointUndo *undo) {
+  const S2Joint *joint = undo->joint;
+  if (!joint->has_servo || joint->servo_max != 0 ||
+      !S2_TRACKS_JOINT(undo->bar->gradient, undo->slot, servo_max)) {
+    return;
+  }
+  S2Servo servo;
+  s2_servo_row(&undo->at, undo->step->h, undo->step->v0, undo->kind == S2_SOLVE_MOTION, &servo);
+  if (isfinite(servo.soft[0].compliance)) { // with gains
+    double excess = zero_speed(undo, &servo.row) + servo.soft[0].bias;
+    double side = zero_side(undo, &servo.row, excess);
+    undo->gradient->servo_max -= undo->step->h * side * zero_push_bar(undo, &servo.row);
   }
 }
 
@@ -159,6 +182,7 @@ void s2_joint_zero_vjp(S2JointUndo *undo, const S2Assembly *assembly) {
   zero_coupled_vjp(undo, assembly);
   if (s2_solve_traits(undo->kind).takes_time) {
     zero_drive_vjp(undo);
+    zero_servo_vjp(undo);
     zero_damping_vjp(undo);
     zero_locks_vjp(undo);
     zero_ground_vjp(undo);

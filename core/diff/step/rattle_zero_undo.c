@@ -10,7 +10,7 @@ typedef struct Zero {
   int32_t slot;
   bool effort;        // of an actuator, no reaction of the joint
   S2RowSides side[2]; // at both ends
-  double speed[2];
+  double speed[2], value[2];
 } Zero;
 
 static Zero zero_of(const S2RattlePiece *piece, int32_t slot, double asked) {
@@ -26,6 +26,8 @@ static Zero zero_of(const S2RattlePiece *piece, int32_t slot, double asked) {
     memcpy(zero.side[i].a, row[i].ja, sizeof row[i].ja);
     memcpy(zero.side[i].b, row[i].jb, sizeof row[i].jb);
   }
+  zero.value[0] = row[0].value;
+  zero.value[1] = row[1].value;
   zero.speed[0] = (row[1].value - row[0].value) / rattle->h - asked;
   zero.speed[1] = row[1].rate - asked;
   const int32_t slots[2] = {joint->a, joint->b};
@@ -111,6 +113,21 @@ static void zero_gains_vjp(const S2RattlePiece *piece, int32_t slot, bool end) {
   }
 }
 
+// A servo of no force pushes in both stages towards where its gains would have it in the mean.
+static void zero_servo_most_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
+  const S2Joint *joint = &piece->rattle.step->world->joints.at[slot];
+  if (!joint->has_servo || joint->servo_max != 0 || joint->servo_kp + joint->servo_kd == 0) {
+    return;
+  }
+  Zero zero = zero_of(piece, slot, 0);
+  zero.effort = true;
+  double off = (zero.value[0] + zero.value[1]) / 2 - joint->servo_goal;
+  double excess = joint->servo_kp * off + joint->servo_kd * zero.speed[0];
+  double least = still * (joint->servo_kp * piece->rattle.h + joint->servo_kd);
+  piece->undo->gradient->joint[slot].servo_max +=
+      zero_against(excess, least) * piece->half * zero_pushed(piece, &zero, end);
+}
+
 // The adjoint of stage 2 (`end`) or stage 1; p are the momenta of the piece.
 void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
   const S2Rattle *rattle = &piece->rattle;
@@ -125,6 +142,9 @@ void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
     if (S2_TRACKS_JOINT(all, slot, damping.linear) || S2_TRACKS_JOINT(all, slot, stiffness) ||
         S2_TRACKS_JOINT(all, slot, servo_kp) || S2_TRACKS_JOINT(all, slot, servo_kd)) {
       zero_gains_vjp(piece, slot, end);
+    }
+    if (S2_TRACKS_JOINT(all, slot, servo_max)) {
+      zero_servo_most_vjp(piece, slot, still, end);
     }
     for (int k = 0; k < 2 && drives; k++) {
       if (!(k == 0 ? dry : motor)) {

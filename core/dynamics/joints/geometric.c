@@ -59,6 +59,19 @@ static void stiffness_assemble(const S2JointAt *at, S2Blend blend, double k[36])
   }
 }
 
+double s2_joint_turning_length(const S2World *world, int32_t slot) {
+  const S2Body *body = slot == S2_NONE ? NULL : &world->bodies.at[slot];
+  bool heavy = body != NULL && s2_body_yields(body) && body->mass > 0 && body->inertia > 0;
+  return heavy ? sqrt(body->inertia / body->mass) : 0;
+}
+
+void s2_joint_turning_lengths(const S2JointAt *at, double length[2]) {
+  double a = s2_joint_turning_length(at->world, at->joint->a),
+         b = s2_joint_turning_length(at->world, at->joint->b);
+  length[0] = a > 0 ? a : b > 0 ? b : 1;
+  length[1] = b > 0 ? b : length[0];
+}
+
 int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]) {
   const S2Joint *joint = at->joint;
   if (!(joint->reaction_time > 0)) { // it has not acted yet
@@ -73,6 +86,15 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
       leave_out(k, side);
     }
   }
+  // The parts of a matrix over turns and shifts depend on the unit of length: turns count by the
+  // length of their body.
+  double length[2], scale[6] = {1, 1, 1, 1, 1, 1};
+  s2_joint_turning_lengths(at, length);
+  scale[0] = length[0];
+  scale[3] = length[1];
+  for (int i = 0; i < 36; i++) {
+    k[i] /= scale[i / 6] * scale[i % 6];
+  }
   s2_joint_eigen(6, k, value, q);
   for (int i = 0; i < 6; i++) {
     largest = fmax(largest, fabs(value[i]));
@@ -83,8 +105,8 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
     if (fabs(value[i]) > NOTHING * largest) {
       rows[count].stiffness = value[i];
       for (int c = 0; c < 3; c++) {
-        rows[count].ja[c] = q[6 * c + i];
-        rows[count].jb[c] = q[6 * (c + 3) + i];
+        rows[count].ja[c] = scale[c] * q[6 * c + i];
+        rows[count].jb[c] = scale[c + 3] * q[6 * (c + 3) + i];
       }
       count += 1;
     }

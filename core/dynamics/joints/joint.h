@@ -352,11 +352,16 @@ void s2_servo_row(const S2JointAt *at, double h, const double *v0, bool bends, S
 
 enum { S2_GEOMETRIC_ROWS = 6 };
 
-typedef struct S2StiffRow { // stiffness * e e', e of unit length
-  double ja[3], jb[3];      // e
+typedef struct S2StiffRow { // stiffness * e e'
+  double ja[3], jb[3];      // e, of unit length over (length * turn, shift)
   double stiffness;         // N/m, not 0, may be negative
 } S2StiffRow;
 
+// The length by which a body's turn counts beside its shift, m: sqrt(I/m); 0 where it has no mass.
+double s2_joint_turning_length(const S2World *world, int32_t slot);
+// Lengths of a and b, m, by which their turns count beside their shifts. What has no mass takes the
+// other's.
+void s2_joint_turning_lengths(const S2JointAt *at, double length[2]);
 // Eigenvectors of -sum (lambda/h) Hess(g) over the joint's equations and limits, with the impulses
 // of the last step; returns how many are not zero.
 int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]);

@@ -115,7 +115,29 @@ local function slide(set, options)
   end
 end
 
+-- A servo without gains, or without force, has no row; its goal is on either side of where it is.
+local function servo(kind, set)
+  return function(x)
+    local w = new_world { gravity = { 0, -3 } }
+    local body = w:box { size = { 1, 0.2 }, mass = 2, position = { 0.5, 0 }, mask = 0 }
+    local other = w:box { size = { 1, 0.2 }, mass = 1, position = { 1.5, 0 }, mask = 0, angular_velocity = 1 }
+    w:hinge { body, anchor = { 0, 0 } }
+    local joint = w[kind](w, { other, body, anchor = { 1, 0 }, axis = kind == "slider" and { 1, 0 } or nil })
+    local def = { "servo", joint = joint, kind = "position", kp = 10, kd = 0.5 }
+    set(def, x)
+    w:actuator(def)
+    w:act { 0.4 }
+    w:run { duration = 0.3 }
+    return body.y + 0.3 * other.angle + 0.2 * other.x
+  end
+end
+
 local KEYS = {
+  ["hinge servo max_torque"] = servo("hinge", function(d, x) d.max_torque = x end),
+  ["hinge servo max_torque without kd"] = servo("hinge", function(d, x) d.max_torque, d.kd = x, 0 end),
+  ["slider servo max_force"] = servo("slider", function(d, x) d.max_force = x end),
+  ["servo kp"] = servo("hinge", function(d, x) d.kp = x end),
+  ["servo kd"] = servo("hinge", function(d, x) d.kd = x end),
   ["hinge damping"] = pendulum(function(d, x) d.damping = x end),
   ["hinge damping beside stiffness"] = pendulum(function(d, x) d.stiffness, d.damping = 2, x end),
   ["hinge damping beside friction"] = pendulum(function(d, x) d.friction, d.damping = 0.1, x end),
@@ -214,7 +236,7 @@ test("in every way to step", function()
       return sim.world(options)
     end
     for _, key in ipairs { "hinge damping", "hinge friction", "hinge friction beside damping", "hinge max_torque",
-      "slider friction", "wheel friction", "ground_friction max_force", "lock max_torque", "friction, average",
+      "hinge servo max_torque", "slider friction", "wheel friction", "ground_friction max_force", "lock max_torque", "friction, average",
       "contact_viscosity" } do
       local _, g = sim.value_and_grad(KEYS[key], 0)
       local wanted = difference(KEYS[key], 1e-5)
