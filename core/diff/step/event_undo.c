@@ -88,12 +88,13 @@ static void event_forget_ground(S2Undo *undo, const S2Note *interval) {
 
 // ---- The flow ---------------------------------------------------------------------------------
 
-// q1 of nodes and ground at the flow's end, and v2 = v1.
+// q1 of nodes and ground at the flow's end, and v2 = v1. A piece by the two stages has q1 itself.
 static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   double h = note->h, share = note->arrive.share;
+  bool flows = s2_note_at(undo->notes, undo->index - 1)->act == S2_ACT_PIECE;
   s2_undo_move_nodes(note, bar->v2, bar->v1);
-  for (int i = 0; i < note->of->island.nodes; i++) {
+  for (int i = 0; i < note->of->island.nodes && !flows; i++) {
     for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       // q1 = q0 + h ((1 - share) v0 + share v1)
       double q = bar->q1[at];
@@ -239,6 +240,8 @@ static void event_rate(S2Undo *undo, const S2Note *note, bool gap, double *rate)
       s2_undo_solve(undo, by);
     } else if (by->act == S2_ACT_BALANCE) {
       s2_undo_balance(undo, by);
+    } else if (by->act == S2_ACT_PIECE) {
+      s2_undo_piece(undo, by);
     } else {
       s2_undo_fly(undo, by);
     }

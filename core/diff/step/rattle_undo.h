@@ -25,6 +25,8 @@ typedef struct S2RattlePiece {
   const S2LawAnswer *answers; // in stage 1, then in stage 2
   bool *lawful;               // a node
   bool *edge[2];              // a row of a stage: on the edge of two states
+  bool event;                 // of event stepping, with contacts
+  S2TouchBar *pair;           // a touch of it
 } S2RattlePiece;
 
 // rattle_laws_undo.c: forces of bodies with laws, as a stage had them; what laws damp of the
@@ -56,6 +58,32 @@ void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impuls
 // whose other state has another derivative, with J p of a stage and what the reaction asks.
 void s2_rattle_find_edges(S2RattlePiece *piece);
 void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed);
+
+// rattle_contact_undo.c: states of the rows of a piece with contacts, whose solver finds no active
+// set.
+void s2_rattle_find_states(S2RattlePiece *piece);
+// From the adjoint of the row of a contact to its poses and shapes; the same at the end of the
+// piece to poses alone, q_bar (3 a slot).
+void s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar *bar);
+void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *bar, double *q_bar);
+// Friction that slides goes into the normal rows that push, and into what is asked of their
+// impulses.
+void s2_rattle_fold(const S2RattlePiece *piece, const S2RattleState *state, S2Row *push,
+                    double *bar);
+// What friction rows of stage 1 see of u.
+void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see);
+// Of friction row r: that slides, to its coefficient, with J p and what the loss asks; that sticks,
+// from y to the surface speed and (stage 1) to its directions at both ends.
+void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed);
+void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end);
+// Coefficients of 0 that a script differentiates by.
+void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second);
+void s2_rattle_materials_vjp(const S2RattlePiece *piece);
+
+// rattle_dense_undo.c: p and y of a stage with contacts. False: it is singular.
+bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
+                     const S2Row *push, const S2Row *see, const double *right,
+                     const double *l_bar);
 
 // rattle_zero_undo.c: bounds of 0 that a script differentiates by, in stage 2 (`end`) or stage 1; p
 // are the momenta of the piece.

@@ -320,8 +320,11 @@ static bool record_laws(S2Rattle *rattle, S2LawAnswer *answers) {
 }
 
 S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
-                         const S2RattleRecord *record) {
-  S2Rattle rattle = rattle_make(step, island, frame, 0);
+                         const S2RattleRecord *record, const S2Choice *choices) {
+  S2Rattle rattle = rattle_make(step, island, frame, choices == NULL ? 0 : island->touches);
+  if (choices != NULL) {
+    s2_rattle_choose(&rattle, choices);
+  }
   rattle.h = record->h;
   rattle.met = record->met;
   rattle.done = record->done;
@@ -589,6 +592,24 @@ static void keep_flow(const S2Rattle *rattle, const S2RattleSums *sums, S2Rattle
   flow->solves = 2;
 }
 
+static void note_flow(const S2Rattle *rattle, const S2Choice *choices) {
+  const S2Step *step = rattle->step;
+  if (step->world->notes == NULL) {
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  int numbers = s2_rattle_record_size(rattle->nodes, rattle->rows);
+  double *record = S2_TAKE(step->arena, double, numbers);
+  record_piece(rattle, record);
+  S2RattleNote note = {.pieces = 1,
+                       .rows = rattle->rows,
+                       .piece = record,
+                       .placings = rattle->placings,
+                       .placing = rattle->placing};
+  s2_note_rattle(step, rattle->island, choices, &note, numbers);
+  s2_arena_rewind(step->arena, mark);
+}
+
 bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
                     const S2LawFrame *frame, double h, bool last, S2RattleFlow *flow) {
   double started = s2_stats_clock(step->world);
@@ -620,6 +641,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   flow->solved = outcome == SOLVED && !met;
   if (flow->solved) {
     flow->rests = rattle.rests;
+    note_flow(&rattle, choices);
     s2_rattle_add_impulses(&rattle, &sums, flow->halves);
     keep_flow(&rattle, &sums, flow);
   }
@@ -782,7 +804,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
       int size = s2_rattle_record_size(island->nodes, rattle.rows);
       S2RattleNote note = {made,    rattle.rows,     laws * made,   record,
                            answers, rattle.placings, rattle.placing};
-      s2_note_rattle(step, island, &note, size * made);
+      s2_note_rattle(step, island, NULL, &note, size * made);
       keep_end(&rattle, &sums);
       rattle_account(&rattle, made);
     }

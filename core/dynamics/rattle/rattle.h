@@ -161,9 +161,10 @@ static inline int s2_rattle_record_size(int nodes, int rows) {
   return 4 + 12 * nodes + 4 * rows;
 }
 S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows);
-// The piece as it was recorded, for the derivative: terms, and rows at both its ends.
+// The piece as it was recorded, for the derivative: terms, and rows at both its ends. `choices`: 2 a
+// touch; NULL: there are none.
 S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
-                         const S2RattleRecord *record);
+                         const S2RattleRecord *record, const S2Choice *choices);
 
 // rattle_rows.c
 // Terms of the island, rows at q0; l gets its first guess.
@@ -204,8 +205,10 @@ static inline void s2_rattle_bodies(const S2Rattle *rattle, const S2RattleTerm *
 static inline bool s2_rattle_turns(const S2RowSides *side) { // does it measure an angle?
   return side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
 }
-static inline double s2_rattle_elapsed(const S2Rattle *rattle) { // at the start of the piece
-  return rattle->step->t - rattle->step->world->kept.time + rattle->done;
+// s: from the start of the substep to that of the piece. In event stepping step->t goes along.
+static inline double s2_rattle_elapsed(const S2Rattle *rattle) {
+  double began = rattle->step->t - rattle->frame->done;
+  return began - rattle->step->world->kept.time + rattle->done;
 }
 
 // rattle_contact.c

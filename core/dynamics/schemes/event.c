@@ -864,6 +864,10 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     if (!fits) { // forces and rows make it turn faster, or lead it off its rows
       event->horizon = way->h = arrives ? event->flow.met : way->h / 2; // at a limit
       event->arrived += arrives;
+      if (arrives && event->step->world->notes != NULL) {
+        s2_note_refuse_joints(event->step, event->island,
+                              "flow \"rattle\", contacts and a limit that closes");
+      }
       s2_event_put_touches(event, way->solved);
       s2_notes_rewind(event->step, noted);
     }
@@ -989,6 +993,17 @@ static bool may_halve(const S2Step *step, const S2Island *island) {
          def->solver == S2_SOLVER_AUTO;
 }
 
+// What pieces by the two stages have no derivative with.
+static void refuse_rattled(const S2EventRun *event) {
+  const S2Step *step = event->step;
+  bool smooth = step->world->kept.def.gradient == S2_GRADIENT_SMOOTH;
+  if (step->world->notes != NULL && (event->lawful || smooth)) {
+    s2_note_refuse_joints(step, event->island,
+                          smooth ? "flow \"rattle\", contacts and smooth derivatives"
+                                 : "flow \"rattle\", contacts and force laws");
+  }
+}
+
 static bool run_island(S2EventRun *event) {
   S2Step *step = event->step;
   int touches = event->island->touches, joints = event->island->joints;
@@ -1008,9 +1023,7 @@ static bool run_island(S2EventRun *event) {
   event->rattles = !event->ahead && !event->halved && s2_island_rattles_on(step, event->island);
   if (event->rattles) {
     event->flow = s2_rattle_new_flow(step, event->island);
-    if (step->world->notes != NULL) {
-      s2_note_refuse_joints(step, event->island, "flow \"rattle\" and contacts");
-    }
+    refuse_rattled(event);
   }
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
   event->cuts = event->turns = event->arrived = 0;
