@@ -578,7 +578,7 @@ static bool piece_vjp(S2RattlePiece *piece) {
   s2_rattle_zeros_vjp(piece, true);
   s2_rattle_smooth_vjp(piece, true);
   s2_rattle_matrices_vjp(piece, true, matrices[1]);
-  if (piece->timing) {
+  if (piece->timing_bar != 0) {
     piece->at1[piece->rattle.met].value += piece->timing_bar;
   }
   rows_vjp(piece, true, piece->at1, piece->mix);
@@ -607,7 +607,7 @@ static bool piece_vjp(S2RattlePiece *piece) {
   piece->end_bar += ground_places_vjp(piece, began + rattle->h, piece->q1_bar);
   piece->start_bar += piece->elapsed_bar0 - piece->h_bar;
   piece->end_bar += piece->elapsed_bar1 + piece->h_bar;
-  bar->elapsed += piece->elapsed_bar0 + piece->elapsed_bar1;
+  bar->elapsed += piece->event ? piece->elapsed_bar0 + piece->elapsed_bar1 : 0;
   return true;
 }
 
@@ -661,7 +661,7 @@ static bool placings_vjp(S2RattlePiece *piece, double *q_bar) {
     }
     (void)ground_places_vjp(piece, rattle->done, piece->q0_bar); // at the time 0
   }
-  piece->undo->bar.elapsed += piece->elapsed_bar0;
+  piece->undo->bar.elapsed += piece->event ? piece->elapsed_bar0 : 0;
   return good;
 }
 
@@ -762,7 +762,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     double end_bar = piece.end_bar + next_bar;
     next_bar = piece.start_bar;
     if (record.met < 0) {
-      undo->bar.h += (record.done + record.h) / step->dt * end_bar;
+      undo->length_bar += (record.done + record.h) / step->dt * end_bar;
     } else if (good) {
       S2RattlePiece timing = piece_make(undo, island, &frame, &record, note, k, NULL);
       timing.timing = true;
@@ -804,6 +804,8 @@ void s2_undo_piece(S2Undo *undo, const S2Note *note) {
     piece.v1_bar[i] = bar->v1[at];
     bar->q1[at] = bar->v1[at] = 0;
   }
+  piece.timing_bar = undo->closing;
+  undo->closing = 0;
   bool good = piece_vjp(&piece);
   double *q_bar = S2_TAKE_ZEROED(undo->arena, double, nodes);
   double *v_bar = S2_TAKE_ZEROED(undo->arena, double, nodes);

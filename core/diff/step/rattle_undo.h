@@ -18,8 +18,8 @@ typedef struct S2RattlePiece {
   S2RowBar *at0, *at1;                      // a row: of the rows at both ends
   double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
   double start_bar, end_bar;                // of when it begins and ends in the substep, with h_bar
-  bool timing; // only the value of the limit that ends it counts, by timing_bar
-  double timing_bar;
+  bool timing; // only the value of the limit that ends it counts
+  double timing_bar; // of that
   const S2Note *note;
   int laws;                   // of bodies of the island
   const S2LawAnswer *answers; // in stage 1, then in stage 2

@@ -58,6 +58,7 @@ typedef struct S2Undo {
   double *struck;           // S2_TOUCH_IMPULSES a touch: of the impulses of an impact
   int touches;              // of the step
   double length_bar, left_bar;
+  double closing; // of the value of the limit that closes at the end of an interval
   double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the intervals of a step
   double
       share; // of what was left that an interval took; 0: until a meeting, whose gap has the rest

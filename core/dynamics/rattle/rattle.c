@@ -592,22 +592,24 @@ static void keep_flow(const S2Rattle *rattle, const S2RattleSums *sums, S2Rattle
   flow->solves = 2;
 }
 
-static void note_flow(const S2Rattle *rattle, const S2Choice *choices) {
+// For the derivative. False: aborted.
+static bool note_flow(S2Rattle *rattle, const S2Choice *choices, int closes) {
   const S2Step *step = rattle->step;
   if (step->world->notes == NULL) {
-    return;
+    return true;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int numbers = s2_rattle_record_size(rattle->nodes, rattle->rows);
+  int laws = 2 * count_laws(step, rattle->island);
   double *record = S2_TAKE(step->arena, double, numbers);
+  S2LawAnswer *answers = S2_TAKE_ZEROED(step->arena, S2LawAnswer, laws);
+  bool going = laws == 0 || record_laws(rattle, answers);
+  rattle->met = closes;
   record_piece(rattle, record);
-  S2RattleNote note = {.pieces = 1,
-                       .rows = rattle->rows,
-                       .piece = record,
-                       .placings = rattle->placings,
-                       .placing = rattle->placing};
+  S2RattleNote note = {1, rattle->rows, laws, record, answers, rattle->placings, rattle->placing};
   s2_note_rattle(step, rattle->island, choices, &note, numbers);
   s2_arena_rewind(step->arena, mark);
+  return going;
 }
 
 bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
@@ -639,9 +641,14 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   bool met = outcome == SOLVED && rattle.met != S2_NONE;
   flow->met = met ? rattle.h : INFINITY;
   flow->solved = outcome == SOLVED && !met;
+  if (met) {
+    flow->closes_at = rattle.h;
+    flow->closes = rattle.met;
+  }
   if (flow->solved) {
     flow->rests = rattle.rests;
-    note_flow(&rattle, choices);
+    bool closes = flow->frees && h == flow->closes_at;
+    outcome = note_flow(&rattle, choices, closes ? flow->closes : S2_NONE) ? outcome : ABORTED;
     s2_rattle_add_impulses(&rattle, &sums, flow->halves);
     keep_flow(&rattle, &sums, flow);
   }

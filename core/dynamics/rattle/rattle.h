@@ -131,6 +131,8 @@ typedef struct S2RattleFlow {
   int solves;
   bool frees;         // set by the caller: pieces are to end where limits close
   double met;         // s: one does after that; then it is not solved. Else infinite
+  double closes_at;   // s: the last of these times, and the row of that limit
+  int closes;
   bool failed;        // one was not solved since the caller has cleared this
   bool solved, rests; // false: no solution, or it turns too far; nothing moves, exactly
 } S2RattleFlow;

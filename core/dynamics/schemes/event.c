@@ -864,10 +864,6 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     if (!fits) { // forces and rows make it turn faster, or lead it off its rows
       event->horizon = way->h = arrives ? event->flow.met : way->h / 2; // at a limit
       event->arrived += arrives;
-      if (arrives && event->step->world->notes != NULL) {
-        s2_note_refuse_joints(event->step, event->island,
-                              "flow \"rattle\", contacts and a limit that closes");
-      }
       s2_event_put_touches(event, way->solved);
       s2_notes_rewind(event->step, noted);
     }
@@ -961,6 +957,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   if (event->rattles) {
     set_straight(event, rows);
     event->flow.failed = false;
+    event->flow.closes_at = 0;
   }
   set_horizon(event, step->v0);
   event->horizon = rows ? event->horizon : event->left; // free flight is exact, however it turns
@@ -995,12 +992,9 @@ static bool may_halve(const S2Step *step, const S2Island *island) {
 
 // What pieces by the two stages have no derivative with.
 static void refuse_rattled(const S2EventRun *event) {
-  const S2Step *step = event->step;
-  bool smooth = step->world->kept.def.gradient == S2_GRADIENT_SMOOTH;
-  if (step->world->notes != NULL && (event->lawful || smooth)) {
-    s2_note_refuse_joints(step, event->island,
-                          smooth ? "flow \"rattle\", contacts and smooth derivatives"
-                                 : "flow \"rattle\", contacts and force laws");
+  if (event->step->world->kept.def.gradient == S2_GRADIENT_SMOOTH) {
+    s2_note_refuse_joints(event->step, event->island,
+                          "flow \"rattle\", contacts and smooth derivatives");
   }
 }
 
