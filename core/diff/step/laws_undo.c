@@ -21,7 +21,7 @@ typedef S2LawsSeen Seen;
 static void laws_time_vjp(const Seen *seen, double bar) {
   S2Undo *undo = seen->undo;
   const S2Note *note = seen->note;
-  if (seen->since_bar != NULL) { // of the flow by two stages
+  if (seen->since_bar != NULL) {                              // of the flow by two stages
     undo->bar.elapsed += note->act == S2_ACT_PIECE ? bar : 0; // when that began
     *seen->since_bar += bar;
   } else if (note->of == NULL) {

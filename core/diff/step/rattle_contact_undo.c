@@ -54,10 +54,10 @@ void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *
   const double *q = piece->rattle.q1;
   S2PointBar point = contact_point_bar(piece, r, true, bar);
   S2Vec2 any = {1, 0}; // no pose asks for the edge
-  S2PointSource to = s2_manifold_point_vjp(
-      &touch->points[piece->rattle.term[r].index].at, any, q + 3 * touch->body_a,
-      q + 3 * touch->body_b, world->pieces.at[touch->shape_a].radius,
-      world->pieces.at[touch->shape_b].radius, &point);
+  S2PointSource to = s2_manifold_point_vjp(&touch->points[piece->rattle.term[r].index].at, any,
+                                           q + 3 * touch->body_a, q + 3 * touch->body_b,
+                                           world->pieces.at[touch->shape_a].radius,
+                                           world->pieces.at[touch->shape_b].radius, &point);
   for (int c = 0; c < 3; c++) {
     q_bar[3 * touch->body_a + c] += to.qa[c];
     q_bar[3 * touch->body_b + c] += to.qb[c];
@@ -156,7 +156,8 @@ static S2RattleState joint_state(const S2RattlePiece *piece, int r, bool second)
   double full = term->most * piece->half * (second && !term->soft ? 2 : 1) * (1 - AT_BOUND);
   if (term->law == S2_RATTLE_LIMIT) {
     double press = x * stage_mobility(piece, r, second);
-    double speed = second ? piece->rattle.at1.rate[r] : piece->rattle.at1.value[r] / piece->rattle.h;
+    double speed =
+        second ? piece->rattle.at1.rate[r] : piece->rattle.at1.value[r] / piece->rattle.h;
     S2Row row = s2_rattle_row(&piece->rattle, r, &piece->rattle.at1.side[r]);
     speed += second ? s2_rattle_row_speed(&row, piece->rattle.v1) : 0;
     return press > speed ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
@@ -273,8 +274,7 @@ static bool tracks_friction(const S2RattlePiece *piece, const S2Touch *touch) {
 
 // The sides of the row that friction would have.
 static S2RowSides smooth_sides(const S2RattlePiece *piece, int r, bool end) {
-  const S2TouchPoint *point =
-      &contact_touch(piece, r, end)->points[piece->rattle.term[r].index];
+  const S2TouchPoint *point = &contact_touch(piece, r, end)->points[piece->rattle.term[r].index];
   S2Vec2 t = s2_left(point->at.normal);
   return (S2RowSides){.a = {s2_cross(point->at.point, t), t.x, t.y},
                       .b = {-s2_cross(point->arm_b, t), -t.x, -t.y}};
@@ -284,19 +284,20 @@ void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   double still = 1e-10 * rattle->speed; // slower is rounding
   for (int r = 0; r < rattle->rows; r++) {
-    const S2Touch *touch = contact_touch(piece, s2_rattle_of_contact(&rattle->term[r]) ? r : 0, true);
+    const S2Touch *touch =
+        contact_touch(piece, s2_rattle_of_contact(&rattle->term[r]) ? r : 0, true);
     if (rattle->term[r].source != S2_RATTLE_OF_GAP || !tracks_friction(piece, touch)) {
       continue;
     }
     S2RowSides start = smooth_sides(piece, r, rattle->late[r]), end = smooth_sides(piece, r, true);
     // Against the mean slip in stage 1, and with both stages together against that at the end.
-    double slip[2] = {(contact_speed(piece, r, &start, rattle->u) +
-                       contact_speed(piece, r, &end, rattle->u)) / 2 - touch->surface_speed,
-                      contact_speed(piece, r, &end, rattle->v1) - touch->surface_speed};
+    double slip[2] = {
+        (contact_speed(piece, r, &start, rattle->u) + contact_speed(piece, r, &end, rattle->u)) /
+                2 -
+            touch->surface_speed,
+        contact_speed(piece, r, &end, rattle->v1) - touch->surface_speed};
     double first = fabs(slip[0]) <= still ? 0 : -copysign(rattle->l[r], slip[0]);
-    double both = fabs(slip[1]) <= still
-                      ? 0
-                      : -copysign(rattle->l[r] + rattle->k[r], slip[1]);
+    double both = fabs(slip[1]) <= still ? 0 : -copysign(rattle->l[r] + rattle->k[r], slip[1]);
     S2Row row = s2_rattle_row(rattle, r, second ? &end : &start);
     double pushed = s2_rattle_row_speed(&row, piece->p);
     piece->pair[rattle->term[r].place].friction += (second ? both - first : first) * pushed;

@@ -11,10 +11,10 @@ static const double REPEATS = 1e-10, ASKED = 1e-8;
 
 typedef struct Dense {
   int n;
-  double *a, *b, *x;        // n * n, by rows; n
-  double *kept, *kept_b;    // as they were
-  double *scale;           // n
-  int *row, *column;        // orders of elimination
+  double *a, *b, *x;     // n * n, by rows; n
+  double *kept, *kept_b; // as they were
+  double *scale;         // n
+  int *row, *column;     // orders of elimination
 } Dense;
 
 static double *dense_at(const Dense *dense, int i, int j) {
@@ -39,6 +39,7 @@ static int dense_eliminate(Dense *dense) {
       row = larger ? at_row : row;
       column = larger ? at_column : column;
     }
+    // What is left of the rows below.
     dense_swap(dense->row, rank, row);
     dense_swap(dense->column, rank, column);
     double pivot = *dense_at(dense, rank, rank);
@@ -135,7 +136,8 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
   for (int i = 0; i < n; i++) {
     const S2Row *row = &see[index[i]];
     for (int j = 0; j < n; j++) {
-      double entry = dense_entry(row, &push[index[j]], mass) + (i == j ? push[index[j]].compliance : 0);
+      double entry =
+          dense_entry(row, &push[index[j]], mass) + (i == j ? push[index[j]].compliance : 0);
       dense.a[i * n + j] = dense.kept[i * n + j] = entry * dense.scale[i] * dense.scale[j];
     }
     double b = s2_rattle_row_speed(row, speed) + l_bar[index[i]];

@@ -18,8 +18,8 @@ typedef struct S2RattlePiece {
   S2RowBar *at0, *at1;                      // a row: of the rows at both ends
   double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
   double start_bar, end_bar;                // of when it begins and ends in the substep, with h_bar
-  bool timing; // only the value of the limit that ends it counts
-  double timing_bar; // of that
+  bool timing;                              // only the value of the limit that ends it counts
+  double timing_bar;                        // of that
   const S2Note *note;
   int laws;                   // of bodies of the island
   const S2LawAnswer *answers; // in stage 1, then in stage 2
@@ -28,6 +28,11 @@ typedef struct S2RattlePiece {
   bool event;                 // of event stepping, with contacts
   S2TouchBar *pair;           // a touch of it
 } S2RattlePiece;
+
+// rattle_undo.c: from q1_bar of the piece's nodes and v1_bar to q0_bar and v0_bar of them; from
+// q_bar of poses that were placed on the joints (3 a node) to those before. False: it is singular.
+bool s2_rattle_piece_vjp(S2RattlePiece *piece);
+bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar);
 
 // rattle_laws_undo.c: forces of bodies with laws, as a stage had them; what laws damp of the
 // coordinate that they push, kg/s, part of the matrix as in stage 1; `turned` += h/2 (dL/du +
@@ -82,8 +87,7 @@ void s2_rattle_materials_vjp(const S2RattlePiece *piece);
 
 // rattle_dense_undo.c: p and y of a stage with contacts. False: it is singular.
 bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
-                     const S2Row *push, const S2Row *see, const double *right,
-                     const double *l_bar);
+                     const S2Row *push, const S2Row *see, const double *right, const double *l_bar);
 
 // rattle_zero_undo.c: bounds of 0 that a script differentiates by, in stage 2 (`end`) or stage 1; p
 // are the momenta of the piece.
