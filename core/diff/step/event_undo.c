@@ -10,6 +10,7 @@
 // interval before. Rates are those of the flow that was computed (a contact that slides changes
 // them), taken by a sweep of its own over the flow.
 #include "diff/step/undo.h"
+#include "dynamics/rattle/rattle.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/islands.h"
 
@@ -88,12 +89,13 @@ static void event_forget_ground(S2Undo *undo, const S2Note *interval) {
 
 // ---- The flow ---------------------------------------------------------------------------------
 
-// q1 of nodes and ground at the flow's end, and v2 = v1.
+// q1 of nodes and ground at the flow's end, and v2 = v1. A piece by the two stages has q1 itself.
 static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   double h = note->h, share = note->arrive.share;
+  bool flows = s2_note_at(undo->notes, undo->index - 1)->act == S2_ACT_PIECE;
   s2_undo_move_nodes(note, bar->v2, bar->v1);
-  for (int i = 0; i < note->of->island.nodes; i++) {
+  for (int i = 0; i < note->of->island.nodes && !flows; i++) {
     for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       // q1 = q0 + h ((1 - share) v0 + share v1)
       double q = bar->q1[at];
@@ -155,6 +157,12 @@ static void event_scratch_bars(S2Undo *undo) {
   double *v = S2_TAKE_ZEROED(arena, double, 8 * count);
   // Answers and the gradient go to copies, too.
   undo->gradient = undo->answers.gradient = undo->scratch;
+  double *of_laws = S2_TAKE_ZEROED(arena, double, 5 * count);
+  undo->held = of_laws;
+  undo->law = of_laws + count;
+  undo->law_q = of_laws + 2 * count;
+  undo->law_v = of_laws + 3 * count;
+  undo->law_free = of_laws + 4 * count;
   undo->answers.goal = S2_TAKE_ZEROED(arena, double, 3 * joints);
   undo->answers.rate = S2_TAKE_ZEROED(arena, double, 3 * joints);
   undo->bar = (S2StepAdjoint){
@@ -208,9 +216,14 @@ static void event_add_gap(S2Undo *undo, const S2Note *note, double part) {
                      undo->bar.q1, undo->gradient);
 }
 
-// dl/dh of the flow that ends with the note, where l is the gap that vanishes there, or (`gap`
-// false) what the adjoints of its end say.
-static void event_rate(S2Undo *undo, const S2Note *note, bool gap, double *rate) {
+typedef enum EventOf { // what is differentiated by the length of a flow
+  OF_LOSS,             // what the adjoints of its end say
+  OF_GAP,              // the gap that vanishes there
+  OF_LIMIT             // the value of the limit that closes there
+} EventOf;
+
+// dl/dh of the flow that ends with the note.
+static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rate) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
   if (undo->scratch == NULL) { // it stays
     undo->scratch = s2_world_gradient_like(undo->gradient, undo->arena);
@@ -220,12 +233,13 @@ static void event_rate(S2Undo *undo, const S2Note *note, bool gap, double *rate)
   S2Undo all = *undo;
   event_scratch_bars(undo);
   // What is differentiated: the gap where the flow ends, or the loss from there on.
-  if (gap) {
+  if (of == OF_GAP) {
     event_add_gap(undo, note, 1);
-  } else {
+  } else if (of == OF_LOSS) {
     event_take_bars(undo, &all.bar);
   }
-  event_take_impulses(undo, gap);
+  undo->closing = of == OF_LIMIT ? 1 : 0;
+  event_take_impulses(undo, of != OF_LOSS);
   event_arrive_vjp(undo, note, interval);
   // Back over the flow to where it set out.
   while (s2_undo_good(undo)) {
@@ -239,6 +253,8 @@ static void event_rate(S2Undo *undo, const S2Note *note, bool gap, double *rate)
       s2_undo_solve(undo, by);
     } else if (by->act == S2_ACT_BALANCE) {
       s2_undo_balance(undo, by);
+    } else if (by->act == S2_ACT_PIECE) {
+      s2_undo_piece(undo, by);
     } else {
       s2_undo_fly(undo, by);
     }
@@ -271,8 +287,8 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
                                ? S2_GRADIENT_PARTIAL
                                : 0;
   // dh = -(dgap/dx dx)/(dgap/dh), with the loss by h less what the rest of the step loses.
-  event_rate(undo, note, false, &h_bar);
-  event_rate(undo, note, true, &approach);
+  event_rate(undo, note, OF_LOSS, &h_bar);
+  event_rate(undo, note, OF_GAP, &approach);
   // Where they only graze, the rate is next to 0. (The speed of an island is that of a time.)
   undo->step.h = note->h > 0 ? note->h : interval->h;
   double least = GRAZING * s2_island_speed(&undo->step, &note->of->island);
@@ -283,9 +299,32 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
+// Does the interval end where a limit of a joint closes?
+static bool event_closes(const S2Undo *undo, const S2Note *note) {
+  const S2Note *by = s2_note_at(undo->notes, undo->index - 1);
+  return !note->arrive.meets && by->act == S2_ACT_PIECE &&
+         s2_rattle_record(by->rattle.piece, by->of->island.nodes, by->rattle.rows).met >= 0;
+}
+
+// When that is.
+static void event_closing_vjp(S2Undo *undo, const S2Note *note) {
+  double approach, h_bar;
+  undo->share = 0;
+  event_rate(undo, note, OF_LOSS, &h_bar);
+  event_rate(undo, note, OF_LIMIT, &approach);
+  const S2Island *island = &note->of->island;
+  double speed = s2_island_speed(&undo->step, island), least = GRAZING * speed;
+  least = fmin(least, least / island->length); // of an angle
+  undo->gradient->flags |= approach > -least ? S2_GRADIENT_GRAZING : 0;
+  undo->closing = approach < 0 ? -(h_bar - undo->left_bar) / approach : 0;
+}
+
 void s2_undo_arrive(S2Undo *undo, const S2Note *note) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
   undo->share = note->arrive.meets ? 1 : note->h / interval->h; // all that was left, or half of it
+  if (event_closes(undo, note)) {
+    event_closing_vjp(undo, note);
+  }
   if (note->arrive.meets) {
     undo->gradient->flags |=
         note->arrive.others && s2_undo_depends(undo, note, true) ? S2_GRADIENT_TOGETHER : 0;

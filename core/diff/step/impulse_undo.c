@@ -70,6 +70,11 @@ static S2ContactGradient *impulse_find(const S2Undo *undo, const S2Touch *touch,
   return NULL;
 }
 
+const S2ContactGradient *s2_undo_asked_impulse(const S2Undo *undo, const S2Touch *touch, int k) {
+  const S2ContactGradient *at = undo->asked ? impulse_find(undo, touch, k) : NULL;
+  return at != NULL && impulse_is_asked(at) ? at : NULL;
+}
+
 // Does the contact belong to the island of a note? (Which lists those of the rows alone.)
 static bool impulse_is_of(const S2Undo *undo, const S2ContactGradient *contact,
                           const S2Island *island) {

@@ -21,8 +21,8 @@ typedef S2LawsSeen Seen;
 static void laws_time_vjp(const Seen *seen, double bar) {
   S2Undo *undo = seen->undo;
   const S2Note *note = seen->note;
-  if (seen->since_bar != NULL) { // of the flow by two stages
-    undo->bar.elapsed += bar;
+  if (seen->since_bar != NULL) {                              // of the flow by two stages
+    undo->bar.elapsed += note->act == S2_ACT_PIECE ? bar : 0; // when that began
     *seen->since_bar += bar;
   } else if (note->of == NULL) {
     double elapsed = note->t - undo->world->kept.time + seen->part * note->h;
@@ -49,11 +49,7 @@ static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   undo->law_free[at] += bend_bar / dt;
   undo->law_v[at] -= bend_bar / dt;
   undo->length_bar -= bend_bar * bend / dt;
-  if (seen->since_bar != NULL) { // since the start of the step
-    *seen->since_bar += bar * term->rate;
-  } else {
-    laws_time_vjp(seen, bar * term->rate);
-  }
+  laws_time_vjp(seen, bar * term->rate); // since the start of the step
 }
 
 static void laws_term_vjp(const Seen *seen, const S2LawTerm *term, double bar) {

@@ -50,7 +50,7 @@ static void find_edge(S2RattlePiece *piece, int r, bool second) {
 void s2_rattle_find_edges(S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {
-    if (rattle->term[r].law != S2_RATTLE_EQUATION) {
+    if (rattle->term[r].law != S2_RATTLE_EQUATION && !s2_rattle_of_contact(&rattle->term[r])) {
       find_edge(piece, r, false);
       find_edge(piece, r, true);
     }

@@ -23,10 +23,55 @@ double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const 
   return bar[0] * push[0] + bar[1] * push[1] + bar[2] * push[2];
 }
 
+// The impulse of a contact as a vector, and its moments on both bodies, are l times its row: of the
+// whole row, and of normal rows by what presses alone. False: nobody asks.
+static bool contact_asked(const S2RattlePiece *piece, int r, bool end, double on_a[3],
+                          double on_b[3]) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2RattleTerm *term = &rattle->term[r];
+  const S2Touch *touch = &(end ? &rattle->at1 : &rattle->at0)->touch[term->place];
+  const S2ContactGradient *at = s2_undo_asked_impulse(piece->undo, touch, term->index);
+  if (at == NULL) {
+    return false;
+  }
+  bool presses = term->source == S2_RATTLE_OF_GAP;
+  S2Vec2 sum = presses ? s2_add(at->impulse, at->press) : at->impulse;
+  on_a[0] = at->angular_a;
+  on_a[1] = sum.x;
+  on_a[2] = sum.y;
+  on_b[0] = at->angular_b;
+  on_b[1] = on_b[2] = 0;
+  return true;
+}
+
+static double contact_pull(const S2RattlePiece *piece, int r, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2RowSides *side = end ? &rattle->at1.side[r] : &rattle->at0.side[r];
+  double on_a[3], on_b[3], sum = 0;
+  bool asked = contact_asked(piece, r, end, on_a, on_b);
+  for (int c = 0; c < 3 && asked; c++) {
+    sum += side->a[c] * on_a[c] + side->b[c] * on_b[c];
+  }
+  return sum;
+}
+
+static void contact_asked_vjp(const S2RattlePiece *piece, int r, bool end, double impulse,
+                              S2RowBar *bar) {
+  double on_a[3], on_b[3];
+  bool asked = contact_asked(piece, r, end, on_a, on_b);
+  for (int c = 0; c < 3 && asked; c++) {
+    bar->ja[c] += impulse * on_a[c];
+    bar->jb[c] += impulse * on_b[c];
+  }
+}
+
 double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
   const S2RowSides *side = end ? &rattle->at1.side[r] : &rattle->at0.side[r];
+  if (s2_rattle_of_contact(term)) {
+    return contact_pull(piece, r, end);
+  }
   int32_t joint = rattle->island->joint[term->place];
   return term->effort ? 0 : s2_rattle_reaction_pull(piece, joint, side, end);
 }
@@ -35,6 +80,10 @@ void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impuls
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
   const S2RowSides *side = end ? &rattle->at1.side[r] : &rattle->at0.side[r];
+  if (s2_rattle_of_contact(term)) {
+    contact_asked_vjp(piece, r, end, impulse, bar);
+    return;
+  }
   int32_t slot = rattle->island->joint[term->place];
   const S2Joint *joint = s2_rattle_joint(rattle, term);
   const double *reaction = reaction_of(piece, slot);

@@ -98,9 +98,9 @@ static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar
 // The same of ground that moves, whose velocity gets its own.
 static void ground_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBar *bar) {
   const S2Step *step = piece->rattle.step;
-  const S2Joint *joint = s2_rattle_joint(&piece->rattle, &piece->rattle.term[r]);
   const S2RowSides *side = &piece->rattle.at1.side[r];
-  const int32_t slots[2] = {joint->a, joint->b};
+  int32_t slots[2];
+  s2_rattle_bodies(&piece->rattle, &piece->rattle.term[r], slots);
   for (int i = 0; i < 2; i++) {
     double *to = i == 0 ? bar->ja : bar->jb;
     const double *j = i == 0 ? side->a : side->b;
@@ -142,6 +142,10 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
   S2PlaceBar place = rattle_place_bar(piece, end);
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
+    if (s2_rattle_of_contact(term)) {
+      s2_rattle_contact_vjp(piece, r, end, &bars[r]);
+      continue;
+    }
     const S2Joint *joint = s2_rattle_joint(rattle, term);
     S2JointGradient *g = &piece->undo->gradient->joint[rattle->island->joint[term->place]];
     S2JointAt at = rattle_joint_at(piece, joint, end);
@@ -240,6 +244,9 @@ static bool stage_adjoint(S2RattlePiece *piece, S2RattleState *state, const doub
   S2Problem problem;
   S2Bilateral matrix;
   memset(piece->y, 0, sizeof(double) * (size_t)rows);
+  if (piece->rattle.touches > 0) {
+    return s2_rattle_dense(piece, state, mass, push, see, right, l_bar);
+  }
   if (!factor_held(piece, state, mass, push, see, &held, &matrix, &problem)) {
     return false;
   }
@@ -314,7 +321,9 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   sides_vjp(row, rattle->k[r], piece->p, bar);
   piece->l_bar[r] += given ? pushed : sums ? -pushed : 0;
   double side = side_of(rattle->second[r]);
-  if (side != 0) {
+  if (term->law == S2_RATTLE_FRICTION) {
+    s2_rattle_friction_vjp(piece, r, true, pushed);
+  } else if (side != 0) {
     double times = sums ? 2 : 1; // of h/2
     most_vjp(piece, r, side * times * piece->half * pushed);
     piece->h_bar += side * times * term->most * pushed / 2;
@@ -326,7 +335,11 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   sides_vjp(row, -y, rattle->v1, bar);
   ground_vjp(piece, r, -y, bar);
   bar->rate -= y;
-  speed_vjp(piece, r, y);
+  if (term->law == S2_RATTLE_FRICTION) {
+    s2_rattle_slip_vjp(piece, r, true, bar);
+  } else if (!s2_rattle_of_contact(term)) {
+    speed_vjp(piece, r, y);
+  }
   if (term->soft && !coupled) {
     double half_bar = 0;
     soften_vjp(piece, r, h / 2, 1, 1, rattle->at1.value[r], -y * rattle->k[r], -y, &bar->value,
@@ -355,10 +368,13 @@ static bool second_vjp(S2RattlePiece *piece) {
     rows[r].compliance = piece->c2[r];
   }
   double *k_bar = S2_TAKE(arena, double, rattle->rows);
+  S2Row *pushes = S2_TAKE(arena, S2Row, rattle->rows);
   for (int r = 0; r < rattle->rows; r++) {
     k_bar[r] = s2_rattle_row_pull(piece, r, true);
+    pushes[r] = rows[r];
   }
-  if (!stage_adjoint(piece, rattle->second, mass, rows, rows, piece->v1_bar, k_bar)) {
+  s2_rattle_fold(piece, rattle->second, pushes, k_bar);
+  if (!stage_adjoint(piece, rattle->second, mass, rows, pushes, piece->v1_bar, k_bar)) {
     return false;
   }
   for (int i = 0; i < nodes; i++) {
@@ -395,6 +411,11 @@ static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) 
       const S2RattleTerm *term = &rattle->term[r];
       S2RowBar bar = {0};
       sides_vjp(&rows[r], term->sign * rattle->l[r], piece->p, &bar);
+      any = true;
+      if (s2_rattle_of_contact(term)) {
+        s2_rattle_contact_poses(piece, r, &bar, q_bar);
+        continue;
+      }
       S2JointAt at = {rattle->step->world,
                       s2_rattle_joint(rattle, term),
                       rattle->q1,
@@ -402,7 +423,6 @@ static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) 
                       NULL,
                       NULL};
       s2_joint_function_vjp(&at, S2_OF_COORDINATE, &bar, &place);
-      any = true;
     }
   }
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -414,14 +434,14 @@ static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) 
 
 // (W1 - h l Hess(g) - h/2 dL/du)' p + J1' y = dl/du, where all but W1 is small: again and again.
 static bool first_adjoint(S2RattlePiece *piece, const double *mass, const S2Row *end,
-                          const S2Row *start) {
+                          const S2Row *start, const double *l_bar) {
   enum { PASSES = 100 };
   const S2Rattle *rattle = &piece->rattle;
   int nodes = 3 * rattle->nodes;
   double *right = s2_arena_copy(piece->undo->arena, piece->u_bar, nodes);
   double *turned = S2_TAKE(piece->undo->arena, double, nodes), moved = 1;
   for (int pass = 0; pass < PASSES && moved > 0; pass++) {
-    if (!stage_adjoint(piece, rattle->first, mass, end, start, right, piece->l_bar)) {
+    if (!stage_adjoint(piece, rattle->first, mass, end, start, right, l_bar)) {
       return false;
     }
     bool any = late_turns(piece, end, turned) || piece->laws > 0;
@@ -448,11 +468,17 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   if (!rattle->late[r]) { // else with stage 2
     s2_rattle_reaction_vjp(piece, r, false, rattle->l[r], bar);
   }
-  if (side != 0) {
+  if (term->law == S2_RATTLE_FRICTION) {
+    s2_rattle_friction_vjp(piece, r, false, pushed);
+  } else if (side != 0) {
     most_vjp(piece, r, side * piece->half * pushed);
     piece->h_bar += side * term->most * pushed / 2;
   }
   if (rattle->first[r] != S2_RATTLE_HELD) {
+    return;
+  }
+  if (term->law == S2_RATTLE_FRICTION) {
+    s2_rattle_slip_vjp(piece, r, false, end);
     return;
   }
   // (g(q1) - from)/h + C1 l + b1 - speed
@@ -464,7 +490,9 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   }
   bar->value += term->changes ? y / h : 0;
   piece->h_bar += y * (rattle->at1.value[r] - from) / (h * h);
-  speed_vjp(piece, r, y);
+  if (!s2_rattle_of_contact(term)) {
+    speed_vjp(piece, r, y);
+  }
   if (term->soft) {
     double theta = term->trapezoid ? 0.5 : 1;
     soften_vjp(piece, r, h, theta, 2, from, -y * rattle->l[r], -y, &bar->value, &piece->h_bar);
@@ -493,7 +521,12 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
     end[r].compliance = rattle->term[r].compliance;
     piece->l_bar[r] += s2_rattle_row_pull(piece, r, rattle->late[r]);
   }
-  if (!first_adjoint(piece, mass, end, start)) {
+  S2Row *pushes = S2_TAKE(arena, S2Row, rattle->rows);
+  double *l_bar = s2_arena_copy(arena, piece->l_bar, rattle->rows);
+  memcpy(pushes, start, sizeof *pushes * (size_t)rattle->rows);
+  s2_rattle_fold(piece, rattle->first, pushes, l_bar);
+  s2_rattle_see_slip(piece, end);
+  if (!first_adjoint(piece, mass, end, pushes, l_bar)) {
     return false;
   }
   for (int i = 0; i < nodes; i++) {
@@ -527,8 +560,7 @@ static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_ba
   return since_bar;
 }
 
-// From q1_bar of its nodes and v1_bar to q0_bar and v0_bar of them. False: it is singular.
-static bool piece_vjp(S2RattlePiece *piece) {
+bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   S2Rattle *rattle = &piece->rattle;
   S2StepAdjoint *bar = &piece->undo->bar;
   S2Arena *arena = piece->undo->arena;
@@ -537,13 +569,15 @@ static bool piece_vjp(S2RattlePiece *piece) {
   S2RowBar *matrices[2] = {S2_TAKE_ZEROED(arena, S2RowBar, equations),
                            S2_TAKE_ZEROED(arena, S2RowBar, equations)};
   s2_rattle_soften_end(rattle, &rattle->at1, piece->c2, piece->b2, piece->mix);
+  s2_rattle_find_states(piece);
   s2_rattle_find_edges(piece);
   if (!second_vjp(piece)) {
     return false;
   }
   s2_rattle_zeros_vjp(piece, true);
+  s2_rattle_smooth_vjp(piece, true);
   s2_rattle_matrices_vjp(piece, true, matrices[1]);
-  if (piece->timing) {
+  if (piece->timing_bar != 0) {
     piece->at1[piece->rattle.met].value += piece->timing_bar;
   }
   rows_vjp(piece, true, piece->at1, piece->mix);
@@ -554,6 +588,8 @@ static bool piece_vjp(S2RattlePiece *piece) {
     return false;
   }
   s2_rattle_zeros_vjp(piece, false);
+  s2_rattle_smooth_vjp(piece, false);
+  s2_rattle_materials_vjp(piece);
   s2_rattle_matrices_vjp(piece, false, matrices[0]);
   rows_vjp(piece, true, values, NULL);
   rows_vjp(piece, false, piece->at0, NULL);
@@ -565,18 +601,18 @@ static bool piece_vjp(S2RattlePiece *piece) {
     piece->h_bar += piece->q1_bar[at] * rattle->u[i];
     piece->q1_bar[at] = 0;
   }
-  piece->start_bar += ground_places_vjp(piece, rattle->done, piece->q0_bar);
-  piece->end_bar += ground_places_vjp(piece, rattle->done + rattle->h, piece->q1_bar);
+  double began = piece->event ? 0 : rattle->done; // there ground waits at the time of the piece
+  piece->start_bar += ground_places_vjp(piece, began, piece->q0_bar);
+  piece->end_bar += ground_places_vjp(piece, began + rattle->h, piece->q1_bar);
   piece->start_bar += piece->elapsed_bar0 - piece->h_bar;
   piece->end_bar += piece->elapsed_bar1 + piece->h_bar;
-  bar->elapsed += piece->elapsed_bar0 + piece->elapsed_bar1;
+  bar->elapsed += piece->event ? piece->elapsed_bar0 + piece->elapsed_bar1 : 0;
   return true;
 }
 
-// From q_bar of poses that were placed on the joints (3 a node) to those before, pass by pass. With
-// g of the rows that were held, q + dq with M dq = J' x, J dq + g = 0, so M p + J' y = dl/dq, J p =
-// 0, dl = p (dJ' x - dM dq) - y (dJ dq + dg).
-static bool placings_vjp(S2RattlePiece *piece, double *q_bar) {
+// Pass by pass. With g of the rows that were held, q + dq with M dq = J' x, J dq + g = 0, so M p +
+// J' y = dl/dq, J p = 0, dl = p (dJ' x - dM dq) - y (dJ dq + dg).
+bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar) {
   S2Rattle *rattle = &piece->rattle;
   const S2RattleNote *note = &piece->note->rattle;
   S2Arena *arena = piece->undo->arena;
@@ -623,130 +659,6 @@ static bool placings_vjp(S2RattlePiece *piece, double *q_bar) {
     }
     (void)ground_places_vjp(piece, rattle->done, piece->q0_bar); // at the time 0
   }
-  piece->undo->bar.elapsed += piece->elapsed_bar0;
+  piece->undo->bar.elapsed += piece->event ? piece->elapsed_bar0 : 0;
   return good;
-}
-
-static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
-                                const S2RattleRecord *record, const S2Note *note, int k) {
-  int rows = note->rattle.rows;
-  S2Arena *arena = undo->arena;
-  int nodes = 3 * island->nodes, slots = 3 * undo->world->bodies.count;
-  double *numbers = S2_TAKE_ZEROED(arena, double, 4 * nodes + 4 * rows + 2 * slots);
-  double *of_rows = numbers + 4 * (size_t)nodes;
-  S2RattlePiece piece = {
-      .undo = undo,
-      .rattle = s2_rattle_again(&undo->step, island, frame, record),
-      .half = record->h / 2,
-      .u_bar = numbers,
-      .v0_bar = numbers + nodes,
-      .v1_bar = numbers + 2 * (size_t)nodes,
-      .p = numbers + 3 * (size_t)nodes,
-      .l_bar = of_rows,
-      .y = of_rows + rows,
-      .c2 = of_rows + 2 * (size_t)rows,
-      .b2 = of_rows + 3 * (size_t)rows,
-      .q1_bar = of_rows + 4 * (size_t)rows,
-      .mix = (double(*)[S2_JOINT_EQUATIONS])S2_TAKE(arena, double, S2_JOINT_EQUATIONS *rows),
-      .at0 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
-      .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
-      .note = note,
-      .laws = note->rattle.laws / (2 * note->rattle.pieces),
-      .lawful = S2_TAKE_ZEROED(arena, bool, island->nodes),
-      .edge = {S2_TAKE_ZEROED(arena, bool, rows), S2_TAKE_ZEROED(arena, bool, rows)}};
-  for (int r = 0; r < rows; r++) {
-    memcpy(piece.mix[r], piece.rattle.term[r].mix, sizeof piece.mix[r]);
-  }
-  // Answers of this piece.
-  piece.answers = piece.laws > 0 ? note->rattle.answers + (ptrdiff_t)(2 * piece.laws * k) : NULL;
-  for (int i = 0; i < piece.laws; i++) {
-    piece.lawful[undo->step.node_of[piece.answers[i].slot]] = true;
-  }
-  piece.q0_bar = piece.q1_bar + slots;
-  return piece;
-}
-
-// Adds the adjoints of where the piece begins.
-static void piece_gather(const S2RattlePiece *piece, double *q_bar, double *v_bar) {
-  const S2Rattle *rattle = &piece->rattle;
-  for (int i = 0; i < 3 * rattle->nodes; i++) {
-    q_bar[i] += piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3];
-    v_bar[i] += piece->v0_bar[i];
-  }
-}
-
-// A compliance of 0 that a script differentiates by is flagged.
-static void flag_zeros(const S2Undo *undo, const S2Island *island) {
-  for (int i = 0; i < island->joints; i++) {
-    int32_t slot = island->joint[i];
-    s2_joint_zero_flag(&undo->world->joints.at[slot], slot, undo->gradient);
-  }
-}
-
-void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
-  S2Island *island = &note->of->island;
-  flag_zeros(undo, island);
-  S2ArenaMark mark = s2_arena_mark(undo->arena);
-  S2Step *step = &undo->step;
-  int nodes = 3 * island->nodes, size = s2_rattle_record_size(island->nodes, note->rattle.rows);
-  double *q_bar = S2_TAKE(undo->arena, double, nodes), *v_bar = S2_TAKE(undo->arena, double, nodes);
-  S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
-  step->dt = note->h;
-  // Its nodes, and the adjoints of where they end.
-  for (int i = 0; i < nodes; i++) {
-    int at = 3 * island->node[i / 3] + i % 3;
-    step->node_of[at / 3] = i / 3;
-    q_bar[i] = undo->flowed_q1[at];
-    v_bar[i] = undo->flowed_v2[at];
-    undo->flowed_q1[at] = undo->flowed_v2[at] = 0;
-  }
-  // Piece after piece, from the last one.
-  bool good = true;
-  double next_bar = 0; // of when a piece ends, by the one that follows
-  for (int k = note->rattle.pieces - 1; k >= 0 && good; k--) {
-    S2ArenaMark before = s2_arena_mark(undo->arena);
-    S2RattleRecord record =
-        s2_rattle_record(note->rattle.piece + (size_t)(k * size), island->nodes, note->rattle.rows);
-    S2RattlePiece piece = piece_make(undo, island, &frame, &record, note, k);
-    for (int i = 0; i < nodes; i++) {
-      piece.q1_bar[3 * island->node[i / 3] + i % 3] = q_bar[i];
-      piece.v1_bar[i] = v_bar[i];
-    }
-    good = piece_vjp(&piece);
-    memset(q_bar, 0, sizeof *q_bar * (size_t)nodes);
-    memset(v_bar, 0, sizeof *v_bar * (size_t)nodes);
-    piece_gather(&piece, q_bar, v_bar);
-    // When it ends is in proportion to the step, or moves with the state and the limit.
-    double end_bar = piece.end_bar + next_bar;
-    next_bar = piece.start_bar;
-    if (record.met < 0) {
-      undo->bar.h += (record.done + record.h) / step->dt * end_bar;
-    } else if (good) {
-      S2RattlePiece timing = piece_make(undo, island, &frame, &record, note, k);
-      timing.timing = true;
-      timing.timing_bar = -end_bar / record.rises;
-      good = record.rises < 0 && piece_vjp(&timing); // else it only touches
-      piece_gather(&timing, q_bar, v_bar);
-      next_bar += timing.start_bar;
-    }
-    good = good && (k > 0 || placings_vjp(&piece, q_bar));
-    s2_arena_rewind(undo->arena, before);
-  }
-  s2_undo_forget_joints(undo, note);
-  undo->gradient->flags |= good ? 0 : S2_GRADIENT_SINGULAR;
-  for (int i = 0; i < nodes; i++) {
-    int at = 3 * island->node[i / 3] + i % 3;
-    undo->bar.q0[at] += good ? q_bar[i] : 0;
-    undo->bar.v0[at] += good ? v_bar[i] : 0;
-    step->node_of[at / 3] = S2_GROUND;
-  }
-  s2_arena_rewind(undo->arena, mark);
-}
-
-void s2_undo_flowed(S2Undo *undo, const S2Note *note) {
-  s2_undo_move_nodes(note, undo->bar.q1, undo->flowed_q1);
-  s2_undo_move_nodes(note, undo->bar.v2, undo->flowed_v2);
-  for (int i = 0; i < note->of->island.nodes; i++) { // nothing reads the mean velocity
-    memset(undo->bar.v1 + 3 * note->of->island.node[i], 0, 3 * sizeof(double));
-  }
 }

@@ -18,14 +18,21 @@ typedef struct S2RattlePiece {
   S2RowBar *at0, *at1;                      // a row: of the rows at both ends
   double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
   double start_bar, end_bar;                // of when it begins and ends in the substep, with h_bar
-  bool timing; // only the value of the limit that ends it counts, by timing_bar
-  double timing_bar;
+  bool timing;                              // only the value of the limit that ends it counts
+  double timing_bar;                        // of that
   const S2Note *note;
   int laws;                   // of bodies of the island
   const S2LawAnswer *answers; // in stage 1, then in stage 2
   bool *lawful;               // a node
   bool *edge[2];              // a row of a stage: on the edge of two states
+  bool event;                 // of event stepping, with contacts
+  S2TouchBar *pair;           // a touch of it
 } S2RattlePiece;
+
+// rattle_undo.c: from q1_bar of the piece's nodes and v1_bar to q0_bar and v0_bar of them; from
+// q_bar of poses that were placed on the joints (3 a node) to those before. False: it is singular.
+bool s2_rattle_piece_vjp(S2RattlePiece *piece);
+bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar);
 
 // rattle_laws_undo.c: forces of bodies with laws, as a stage had them; what laws damp of the
 // coordinate that they push, kg/s, part of the matrix as in stage 1; `turned` += h/2 (dL/du +
@@ -56,6 +63,31 @@ void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impuls
 // whose other state has another derivative, with J p of a stage and what the reaction asks.
 void s2_rattle_find_edges(S2RattlePiece *piece);
 void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed);
+
+// rattle_contact_undo.c: states of the rows of a piece with contacts, whose solver finds no active
+// set.
+void s2_rattle_find_states(S2RattlePiece *piece);
+// From the adjoint of the row of a contact to its poses and shapes; the same at the end of the
+// piece to poses alone, q_bar (3 a slot).
+void s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar *bar);
+void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *bar, double *q_bar);
+// Friction that slides goes into the normal rows that push, and into what is asked of their
+// impulses.
+void s2_rattle_fold(const S2RattlePiece *piece, const S2RattleState *state, S2Row *push,
+                    double *bar);
+// What friction rows of stage 1 see of u.
+void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see);
+// Of friction row r: that slides, to its coefficient, with J p and what the loss asks; that sticks,
+// from y to the surface speed and (stage 1) to its directions at both ends.
+void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed);
+void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end);
+// Coefficients of 0 that a script differentiates by.
+void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second);
+void s2_rattle_materials_vjp(const S2RattlePiece *piece);
+
+// rattle_dense_undo.c: p and y of a stage with contacts. False: it is singular.
+bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
+                     const S2Row *push, const S2Row *see, const double *right, const double *l_bar);
 
 // rattle_zero_undo.c: bounds of 0 that a script differentiates by, in stage 2 (`end`) or stage 1; p
 // are the momenta of the piece.

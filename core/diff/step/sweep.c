@@ -48,6 +48,7 @@ static S2UndoAct *const undo_act[S2_ACTS] = {
     [S2_ACT_STRUCK] = s2_undo_struck,
     [S2_ACT_SET_OUT] = s2_undo_set_out,
     [S2_ACT_FLY] = s2_undo_fly,
+    [S2_ACT_PIECE] = s2_undo_piece,
     [S2_ACT_ARRIVE] = s2_undo_arrive,
     [S2_ACT_REPAY] = s2_undo_repay,
     [S2_ACT_INTERVAL_END] = s2_undo_interval_end,

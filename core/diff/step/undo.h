@@ -58,6 +58,7 @@ typedef struct S2Undo {
   double *struck;           // S2_TOUCH_IMPULSES a touch: of the impulses of an impact
   int touches;              // of the step
   double length_bar, left_bar;
+  double closing;      // of the value of the limit that closes at the end of an interval
   double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the intervals of a step
   double
       share; // of what was left that an interval took; 0: until a meeting, whose gap has the rest
@@ -96,9 +97,9 @@ S2UndoAct s2_undo_substep, s2_undo_free, s2_undo_next, s2_undo_commit;
 // motion_undo.c
 S2UndoAct s2_undo_reset, s2_undo_reset_v2, s2_undo_v2_is_v1, s2_undo_v1_is_v2, s2_undo_q0_is_q1,
     s2_undo_integrate, s2_undo_linearise, s2_undo_short, s2_undo_go_back;
-S2UndoAct s2_undo_solve;                  // solve_undo.c
-S2UndoAct s2_undo_midpoint;               // midpoint_undo.c
-S2UndoAct s2_undo_rattle, s2_undo_flowed; // rattle_undo.c
+S2UndoAct s2_undo_solve;                                 // solve_undo.c
+S2UndoAct s2_undo_midpoint;                              // midpoint_undo.c
+S2UndoAct s2_undo_rattle, s2_undo_flowed, s2_undo_piece; // rattle_pieces_undo.c
 // impact_undo.c
 S2UndoAct s2_undo_restart, s2_undo_recall, s2_undo_rebound, s2_undo_keep, s2_undo_reflect,
     s2_undo_blend, s2_undo_rewind, s2_undo_hit;
@@ -212,6 +213,8 @@ bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note);
 // along the surface to `aside` (2 a touch), too.
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
 double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]);
+// What the loss asks of the impulse at point k of a touch of the step; NULL: nothing.
+const S2ContactGradient *s2_undo_asked_impulse(const S2Undo *undo, const S2Touch *touch, int k);
 void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
                               double *dl_dlambda, double *aside);
 

@@ -320,8 +320,11 @@ static bool record_laws(S2Rattle *rattle, S2LawAnswer *answers) {
 }
 
 S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
-                         const S2RattleRecord *record) {
-  S2Rattle rattle = rattle_make(step, island, frame, 0);
+                         const S2RattleRecord *record, const S2Choice *choices) {
+  S2Rattle rattle = rattle_make(step, island, frame, choices == NULL ? 0 : island->touches);
+  if (choices != NULL) {
+    s2_rattle_choose(&rattle, choices);
+  }
   rattle.h = record->h;
   rattle.met = record->met;
   rattle.done = record->done;
@@ -589,6 +592,26 @@ static void keep_flow(const S2Rattle *rattle, const S2RattleSums *sums, S2Rattle
   flow->solves = 2;
 }
 
+// For the derivative. False: aborted.
+static bool note_flow(S2Rattle *rattle, const S2Choice *choices, int closes) {
+  const S2Step *step = rattle->step;
+  if (step->world->notes == NULL) {
+    return true;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  int numbers = s2_rattle_record_size(rattle->nodes, rattle->rows);
+  int laws = 2 * count_laws(step, rattle->island);
+  double *record = S2_TAKE(step->arena, double, numbers);
+  S2LawAnswer *answers = S2_TAKE_ZEROED(step->arena, S2LawAnswer, laws);
+  bool going = laws == 0 || record_laws(rattle, answers);
+  rattle->met = closes;
+  record_piece(rattle, record);
+  S2RattleNote note = {1, rattle->rows, laws, record, answers, rattle->placings, rattle->placing};
+  s2_note_rattle(step, rattle->island, choices, &note, numbers);
+  s2_arena_rewind(step->arena, mark);
+  return going;
+}
+
 bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
                     const S2LawFrame *frame, double h, bool last, S2RattleFlow *flow) {
   double started = s2_stats_clock(step->world);
@@ -618,51 +641,20 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   bool met = outcome == SOLVED && rattle.met != S2_NONE;
   flow->met = met ? rattle.h : INFINITY;
   flow->solved = outcome == SOLVED && !met;
+  if (met) {
+    flow->closes_at = rattle.h;
+    flow->closes = rattle.met;
+  }
   if (flow->solved) {
     flow->rests = rattle.rests;
+    bool closes = flow->frees && h == flow->closes_at;
+    outcome = note_flow(&rattle, choices, closes ? flow->closes : S2_NONE) ? outcome : ABORTED;
     s2_rattle_add_impulses(&rattle, &sums, flow->halves);
     keep_flow(&rattle, &sums, flow);
   }
   s2_arena_rewind(step->arena, mark);
   step->world->stats.seconds_solve += s2_stats_clock(step->world) - started;
   return outcome != ABORTED;
-}
-
-// For the next step: was the island found at rest?
-static void flow_note_rest(const S2Step *step, const S2Island *island, const S2RattleFlow *flow) {
-  if (step->found_at_rest != NULL) {
-    S2RestIsland *found = &step->found_at_rest[island - step->islands];
-    found->solves += (uint32_t)flow->solves;
-    found->solved |= !flow->rests;
-    s2_keep_worst(&found->residual, &flow->residual);
-  }
-}
-
-void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
-                         const S2RattleFlow *flow) {
-  S2WorldStats *stats = &step->world->stats;
-  // l acts from v0 to u, k from there to v1.
-  S2Step first = *step, second = *step;
-  first.v2 = second.v0 = flow->u;
-  second.v2 = flow->v1;
-  for (int i = 0; i < island->touches; i++) {
-    s2_log_touch(&first, island->touch[i], &flow->first[i], NULL);
-    s2_log_touch(&second, island->touch[i], &flow->second[i], NULL);
-  }
-  for (int i = 0; i < island->joints; i++) {
-    const double *halves = flow->halves + 6 * i;
-    s2_audit_halves(step, &step->world->joints.at[island->joint[i]], halves, halves + 3);
-  }
-  for (int i = 0; i < island->nodes; i++) {
-    int32_t at = 3 * island->node[i];
-    S2AuditFlight flight = {step->q0 + at, step->q1 + at, step->v0 + at, flow->v1 + at,
-                            flow->u + at};
-    s2_audit_flight(step, island->node[i], end, h, &flight, false);
-  }
-  flow_note_rest(step, island, flow);
-  s2_keep_worst(&step->residuals.solve, &flow->residual);
-  stats->solves += (uint64_t)flow->solves;
-  stats->used[S2_SOLVER_PDIPM] += (uint64_t)flow->solves;
 }
 
 // ---- The substep -------------------------------------------------------------------------------
@@ -782,7 +774,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
       int size = s2_rattle_record_size(island->nodes, rattle.rows);
       S2RattleNote note = {made,    rattle.rows,     laws * made,   record,
                            answers, rattle.placings, rattle.placing};
-      s2_note_rattle(step, island, &note, size * made);
+      s2_note_rattle(step, island, NULL, &note, size * made);
       keep_end(&rattle, &sums);
       rattle_account(&rattle, made);
     }

@@ -129,8 +129,10 @@ typedef struct S2RattleFlow {
   S2Touch *first, *second; // a touch of the island: its rows with l as stage 1 pushes, with k at q1
   S2Residual residual;
   int solves;
-  bool frees;         // set by the caller: pieces are to end where limits close
-  double met;         // s: one does after that; then it is not solved. Else infinite
+  bool frees;       // set by the caller: pieces are to end where limits close
+  double met;       // s: one does after that; then it is not solved. Else infinite
+  double closes_at; // s: the last of these times, and the row of that limit
+  int closes;
   bool failed;        // one was not solved since the caller has cleared this
   bool solved, rests; // false: no solution, or it turns too far; nothing moves, exactly
 } S2RattleFlow;
@@ -142,6 +144,7 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island);
 bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
                     const S2LawFrame *frame, double h, bool last, S2RattleFlow *flow);
 // That piece counts: its impulses are logged, its bodies followed, its residuals kept.
+// (rattle_keep.c)
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
                          const S2RattleFlow *flow);
 
@@ -161,9 +164,10 @@ static inline int s2_rattle_record_size(int nodes, int rows) {
   return 4 + 12 * nodes + 4 * rows;
 }
 S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows);
-// The piece as it was recorded, for the derivative: terms, and rows at both its ends.
+// The piece as it was recorded, for the derivative: terms, and rows at both its ends. `choices`: 2
+// a touch; NULL: there are none.
 S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
-                         const S2RattleRecord *record);
+                         const S2RattleRecord *record, const S2Choice *choices);
 
 // rattle_rows.c
 // Terms of the island, rows at q0; l gets its first guess.
@@ -204,8 +208,10 @@ static inline void s2_rattle_bodies(const S2Rattle *rattle, const S2RattleTerm *
 static inline bool s2_rattle_turns(const S2RowSides *side) { // does it measure an angle?
   return side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
 }
-static inline double s2_rattle_elapsed(const S2Rattle *rattle) { // at the start of the piece
-  return rattle->step->t - rattle->step->world->kept.time + rattle->done;
+// s: from the start of the substep to that of the piece. In event stepping step->t goes along.
+static inline double s2_rattle_elapsed(const S2Rattle *rattle) {
+  double began = rattle->step->t - rattle->frame->done;
+  return began - rattle->step->world->kept.time + rattle->done;
 }
 
 // rattle_contact.c

@@ -1059,6 +1059,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   if (event->rattles) {
     set_straight(event, rows);
     event->flow.failed = false;
+    event->flow.closes_at = 0;
   }
   set_horizon(event, step->v0);
   event->horizon = rows ? event->horizon : event->left; // free flight is exact, however it turns
@@ -1094,6 +1095,14 @@ static bool may_halve(const S2Step *step, const S2Island *island) {
          def->solver == S2_SOLVER_AUTO;
 }
 
+// What pieces by the two stages have no derivative with.
+static void refuse_rattled(const S2EventRun *event) {
+  if (event->step->world->kept.def.gradient == S2_GRADIENT_SMOOTH) {
+    s2_note_refuse_joints(event->step, event->island,
+                          "flow \"rattle\", contacts and smooth derivatives");
+  }
+}
+
 static bool run_island(S2EventRun *event) {
   S2Step *step = event->step;
   int touches = event->island->touches, joints = event->island->joints;
@@ -1113,9 +1122,7 @@ static bool run_island(S2EventRun *event) {
   event->rattles = !event->ahead && !event->halved && s2_island_rattles_on(step, event->island);
   if (event->rattles) {
     event->flow = s2_rattle_new_flow(step, event->island);
-    if (step->world->notes != NULL) {
-      s2_note_refuse_joints(step, event->island, "flow \"rattle\" and contacts");
-    }
+    refuse_rattled(event);
   }
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
   event->cuts = event->turns = event->arrived = 0;

@@ -447,11 +447,15 @@ void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted
   }
 }
 
-void s2_note_rattle(const S2Step *step, const S2Island *island, const S2RattleNote *rattle,
-                    int numbers) {
+void s2_note_rattle(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                    const S2RattleNote *rattle, int numbers) {
   S2Notes *notes = step->world->notes;
   if (notes != NULL) {
-    S2Note *note = s2_note_add_island(step, island, S2_ACT_RATTLE);
+    S2Act act = choices == NULL ? S2_ACT_RATTLE : S2_ACT_PIECE;
+    S2Note *note = s2_note_add_island(step, island, act);
+    if (choices != NULL) {
+      note_keep_touches(step, island, choices, step->touches, note);
+    }
     S2LawAnswer *kept = s2_note_take(notes, sizeof *kept * (size_t)rattle->laws);
     for (int i = 0; i < rattle->laws; i++) {
       kept[i] = rattle->answers[i];

@@ -62,6 +62,7 @@ typedef enum S2Act {
   S2_ACT_STRUCK,   // (plain) v0 = v2, after an impact
   S2_ACT_SET_OUT,  // (set_out) mass and free_v for h, from v0 and force
   S2_ACT_FLY,      // nothing; v1 = free_v
+  S2_ACT_PIECE,    // (rattle) q1 and v1 by the two stages; ARRIVE behind it says nothing of q1
   S2_ACT_ARRIVE,   // (arrive) q1 = q0 + h ((1 - share) v0 + share v1), v2 = v1; h is when `touches`
                    // meet
   S2_ACT_REPAY,    // (energy) v2 of some nodes loses the energy that the interval has brought
@@ -341,10 +342,11 @@ void s2_note_linearise(const S2Step *step, int32_t touch, double until);
 // `restarted`: v0 (3 a node) is from v2.
 void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
                       const double *linear);
-// `numbers`: of `piece`. Terms of answers, and `placing`, are in the notes (s2_note_terms,
-// s2_note_take).
-void s2_note_rattle(const S2Step *step, const S2Island *island, const S2RattleNote *rattle,
-                    int numbers);
+// `choices`: of the rows of a piece of event stepping, which are taken from S2Step's touches; NULL:
+// the whole step of an island without touches. `numbers`: of `piece`. Terms of answers, and
+// `placing`, are in the notes (s2_note_terms, s2_note_take).
+void s2_note_rattle(const S2Step *step, const S2Island *island, const S2Choice *choices,
+                    const S2RattleNote *rattle, int numbers);
 void s2_note_short(const S2Step *step, const S2Island *island, double fraction);
 
 // Before q1 moves; `choices` of the rows, which are taken from S2Step's touches.

@@ -1,0 +1,312 @@
+// Contacts in the flow by two stages, backwards. A stage holds the rows of what touches and of what
+// sticks. Friction that slides pushes with the normal impulse, so that the normal row pushes along
+// n + s mu t, s = +-1, and still sees n alone. The matrix of a stage is not symmetric then.
+//
+// What sticks in stage 1 has no displacement along the mean of both tangents, of which that at the
+// end turns with the bodies. So it sees
+//
+//     d((Jt0 + Jt1)/2 u)/du = (Jt0 + Jt1)/2 + h/2 d(Jt1 u)/dq1
+#include "diff/joints/contact_vjp.h"
+#include "diff/step/rattle_undo.h"
+
+#include <string.h>
+
+// Part of the island's speed below which an impulse or a speed is on an edge.
+static const double EDGE = 1e-9;
+// Part of its bound by which an impulse may be off it.
+static const double AT_BOUND = 1e-9;
+
+// ---- Points ------------------------------------------------------------------------------------
+
+static const S2Touch *contact_touch(const S2RattlePiece *piece, int r, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  return &(end ? &rattle->at1 : &rattle->at0)->touch[rattle->term[r].place];
+}
+
+// From the adjoint of a row (arm x d, d) of body a, the same less of b, to its point.
+static S2PointBar contact_point_bar(const S2RattlePiece *piece, int r, bool end,
+                                    const S2RowBar *bar) {
+  const S2RattleTerm *term = &piece->rattle.term[r];
+  const S2TouchPoint *point = &contact_touch(piece, r, end)->points[term->index];
+  bool gap = term->source == S2_RATTLE_OF_GAP;
+  S2Vec2 d = gap ? point->at.normal : s2_left(point->at.normal);
+  S2Vec2 d_bar = s2_vec2(bar->ja[1] - bar->jb[1], bar->ja[2] - bar->jb[2]);
+  d_bar = s2_add_scaled(d_bar, bar->ja[0], s2_left(point->at.point));
+  d_bar = s2_add_scaled(d_bar, -bar->jb[0], s2_left(point->arm_b));
+  return (S2PointBar){.normal = gap ? d_bar : s2_right(d_bar),
+                      .point = s2_scale(-bar->ja[0], s2_left(d)),
+                      .arm_b = s2_scale(bar->jb[0], s2_left(d)),
+                      .gap = gap ? bar->value : 0};
+}
+
+void s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar *bar) {
+  const S2Rattle *rattle = &piece->rattle;
+  S2PointBar point = contact_point_bar(piece, r, end, bar);
+  s2_touch_point_vjp(piece->undo->world, contact_touch(piece, r, end), rattle->term[r].index,
+                     end ? rattle->q1 : rattle->q0, &point, end ? piece->q1_bar : piece->q0_bar,
+                     piece->undo->gradient);
+}
+
+void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *bar,
+                             double *q_bar) {
+  const S2World *world = piece->undo->world;
+  const S2Touch *touch = contact_touch(piece, r, true);
+  const double *q = piece->rattle.q1;
+  S2PointBar point = contact_point_bar(piece, r, true, bar);
+  S2Vec2 any = {1, 0}; // no pose asks for the edge
+  S2PointSource to = s2_manifold_point_vjp(&touch->points[piece->rattle.term[r].index].at, any,
+                                           q + 3 * touch->body_a, q + 3 * touch->body_b,
+                                           world->pieces.at[touch->shape_a].radius,
+                                           world->pieces.at[touch->shape_b].radius, &point);
+  for (int c = 0; c < 3; c++) {
+    q_bar[3 * touch->body_a + c] += to.qa[c];
+    q_bar[3 * touch->body_b + c] += to.qb[c];
+  }
+}
+
+// ---- Speeds ------------------------------------------------------------------------------------
+
+static double contact_velocity(const S2RattlePiece *piece, int32_t slot, int c, const double *v) {
+  const S2Step *step = piece->rattle.step;
+  int32_t node = step->node_of[slot];
+  return node == S2_GROUND ? step->free_v[3 * slot + c] : v[3 * node + c];
+}
+
+// Of row r with these sides, at the velocities v of nodes; ground goes as it does.
+static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides *side,
+                            const double *v) {
+  int32_t slot[2];
+  double speed = 0;
+  s2_rattle_bodies(&piece->rattle, &piece->rattle.term[r], slot);
+  for (int c = 0; c < 3; c++) {
+    speed += side->a[c] * contact_velocity(piece, slot[0], c, v);
+    speed += side->b[c] * contact_velocity(piece, slot[1], c, v);
+  }
+  return speed;
+}
+
+// `factor` times that: to the row, and to the velocity of the ground.
+static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSides *side,
+                              const double *v, double factor, S2RowBar *bar) {
+  const S2Step *step = piece->rattle.step;
+  int32_t slot[2];
+  s2_rattle_bodies(&piece->rattle, &piece->rattle.term[r], slot);
+  for (int i = 0; i < 2; i++) {
+    double *to = i == 0 ? bar->ja : bar->jb;
+    const double *j = i == 0 ? side->a : side->b;
+    for (int c = 0; c < 3; c++) {
+      to[c] += factor * contact_velocity(piece, slot[i], c, v);
+      if (step->node_of[slot[i]] == S2_GROUND) {
+        piece->undo->bar.free_v[3 * slot[i] + c] += factor * j[c];
+      }
+    }
+  }
+}
+
+// Of a row in a stage, as that has it.
+static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
+  const S2Rattle *rattle = &piece->rattle;
+  if (second) {
+    return contact_speed(piece, r, &rattle->at1.side[r], rattle->v1) - rattle->term[r].speed;
+  }
+  return rattle->term[r].law == S2_RATTLE_FRICTION
+             ? s2_rattle_slip(rattle, r, rattle->u) - rattle->term[r].speed
+             : rattle->at1.value[r] / rattle->h;
+}
+
+// ---- States ------------------------------------------------------------------------------------
+
+static double stage_impulse(const S2RattlePiece *piece, int r, bool second) {
+  const S2Rattle *rattle = &piece->rattle;
+  bool sums = second && !rattle->term[r].soft;
+  return sums ? rattle->l[r] + rattle->k[r] : second ? rattle->k[r] : rattle->l[r];
+}
+
+// m/s by an impulse of 1 N s.
+static double stage_mobility(const S2RattlePiece *piece, int r, bool second) {
+  const S2Rattle *rattle = &piece->rattle;
+  S2Row row = s2_rattle_row(rattle, r, &(second ? rattle->at1 : rattle->at0).side[r]);
+  return s2_rattle_row_mobility(rattle, &row);
+}
+
+// Whichever is larger of the impulse and the speed says it; both next to 0 are an edge, on which it
+// counts as free.
+static S2RattleState normal_state(S2RattlePiece *piece, int r, bool second) {
+  double press = stage_impulse(piece, r, second) * stage_mobility(piece, r, second);
+  double speed = stage_speed(piece, r, second), least = EDGE * piece->rattle.speed;
+  piece->edge[second][r] = press <= least && speed <= least;
+  return piece->edge[second][r] || !(press > speed) ? S2_RATTLE_OPEN : S2_RATTLE_HELD;
+}
+
+static S2RattleState friction_state(S2RattlePiece *piece, int r, bool second) {
+  double x = stage_impulse(piece, r, second), least = EDGE * piece->rattle.speed;
+  double most = piece->rattle.term[r].mu * stage_impulse(piece, r - 1, second);
+  double room = (most - fabs(x)) * stage_mobility(piece, r, second);
+  double slip = stage_speed(piece, r, second);
+  piece->edge[second][r] = room <= least && fabs(slip) <= least;
+  bool slides = piece->edge[second][r] || !(room > fabs(slip));
+  bool ahead = fabs(slip) > least ? slip > 0 : x < 0;
+  return !slides ? S2_RATTLE_HELD : ahead ? S2_RATTLE_AT_LO : S2_RATTLE_AT_HI;
+}
+
+// Of a joint's row, which find_edge() looks at as well.
+static S2RattleState joint_state(const S2RattlePiece *piece, int r, bool second) {
+  const S2RattleTerm *term = &piece->rattle.term[r];
+  double x = stage_impulse(piece, r, second);
+  double full = term->most * piece->half * (second && !term->soft ? 2 : 1) * (1 - AT_BOUND);
+  if (term->law == S2_RATTLE_LIMIT) {
+    double press = x * stage_mobility(piece, r, second);
+    double speed =
+        second ? piece->rattle.at1.rate[r] : piece->rattle.at1.value[r] / piece->rattle.h;
+    S2Row row = s2_rattle_row(&piece->rattle, r, &piece->rattle.at1.side[r]);
+    speed += second ? s2_rattle_row_speed(&row, piece->rattle.v1) : 0;
+    return press > speed ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
+  }
+  return term->law != S2_RATTLE_BOUNDED ? S2_RATTLE_HELD
+         : x >= full                    ? S2_RATTLE_AT_HI
+         : x <= -full                   ? S2_RATTLE_AT_LO
+                                        : S2_RATTLE_HELD;
+}
+
+void s2_rattle_find_states(S2RattlePiece *piece) {
+  S2Rattle *rattle = &piece->rattle;
+  for (int r = 0; r < rattle->rows && rattle->touches > 0; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    for (int second = 0; second < 2; second++) {
+      S2RattleState *state = second == 1 ? rattle->second : rattle->first;
+      if (state[r] == S2_RATTLE_KNOWN) {
+        continue;
+      }
+      bool presses = term->law == S2_RATTLE_FRICTION && state[r - 1] == S2_RATTLE_HELD;
+      state[r] = term->source == S2_RATTLE_OF_GAP    ? normal_state(piece, r, second)
+                 : term->source != S2_RATTLE_OF_SLIP ? joint_state(piece, r, second)
+                 : presses                           ? friction_state(piece, r, second)
+                                                     : S2_RATTLE_OPEN;
+    }
+  }
+}
+
+// ---- Rows of a stage ---------------------------------------------------------------------------
+
+static double sliding_side(S2RattleState state) {
+  return state == S2_RATTLE_AT_HI ? 1 : state == S2_RATTLE_AT_LO ? -1 : 0;
+}
+
+void s2_rattle_fold(const S2RattlePiece *piece, const S2RattleState *state, S2Row *push,
+                    double *bar) {
+  for (int r = 0; r < piece->rattle.rows; r++) {
+    const S2RattleTerm *term = &piece->rattle.term[r];
+    double by = term->law == S2_RATTLE_FRICTION ? sliding_side(state[r]) * term->mu : 0;
+    if (by != 0) {
+      bar[r - 1] += by * bar[r];
+      for (int c = 0; c < 3; c++) {
+        push[r - 1].ja[c] += by * push[r].ja[c];
+        push[r - 1].jb[c] += by * push[r].jb[c];
+      }
+    }
+  }
+}
+
+void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2Step *step = rattle->step;
+  S2Arena *arena = piece->undo->arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *turns = S2_TAKE_ZEROED(arena, double, 3 * step->world->bodies.count);
+  for (int r = 0; r < rattle->rows; r++) {
+    if (rattle->term[r].law != S2_RATTLE_FRICTION) {
+      continue;
+    }
+    int32_t slot[2];
+    s2_rattle_bodies(rattle, &rattle->term[r], slot);
+    // d(Jt1 u)/dq1, by the adjoint of Jt1 that u is.
+    S2RowBar bar = {0};
+    double part = rattle->late[r] ? 1 : 0.5;
+    const S2RowSides none = {0};
+    for (int c = 0; c < 3; c++) {
+      bar.ja[c] = part * rattle->h * contact_velocity(piece, slot[0], c, rattle->u);
+      bar.jb[c] = part * rattle->h * contact_velocity(piece, slot[1], c, rattle->u);
+      turns[3 * slot[0] + c] = turns[3 * slot[1] + c] = 0;
+    }
+    s2_rattle_contact_poses(piece, r, &bar, turns);
+    const S2RowSides *start = rattle->late[r] ? &none : &rattle->at0.side[r];
+    const S2RowSides *end = &rattle->at1.side[r];
+    for (int c = 0; c < 3; c++) {
+      double a = part * (start->a[c] + end->a[c]), b = part * (start->b[c] + end->b[c]);
+      see[r].ja[c] = see[r].a >= 0 ? a + turns[3 * slot[0] + c] : 0;
+      see[r].jb[c] = see[r].b >= 0 ? b + turns[3 * slot[1] + c] : 0;
+    }
+  }
+  s2_arena_rewind(arena, mark);
+}
+
+// ---- Materials ---------------------------------------------------------------------------------
+
+// What J p and the loss ask of friction row r that slides, to the coefficient.
+void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed) {
+  const S2Rattle *rattle = &piece->rattle;
+  double side = sliding_side(second ? rattle->second[r] : rattle->first[r]);
+  piece->pair[rattle->term[r].place].friction +=
+      side * stage_impulse(piece, r - 1, second) * pushed;
+}
+
+void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end) {
+  const S2Rattle *rattle = &piece->rattle;
+  double y = piece->y[r], part = rattle->late[r] ? 1 : 0.5;
+  piece->pair[rattle->term[r].place].surface_speed += y;
+  if (second) { // what it sees is as of other rows
+    return;
+  }
+  contact_speed_vjp(piece, r, &rattle->at1.side[r], rattle->u, -part * y, end);
+  if (!rattle->late[r]) {
+    contact_speed_vjp(piece, r, &rattle->at0.side[r], rattle->u, -part * y, &piece->at0[r]);
+  }
+}
+
+static bool tracks_friction(const S2RattlePiece *piece, const S2Touch *touch) {
+  const S2WorldGradient *all = piece->undo->gradient;
+  return touch->friction == 0 && piece->undo->world->kept.def.contact != S2_FRICTIONLESS &&
+         (S2_TRACKS_BODY(all, touch->body_a, friction) ||
+          S2_TRACKS_BODY(all, touch->body_b, friction) ||
+          S2_TRACKS_PIECE(all, touch->shape_a, friction) ||
+          S2_TRACKS_PIECE(all, touch->shape_b, friction));
+}
+
+// The sides of the row that friction would have.
+static S2RowSides smooth_sides(const S2RattlePiece *piece, int r, bool end) {
+  const S2TouchPoint *point = &contact_touch(piece, r, end)->points[piece->rattle.term[r].index];
+  S2Vec2 t = s2_left(point->at.normal);
+  return (S2RowSides){.a = {s2_cross(point->at.point, t), t.x, t.y},
+                      .b = {-s2_cross(point->arm_b, t), -t.x, -t.y}};
+}
+
+void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
+  const S2Rattle *rattle = &piece->rattle;
+  double still = 1e-10 * rattle->speed; // slower is rounding
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2Touch *touch =
+        contact_touch(piece, s2_rattle_of_contact(&rattle->term[r]) ? r : 0, true);
+    if (rattle->term[r].source != S2_RATTLE_OF_GAP || !tracks_friction(piece, touch)) {
+      continue;
+    }
+    S2RowSides start = smooth_sides(piece, r, rattle->late[r]), end = smooth_sides(piece, r, true);
+    // Against the mean slip in stage 1, and with both stages together against that at the end.
+    double slip[2] = {
+        (contact_speed(piece, r, &start, rattle->u) + contact_speed(piece, r, &end, rattle->u)) /
+                2 -
+            touch->surface_speed,
+        contact_speed(piece, r, &end, rattle->v1) - touch->surface_speed};
+    double first = fabs(slip[0]) <= still ? 0 : -copysign(rattle->l[r], slip[0]);
+    double both = fabs(slip[1]) <= still ? 0 : -copysign(rattle->l[r] + rattle->k[r], slip[1]);
+    S2Row row = s2_rattle_row(rattle, r, second ? &end : &start);
+    double pushed = s2_rattle_row_speed(&row, piece->p);
+    piece->pair[rattle->term[r].place].friction += (second ? both - first : first) * pushed;
+  }
+}
+
+void s2_rattle_materials_vjp(const S2RattlePiece *piece) {
+  for (int i = 0; i < piece->rattle.touches; i++) {
+    s2_touch_material_vjp(piece->undo->world, &piece->rattle.at0.touch[i], &piece->pair[i],
+                          piece->undo->gradient);
+  }
+}
