@@ -22,6 +22,18 @@ S2SolverFn s2_contact_nsgs_solve, s2_contact_pgs_solve, s2_contact_si_solve; // 
 S2SolverFn s2_contact_nncg_solve;                                            // contact_nncg.c
 S2SolverFn s2_contact_pcg_solve;                                             // contact_pcg.c
 
+// active.c: the modes of an answer, for problems that differ from this one by little in what rows
+// miss. They stay in the arena, and `solution->lambda` is the impulses that are corrected.
+typedef struct S2ActiveModes S2ActiveModes;
+// NULL: there is no answer, or it is no problem of this solver.
+S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *options,
+                              S2Arena *arena, S2Solution *solution);
+// Of the speeds of all rows (1 a row): the largest of one that has to hold, m/s.
+double s2_active_missed(S2ActiveModes *kept, const double *speed);
+// Takes away what was missed, by the rows and masses of that problem; of equal answers the one of
+// least norm.
+void s2_active_correct(S2ActiveModes *kept);
+
 // products.c
 void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u); // u = J v (rows)
 // v = W^-1 (c + J' lambda) with twice the digits; not in the local form.

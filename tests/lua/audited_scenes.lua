@@ -287,12 +287,12 @@ local M = { kinds = ORDER, steppings = { "auto", "event", "speculative", "bisect
 M.findings = { "passages", "overlaps", "jumps", "slips", "momenta", "energies", "events", "drifts", "unsolved" }
 
 -- The world of a seed, its kind, and what is to be called before each step. Each kind comes in each stepping;
--- `stepping` and `kind` override what the seed says.
+-- `stepping` and `kind` override what the seed says. M.flow: that of all worlds, if any.
 function M.make(seed, stepping, kind)
   R = sim.random.split()
   R:seed(seed)
   kind = kind or ORDER[1 + seed % #ORDER]
-  local w = sim.world { audit = true, dt = pick { 1 / 60, 1 / 120, 1 / 240 },
+  local w = sim.world { audit = true, dt = pick { 1 / 60, 1 / 120, 1 / 240 }, flow = M.flow,
     stepping = stepping or M.steppings[1 + seed // #ORDER % #M.steppings] }
   w:on("solver_warning", function() end)
   local push = kinds[kind](w)

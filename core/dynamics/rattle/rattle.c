@@ -383,8 +383,19 @@ static bool turns_too_far(const S2Rattle *rattle) {
   return far;
 }
 
+static Outcome second_with_laws(S2Rattle *rattle, double *law) {
+  if (law != NULL) {
+    if (!ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law, NULL)) {
+      return ABORTED;
+    }
+    set_force(rattle, law);
+  }
+  return s2_rattle_second(rattle) ? SOLVED : TOO_LONG;
+}
+
 // `law` (NULL: none acts) has the forces of laws at q0, v0, and then those at q1, u.
 static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
+  rattle->rests = false;
   set_force(rattle, law);
   if (law == NULL && s2_rattle_rests(rattle)) {
     rattle_stay(rattle);
@@ -399,13 +410,7 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   if (outcome != SOLVED || (!last && turns_too_far(rattle))) {
     return outcome == ABORTED ? ABORTED : TOO_LONG;
   }
-  if (law != NULL) {
-    if (!ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law, NULL)) {
-      return ABORTED;
-    }
-    set_force(rattle, law);
-  }
-  return s2_rattle_second(rattle) ? SOLVED : TOO_LONG;
+  return rattle->looks ? SOLVED : second_with_laws(rattle, law);
 }
 
 // From q0 and v0 to q1 and v1. `last`: it may be as long as it likes.
@@ -436,16 +441,17 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   return step->world->refused.code != S2_OK ? ABORTED : outcome;
 }
 
-// The same with another length: the value of the limit that is first then, and its row.
-static Outcome solve_again(S2Rattle *rattle, double *law, bool last, double h, double *value,
+// Stage 1 with another length: the value of the limit that is first then, and its row.
+static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, double *value,
                            int *row) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   rattle->h = h;
-  rattle->again = true;
+  rattle->again = rattle->looks = true;
   Outcome outcome = solve_piece(rattle, law, last);
-  rattle->again = false;
+  rattle->again = rattle->looks = false;
   *value = s2_rattle_least_limit(rattle, row);
   s2_arena_rewind(rattle->step->arena, mark);
+  rattle->patterned = false;
   return outcome;
 }
 
@@ -458,11 +464,11 @@ static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   Outcome outcome = SOLVED;
   for (int i = 0; i < 2 && outcome == SOLVED; i++) {
     double h = tau * (1 + (i == 0 ? -RISES : RISES));
-    outcome = solve_again(rattle, law, true, h, &value[i], &row);
+    outcome = look_again(rattle, law, true, h, &value[i], &row);
     value[i] = rattle->at1.value[met];
   }
   rattle->rises = outcome == SOLVED ? (value[1] - value[0]) / (2 * RISES * tau) : 0;
-  outcome = outcome == ABORTED ? outcome : solve_again(rattle, law, last, tau, &value[0], &row);
+  outcome = outcome == ABORTED ? outcome : look_again(rattle, law, last, tau, &value[0], &row);
   rattle->worst = worst;
   return outcome;
 }
@@ -478,12 +484,12 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
   if (outcome != SOLVED || !(value < -rattle->enough)) {
     return outcome;
   }
-  // As the length bends the way, each is a solve.
+  // As the length bends the way, each is a solve of stage 1.
   S2RattleMeeting meeting = {0, whole, rattle->at0.value[row], value, 0, false};
   for (double next = whole; outcome == SOLVED && next > 0 && fabs(value) > rattle->enough;) {
     next = s2_rattle_next_length(&meeting);
     double h = next > 0 ? next : meeting.hi;
-    outcome = solve_again(rattle, law, last, h, &value, &row);
+    outcome = look_again(rattle, law, last, h, &value, &row);
     s2_rattle_narrow(&meeting, h, value);
   }
   rattle->met = row;
@@ -491,10 +497,11 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
   if (outcome == SOLVED && rattle->h > whole * (1 - LATEST)) {
     rattle->met = S2_NONE;
     rattle->frees = false;
-    return solve_again(rattle, law, last, whole, &value, &row);
+    outcome = look_again(rattle, law, last, whole, &value, &row);
+  } else if (outcome == SOLVED && rattle->step->world->notes != NULL) {
+    outcome = find_rise(rattle, law, last);
   }
-  bool noted = rattle->step->world->notes != NULL;
-  return outcome == SOLVED && noted ? find_rise(rattle, law, last) : outcome;
+  return outcome == SOLVED && !rattle->rests ? second_with_laws(rattle, law) : outcome;
 }
 
 // ---- The substep -------------------------------------------------------------------------------

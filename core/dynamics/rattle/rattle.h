@@ -110,6 +110,7 @@ typedef struct S2Rattle {
   // Limits that begin open have no impulse in stage 1: the piece ends where the first one closes.
   bool frees;
   bool again;   // the piece is solved once more, with another length
+  bool looks;   // without stage 2
   int met;      // that limit's row; S2_NONE: none closes
   double rises; // 1/s: by how much its value changes with the piece's length; only where noted
   double last;  // s: the length of the piece before

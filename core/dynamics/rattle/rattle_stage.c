@@ -15,6 +15,8 @@ enum { PASSES = S2_RATTLE_PASSES, SYMMETRIC = 40 };
 static const double CHORD = S2_RATTLE_CHORD;
 static const double ROUNDING = S2_RATTLE_ROUNDING, SOLVED = S2_RATTLE_SOLVED;
 static const double NO_SPEED = S2_RATTLE_NO_SPEED;
+// Of the scaled residual: modes that were kept hold.
+static const double MODES_HOLD = 1e-11;
 // Part of its bounds, or of its impulse, by which an impulse may be beyond its bound: rounding.
 static const double SLACK = 1e-15;
 
@@ -345,12 +347,16 @@ static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, 
                                     : S2_RATTLE_HELD;
 }
 
-// All rows with their bounds, linear in the impulses with the stage's J on both sides: impulses and
-// states. Stage 1 is linearised at the velocities v, at which r has been measured.
-static bool solve_certified(Stage *stage) {
+typedef struct Certified { // all rows with their bounds, linear in the impulses
+  S2Problem problem;
+  S2Solution solution;
+} Certified;
+
+// With the stage's J on both sides. Stage 1 is linearised at the velocities v, at which r has been
+// measured.
+static Certified make_certified(Stage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2Arena *arena = rattle->step->arena;
-  S2ArenaMark mark = s2_arena_mark(arena);
   S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
   double *x = S2_TAKE(arena, double, rattle->rows), *speed = S2_TAKE(arena, double, rattle->rows);
   double *v = s2_arena_copy(arena, stage->v, 3 * rattle->nodes);
@@ -374,28 +380,47 @@ static bool solve_certified(Stage *stage) {
     }
     x[n++] = stage->x[r];
   }
-  // The solution, and the active set that it says.
-  S2Problem problem = stage->problem;
-  problem.rows = n;
-  problem.row = rows;
-  problem.rhs = rhs;
-  S2SolverOptions options = {.tolerance = 0.01 * SOLVED, .max_iterations = 100};
-  S2Solution solution = {.v = v, .lambda = x};
-  s2_mcp_solve(&problem, &options, arena, &solution);
-  rattle->step->world->stats.iterations += (uint64_t)solution.iterations;
-  n = 0;
+  Certified certified = {.problem = stage->problem, .solution = {.v = v, .lambda = x}};
+  certified.problem.rows = n;
+  certified.problem.row = rows;
+  certified.problem.rhs = rhs;
+  return certified;
+}
+
+static const S2SolverOptions CERTIFIED_OPTIONS = {.tolerance = 1e-11, .max_iterations = 100};
+
+// False: no method finds a solution.
+static bool find_certified(const Stage *stage, Certified *certified) {
+  s2_mcp_solve(&certified->problem, &CERTIFIED_OPTIONS, stage->rattle->step->arena,
+               &certified->solution);
+  stage->rattle->step->world->stats.iterations += (uint64_t)certified->solution.iterations;
+  return certified->solution.residual.scaled < 1e3 * SOLVED;
+}
+
+// What the solution says, to the stage: impulses, and the active set of joints alone.
+static void take_certified(Stage *stage, const Certified *certified) {
+  const S2Rattle *rattle = stage->rattle;
+  const double *v = certified->solution.v, *x = certified->solution.lambda;
+  int n = 0;
   for (int r = 0; r < rattle->rows; r++) {
     if (!stage_knows(stage->state[r]) && rattle->touches > 0) { // symmetric passes need no set
-      const S2Row *row = &rows[n];
+      const S2Row *row = &certified->problem.row[n];
       stage->change[r] = row->bias + row->compliance * x[n] + s2_rattle_row_speed(row, v);
       stage->x[r] = x[n++];
     } else if (!stage_knows(stage->state[r])) {
-      stage->state[r] = state_of(&problem, rattle->term[r].law, n, v, x[n]);
+      stage->state[r] = state_of(&certified->problem, rattle->term[r].law, n, v, x[n]);
       stage->x[r] = clip_to(stage->state[r], &stage->row[r], x[n++]);
     }
   }
-  s2_arena_rewind(arena, mark);
-  return solution.residual.scaled < 1e3 * SOLVED;
+}
+
+static bool solve_certified(Stage *stage) {
+  S2ArenaMark mark = s2_arena_mark(stage->rattle->step->arena);
+  Certified certified = make_certified(stage);
+  bool solved = find_certified(stage, &certified);
+  take_certified(stage, &certified);
+  s2_arena_rewind(stage->rattle->step->arena, mark);
+  return solved;
 }
 
 // As stage 1 is linearised first: at velocities 0 of the nodes, with the ground at its end.
@@ -406,12 +431,13 @@ static void stage_stand_still(Stage *stage) {
   }
 }
 
-static bool stage_accept(Stage *stage) {
+// `most`: of the scaled residual.
+static bool stage_accept(Stage *stage, double most) {
   S2Residual residual;
   if (!certify_equations(stage, &residual)) {
     residual = stage_certificate(stage);
   }
-  if (!(residual.scaled <= SOLVED)) {
+  if (!(residual.scaled <= most)) {
     return false;
   }
   s2_keep_worst(&stage->rattle->worst, &residual);
@@ -440,7 +466,7 @@ static bool solve_symmetric(Stage *stage) {
     going = !stage->second && now > stage->rattle->enough && now < before;
     before = now;
   }
-  return stage_accept(stage);
+  return stage_accept(stage, SOLVED);
 }
 
 // m: by how much rows that push, or are beyond their place, are off what the certified problem has
@@ -483,26 +509,120 @@ static bool stage_set_out(Stage *stage) {
   return near;
 }
 
-// Solves certified problems until both agree: each takes its right side from the rows where the one
-// before has led. Stage 2 is linear and needs one.
-static bool contacts_pass(Stage *stage) {
+// Do rows that stage 1 does not know push along the same directions in each of its passes?
+static bool pushes_stay(const Stage *stage) {
+  bool stay = true;
+  for (int r = 0; r < stage->rattle->rows; r++) {
+    stay &= !stage->rattle->late[r] || stage_knows(stage->state[r]);
+  }
+  return stay;
+}
+
+// One contact in closed form has no modes that could be kept.
+static bool one_contact(const S2Problem *problem) {
+  return problem->rows <= 2 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY;
+}
+
+// The certified problem of the first pass; its modes and their factor, or NULL. The answer of modes
+// is exact, and the stage is certified in the end. False: no method finds a solution.
+static bool first_pass(Stage *stage, Certified *certified, S2ActiveModes **modes) {
+  S2Arena *arena = stage->rattle->step->arena;
+  *certified = make_certified(stage);
+  *modes = NULL;
+  if (!one_contact(&certified->problem)) {
+    S2ArenaMark mark = s2_arena_mark(arena);
+    *modes = s2_active_keep(&certified->problem, &CERTIFIED_OPTIONS, arena, &certified->solution);
+    stage->rattle->step->world->stats.iterations += (uint64_t)certified->solution.iterations;
+    if (*modes == NULL) {
+      s2_arena_rewind(arena, mark);
+      *certified = make_certified(stage);
+    }
+  }
+  if (*modes == NULL && !find_certified(stage, certified)) {
+    return false;
+  }
+  take_certified(stage, certified);
+  stage_measure(stage);
+  return true;
+}
+
+// Passes with the modes and the factor of the first one: what rows that hold miss is taken away.
+// False: it does not come to an end.
+static bool correct_in_modes(Stage *stage, const Certified *certified, S2ActiveModes *modes) {
   const S2Rattle *rattle = stage->rattle;
+  double *speed = S2_TAKE(rattle->step->arena, double, certified->problem.rows);
   double before = INFINITY;
-  bool going = true;
-  for (int pass = 0; pass < SYMMETRIC && going; pass++) {
+  for (int pass = 0; pass < SYMMETRIC; pass++) {
+    int n = 0;
+    for (int r = 0; r < rattle->rows; r++) {
+      if (!stage_knows(stage->state[r])) {
+        speed[n++] = stage->r[r];
+      }
+    }
+    double now = rattle->h * s2_active_missed(modes, speed);
+    if (now <= rattle->enough || !(now < before)) {
+      return now <= rattle->enough;
+    }
+    s2_active_correct(modes);
+    before = now;
+    n = 0;
+    for (int r = 0; r < rattle->rows; r++) {
+      if (!stage_knows(stage->state[r])) {
+        stage->x[r] = certified->solution.lambda[n++];
+      }
+    }
+    stage_measure(stage);
+  }
+  return false;
+}
+
+// Solves certified problems until both agree: each takes its right side from the rows where the one
+// before has led.
+static bool contacts_pass(Stage *stage) {
+  double before = INFINITY, now = INFINITY;
+  for (int pass = 0; pass < SYMMETRIC; pass++) {
     if (!solve_certified(stage)) {
       return false;
     }
     stage_measure(stage);
-    double now = stage->second ? 0 : off_certified(stage);
-    going = now > rattle->enough && (now < before || pass < 4);
+    now = off_certified(stage);
+    if (!(now > stage->rattle->enough && (now < before || pass < 4))) {
+      return stage_accept(stage, SOLVED);
+    }
     before = now;
   }
-  return stage_accept(stage);
+  return stage_accept(stage, SOLVED);
+}
+
+// Stage 2 is linear, and solved at once. Stage 1 keeps the modes of its first solution, if they hold
+// in the end.
+static bool contacts_at_once(Stage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  Certified certified;
+  S2ActiveModes *modes;
+  bool done = first_pass(stage, &certified, &modes);
+  if (done && !stage->second && off_certified(stage) > rattle->enough) {
+    modes = modes != NULL || !pushes_stay(stage) ? modes :
+      s2_active_keep(&certified.problem, &CERTIFIED_OPTIONS, rattle->step->arena,
+                               &certified.solution);
+    done = modes != NULL && pushes_stay(stage) && correct_in_modes(stage, &certified, modes);
+  }
+  done = done && stage_accept(stage, stage->second ? SOLVED : MODES_HOLD);
+  s2_arena_rewind(rattle->step->arena, mark);
+  return done;
 }
 
 static bool solve_contacts(Stage *stage) {
-  if (stage_set_out(stage) && contacts_pass(stage)) {
+  if (stage->second) {
+    stage_stand_still(stage);
+    return contacts_at_once(stage);
+  }
+  bool near = stage_set_out(stage);
+  if (!near) {
+    stage_stand_still(stage);
+  }
+  if (contacts_at_once(stage) || (near && contacts_pass(stage))) {
     return true;
   }
   stage_stand_still(stage);
@@ -517,7 +637,7 @@ static bool stage_solve(Stage *stage) {
     put_bounds(stage);
     bool solved = stage_newton(stage);
     if (solved && stage_revise(stage)) {
-      if (stage_accept(stage)) {
+      if (stage_accept(stage, SOLVED)) {
         return true;
       }
       // Not so rows that were left out: far from the solution J1 M^-1 J0' may be singular by

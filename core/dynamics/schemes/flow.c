@@ -244,12 +244,40 @@ static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Rest
   return isfinite(gap_lo) ? lo : hi; // where there was no point before, it is there
 }
 
-// Does it overlap at the end? Then when it began.
+// m: the most by which the pair moves and turns against each other on all of the flow.
+static double flow_length(const S2Flow *flow, const S2Touch *touch) {
+  const S2Body *bodies = flow->step->world->bodies.at;
+  int32_t a = touch->body_a, b = touch->body_b;
+  const double *va = flow->v + 3 * a, *vb = flow->v + 3 * b;
+  const double *ba = flow->bend + 3 * a, *bb = flow->bend + 3 * b;
+  double h = flow->until, turned = h * ((fabs(va[0]) + h * fabs(ba[0])) * bodies[a].reach +
+                                        (fabs(vb[0]) + h * fabs(bb[0])) * bodies[b].reach);
+  double gone = h * (hypot(va[1] - vb[1], va[2] - vb[2]) + h * hypot(ba[1] - bb[1], ba[2] - bb[2]));
+  return gone + turned;
+}
+
+// Do both ends of the flow tell that nothing meets between them? Either the same points are all that
+// there is, and they rest; or the way is too short for the gaps.
+static bool ends_tell(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
+                      const S2Touch *end, double gap, double gap_end) {
+  bool same = end != NULL && touch->count > 0 && end->count == touch->count;
+  for (int k = 0; same && k < touch->count; k++) {
+    same = s2_resting_has(resting, touch->points[k].at.id) &&
+           (end->points[k].at.id == touch->points[0].at.id ||
+            end->points[k].at.id == touch->points[touch->count - 1].at.id);
+  }
+  bool far = isfinite(gap) && isfinite(gap_end) &&
+             gap + gap_end - flow_length(flow, touch) > 2 * flow->slop;
+  return same || far;
+}
+
+// Does it overlap at the end, or where it is looked at in between? Then when it began.
 static double meet_by_end(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                           const S2Touch *end, double from, double gap) {
   double gap_end =
       end != NULL ? gap_of(end, resting) : s2_flow_gap(flow, touch, resting, flow->until);
-  for (int i = 1; i <= flow->looks; i++) {
+  int looks = ends_tell(flow, touch, resting, end, gap, gap_end) ? 0 : flow->looks;
+  for (int i = 1; i <= looks; i++) {
     double s = from + (flow->until - from) * i / (flow->looks + 1);
     double there = s2_flow_gap(flow, touch, resting, s);
     if (there < -S2_EVENT_PRESSED * flow->slop) {
@@ -270,28 +298,18 @@ static S2FlowEnd flow_meets_at(double s) {
   return (S2FlowEnd){s, isfinite(s)};
 }
 
-// Does the pair move so little on all of the flow that it cannot get so deep?
-static bool stays_shallow(const S2Flow *flow, const S2Touch *touch, double depth) {
-  const S2Body *bodies = flow->step->world->bodies.at;
-  int32_t a = touch->body_a, b = touch->body_b;
-  const double *va = flow->v + 3 * a, *vb = flow->v + 3 * b;
-  const double *ba = flow->bend + 3 * a, *bb = flow->bend + 3 * b;
-  double h = flow->until, turned = h * ((fabs(va[0]) + h * fabs(ba[0])) * bodies[a].reach +
-                                        (fabs(vb[0]) + h * fabs(bb[0])) * bodies[b].reach);
-  double gone = h * (hypot(va[1] - vb[1], va[2] - vb[2]) + h * hypot(ba[1] - bb[1], ba[2] - bb[2]));
-  return !(gone + turned > depth);
-}
-
 // When the shapes of a pair that rows hold, or that is in an overlap already, would be so deep in
 // each other that they could come out on the wrong side: rows are planes as the flow begins, and
 // know nothing of what turns on the way. What is deep from the beginning gets out.
 static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
   const S2World *world = flow->step->world;
-  if (stays_shallow(flow, touch, S2_PASSAGE_SLOW * s2_touch_smaller(world, touch))) {
+  // Not where the pair moves so little that it cannot get so deep.
+  double length = flow_length(flow, touch);
+  if (length <= S2_PASSAGE_SLOW * s2_touch_smaller(world, touch)) {
     return NOTHING;
   }
   double depth = s2_touch_depth(world, touch), fine = s2_touch_depth_fine(world, touch, depth);
-  if (stays_shallow(flow, touch, depth)) {
+  if (length <= depth) {
     return NOTHING;
   }
   double s = 0;

@@ -13,10 +13,13 @@ static S2Flow as_function(const S2EventRun *event, double until) {
   for (int i = 0; i < 2 * event->island->touches; i++) {
     const S2Touch *touch = &step->touches[event->island->touch[i / 2]];
     int32_t slot = i % 2 == 0 ? touch->body_a : touch->body_b;
-    bool straight = event->straight || step->node_of[slot] == S2_GROUND;
+    bool ground = step->node_of[slot] == S2_GROUND;
+    bool straight = ground || (event->straight && !event->rattled);
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
+      // A piece by the two stages sets out with v0, and is at its end after h at the mean speed u.
+      double over = event->rattled ? step->carry[c] - step->v0[c] : (step->v1[c] - step->v0[c]) / 2;
       event->v[c] = straight ? step->carry[c] : step->v0[c];
-      event->bend[c] = straight ? 0 : (step->v1[c] - step->v0[c]) / (2 * step->h);
+      event->bend[c] = straight ? 0 : over / step->h;
     }
   }
   double leaving = S2_EVENT_LEAVING * (event->left / event->horizon);

@@ -316,13 +316,12 @@ static void solve_modes(Active *active) {
 
 // ---- The whole problem --------------------------------------------------------------------------
 
-// Speeds of all rows at lambda; y: those of the equations, through L^-1. u: those of the other rows
+// Of the speeds of all rows, y: those of the equations, through L^-1. u: those of the other rows
 // with the equations met. Returns the largest that a row which has to hold misses, m/s.
-static double active_measure(Active *active, double *y) {
+static double active_reduce(Active *active, double *y) {
   const S2Condensed *of = &active->of;
   const S2Problem *problem = of->problem;
   double worst = 0;
-  s2_condensed_speeds(problem, active->lambda, active->v, active->speed);
   for (int i = 0; i < of->equations; i++) {
     const S2Row *row = &problem->row[of->equation[i]];
     y[i] = active->speed[of->equation[i]];
@@ -338,6 +337,12 @@ static double active_measure(Active *active, double *y) {
     active->u[k] = u / active_root_of(active, k);
   }
   return s2_larger(worst, held_speed(active));
+}
+
+// The same of the speeds at lambda.
+static double active_measure(Active *active, double *y) {
+  s2_condensed_speeds(active->of.problem, active->lambda, active->v, active->speed);
+  return active_reduce(active, y);
 }
 
 // y += L^-1 of what the equations see of a change of x_k.
@@ -570,6 +575,21 @@ static void active_strain(Active *active) {
 
 // ---- Solving ------------------------------------------------------------------------------------
 
+// Takes away what rows miss by y and u.
+static void correct_held(Active *active, double *change, double *y) {
+  active_correction(active, change);
+  for (int i = 0; i < active->held_count; i++) {
+    const Held *held = &active->held[i];
+    push_equations(active, held->row, change[i], y);
+    write_row(active, held->row, active->x[held->row] + change[i]);
+    if (held->friction >= 0) {
+      push_equations(active, held->friction, held->slope * change[i], y);
+    }
+  }
+  meet_equations(active, y);
+  write_bounds(active);
+}
+
 // Takes away what rows miss at the velocities of the impulses, until that is rounding.
 static void active_refine(Active *active) {
   const S2Condensed *of = &active->of;
@@ -578,17 +598,7 @@ static void active_refine(Active *active) {
   double enough = ROUNDING * of->problem->velocity_scale, last = INFINITY;
   double worst = active_measure(active, y);
   for (int pass = 0; pass < FINISHES && worst > enough && worst <= GAIN * last; pass++) {
-    active_correction(active, change);
-    for (int i = 0; i < active->held_count; i++) {
-      const Held *held = &active->held[i];
-      push_equations(active, held->row, change[i], y);
-      write_row(active, held->row, active->x[held->row] + change[i]);
-      if (held->friction >= 0) {
-        push_equations(active, held->friction, held->slope * change[i], y);
-      }
-    }
-    meet_equations(active, y);
-    write_bounds(active);
+    correct_held(active, change, y);
     last = worst;
     worst = active_measure(active, y);
   }
@@ -606,16 +616,20 @@ static void active_finish(Active *active) {
   active_read_impulses(active);
 }
 
-// The impulses, within their bounds (modes hold up to the slack), and their velocities.
-static void take_answer(const Active *active, S2Solution *solution) {
+// The impulses within their bounds: modes hold up to the slack.
+static void clip_impulses(const Active *active, double *lambda) {
   const S2Problem *problem = active->of.problem;
-  double *lambda = solution->lambda;
-  memcpy(solution->v, active->v, sizeof(double) * (size_t)(3 * problem->nodes));
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     lambda[i] = row->coupled_to >= 0 ? s2_clip(active->lambda[i], row->mu * lambda[i - 1])
                                      : fmin(fmax(active->lambda[i], row->lo), row->hi);
   }
+}
+
+static void take_answer(const Active *active, S2Solution *solution) {
+  size_t bytes = sizeof(double) * (size_t)(3 * active->of.problem->nodes);
+  memcpy(solution->v, active->v, bytes);
+  clip_impulses(active, solution->lambda);
 }
 
 // Lets units at an edge of modes that hold stick, or press. False: there are none.
@@ -675,35 +689,101 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
   return found;
 }
 
+// From the guess, then once more with units at an edge of their modes held. `modes`: NULL, or a unit
+// each: those of the answer. False: there is none.
+static bool active_run(Active *active, const S2SolverOptions *options, S2Solution *solution,
+                       Mode *modes) {
+  bool found = active_search(active, TRIES, options->history, &solution->iterations), edges = found;
+  for (int pass = 0; pass < 2 && edges; pass++) {
+    take_answer(active, solution);
+    for (int i = 0; i < active->units && modes != NULL; i++) {
+      modes[i] = active->unit[i].mode;
+    }
+    int last = solution->iterations + EDGE_TRIES;
+    edges = pass == 0 && hold_edges(active) &&
+            active_search(active, last, options->history, &solution->iterations) &&
+            moves_alike(active, solution->v);
+  }
+  return found;
+}
+
+// False: it is no problem of this solver.
+static bool active_make(Active *active, const S2Problem *problem, const S2SolverOptions *options,
+                        S2Arena *arena, S2Solution *solution) {
+  *active = (Active){.arena = arena};
+  solution->iterations = 0;
+  if (!s2_condense(&active->of, problem, 2 * UNITS_MOST, arena)) {
+    return false;
+  }
+  int n = active->of.rows;
+  active->unit = S2_TAKE(arena, Unit, n);
+  active->held = S2_TAKE(arena, Held, n);
+  active->x = S2_TAKE(arena, double, n);
+  active->q = S2_TAKE(arena, double, n);
+  active->u = S2_TAKE(arena, double, n);
+  active->lambda = S2_TAKE(arena, double, problem->rows);
+  active->speed = S2_TAKE(arena, double, problem->rows);
+  active->v = S2_TAKE(arena, double, 3 * problem->nodes);
+  active->slack = fmin(SLACK, options->tolerance) * problem->velocity_scale;
+  find_units(active);
+  active_begin(active, solution);
+  return true;
+}
+
 S2SolveStatus s2_active_solve(const S2Problem *problem, const S2SolverOptions *options,
                               S2Arena *arena, S2Solution *solution) {
-  Active active = {.arena = arena};
-  solution->iterations = 0;
-  if (!s2_condense(&active.of, problem, 2 * UNITS_MOST, arena)) {
+  Active active;
+  if (!active_make(&active, problem, options, arena, solution)) {
     return s2_solver_refuse(problem, arena, solution);
   }
-  int n = active.of.rows;
-  active.unit = S2_TAKE(arena, Unit, n);
-  active.held = S2_TAKE(arena, Held, n);
-  active.x = S2_TAKE(arena, double, n);
-  active.q = S2_TAKE(arena, double, n);
-  active.u = S2_TAKE(arena, double, n);
-  active.lambda = S2_TAKE(arena, double, problem->rows);
-  active.speed = S2_TAKE(arena, double, problem->rows);
-  active.v = S2_TAKE(arena, double, 3 * problem->nodes);
-  active.slack = fmin(SLACK, options->tolerance) * problem->velocity_scale;
-  // From the guess, then once more with units at an edge of their modes held.
-  find_units(&active);
-  active_begin(&active, solution);
-  bool found = active_search(&active, TRIES, options->history, &solution->iterations);
-  if (found) {
-    take_answer(&active, solution);
-    int last = solution->iterations + EDGE_TRIES;
-    if (hold_edges(&active) &&
-        active_search(&active, last, options->history, &solution->iterations) &&
-        moves_alike(&active, solution->v)) {
-      take_answer(&active, solution);
-    }
+  return active_run(&active, options, solution, NULL) ? S2_SOLVED : S2_MAX_ITERATIONS;
+}
+
+// ---- Corrections in the modes of an answer ------------------------------------------------------
+
+struct S2ActiveModes {
+  Active active;
+  double *y; // of equations: what they miss, through L^-1
+};
+
+S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *options,
+                              S2Arena *arena, S2Solution *solution) {
+  S2ActiveModes *kept = S2_TAKE(arena, S2ActiveModes, 1);
+  Active *active = &kept->active;
+  if (!active_make(active, problem, options, arena, solution)) {
+    return NULL;
   }
-  return found ? S2_SOLVED : S2_MAX_ITERATIONS;
+  Mode *modes = S2_TAKE(arena, Mode, active->units);
+  if (!active_run(active, options, solution, modes)) {
+    return NULL;
+  }
+  // The last search may have left others.
+  for (int i = 0; i < active->units; i++) {
+    active->unit[i].mode = modes[i];
+  }
+  active_collect(active);
+  active_decompose(active);
+  active->basis_count = 0;
+  if (active->lu.rank < active->lu.n) {
+    find_basis(active);
+  }
+  active->lambda = solution->lambda;
+  active_read_impulses(active);
+  kept->y = S2_TAKE(arena, double, active->of.equations);
+  return kept;
+}
+
+double s2_active_missed(S2ActiveModes *kept, const double *speed) {
+  memcpy(kept->active.speed, speed, sizeof(double) * (size_t)kept->active.of.problem->rows);
+  return active_reduce(&kept->active, kept->y);
+}
+
+void s2_active_correct(S2ActiveModes *kept) {
+  Active *active = &kept->active;
+  S2ArenaMark mark = s2_arena_mark(active->arena);
+  correct_held(active, S2_TAKE(active->arena, double, active->held_count), kept->y);
+  take_least_norm(active);
+  clip_impulses(active, active->lambda);
+  active_read_impulses(active);
+  s2_arena_rewind(active->arena, mark);
 }
