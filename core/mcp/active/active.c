@@ -644,13 +644,32 @@ static bool moves_alike(const Active *active, const double *v) {
   return apart <= ALIKE * problem->velocity_scale;
 }
 
+// Notes the modes of a try. True: a try before with the same rule had them, so that the search goes
+// in a circle.
+static bool active_circles(const Active *active, unsigned char *seen, int from, int try) {
+  unsigned char *now = seen + (size_t)try * (size_t)active->units;
+  for (int i = 0; i < active->units; i++) {
+    now[i] = (unsigned char)active->unit[i].mode;
+  }
+  bool circles = false;
+  for (int i = from; i < try && !circles; i++) {
+    circles = memcmp(seen + (size_t)i * (size_t)active->units, now, (size_t)active->units) == 0;
+  }
+  return circles;
+}
+
 // Tries up to number `last`. True: modes that hold are found, and finished.
 static bool active_search(Active *active, int last, S2History *history, int *tries) {
   bool found = false;
   int first = *tries;
+  unsigned char *seen =
+      S2_TAKE(active->arena, unsigned char, (size_t)(last - first) * (size_t)active->units);
   while (*tries < last && !found) {
     S2ArenaMark mark = s2_arena_mark(active->arena);
     bool all = *tries < first + AT_ONCE;
+    if (active_circles(active, seen, all ? *tries - first : AT_ONCE, *tries - first)) {
+      return false;
+    }
     *tries += 1;
     active_collect(active);
     active_decompose(active);

@@ -9,19 +9,40 @@ static void swap_ints(int *x, int *y) {
   *y = t;
 }
 
-// Brings the largest entry of the trailing block to (k, k) and returns its size.
+// max |x_i|, at least 0, in four lanes: looking for pivots is most of the work. NaN is none.
+static inline double lu_largest(const double *x, int count) {
+  double lane[4] = {0, 0, 0, 0};
+  int i = 0;
+  for (; i + 4 <= count; i += 4) {
+    for (int c = 0; c < 4; c++) {
+      double size = fabs(x[i + c]);
+      lane[c] = size > lane[c] ? size : lane[c];
+    }
+  }
+  for (; i < count; i++) {
+    double size = fabs(x[i]);
+    lane[0] = size > lane[0] ? size : lane[0];
+  }
+  for (int c = 1; c < 4; c++) {
+    lane[0] = lane[c] > lane[0] ? lane[c] : lane[0];
+  }
+  return lane[0];
+}
+
+// Brings the largest entry of the trailing block to (k, k) and returns its size. Of several, the
+// first, row by row.
 static double lu_bring_pivot(S2DenseLu *lu, int k) {
   int n = lu->n, best_row = k, best_column = k;
   double best = 0;
   for (int i = k; i < n; ++i) {
-    for (int j = k; j < n; ++j) {
-      double size = fabs(lu->a[i * n + j]);
-      if (size > best) {
-        best = size;
-        best_row = i;
-        best_column = j;
-      }
+    double size = lu_largest(lu->a + i * n + k, n - k);
+    if (size > best) {
+      best = size;
+      best_row = i;
     }
+  }
+  while (best > 0 && fabs(lu->a[best_row * n + best_column]) != best) {
+    best_column++;
   }
   // Rows and columns change places in the matrix and in the lists that remember them.
   if (best_row != k) {
