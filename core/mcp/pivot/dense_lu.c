@@ -2,6 +2,8 @@
 #include "linalg/numbers.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 static void swap_ints(int *x, int *y) {
   int t = *x;
@@ -9,24 +11,31 @@ static void swap_ints(int *x, int *y) {
   *y = t;
 }
 
+// Four signs and sizes of numbers, or four answers of a comparison.
+typedef long long Bits __attribute__((vector_size(sizeof(S2Quad))));
+
 // max |x_i|, at least 0, in four lanes: looking for pivots is most of the work. NaN is none.
 static inline double lu_largest(const double *x, int count) {
-  double lane[4] = {0, 0, 0, 0};
+  const Bits sizes = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+  Bits most = {0};
   int i = 0;
   for (; i + 4 <= count; i += 4) {
-    for (int c = 0; c < 4; c++) {
-      double size = fabs(x[i + c]);
-      lane[c] = size > lane[c] ? size : lane[c];
-    }
+    Bits size;
+    memcpy(&size, x + i, sizeof size);
+    size &= sizes;
+    Bits above = (S2Quad)size > (S2Quad)most;
+    most = (above & size) | (~above & most);
+  }
+  // The largest of the lanes and of what is left over.
+  double largest = 0, lane[4];
+  memcpy(lane, &most, sizeof lane);
+  for (int c = 0; c < 4; c++) {
+    largest = lane[c] > largest ? lane[c] : largest;
   }
   for (; i < count; i++) {
-    double size = fabs(x[i]);
-    lane[0] = size > lane[0] ? size : lane[0];
+    largest = fabs(x[i]) > largest ? fabs(x[i]) : largest;
   }
-  for (int c = 1; c < 4; c++) {
-    lane[0] = lane[c] > lane[0] ? lane[c] : lane[0];
-  }
-  return lane[0];
+  return largest;
 }
 
 // Brings the largest entry of the trailing block to (k, k) and returns its size. Of several, the
