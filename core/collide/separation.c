@@ -4,8 +4,8 @@
 #include <math.h>
 
 // The edge's separation; `offset`: to the other's position, in the frame of `placed`.
-static S2Axis separation_along(const S2Placed *placed, const S2Placed *other, S2Vec2 offset,
-                               int edge) {
+static inline S2Axis separation_along(const S2Placed *placed, const S2Placed *other, S2Vec2 offset,
+                                      int edge) {
   const S2Shape *against = other->shape;
   S2Vec2 normal = s2_edge_normal(placed->shape, edge);
   // The normal in the other's frame, where its lowest vertex is looked for.
@@ -35,7 +35,7 @@ static void set_axis_length(const S2Shape *shape, S2Axis *axis) {
   axis->length = s2_length(s2_sub(shape->vertices[end], shape->vertices[axis->edge]));
 }
 
-static S2Axis separation_of(const S2Placed *placed, const S2Placed *other, bool outline) {
+static inline S2Axis separation_of(const S2Placed *placed, const S2Placed *other, bool outline) {
   const S2Shape *shape = placed->shape;
   S2Axis best = {.edge = -1, .separation = -INFINITY};
   S2Vec2 offset = separation_offset(placed, other);

@@ -397,9 +397,6 @@ void s2_audit_missed(const S2Step *step, const S2Island *island, double dynamics
 void s2_audit_substep(const S2Step *step) {
   S2World *world = step->world;
   S2Auditor *audit = world->audit;
-  if (audit == NULL) {
-    return;
-  }
   double h = step->cut_short ? step->t - world->kept.time : step->dt;
   s2_audit_keep(step);
   for (int i = 0; i < world->order.count; i++) {

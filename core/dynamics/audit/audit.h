@@ -169,14 +169,16 @@ void s2_audit_again(const S2Step *step, const S2Island *island);
 // A solve missed its tolerance, which makes the step an unsolved one: N s and N m s between the
 // velocities and the impulses of any one body.
 void s2_audit_missed(const S2Step *step, const S2Island *island, double dynamics);
-void s2_audit_substep(const S2Step *step); // a substep is finished, and not yet in the world
+// In a world with audits: a substep is finished, and not yet in the world.
+void s2_audit_substep(const S2Step *step);
 void s2_audit_free(S2World *world);
 double s2_audit_turn(const S2Auditor *audit, int32_t slot); // rad: the largest from knot to knot
 // rad: the most that it would turn in a piece of its path at the fastest that it turns there: what
 // turns back within a piece has turned, too.
 double s2_audit_turn_at_most(const S2Auditor *audit, int32_t slot);
 
-// Work within a step (audit_work.c). Noted work counts only after s2_audit_keep.
+// Work within a step (audit_work.c). Noted work counts only after s2_audit_keep. These two are for
+// worlds with audits.
 void s2_audit_forget(const S2Step *step);
 void s2_audit_keep(const S2Step *step);
 // A solve gave point k of a touch these impulses between the velocities v0 and v2.

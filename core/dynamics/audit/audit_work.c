@@ -21,14 +21,12 @@ static void work_add(S2AuditWork *sum, const S2AuditWork *more) {
 
 void s2_audit_forget(const S2Step *step) {
   S2Auditor *audit = step->world->audit;
-  if (audit != NULL) {
-    memset(audit->tried, 0, sizeof *audit->tried * (size_t)audit->slots);
-  }
+  memset(audit->tried, 0, sizeof *audit->tried * (size_t)audit->slots);
 }
 
 void s2_audit_keep(const S2Step *step) {
   S2Auditor *audit = step->world->audit;
-  for (int32_t slot = 0; audit != NULL && slot < audit->slots; slot++) {
+  for (int32_t slot = 0; slot < audit->slots; slot++) {
     work_add(&audit->done[slot], &audit->tried[slot]);
   }
   s2_audit_forget(step);

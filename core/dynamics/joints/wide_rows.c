@@ -71,7 +71,7 @@ static int nodes_of(const S2Step *step, const S2Joint *joint) {
   if (s2_joint_is_wide(joint)) {
     return s2_wide_row_movers(step, joint, NULL).count > 2 ? S2_WIDE_NODES * joint->rows : 0;
   }
-  return s2_wide_movers(step, joint).count > 2;
+  return joint->more[0] == S2_NONE ? 0 : s2_wide_movers(step, joint).count > 2;
 }
 
 int s2_wide_nodes(const S2Step *step, const S2Island *island) {

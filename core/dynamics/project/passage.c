@@ -34,7 +34,8 @@ static double half_width(const S2Shape *shape) {
     S2Vec2 edge = s2_sub(shape->vertices[(i + 1) % shape->count], from);
     double far = 0, length = s2_length(edge);
     for (int k = 0; k < shape->count; k++) {
-      far = fmax(far, s2_cross(edge, s2_sub(shape->vertices[k], from)));
+      double across = s2_cross(edge, s2_sub(shape->vertices[k], from));
+      far = across > far ? across : far;
     }
     least = length > 0 ? fmin(least, far / length) : least;
   }

@@ -39,7 +39,8 @@ void s2_rest_begin(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     // A law may say something else at the end of the step.
-    bool same = slot < rest->body.count && rest->body.at[slot] && !s2_step_lawful(step, slot);
+    bool same = slot < rest->body.count && rest->body.at[slot];
+    same = same && (step->laws == 0 || !s2_step_lawful(step, slot));
     if (same) {
       const double *given = &rest->given.at[S2_REST_GIVEN * slot];
       const double *v = step->v0 + 3 * slot;

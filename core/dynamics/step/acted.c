@@ -46,7 +46,9 @@ static void log_kept(const S2Step *step) {
 
 void s2_log_begin(S2Step *step) {
   step->world->log.count = 0;
-  s2_audit_forget(step);
+  if (step->world->audit != NULL) {
+    s2_audit_forget(step);
+  }
   if (step->touch_count == 0) {
     return;
   }
@@ -186,7 +188,9 @@ static void acted_put(S2ActedList *list, int first, const S2Acted *acted) {
 
 void s2_log_keep(S2Step *step) {
   S2World *world = step->world;
-  s2_audit_keep(step);
+  if (world->audit != NULL) {
+    s2_audit_keep(step);
+  }
   if (world->log.count == 0) {
     return;
   }

@@ -194,7 +194,9 @@ S2Status s2_step_commit(S2Step *step) {
   if (step->unsolved > 0) {
     s2_note_unsolved(step);
   }
-  s2_audit_substep(step);
+  if (world->audit != NULL) {
+    s2_audit_substep(step);
+  }
   // The last memory that is wanted but for the lists of what acted and of events: from here on the
   // world changes.
   s2_array_reserve(world->touches, step->touch_count);

@@ -130,20 +130,23 @@ static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
   return count > 0 ? s2_scale(1.0 / count, sum) : sum;
 }
 
+// rad/s, without its sign: of a body that is not solved for; else 0.
+static double ground_turns(const S2Step *step, int32_t slot) {
+  return step->node_of[slot] == S2_GROUND ? fabs(step->free_v[3 * slot]) : 0;
+}
+
 // m/s: the fastest surface that touches the island, turns with a body that is not solved for, or is
 // a belt. A body at rest that is hit by the tip of a turning bar is in a fast impact.
 static double swing_of(const S2Step *step, const S2Island *island) {
   double fastest = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
-    const int32_t slot[2] = {touch->body_a, touch->body_b};
-    for (int k = 0; k < touch->count; k++) {
-      const S2Vec2 arm[2] = {touch->points[k].at.point, touch->points[k].arm_b};
-      for (int side = 0; side < 2; side++) {
-        bool turns = step->node_of[slot[side]] == S2_GROUND && step->free_v[3 * slot[side]] != 0;
-        double speed = turns ? fabs(step->free_v[3 * slot[side]]) * s2_length(arm[side]) : 0;
-        fastest = fmax(fastest, speed);
-      }
+    double wa = ground_turns(step, touch->body_a), wb = ground_turns(step, touch->body_b);
+    bool goes = wa != 0 || wb != 0 || touch->surface_speed != 0; // most surfaces do not
+    for (int k = 0; k < touch->count && goes; k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      fastest = fmax(fastest, wa != 0 ? wa * s2_length(point->at.point) : 0);
+      fastest = fmax(fastest, wb != 0 ? wb * s2_length(point->arm_b) : 0);
       fastest = fmax(fastest, fabs(touch->surface_speed));
     }
   }

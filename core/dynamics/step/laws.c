@@ -204,6 +204,9 @@ bool s2_laws_begin(S2Step *step) {
   const S2World *world = step->world;
   int n = world->order.count;
   step->laws = 0;
+  if (world->callbacks.force == NULL) {
+    return true;
+  }
   for (int i = 0; i < n; i++) {
     step->laws += s2_step_lawful(step, world->order.at[i]);
   }
@@ -377,7 +380,10 @@ static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswe
 
 bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *frame, bool *changed) {
   *changed = false;
-  int32_t *slots = S2_TAKE(step->arena, int32_t, step->laws + 1);
+  if (step->laws == 0) {
+    return true;
+  }
+  int32_t *slots = S2_TAKE(step->arena, int32_t, step->laws);
   int count = laws_of(step, island, false, slots);
   if (count == 0 || step->h == 0) {
     return true;

@@ -77,6 +77,7 @@ typedef struct Active {
   Unit *unit;
   Held *held;
   double *x, *q, *u;          // rows that are left, scaled: impulses, speeds without them, speeds
+  double *size;               // of them: turns both into velocities
   double *lambda, *v, *speed; // of the whole problem
   double slack;               // m/s
   S2DenseLu lu;               // of the rows that hold
@@ -92,33 +93,38 @@ static double active_root_of(const Active *active, int k) {
   return active->of.root[active->of.row[k]];
 }
 
-static double size_of(const Active *active, int k) {
-  return active_root_of(active, k) * s2_row_weight(active->of.problem, active_row_of(active, k));
-}
-
 static void find_units(Active *active) {
   active->units = 0;
   for (int k = 0; k < active->of.rows; k++) {
     const S2Row *row = active_row_of(active, k);
+    active->size[k] = active_root_of(active, k) * s2_row_weight(active->of.problem, row);
     if (row->coupled_to >= 0) { // of the contact before; without friction its impulse is 0
       Unit *contact = &active->unit[active->units - 1];
       contact->kind = row->mu > 0 ? CONTACT : NORMAL;
       contact->mu = row->mu * active_root_of(active, k) / active_root_of(active, k - 1);
-      contact->size[1] = size_of(active, k);
+      contact->size[1] = active->size[k];
       continue;
     }
     Kind kind = row->lo == -INFINITY ? EQUATION : row->hi < INFINITY ? BOX : NORMAL;
-    active->unit[active->units++] =
-        (Unit){.kind = kind, .first = k, .size = {size_of(active, k), 0}};
+    active->unit[active->units++] = (Unit){.kind = kind, .first = k, .size = {active->size[k], 0}};
   }
 }
 
-// u = G x + q
+// u = q + G x. Column by column, as G is symmetric: the sums of all rows grow side by side, each in
+// the order of its terms.
 static void speeds_of(const Active *active) {
   int n = active->of.rows;
+  double *restrict u = active->u;
+  memset(u, 0, sizeof(double) * (size_t)n);
+  for (int j = 0; j < n; j++) {
+    const double *restrict g = active->of.g + (size_t)j * (size_t)n;
+    double x = active->x[j];
+    for (int k = 0; k < n && x != 0; k++) {
+      u[k] += g[k] * x;
+    }
+  }
   for (int k = 0; k < n; k++) {
-    active->u[k] =
-        active->q[k] + s2_numbers_dot(active->of.g + (size_t)k * (size_t)n, active->x, n);
+    u[k] = active->q[k] + u[k];
   }
 }
 
@@ -261,19 +267,17 @@ static void active_collect(Active *active) {
   }
 }
 
-// What row k sees of the unknown of a row that holds.
-static double active_effect(const Active *active, int k, const Held *on) {
-  const double *g = active->of.g + (size_t)k * (size_t)active->of.rows;
-  return g[on->row] + (on->friction >= 0 ? on->slope * g[on->friction] : 0);
-}
-
 // The rows that hold and their unknowns. Complete pivoting finds rows that repeat others.
 static void active_decompose(Active *active) {
   int n = active->held_count;
   double *a = S2_TAKE(active->arena, double, (size_t)n *(size_t)n);
   for (int i = 0; i < n; i++) {
+    // What a row that holds sees of the unknowns of all of them.
+    const double *g = active->of.g + (size_t)active->held[i].row * (size_t)active->of.rows;
+    double *to = a + (size_t)i * (size_t)n;
     for (int j = 0; j < n; j++) {
-      a[i * n + j] = active_effect(active, active->held[i].row, &active->held[j]);
+      const Held *on = &active->held[j];
+      to[j] = g[on->row] + (on->friction >= 0 ? on->slope * g[on->friction] : 0);
     }
   }
   active->lu = s2_dense_lu_factor(n, a, REPEATS, active->arena);
@@ -292,7 +296,7 @@ static double held_speed(const Active *active) {
   double worst = 0;
   for (int i = 0; i < active->held_count; i++) {
     int k = active->held[i].row;
-    worst = s2_larger(worst, fabs(active->u[k]) * size_of(active, k));
+    worst = s2_larger(worst, fabs(active->u[k]) * active->size[k]);
   }
   return worst;
 }
@@ -430,31 +434,47 @@ static void write_impulses(Active *active) {
 
 // ---- Least norm ---------------------------------------------------------------------------------
 
-// Impulses of all rows (times root) that no row which holds sees, for unknown c beyond the rank.
-static void null_impulses(Active *active, int c, double *to) {
+// For each unknown beyond the rank (a column of the result) what those before it give where it
+// gives -1, so that no row which holds sees it. All columns side by side.
+static double *null_unknowns(const Active *active) {
+  const S2DenseLu *lu = &active->lu;
+  int n = lu->n, rank = lu->rank, count = n - rank;
+  double *all = S2_TAKE(active->arena, double, (size_t)rank *(size_t)count);
+  for (int i = rank - 1; i >= 0; i--) {
+    const double *a = lu->a + (size_t)i * (size_t)n;
+    double *restrict z = all + (size_t)i * (size_t)count;
+    for (int c = 0; c < count; c++) {
+      z[c] = a[rank + c];
+    }
+    for (int j = i + 1; j < rank; j++) {
+      const double *restrict other = all + (size_t)j * (size_t)count;
+      double factor = a[j];
+      for (int c = 0; c < count; c++) {
+        z[c] -= factor * other[c];
+      }
+    }
+    for (int c = 0; c < count; c++) {
+      z[c] /= a[i];
+    }
+  }
+  return all;
+}
+
+// Impulses of all rows (times root) that no row which holds sees, of column c of `unknowns`.
+static void null_impulses(Active *active, const double *unknowns, int c, double *to) {
   const S2Condensed *of = &active->of;
   const S2DenseLu *lu = &active->lu;
-  int n = lu->n, rank = lu->rank;
-  double *z = S2_TAKE_ZEROED(active->arena, double, n);
+  int rank = lu->rank, count = lu->n - rank;
   double *y = S2_TAKE_ZEROED(active->arena, double, of->equations);
-  for (int i = rank - 1; i >= 0; i--) {
-    double sum = lu->a[i * n + c];
-    for (int j = i + 1; j < rank; j++) {
-      sum -= lu->a[i * n + j] * z[j];
-    }
-    z[i] = sum / lu->a[i * n + i];
-  }
-  z[c] = -1;
   // The rows that are held, then what they ask of the equations.
   memset(to, 0, sizeof(double) * (size_t)of->problem->rows);
-  for (int i = 0; i <= c; i++) {
-    const Held *held = &active->held[lu->column[i]];
-    if (i < rank || i == c) {
-      to[of->row[held->row]] = z[i];
-      push_equations(active, held->row, z[i], y);
-      if (held->friction >= 0) {
-        push_equations(active, held->friction, held->slope * z[i], y);
-      }
+  for (int i = 0; i <= rank; i++) {
+    const Held *held = &active->held[lu->column[i < rank ? i : rank + c]];
+    double z = i < rank ? unknowns[i * count + c] : -1;
+    to[of->row[held->row]] = z;
+    push_equations(active, held->row, z, y);
+    if (held->friction >= 0) {
+      push_equations(active, held->friction, held->slope * z, y);
     }
   }
   s2_condensed_back(of, y);
@@ -474,9 +494,10 @@ static void find_basis(Active *active) {
   int rows = active->of.problem->rows, count = active->lu.n - active->lu.rank;
   active->basis = S2_TAKE(active->arena, double, (size_t)count *(size_t)rows);
   active->basis_count = count;
+  const double *unknowns = null_unknowns(active);
   for (int c = 0; c < count; c++) {
     double *z = active->basis + (size_t)c * (size_t)rows;
-    null_impulses(active, active->lu.rank + c, z);
+    null_impulses(active, unknowns, c, z);
     for (int pass = 0; pass < 2; pass++) { // Gram and Schmidt, twice for all digits
       for (int e = 0; e < c; e++) {
         const double *other = active->basis + (size_t)e * (size_t)rows;
@@ -556,7 +577,7 @@ static void active_strain(Active *active) {
       int k = active->held[i].row;
       double part = z[of->row[k]] * active->u[k];
       met += part;
-      most = fmax(most, fabs(part) * size_of(active, k));
+      most = fmax(most, fabs(part) * active->size[k]);
     }
     if (!(most > active->slack)) {
       continue;
@@ -657,13 +678,32 @@ static bool moves_alike(const Active *active, const double *v) {
   return apart <= ALIKE * problem->velocity_scale;
 }
 
+// Notes the modes of a try. True: a try before with the same rule had them, so that the search goes
+// in a circle.
+static bool active_circles(const Active *active, unsigned char *seen, int from, int try) {
+  unsigned char *now = seen + (size_t)try * (size_t)active->units;
+  for (int i = 0; i < active->units; i++) {
+    now[i] = (unsigned char)active->unit[i].mode;
+  }
+  bool circles = false;
+  for (int i = from; i < try && !circles; i++) {
+    circles = memcmp(seen + (size_t)i * (size_t)active->units, now, (size_t)active->units) == 0;
+  }
+  return circles;
+}
+
 // Tries up to number `last`. True: modes that hold are found, and finished.
 static bool active_search(Active *active, int last, S2History *history, int *tries) {
   bool found = false;
   int first = *tries;
+  unsigned char *seen =
+      S2_TAKE(active->arena, unsigned char, (size_t)(last - first) * (size_t)active->units);
   while (*tries < last && !found) {
     S2ArenaMark mark = s2_arena_mark(active->arena);
     bool all = *tries < first + AT_ONCE;
+    if (active_circles(active, seen, all ? *tries - first : AT_ONCE, *tries - first)) {
+      return false;
+    }
     *tries += 1;
     active_collect(active);
     active_decompose(active);
@@ -689,8 +729,8 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
   return found;
 }
 
-// From the guess, then once more with units at an edge of their modes held. `modes`: NULL, or a unit
-// each: those of the answer. False: there is none.
+// From the guess, then once more with units at an edge of their modes held. `modes`: NULL, or a
+// unit each: those of the answer. False: there is none.
 static bool active_run(Active *active, const S2SolverOptions *options, S2Solution *solution,
                        Mode *modes) {
   bool found = active_search(active, TRIES, options->history, &solution->iterations), edges = found;
@@ -721,6 +761,7 @@ static bool active_make(Active *active, const S2Problem *problem, const S2Solver
   active->x = S2_TAKE(arena, double, n);
   active->q = S2_TAKE(arena, double, n);
   active->u = S2_TAKE(arena, double, n);
+  active->size = S2_TAKE(arena, double, n);
   active->lambda = S2_TAKE(arena, double, problem->rows);
   active->speed = S2_TAKE(arena, double, problem->rows);
   active->v = S2_TAKE(arena, double, 3 * problem->nodes);

@@ -2,6 +2,8 @@
 #include "linalg/numbers.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 static void swap_ints(int *x, int *y) {
   int t = *x;
@@ -9,19 +11,47 @@ static void swap_ints(int *x, int *y) {
   *y = t;
 }
 
-// Brings the largest entry of the trailing block to (k, k) and returns its size.
+// Four signs and sizes of numbers, or four answers of a comparison.
+typedef long long Bits __attribute__((vector_size(sizeof(S2Quad))));
+
+// max |x_i|, at least 0, in four lanes: looking for pivots is most of the work. NaN is none.
+static inline double lu_largest(const double *x, int count) {
+  const Bits sizes = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+  Bits most = {0};
+  int i = 0;
+  for (; i + 4 <= count; i += 4) {
+    Bits size;
+    memcpy(&size, x + i, sizeof size);
+    size &= sizes;
+    Bits above = (S2Quad)size > (S2Quad)most;
+    most = (above & size) | (~above & most);
+  }
+  // The largest of the lanes and of what is left over.
+  double largest = 0, lane[4];
+  memcpy(lane, &most, sizeof lane);
+  for (int c = 0; c < 4; c++) {
+    largest = lane[c] > largest ? lane[c] : largest;
+  }
+  for (; i < count; i++) {
+    largest = fabs(x[i]) > largest ? fabs(x[i]) : largest;
+  }
+  return largest;
+}
+
+// Brings the largest entry of the trailing block to (k, k) and returns its size. Of several, the
+// first, row by row.
 static double lu_bring_pivot(S2DenseLu *lu, int k) {
   int n = lu->n, best_row = k, best_column = k;
   double best = 0;
   for (int i = k; i < n; ++i) {
-    for (int j = k; j < n; ++j) {
-      double size = fabs(lu->a[i * n + j]);
-      if (size > best) {
-        best = size;
-        best_row = i;
-        best_column = j;
-      }
+    double size = lu_largest(lu->a + i * n + k, n - k);
+    if (size > best) {
+      best = size;
+      best_row = i;
     }
+  }
+  while (best > 0 && fabs(lu->a[best_row * n + best_column]) != best) {
+    best_column++;
   }
   // Rows and columns change places in the matrix and in the lists that remember them.
   if (best_row != k) {
