@@ -30,7 +30,7 @@
 
 #include <cmocka.h>
 
-enum { MIXED = S2_FEWER(4000, 800) }; // problems of numbers of any size
+enum { MIXED = S2_FEWER(4000, 300) }; // problems of numbers of any size
 
 typedef long double Long;
 

@@ -5,7 +5,7 @@
 #include "dynamics/control/control.h"
 #include "plan/model.h"
 
-enum { WORLDS = 120, KNOTS = 3, STEPS = 3, STATES = 48, INPUTS = 12 };
+enum { WORLDS = S2_FEWER(120, 30), KNOTS = 3, STEPS = 3, STATES = 48, INPUTS = 12 };
 
 typedef struct Slopes {
   int n, m;

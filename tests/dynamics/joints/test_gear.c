@@ -1,7 +1,7 @@
 // Gears that move more than two bodies, against closed forms.
 #include "worlds.h"
 
-enum { TURNS = S2_FEWER(100, 10) }; // of a sun that is pulled
+enum { TURNS = S2_FEWER(30, 2) }; // of a sun that is pulled
 
 static const S2BodyId nothing = {0, 0};
 

@@ -192,7 +192,7 @@ static S2World *new_world(S2Rng *rng, double gravity, Program *program) {
   return world;
 }
 
-static const int TRIALS = S2_FEWER(8, 2);
+static const int TRIALS = S2_FEWER(8, 1);
 
 static void every_combination_is_solved(void **state) {
   (void)state;

@@ -3,7 +3,7 @@
 
 #include "dynamics/program/stock.h"
 
-enum { KINDS = 7, EACH = 9, STEPS = S2_FEWER(120, 24) };
+enum { KINDS = 7, EACH = 9, STEPS = S2_FEWER(80, 12) };
 
 typedef struct Crowd { // the same worlds twice
   int count;
@@ -68,7 +68,7 @@ static void crowd_compare(const Crowd *crowd) {
 
 static void run_crowd(int lanes, S2FlowRule flow) {
   int programs = 0;
-  uint64_t seeds = flow == S2_FLOW_PROJECTED ? 6 : 3;
+  uint64_t seeds = flow == S2_FLOW_PROJECTED ? S2_FEWER(6, 2) : S2_FEWER(3, 2);
   for (uint64_t seed = 1; seed <= seeds; seed++) {
     Crowd crowd = crowd_new(seed, lanes, flow);
     for (int step = 0; step < STEPS; step++) {
@@ -135,7 +135,7 @@ static void test_stock(void **state) {
       S2Stock stock = stocks[i % 4];
       join(&crowd, stock_world(stock, i), stock_world(stock, i), lanes);
     }
-    for (int step = 0; step < 300; step++) {
+    for (int step = 0; step < S2_FEWER(150, 20); step++) {
       crowd_step(&crowd, step);
       crowd_compare(&crowd);
     }

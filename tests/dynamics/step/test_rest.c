@@ -85,7 +85,7 @@ static double total(const S2World *world, double *kinetic) {
 
 static int scenes(int fewest) {
   const char *more = getenv("S2_SCENES");
-  return more != NULL ? atoi(more) : S2_FEWER(fewest, (fewest + 3) / 4);
+  return more != NULL ? atoi(more) : S2_FEWER(fewest, (fewest + 7) / 8);
 }
 
 // Of the scenes of one kind: how many grew, or still move after `most` seconds.

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 
-enum { SCENES = S2_FEWER(1000, 200), STEPS = 100 };
+enum { SCENES = S2_FEWER(1000, 80), STEPS = 100 };
 
 typedef struct Plan {
   uint64_t seed;

@@ -98,8 +98,9 @@ local ran = 0
 for _, page in ipairs(pages()) do
   local list = blocks(page)
   for i, block in ipairs(list) do
-    if block.language == "lua" and not block.text:match "^%-%- fragment" then
-      ran = ran + 1
+    local whole = block.language == "lua" and not block.text:match "^%-%- fragment"
+    ran = ran + (whole and 1 or 0)
+    if whole and ran % fewer(1, 3) == 0 then
       test(("%s:%d"):format(page, block.line), function()
         local status, out, err = run(block.text)
         eq(err, "")

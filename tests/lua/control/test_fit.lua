@@ -46,7 +46,8 @@ end)
 
 test("with noise, within its own deviations", function()
   local most, inside = 0, 0
-  for seed = 1, 12 do
+  local seeds = fewer(12, 3)
+  for seed = 1, seeds do
     sim.random.seed(seed)
     local log = logged({ mass = 2, drag = 0.7 }, 80, 0.01)
     local result = sim.fit { world = cart, data = log, parameters = WANTED,
@@ -59,7 +60,7 @@ test("with noise, within its own deviations", function()
     near(result.train, 1, 0.25)
   end
   ok(most < 4, most)
-  ok(inside >= 20, inside) -- of 24; 22.8 are expected
+  ok(inside >= 20 * seeds // 12, inside) -- of 24; 22.8 are expected
 end)
 
 test("several logs, noise that nobody knows, a bias, one column only", function()
@@ -359,7 +360,7 @@ local function random_log(R, p, sigma, outliers)
 end
 
 test("random logs: irregular times, holes, outliers, rates; what was true is found", function()
-  for seed = 1, fewer(60, 8) do
+  for seed = 1, fewer(60, 4) do
     sim.random.seed(seed)
     local R = sim.random.split()
     local p, outliers = { mass = R:uniform(0.5, 4), drag = R:uniform(0.5, 2) }, seed % 2 == 0

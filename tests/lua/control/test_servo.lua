@@ -38,7 +38,7 @@ local function random_oscillator()
 end
 
 test("a servo adds to the joint's own spring and damping, by implicit Euler, at any gains", function()
-  for case = 1, fewer(200, 40) do
+  for case = 1, fewer(200, 15) do
     local p = random_oscillator()
     p.most = case % 3 == 0 and log(1e-2, 1e3) or nil
     local world, _, _, at = oscillator(p)
@@ -60,7 +60,7 @@ test("a servo adds to the joint's own spring and damping, by implicit Euler, at 
 end)
 
 test("a servo is implicit Euler in worlds of other ways, too", function()
-  for case = 1, fewer(40, 10) do
+  for case = 1, fewer(40, 5) do
     local p = random_oscillator()
     p.c, p.k, p.type = 0, case % 2 == 0 and 0 or 1e-9, pick { "hinge", "slider" }
     p.most = case % 4 == 0 and log(1e-2, 1e3) or nil
@@ -81,7 +81,7 @@ test("a servo is implicit Euler in worlds of other ways, too", function()
 end)
 
 test("the peak of a damped servo is that of the oscillator, whose damping may be the joint's", function()
-  for _ = 1, 20 do
+  for _ = 1, fewer(20, 4) do
     local inertia, kp = log(1e-3, 1), log(1, 100)
     local zeta = R:uniform(0.2, 0.8)
     local c = 2 * zeta * math.sqrt(kp * inertia)
@@ -95,7 +95,7 @@ test("the peak of a damped servo is that of the oscillator, whose damping may be
 end)
 
 test("arms of any inertia are held at any gains and steps", function()
-  for case = 1, fewer(100, 20) do
+  for case = 1, fewer(100, 8) do
     local mass, size, warning = log(1e-3, 100), log(0.05, 2), nil
     local world = sim.world { dt = log(1 / 1000, 1 / 30), gravity = { 0, case % 2 == 0 and -9.81 or 0 },
       stepping = pick { "auto", "speculative", "bisect", "event" } }

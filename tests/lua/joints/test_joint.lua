@@ -422,7 +422,7 @@ end
 test("a motor of bounded force holds at a limit and leaves it at once", function()
   sim.random.seed(7)
   local r = sim.random.split()
-  for k = 1, 72 do
+  for k = 1, fewer(72, 18) do
     local kind, stepping = ({ "hinge", "slider" })[k % 2 + 1], ({ "auto", "speculative", "bisect" })[k % 3 + 1]
     local lo, hi, speed = -r:uniform(0.05, 0.4), r:uniform(0.05, 0.4), (k % 4 < 2 and 1 or -1) * r:uniform(1, 4)
     local world, joint = driven(kind, stepping, { lo, hi }, speed, 10 ^ r:uniform(3, 6))
@@ -441,7 +441,7 @@ end)
 test("a motor without a bound contradicts the limit it drives to, and the warning names both", function()
   sim.random.seed(8)
   local r = sim.random.split()
-  for k = 1, 54 do
+  for k = 1, fewer(54, 18) do
     local kind, stepping = ({ "hinge", "slider" })[k % 2 + 1], ({ "auto", "speculative", "bisect" })[k // 2 % 3 + 1]
     local speed, coordinate = (k % 4 < 2 and 1 or -1) * r:uniform(0.5, 4), kind == "hinge" and "angle" or "translation"
     local limits = k % 5 == 0 and { 0, 0 } or { -r:uniform(0.05, 0.4), r:uniform(0.05, 0.4) }

@@ -130,7 +130,7 @@ end
 
 test("no rebound brings energy", function()
   local rebounds, none = 0, 0
-  for case = 1, 200 do
+  for case = 1, fewer(200, 24) do
     local stepping = STEPPINGS[case % 4 + 1]
     -- what projections bring is there without a rebound, too
     none = math.max(none, (gain(stepping, case, nil)))
@@ -139,11 +139,11 @@ test("no rebound brings energy", function()
     ok(most < 1e-3, case, most)
   end
   ok(none < 1e-3, none)
-  ok(rebounds > 200, rebounds)
+  ok(rebounds > fewer(200, 24), rebounds)
 end)
 
 test("a restitution of 0 changes no bit, and one that is not asked for changes none either", function()
-  for case = 1, 40 do
+  for case = 1, fewer(40, 8) do
     local stepping = pick(STEPPINGS)
     local function run(e)
       local world = sim.world { stepping = stepping }
@@ -204,7 +204,7 @@ end)
 
 test("derivatives are those of differences, and flagged", function()
   local flagged = 0
-  for case = 1, 60 do
+  for case = 1, fewer(60, 12) do
     local stepping, kind, dt = pick(STEPPINGS), case % 4, 1 / R:uniform(60, 200)
     local room, way, steps = R:uniform(0.1, 0.4), R:uniform(0, 6.28), R:integer(20, 60)
     local function loss(p)
@@ -240,5 +240,5 @@ test("derivatives are those of differences, and flagged", function()
       flagged = flagged + 1
     end
   end
-  ok(flagged > 30, flagged)
+  ok(flagged > fewer(30, 4), flagged)
 end)

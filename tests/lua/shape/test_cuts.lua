@@ -85,7 +85,7 @@ end
 for name, ground in pairs(grounds) do
   test("nothing is felt on " .. name, function()
     local slid = 0
-    for seed = 1, 60 do
+    for seed = 1, fewer(60, 10) do
       for kind, make in pairs(bodies) do
         local r = sim.random
         r:seed(seed)
@@ -101,12 +101,12 @@ for name, ground in pairs(grounds) do
         slid = slid + math.abs(v) * 0.9
       end
     end
-    ok(slid > 200)
+    ok(slid > fewer(200, 25))
   end)
 end
 
 test("friction on tiles is that of one box", function()
-  for seed = 1, 40 do
+  for seed = 1, fewer(40, 8) do
     local r = sim.random
     r:seed(seed)
     local tiles, mu, v, dt = grounds.rows(r), r:uniform(0.1, 0.5), r:uniform(2, 5), 1 / 120
@@ -125,7 +125,7 @@ end)
 
 -- A convex hill as one piece, and cut into strips at random places, also at its vertices.
 test("a disc on a cut hill goes as on the whole one", function()
-  for seed = 1, 60 do
+  for seed = 1, fewer(60, 10) do
     local r = sim.random
     r:seed(seed)
     local n, radius, hill = r:integer(3, 20), r:uniform(5, 20), {}
@@ -159,7 +159,7 @@ test("a disc on a cut hill goes as on the whole one", function()
 end)
 
 test("corners of the outline, and steps, are met as those of a chain and a box", function()
-  for seed = 1, 100 do
+  for seed = 1, fewer(100, 12) do
     local r = sim.random
     r:seed(seed)
     local ground, high, ends = grounds.tiles(r), r:choice { 1e-3, 0.02, 0.3 }, {}
@@ -242,7 +242,7 @@ end)
 test("bodies come to rest in hollows of chains, outlines and tiles", function()
   local R = sim.random.split()
   local function u(lo, hi) return R:uniform(lo, hi) end
-  for seed = 1, 180 do
+  for seed = 1, fewer(180, 20) do
     R:seed(seed)
     local stepping = ({ "auto", "event", "speculative", "speculative" })[R:integer(1, 4)]
     local w = sim.world { stepping = stepping, dt = ({ 1 / 60, 1 / 120 })[R:integer(1, 2)], gravity = { u(-9, -6), -9 } }

@@ -634,7 +634,7 @@ test("whatever is given is drawn or refused, in numbers that pictures can have",
     local range = random:uniform() < 0.2 and { random:uniform(0.1, 1), random:uniform(1, 1e3) } or nil
     return { label = random:choice { "", "time, s" }, log = random:uniform() < 0.3, range = range }
   end
-  for i = 1, 400 do
+  for i = 1, fewer(400, 60) do
     local def = { x = axis(), y = axis(), width = random:choice { 100, 200, 640 }, height = random:choice { 100, 400 },
       title = random:choice { "", "a title" } }
     def.equal = not def.x.log and not def.y.log and random:uniform() < 0.3 or nil

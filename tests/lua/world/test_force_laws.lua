@@ -26,7 +26,7 @@ end
 -- Velocity Verlet keeps m v^2/2 + k (1 - (h w)^2/4) x^2/2 of a spring, which is within (h w)^2/4 of
 -- its energy.
 test("springs of any stiffness keep their energy below h w = 2", function()
-  for n = 1, 200 do
+  for n = 1, fewer(200, 30) do
     local dt, mass = pick { 1 / 30, 1 / 60, 1 / 120, 1 / 240 }, between(0.1, 5)
     local kx, ky = mass * (between(0.01, 1.9) / dt) ^ 2, mass * (between(0.01, 1.9) / dt) ^ 2
     local turn = between(0.01, 1.9) / dt
@@ -69,7 +69,7 @@ test("a spring keeps its energy in every stepping", function()
 end)
 
 test("bodies that a law couples keep momentum and energy", function()
-  for n = 1, 50 do
+  for n = 1, fewer(50, 10) do
     local dt = pick { 1 / 60, 1 / 120 }
     local world = sim.world { gravity = { 0, 0 }, dt = dt, stepping = pick { "auto", "speculative" } }
     local a = world:circle { radius = 0.1, mass = between(0.5, 3), position = { -1, 0 } }

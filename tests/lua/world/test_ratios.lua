@@ -3,7 +3,7 @@
 local sim = require "sim2d"
 
 local STEPPINGS = { "auto", "speculative", "bisect" }
-local WORLDS, STEPS = 50, 60
+local WORLDS, STEPS = fewer(50, 15), 60
 
 -- Steps random worlds that `build(world, r, k)` fills and asserts that each step is solved.
 local function solved(seed, build)

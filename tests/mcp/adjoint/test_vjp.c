@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-enum { MAX = 6, SQUARE = MAX * MAX, BLOCKS = 8, PROBLEMS = S2_FEWER(250, 25) };
+enum { MAX = 6, SQUARE = MAX * MAX, BLOCKS = 8, PROBLEMS = S2_FEWER(250, 12) };
 
 static const double kappas[] = {1, 1e-2, 1e-4};
 
@@ -247,7 +247,7 @@ static void paths_that_exist_are_found(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(35);
   int solved = 0, total = 0;
-  for (int k = 0; k < S2_FEWER(2000, 400); ++k) {
+  for (int k = 0; k < S2_FEWER(2000, 150); ++k) {
     // Of any rank, with skew parts, and a point with z, w > 0
     int n = (int)s2_rng_integer(&rng, 1, 20), rank = (int)s2_rng_integer(&rng, 0, n);
     double m[400], f[400], q[20], z[20], w[20];
@@ -288,7 +288,7 @@ static void paths_of_other_problems(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(36);
   int solved = 0, total = 0, regular_ones = 0;
-  for (int k = 0; k < S2_FEWER(2000, 400); ++k) {
+  for (int k = 0; k < S2_FEWER(2000, 150); ++k) {
     Case c = {.n = (int)s2_rng_integer(&rng, 1, MAX)};
     for (int i = 0; i < c.n * c.n; ++i) {
       c.data[0][i] = (double)s2_rng_integer(&rng, -2, 2);

@@ -22,7 +22,7 @@
 enum {
   PATH_SIZE = 512,
   NAME_SIZE = 64,
-  FUZZ = S2_FEWER(30000, 1500),
+  FUZZ = S2_FEWER(30000, 500),
   FUZZ_ROWS = 6,
   MAX_ROWS = 512
 };

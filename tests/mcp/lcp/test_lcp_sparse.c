@@ -79,7 +79,7 @@ static void obstacles(void **state) {
 // Solvable or not must be said as by enumeration.
 static void like_enumeration(void **state) {
   (void)state;
-  enum { PROBLEMS = S2_FEWER(1000, 60), MOST = 6 };
+  enum { PROBLEMS = S2_FEWER(1000, 24), MOST = 6 };
   int solvable = 0;
   S2Arena arena;
   s2_arena_init(&arena);

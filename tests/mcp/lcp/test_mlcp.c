@@ -1,4 +1,6 @@
 // Mixed linear complementarity problems against enumeration, and their derivatives.
+#include "sanitized.h"
+
 #include "base/arena.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -231,7 +233,7 @@ static void small_monotone_problems_agree_with_enumeration(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(12);
   int count[2] = {0};
-  for (int k = 0; k < 2000; ++k) {
+  for (int k = 0; k < S2_FEWER(2000, 400); ++k) {
     Case *c = make((int)s2_rng_integer(&rng, 0, 3), (int)s2_rng_integer(&rng, 0, 4));
     draw_integers(&rng, c, true);
     bool solvable = enumerate(c);
@@ -248,7 +250,7 @@ static void small_monotone_problems_agree_with_enumeration(void **state) {
     count[solvable] += 1;
     free(c);
   }
-  assert_true(count[0] > 200 && count[1] > 500);
+  assert_true(count[0] > S2_FEWER(200, 40) && count[1] > S2_FEWER(500, 100));
 }
 
 // Of others, Lemke's method misses solutions, and what it misses is looked for.
@@ -256,7 +258,7 @@ static void answers_to_problems_of_any_kind_are_true(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(13);
   int solvable = 0, solved = 0;
-  for (int k = 0; k < 2000; ++k) {
+  for (int k = 0; k < S2_FEWER(2000, 400); ++k) {
     Case *c = make((int)s2_rng_integer(&rng, 0, 3), (int)s2_rng_integer(&rng, 0, 4));
     draw_integers(&rng, c, false);
     bool has = enumerate(c);
@@ -274,7 +276,7 @@ static void answers_to_problems_of_any_kind_are_true(void **state) {
     }
     free(c);
   }
-  assert_true(solvable > 1000);
+  assert_true(solvable > S2_FEWER(1000, 200));
   assert_int_equal(solved, solvable); // what is left without u is small enough for enumeration
 }
 
@@ -376,7 +378,7 @@ static void derivatives_agree_with_central_differences(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(15);
   double largest = 0;
-  for (int k = 0; k < 250; ++k) {
+  for (int k = 0; k < S2_FEWER(250, 50); ++k) {
     int n = (int)s2_rng_integer(&rng, 0, 4), m = (int)s2_rng_integer(&rng, 0, 4);
     double u[MAX], v[MAX], g[8], a_uu[16], c_uv[16], d_vu[16], b_vv[16], a[4], b[4];
     Case *c = make(n, m);
