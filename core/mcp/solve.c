@@ -267,6 +267,7 @@ static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *o
   mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, strict, arena, solution);
   if (!mcp_balance(problem, options, arena, solution) &&
       !mcp_finish(problem, options, strict->tolerance, INFINITY, arena, solution) &&
+      options->attempt == 0 &&
       !mcp_improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution)) {
     mcp_finish(problem, options, strict->tolerance, INFINITY, arena, solution);
   }
