@@ -267,6 +267,7 @@ static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *o
   mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, strict, arena, solution);
   if (!mcp_balance(problem, options, arena, solution) &&
       !mcp_finish(problem, options, strict->tolerance, INFINITY, arena, solution) &&
+      options->attempt == 0 &&
       !mcp_improve(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution)) {
     mcp_finish(problem, options, strict->tolerance, INFINITY, arena, solution);
   }
@@ -314,11 +315,12 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   }
   bool good = mcp_run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
   // Pivoting is dear here: only for what is not solved at all, or not with momentum kept.
-  if (!good && !solution->cut && options->attempt == 0 && solution->status != S2_INFEASIBLE &&
-      contacts <= PIVOT_AT_LAST) {
-    good = mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
+  bool on = !good && !solution->cut && options->attempt == 0 && solution->status != S2_INFEASIBLE &&
+            solution->status != S2_RAY;
+  if (on && contacts <= PIVOT_AT_LAST) {
+    on = !mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, options, arena, solution);
   }
-  if (!good && !solution->cut && options->attempt == 0 && solution->status != S2_INFEASIBLE) {
+  if (on) {
     mcp_finish(problem, options, options->tolerance, NEAR, arena, solution);
   }
 }

@@ -155,6 +155,9 @@ typedef struct Pass { // what a pass was made from, for its note
 // are redundant every method would be tried on what rounding makes them contradict each other by.
 static const double SOLVED = 1e-9, LEFT = 1e-3;
 
+// Factorisations of a flow for displacements of a pile. What is jammed has none, and stays.
+enum { POSITIONS_FLOW = 100 };
+
 // A projection that closes gaps moves no point of a body further than this times the largest error:
 // a tower 25 times as high as wide asks for 25 to stand up on its two corners, a box on three
 // points about a bend of the angle phi for 1/phi. Points that pull by this part of the hardest pull
@@ -213,6 +216,7 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   S2SolverOptions options = {
       .tolerance = fmax(SOLVED, LEFT * S2_PROJECTION_TOLERANCE * island->length / scale),
       .max_iterations = world->kept.def.max_iterations,
+      .attempt = POSITIONS_FLOW,
   };
   s2_budget_share(step, island, &options);
   S2Solution solution = {.v = assembly->v, .lambda = assembly->lambda};

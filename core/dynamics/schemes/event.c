@@ -35,6 +35,10 @@
 
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
+// Solves of an island that may miss their tolerance before it is stepped the shortest way: where
+// something is crushed, hardly one of the solves that a search for times makes has a solution.
+enum { MISSES = 4 };
+
 // ---- Impulses ---------------------------------------------------------------------------------
 
 // Logs what the last solve gave `touches` of the island; the warm start stays.
@@ -246,6 +250,10 @@ static double turns_of(const S2EventRun *event, const double *v, double h) {
     }
   }
   return most;
+}
+
+static bool gives_up(const S2EventRun *event) {
+  return event->step->unsolved - event->missed >= MISSES;
 }
 
 static int most_splits(const S2EventRun *event) {
@@ -680,7 +688,7 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
     }
     const S2Touch *of = NULL;
     double passage = solved ? event_passage(event, &of) : INFINITY;
-    bool cuts = passage < *h && event->cuts < S2_EVENT_CUTS;
+    bool cuts = passage < *h && event->cuts < S2_EVENT_CUTS && !gives_up(event);
     if (solved && !cuts) {
       return true;
     }
@@ -885,7 +893,7 @@ static bool way_fits(const S2EventRun *event, const Way *way) {
 static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2FlowEnd ends) {
   int first = way->first;
   for (int more = 0; ends.at < way->h * (1 - S2_EVENT_ROUNDING); more++) {
-    way->lost = more == S2_EVENT_SHORTENED;
+    way->lost = more == S2_EVENT_SHORTENED || gives_up(event);
     if (way->lost) {
       return true;
     }
@@ -1030,7 +1038,8 @@ static bool next_piece(S2EventRun *event, int splits) {
   s2_event_set_piece(event, event->left);
   s2_event_place_ground(event);
   s2_note_interval(step, event->island, splits);
-  bool ahead = event->ahead || event->halved;
+  step->hurries |= gives_up(event);
+  bool ahead = event->ahead || event->halved || gives_up(event);
   // 1. What touches and approaches strikes.
   set_horizon(event, step->v0);
   bool strikes = !ahead && event_strikes(event, step->v0);
@@ -1126,6 +1135,7 @@ static bool run_island(S2EventRun *event) {
   }
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
   event->cuts = event->turns = event->arrived = 0;
+  event->missed = step->unsolved;
   event->most = most_splits(event);
   bool going = true;
   // Piece after piece; the first one begins with the touches of the search.
@@ -1141,6 +1151,7 @@ static bool run_island(S2EventRun *event) {
     going = going && next_piece(event, splits);
     s2_arena_rewind(step->arena, mark);
   }
+  step->hurries |= gives_up(event);
   if (!event->ahead || event->limited) { // else what the one solve gave is where it was
     hand_out_impulses(event);
   }

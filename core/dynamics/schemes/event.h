@@ -38,6 +38,7 @@ typedef struct S2EventRun {
   int cuts;         // pieces so far that have ended where nothing met
   int turns;        // and that have ended since something turns
   int arrived;      // that have ended where a limit closes
+  int missed;       // solves of the step that had missed their tolerance as the island began
   int released;     // flows of this piece that were made again without a row that left
 } S2EventRun;
 

@@ -174,6 +174,14 @@ static bool solve_is_fresh(const S2Step *step, const S2Island *island) {
   return fresh;
 }
 
+// Factorisations of a flow in a step that hurries, since solves before have missed.
+enum { HURRIED_FLOW = 200 };
+
+static int solve_attempt(const S2Step *step) {
+  bool hurries = step->hurries && !isfinite(step->budget);
+  return step->trying > 0 ? step->trying : hurries ? HURRIED_FLOW : 0;
+}
+
 // By the world's law of contact, in its formulation, and back.
 static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *assembly,
                         S2SolveKind kind, S2Bilateral *keep, S2Problem *posed,
@@ -187,7 +195,7 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
       .undercut = def->ncp_undercut,
       .linear = def->linear_solver,
       .keep = keep,
-      .attempt = step->trying,
+      .attempt = solve_attempt(step),
       .rest = kind == S2_SOLVE_MOTION || kind == S2_SOLVE_TURNED,
       .impact = kind == S2_SOLVE_IMPACT,
       .fresh = kind == S2_SOLVE_MOTION && solve_is_fresh(step, island),

@@ -129,8 +129,9 @@ static void pile_flow(S2SolveRun *chain, int sweeps, int most, bool strictly) {
   if (s2_run_solved(chain)) {
     pdipm_refine(chain);
   } else {
-    s2_run_keep(chain, s2_flow_solve(&chain->system, most, strictly, chain->tolerance, chain->v,
-                                     chain->lambda, &chain->iterations, chain->arena));
+    s2_run_keep(chain,
+                s2_flow_solve(&chain->system, most, strictly, chain->tolerance, &chain->watch,
+                              chain->v, chain->lambda, &chain->iterations, chain->arena));
   }
 }
 
@@ -171,14 +172,19 @@ static void pile_newton(S2SolveRun *chain, int iterations) {
 }
 
 // Where the flow from the guess has failed: Newton, and flows from starts of other kinds, each of
-// which solves most of what the others leave.
+// which solves most of what the others leave. Where it has ended on a ray, and so does the next,
+// contacts jam: something drives bodies into where friction lets them out of no more. Newton and
+// more starts have never found a solution then.
 static void pile_search_on(S2SolveRun *chain, int iterations) {
   enum { CONVEX, NOTHING, SMOOTH, STARTS };
   for (int start = CONVEX; start <= STARTS && !s2_run_solved(chain); start++) {
     if (chain->system.spent * pile_blocks(chain) > PILE_PATIENCE * S2_PATIENCE) {
       return;
     }
-    pile_newton(chain, iterations);
+    bool ray = chain->watch.ray;
+    if (!ray) {
+      pile_newton(chain, iterations);
+    }
     if (s2_run_solved(chain) || start == STARTS) {
       return;
     }
@@ -192,6 +198,10 @@ static void pile_search_on(S2SolveRun *chain, int iterations) {
     bool first = start == CONVEX;
     pile_flow(chain, start == NOTHING ? ANEW_SWEEPS : FAR_SWEEPS, first ? FIRST_FLOW : LATER_FLOW,
               false);
+    chain->jammed = ray && chain->watch.ray;
+    if (chain->jammed) {
+      return;
+    }
   }
 }
 
@@ -285,7 +295,9 @@ static bool cold_search(S2SolveRun *chain, const S2SolverOptions *options, bool 
     pile_flow(chain, FAR_SWEEPS, FIRST_FLOW, false);
   }
   if (!s2_run_solved(chain) &&
-      s2_mcp_conflict_quick(chain->system.problem, options, NULL, chain->arena)) {
+      (chain->watch.asked
+           ? chain->watch.proved
+           : s2_mcp_conflict_quick(chain->system.problem, options, NULL, chain->arena))) {
     return true;
   }
   if (pile) {
@@ -322,7 +334,8 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
     if (i == 0 && cold_search(chain, options, flowed)) {
       return true;
     }
-    if (pile && flowed) { // after all that, Newton from elsewhere has found hardly any
+    if ((pile && flowed) ||
+        chain->jammed) { // after all that, Newton from elsewhere has found hardly any
       return false;
     }
     if (!s2_run_solved(chain)) {
@@ -342,6 +355,17 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
   return false;
 }
 
+typedef struct Question { // whether a problem has a solution
+  const S2Problem *problem;
+  const S2SolverOptions *options;
+  S2Arena *arena;
+} Question;
+
+static bool is_hopeless(void *user) {
+  const Question *of = user;
+  return s2_mcp_conflict_quick(of->problem, of->options, NULL, of->arena);
+}
+
 static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions *options,
                                  bool thorough, S2Arena *arena, S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -352,18 +376,25 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
     s2_arena_rewind(arena, mark);
     return solution->status;
   }
+  Question question = {problem, options, arena};
+  if (thorough) { // else it may be that very question
+    chain.watch = (S2FlowWatch){.hopeless = is_hopeless, .user = &question};
+  }
   bool flowed = solve_warm(&chain, options, thorough, solution->lambda);
   if (is_worth_refining(&chain)) {
     pdipm_refine(&chain);
   }
   // Only where contacts are: equations alone are solved by the warm part to the last digits.
-  bool on =
-      !s2_run_solved(&chain) && chain.system.contacts > 0 && !(options->attempt > 0 && flowed);
-  bool proved = on && solve_cold(&chain, options, thorough, flowed);
+  // Attempts end after the flow, but for the interior point of what is convex.
+  bool ends = options->attempt > 0 && flowed;
+  bool on = !s2_run_solved(&chain) && chain.system.contacts > 0 && !(ends && is_rough(&chain));
+  bool proved = on && solve_cold(&chain, options, thorough && !ends, flowed);
   s2_run_end(&chain, solution);
   solution->work = is_pile(&chain) ? chain.system.spent * pile_blocks(&chain) : 0;
   if (proved && solution->status != S2_SOLVED) {
     solution->status = S2_INFEASIBLE;
+  } else if (chain.jammed && solution->status != S2_SOLVED) {
+    solution->status = S2_RAY;
   }
   s2_arena_rewind(arena, mark);
   return solution->status;

@@ -29,6 +29,11 @@ enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 40, FLOW_FINISH = 2 };
 // solves of pours it takes a quarter fewer factorisations. 100 are too few, 300 take more time than
 // they save.
 enum { FLOW_SWEEPS = 200 };
+// Of shortest steps, all in the same modes, that miss the same up to a part: the impulses are so
+// large by then that what they began with counts for nothing, and the modes stay. Factorisations
+// after which it is asked whether there is a solution at all.
+enum { FLOW_RAY = 10, FLOW_ASKS = 200 };
+static const double FLOW_SAME = 1e-2;
 
 typedef struct Flow {
   S2Follow follow;
@@ -39,6 +44,8 @@ typedef struct Flow {
   bool accepted;     // some step
   int good, changed; // steps in a row; modes that the last one changed
   int failures;      // steps that were not found
+  int steady;        // steps in a row that could be those of a ray
+  double missed;     // by the last of them
 } Flow;
 
 // Begins at its point, with the modes that the impulses there show.
@@ -134,15 +141,35 @@ static bool flow_take_modes(Flow *flow) {
   return flow->changed <= 1 && (flow->changed > 0 || before > 0);
 }
 
-double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance, S2Quad *v,
-                     double *lambda, int *factorizations, S2Arena *arena) {
+// Is it on a ray after a step that took so many solves and left the residual?
+static bool flow_on_ray(Flow *flow, int solves, double residual) {
+  bool same = flow->changed == 0 && solves <= FLOW_EASY && !(flow->compliance > FLOW_HARDEST) &&
+              residual > FLOW_NEAR && fabs(residual - flow->missed) <= FLOW_SAME * flow->missed;
+  flow->steady = same ? flow->steady + 1 : 0;
+  flow->missed = residual;
+  return flow->steady >= FLOW_RAY;
+}
+
+// Is there no use in going on?
+static bool flow_in_vain(S2FlowWatch *watch, int taken) {
+  if (watch->hopeless != NULL && !watch->asked && (watch->ray || taken > FLOW_ASKS)) {
+    watch->asked = true;
+    watch->proved = watch->hopeless(watch->user);
+  }
+  return watch->ray || watch->proved;
+}
+
+double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance,
+                     S2FlowWatch *watch, S2Quad *v, double *lambda, int *factorizations,
+                     S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   Flow flow = flow_make(system, v, lambda, arena);
-  int last = *factorizations + most;
+  int first = *factorizations, last = first + most;
   double end = system->spent + most;
+  watch->ray = false;
   while (!(flow.best <= tolerance)) {
     int left = strictly ? (int)(end - system->spent) : last - *factorizations;
-    if (left <= 0) {
+    if (left <= 0 || flow_in_vain(watch, *factorizations - first)) {
       break;
     }
     int solves = flow_step(&flow, strictly ? left : INT_MAX, factorizations, arena);
@@ -173,6 +200,7 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
                                  factorizations, arena);
       flow_keep(&flow, residual, flow.v_tried, flow.tried, v, lambda);
     }
+    watch->ray = flow_on_ray(&flow, solves, residual);
     // Found easily: longer ones.
     bool easy = solves <= FLOW_EASY, fair = solves <= 2 * FLOW_EASY && flow.good > 1;
     double harden = easy && flow.good > FLOW_GOOD ? flow.harden * flow.harden

@@ -85,11 +85,25 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
 double s2_finish_solve(S2System *system, int segments, int most, double tolerance, S2Quad *v,
                        double *lambda, int *factorizations, S2Arena *arena);
 
+// What ends a flow in vain.
+typedef struct S2FlowWatch {
+  // Is it proved that there is no solution? Asked once, where a flow is long or on a ray. NULL:
+  // nobody knows.
+  bool (*hopeless)(void *user);
+  void *user;
+  bool asked, proved;
+  // The modes stand while the impulses grow by the same again and again, and what is missed stays:
+  // contacts jam, and no step from here on is another.
+  bool ray;
+} S2FlowWatch;
+
 // Proximal steps with a compliance that falls as they succeed, each by undamped mode changes or
-// along the path, sweeps where neither finds it, until `most` factorisations are done; the last
-// step ends beyond that. `strictly`: until the work of so many whole ones is, and no later.
-double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance, S2Quad *v,
-                     double *lambda, int *factorizations, S2Arena *arena);
+// along the path, sweeps where neither finds it, until `most` factorisations are done or the watch
+// ends it; the last step ends beyond that. `strictly`: until the work of so many whole ones is, and
+// no later.
+double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance,
+                     S2FlowWatch *watch, S2Quad *v, double *lambda, int *factorizations,
+                     S2Arena *arena);
 
 // Projected Gauss-Seidel, `sweeps` times over all rows in alternating order.
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);

@@ -12,6 +12,8 @@ typedef struct S2SolveRun {
   S2Quad *v, *v_best;               // nodes + 1
   double *lambda, *lambda_best, *u; // 2 a unit; u: what s2_run_measure leaves
   int iterations;                   // factorisations
+  S2FlowWatch watch;
+  bool jammed; // flows from two starts ended on rays
 } S2SolveRun;
 
 // Scales the problem and judges the guess of impulses, with the velocities that belong to it.
