@@ -105,9 +105,10 @@ static bool stop_arrived(const S2EventRun *event) {
 }
 
 // By implicit Euler a way is straight along v1, along which rows of the start lead: what presses
-// and has turned on the way goes into the other by v1 at its end. It stops there, with all that
-// presses: else it would strike as the next piece begins, and bounce off what it has never left.
-// *stops: has it? False: aborted.
+// and has turned on the way goes into the other by v1 at its end. It stops there: else it would
+// strike as the next piece begins, and bounce off what it has never left. What touches and does not
+// approach takes part, as in a blow; what does approach strikes with its own speed. *stops: has
+// something stopped? False: aborted.
 static bool stop_turned(const S2EventRun *event, bool *stops) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -115,13 +116,16 @@ static bool stop_turned(const S2EventRun *event, bool *stops) {
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     const S2Touch *touch = &step->touches[index];
-    for (int k = 0; k < 2; k++) {
+    bool rigid = !s2_touch_soft(touch);
+    for (int k = 0; k < touch->count; k++) {
       const S2TouchPoint *point = &touch->points[k];
-      bool presses = k < touch->count && !s2_touch_soft(touch) && point->at.gap <= event->slop &&
-                     (point->normal_impulse > 0 || point->closed) &&
+      bool touches = rigid && point->at.gap <= event->slop;
+      bool presses = touches && (point->normal_impulse > 0 || point->closed) &&
                      s2_resting_has(&event->resting[i], point->at.id);
-      event->choices[2 * index + k] = (S2Choice){.use = presses};
-      any |= presses && s2_touch_velocity(touch, k, point->at.normal, step->v2) < -event->tiny;
+      double u = s2_touch_velocity(touch, k, point->at.normal, step->v2);
+      bool approaches = u < -event->tiny;
+      event->choices[2 * index + k] = (S2Choice){.use = presses || (touches && !approaches)};
+      any |= presses && approaches;
     }
   }
   *stops = any;
@@ -510,18 +514,35 @@ static void rest_without(const S2EventRun *event, const S2Touch *solved, const S
   }
 }
 
-// What rested, carries nothing by its row and is in the other at the end of the flow: the turn of
-// the one times the slide along the other has driven them together, which no row of the start
-// knows. It presses from now on, as far as the projection and the rows of the end are concerned.
-static void close_driven(const S2EventRun *event) {
+static void forget_closed(const S2EventRun *event) {
+  for (int i = 0; i < 2 * event->island->touches; i++) {
+    event->step->touches[event->island->touch[i / 2]].points[i % 2].closed = false;
+  }
+}
+
+// What rested, carried nothing by its row and was in the other at the end of the flow, presses
+// where the projection has just parted the two: the turn of the one times the slide along the other
+// has driven them together, which no row of the start knows. `open`: the touches at the end of the
+// flow. Are there any?
+static bool close_driven(const S2EventRun *event, const S2Touch *open) {
+  bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
-    S2Touch *touch = &event->step->touches[event->island->touch[i]];
-    for (int k = 0; k < touch->count; k++) {
-      S2TouchPoint *point = &touch->points[k];
-      point->closed = !(point->normal_impulse > 0) && point->at.gap < -event->slop &&
-                      s2_resting_has(&event->resting[i], point->at.id);
+    S2Touch *now = &event->step->touches[event->island->touch[i]];
+    for (int k = 0; k < open[i].count; k++) {
+      const S2TouchPoint *was = &open[i].points[k];
+      if (was->normal_impulse > 0 || !(was->at.gap < -event->slop) ||
+          !s2_resting_has(&event->resting[i], was->at.id)) {
+        continue;
+      }
+      for (int j = 0; j < now->count; j++) {
+        S2TouchPoint *point = &now->points[j];
+        point->closed |=
+            point->at.id == was->at.id && point->at.gap < -S2_EVENT_PARTED * was->at.gap;
+        any |= point->closed;
+      }
     }
   }
+  return any;
 }
 
 // Positions are projected; rows that have turned on the way, or other forces than those that they
@@ -535,13 +556,16 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
     event_project(event, false);
     return true;
   }
-  close_driven(event);
   S2Touch *open = S2_TAKE(step->arena, S2Touch, island->touches);
   int noted = s2_notes_mark(step);
   take_touches(event, open);
   for (;;) {
+    forget_closed(event);
     bool changed = false;
     event_project(event, !event->limited);
+    if (close_driven(event, open)) { // to the last digits, from both sides
+      event_project(event, !event->limited);
+    }
     S2LawFrame frame = law_frame(event);
     if (event->lawful && !event->straight && !s2_laws_arrive(step, island, &frame, &changed)) {
       return false;

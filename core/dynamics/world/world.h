@@ -155,6 +155,9 @@
 #define S2_EVENT_LEVEL 1e-6
 // Overlap, in parts of what counts as touching, at the end of a flow that has missed a meeting.
 #define S2_EVENT_MISSED 10
+// A projection that removes an overlap leaves the pair open by less than this part of it, as
+// surfaces bend and turn, unless something else parts them further.
+#define S2_EVENT_PARTED 1e-2
 // Solves of a flow with more points that rest, as they would be back at once.
 #define S2_EVENT_RETURNS 4
 // Flows of a piece that are made again without rows that carried nothing any more at their end.
@@ -272,7 +275,7 @@ typedef struct S2TouchPoint {
   S2Vec2 arm_b;                           // the same point relative to the centre of b
   double normal_impulse, tangent_impulse; // of the last (sub-)step, N s
   bool sliding;
-  bool closed;  // event stepping: its row carried nothing, and its flow has led into the other
+  bool closed;  // event stepping: its row carried nothing, but its flow was to be parted
   bool pressed; // of what notes kept: its normal impulse was above 0
 } S2TouchPoint;
 
