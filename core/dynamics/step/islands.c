@@ -130,23 +130,20 @@ static S2Vec2 frame_of(const S2Step *step, const S2Island *island) {
   return count > 0 ? s2_scale(1.0 / count, sum) : sum;
 }
 
-// rad/s, without its sign: of a body that is not solved for; else 0.
-static double ground_turns(const S2Step *step, int32_t slot) {
-  return step->node_of[slot] == S2_GROUND ? fabs(step->free_v[3 * slot]) : 0;
-}
-
 // m/s: the fastest surface that touches the island, turns with a body that is not solved for, or is
 // a belt. A body at rest that is hit by the tip of a turning bar is in a fast impact.
 static double swing_of(const S2Step *step, const S2Island *island) {
   double fastest = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
-    double wa = ground_turns(step, touch->body_a), wb = ground_turns(step, touch->body_b);
-    bool goes = wa != 0 || wb != 0 || touch->surface_speed != 0; // most surfaces do not
-    for (int k = 0; k < touch->count && goes; k++) {
-      const S2TouchPoint *point = &touch->points[k];
-      fastest = fmax(fastest, wa != 0 ? wa * s2_length(point->at.point) : 0);
-      fastest = fmax(fastest, wb != 0 ? wb * s2_length(point->arm_b) : 0);
+    const int32_t slot[2] = {touch->body_a, touch->body_b};
+    for (int k = 0; k < touch->count; k++) {
+      const S2Vec2 arm[2] = {touch->points[k].at.point, touch->points[k].arm_b};
+      for (int side = 0; side < 2; side++) {
+        bool turns = step->node_of[slot[side]] == S2_GROUND && step->free_v[3 * slot[side]] != 0;
+        double speed = turns ? fabs(step->free_v[3 * slot[side]]) * s2_length(arm[side]) : 0;
+        fastest = fmax(fastest, speed);
+      }
       fastest = fmax(fastest, fabs(touch->surface_speed));
     }
   }
@@ -202,8 +199,10 @@ void s2_step_islands(S2Step *step) {
     }
   }
   // Bodies in ascending order: their place in the list is their node.
+  bool swings = false; // something that holds islands turns, or is a belt
   for (int32_t i = 0; i < slots; i++) {
     step->node_of[i] = S2_GROUND;
+    swings |= island_of[i] == S2_NONE && step->free_v[3 * i] != 0;
     if (island_of[i] != S2_NONE) {
       S2Island *island = &step->islands[island_of[i]];
       step->node_of[i] = island->nodes;
@@ -214,6 +213,7 @@ void s2_step_islands(S2Step *step) {
   for (int i = 0; i < touches + joints; i++) {
     S2Island *island = edge_island(step, island_of, edges[i]);
     if (island != NULL && i < touches) {
+      swings |= step->touches[i].surface_speed != 0;
       island->touch[island->touches++] = i;
     } else if (island != NULL) {
       island->joint[island->joints++] = world->joint_order.at[i - touches];
@@ -221,7 +221,7 @@ void s2_step_islands(S2Step *step) {
   }
   for (int i = 0; i < step->island_count; i++) {
     step->islands[i].frame = frame_of(step, &step->islands[i]);
-    step->islands[i].swing = swing_of(step, &step->islands[i]);
+    step->islands[i].swing = swings ? swing_of(step, &step->islands[i]) : 0;
   }
 }
 

@@ -447,9 +447,10 @@ S2Status s2_world_step(S2World *world) {
   s2_annotations_begin_step(world);
   S2Status status = s2_world_push(world);
   if (status.code == S2_OK) {
-    status = s2_audit_begin(world);
+    bool audits = world->kept.def.audit || world->audit != NULL;
+    status = audits ? s2_audit_begin(world) : status;
     status = status.code == S2_OK ? step_within_memory(world, substeps) : status;
-    status = status.code == S2_OK ? s2_audit_end(world) : status;
+    status = audits && status.code == S2_OK ? s2_audit_end(world) : status;
     if (status.code != S2_OK) {
       s2_world_unpush(world);
     }
