@@ -280,6 +280,21 @@ const char *s2_lua_describe(lua_State *L, int index, char text[S2_LUA_TEXT]) {
   return text;
 }
 
+bool s2_lua_pair_stray(lua_State *L, int index, char text[S2_LUA_TEXT]) {
+  index = lua_absindex(L, index);
+  lua_pushnil(L);
+  while (lua_next(L, index) != 0) {
+    lua_pop(L, 1);
+    bool place = lua_isinteger(L, -1) && (lua_tointeger(L, -1) == 1 || lua_tointeger(L, -1) == 2);
+    if (!place) {
+      s2_lua_describe(L, -1, text);
+      lua_pop(L, 1);
+      return true;
+    }
+  }
+  return false;
+}
+
 // ---- Tracebacks -------------------------------------------------------------------------------
 
 // Keeps the text on top of the stack (popped) for the error at `error`.

@@ -43,6 +43,8 @@ int s2_lua_no_field(lua_State *L, const char *owner, int key, int names);
 // "number 3", "'text'", "table" ...: a value in a message.
 enum { S2_LUA_TEXT = 80 };
 const char *s2_lua_describe(lua_State *L, int index, char text[S2_LUA_TEXT]);
+// Has the table that is to be {lo, hi} a key beside 1 and 2? Then `text` describes it.
+bool s2_lua_pair_stray(lua_State *L, int index, char text[S2_LUA_TEXT]);
 
 // Message handler for callbacks that run inside the engine: keeps the traceback of the error, which
 // is rethrown from elsewhere. s2_lua_kept_traceback pushes the text when `error` is that one.

@@ -261,9 +261,21 @@ return function(sim, host)
     return kind == "torque" or (kind == "position" and joint.type == "hinge")
   end
 
+  -- The key of a table {lo, hi} that is none of its two places; nil: all is well.
+  local function stray_key(range)
+    for key in pairs(range) do
+      if key ~= 1 and key ~= 2 then return tostring(key) end
+    end
+  end
+  host.stray_key = stray_key
+
   local function check_range(range)
     if range == nil then return { -math.huge, math.huge } end
     check_key(type(range) == "table", "actuator", "range", "{lo, hi}", range)
+    local stray = stray_key(range)
+    if stray then
+      fail("bad argument #1 to 'actuator' (key 'range': {lo, hi} expected, two values without names, got key '%s')", stray)
+    end
     local lo, hi = range[1] or -math.huge, range[2] or math.huge
     if not is_number(lo) or not is_number(hi) or not (lo <= hi) then
       fail("bad argument #1 to 'actuator' (key 'range': {lo, hi} with lo <= hi expected)")

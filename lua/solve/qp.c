@@ -126,6 +126,10 @@ static void read_bounds(const S2Keys *keys, S2Lp *lp) {
         s2_lua_fail(L, "bounds[%d]: {lo, hi} expected, got %s", i + 1,
                     s2_lua_describe(L, -1, text));
       }
+      if (s2_lua_pair_stray(L, -1, text)) {
+        s2_lua_fail(L, "bounds[%d]: {lo, hi} expected, two values without names, got key %s", i + 1,
+                    text);
+      }
       lo[i] = read_bound(L, i, 0);
       hi[i] = read_bound(L, i, 1);
       lua_pop(L, 1);

@@ -93,7 +93,10 @@ return function(sim, host)
     local range = def.range
     if range == nil then return nil end
     local lo, hi = range, nil
-    if type(range) == "table" then lo, hi = range[1] or -math.huge, range[2] or math.huge end
+    if type(range) == "table" then
+      if host.stray_key(range) then bad_key(what, "range", "{lo, hi}, two values without names", range) end
+      lo, hi = range[1] or -math.huge, range[2] or math.huge
+    end
     if not is_number(lo) or not is_number(hi) or not (lo <= hi) then
       bad_key(what, "range", "{lo, hi} with lo <= hi", range)
     end

@@ -105,9 +105,13 @@ bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *compl
   if (lua_isnil(L, index)) {
     return true;
   }
+  char text[S2_LUA_TEXT];
   if (lua_type(L, index) != LUA_TTABLE) {
-    char text[S2_LUA_TEXT];
     return s2_complain(complaint, "{lo, hi} expected, got %s", s2_lua_describe(L, index, text));
+  }
+  // Names would leave both sides open without a word.
+  if (s2_lua_pair_stray(L, index, text)) {
+    return s2_complain(complaint, "{lo, hi} expected, two values without names, got key %s", text);
   }
   index = lua_absindex(L, index);
   bool good = true;

@@ -299,10 +299,13 @@ test("bad laws and options", function()
     ["key 'kp': a finite number expected, got 'x'"] = { kp = "x" },
     ["unknown key 'kq'; did you mean 'k"] = { kq = 1 },
     ["key 'range': {lo, hi} with lo <= hi"] = { range = { 2, 1 } },
+    ["key 'range': {lo, hi}, two values without names"] = { range = { lo = 1, hi = 2 } },
     ["key 'anti_windup': 'clamp' or 'back'"] = { anti_windup = "no" },
     ["key 'measure': the name of an observation"] = { measure = 3 },
     ["key 'filter': a number of at least 0"] = { filter = -1 },
   } do raises(message, control.pid, keys) end
+  raises("key 'range': {lo, hi} expected, two values without names, got key 'min'", world.actuator, world,
+    { "named", body = world.bodies[1], kind = "torque", range = { min = -1 } })
   raises("key 'times': 2 times expected", control.reference, { points = { 1, 2 }, times = { 1 } })
   raises("key 'times%[2%]': a time after", control.reference, { points = { 1, 2 }, times = { 1, 1 } })
 end)

@@ -98,6 +98,11 @@ test("wrong hinges are refused and nothing is made", function()
     function() world:hinge { body, anchor = { 0, 0 }, limits = { 1, -1 } } end)
   raises("key 'limits': {lo, hi} expected, got 3",
     function() world:hinge { body, anchor = { 0, 0 }, limits = 3 } end)
+  -- Names, and what is too much, would be left out without a word.
+  raises("key 'limits': {lo, hi} expected, two values without names, got key '[hl][io]'",
+    function() world:hinge { body, anchor = { 0, 0 }, limits = { lo = -1, hi = 1 } } end)
+  raises("key 'limits': {lo, hi} expected, two values without names, got key 3",
+    function() world:hinge { body, anchor = { 0, 0 }, limits = { -1, 1, 2 } } end)
   raises("key 'compliance': non%-negative number expected, got %-1",
     function() world:hinge { body, anchor = { 0, 0 }, compliance = -1 } end)
   raises("compliance: a number or a 2 x 2 matrix expected, got 1 x 1",
@@ -138,6 +143,8 @@ test("unknown and read-only fields of a joint", function()
   raises("Joint.friction: a number not below 0 expected, got %-1",
     function() hinge.friction = -1 end)
   raises("Joint.limits: {lo, hi} expected, got 1", function() hinge.limits = 1 end)
+  raises("Joint.limits: {lo, hi} expected, two values without names, got key 'max'",
+    function() hinge.limits = { -1, max = 1 } end)
   raises("Joint.enabled: true or false expected", function() hinge.enabled = 1 end)
   raises("Joint.motor_speed: number expected, got 'fast'",
     function() hinge.motor_speed = "fast" end)

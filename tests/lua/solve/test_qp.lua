@@ -179,6 +179,8 @@ test("linear programs without solution", function()
   eq({ x, status, info.unbounded }, { nil, "infeasible", false })
   near_list(info.certificate.lower, { 1 })
   near_list(info.certificate.upper, { 1 })
+  raises("bounds%[1%]: {lo, hi} expected, two values without names, got key 'lo'", sim.lp.solve,
+    { c = { 1 }, bounds = { { lo = 1 } } })
   x, status = sim.lp.solve { c = { 1 }, bounds = { { nan, 1 } } }
   eq({ x, status }, { nil, "singular" })
 end)
