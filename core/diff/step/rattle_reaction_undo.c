@@ -72,8 +72,11 @@ double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end) {
   if (s2_rattle_of_contact(term)) {
     return contact_pull(piece, r, end);
   }
+  // Loads of the next step read the impulses of rows, the sums of both stages.
   int32_t joint = rattle->island->joint[term->place];
-  return term->effort ? 0 : s2_rattle_reaction_pull(piece, joint, side, end);
+  double kept = piece->undo->bar.joint_impulse[S2_JOINT_ROWS * joint + term->index];
+  double sum = piece->timing ? 0 : kept;
+  return term->effort ? sum : sum + s2_rattle_reaction_pull(piece, joint, side, end);
 }
 
 void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impulse, S2RowBar *bar) {

@@ -362,6 +362,10 @@ static void rattle_stay(S2Rattle *rattle) {
   memset(rattle->u, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   memset(rattle->v1, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   memcpy(rattle->k, rattle->l, sizeof(double) * (size_t)rattle->rows);
+  for (int r = 0; r < rattle->rows; r++) { // for the derivative, as stage 2 would have them
+    bool open = rattle->term[r].law >= S2_RATTLE_LIMIT && !s2_rattle_closed(rattle, r);
+    rattle->second[r] = open ? S2_RATTLE_KNOWN : rattle->first[r];
+  }
   for (int i = 0; i < rattle->nodes; i++) {
     int32_t slot = rattle->island->node[i];
     memcpy(rattle->q1 + 3 * slot, rattle->q0 + 3 * slot, 3 * sizeof(double));

@@ -8,8 +8,8 @@
 //              J1 v1 + C k + b = 0, or complementary to the sum l + k within its bounds
 //
 // Rows are chords in stage 1: motors, dry friction and dashpots act on the mean speed of what they
-// measure, and ground that moves enters by its way. docs/stepping.md says how contacts and the
-// adjoint are to be added.
+// measure, and ground that moves enters by its way. Contacts of pieces of event stepping are in
+// rattle_contact.c; docs/stepping.md has their rows, and the derivative.
 #ifndef S2_RATTLE_H
 #define S2_RATTLE_H
 

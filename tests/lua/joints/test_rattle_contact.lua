@@ -347,7 +347,7 @@ test("constraints and laws see the time of their piece", function()
   ok(w:stats().splits > 0)
   local lawful, body = bouncing()
   local late = 0
-  lawful:distance { body, anchor_b = { 0, 5 } }
+  lawful:distance { body, lawful:circle { radius = 0.1, mass = 1, position = { 0.5, 0.4 } } }
   body:force_law(function(_, t)
     late = larger(late, t - lawful.time)
     return 0, 0, 0

@@ -470,6 +470,21 @@ test("motions onto limits are smooth", function()
   ok(crossed <= 2, crossed .. " crossed a switch")
 end)
 
+-- What joints carried says whether an island is stiff, and how stiff: then the flow by projection makes the next step, with loads
+-- that are the impulses of this one.
+test("impulses that make the next step stiff", function()
+  agrees(function(p)
+    local w = sim.world { dt = p.dt, gravity = { 0, -9.81 }, flow = "rattle" }
+    local link = w:box { size = { 0.4, 0.05 }, mass = 1e-4, position = { 0.2, 0 }, mask = 0, velocity = { 0, p.v * 0.2 }, angular_velocity = p.v }
+    local bob = w:circle { radius = 0.05, mass = p.m, position = { 0.4, 0 }, mask = 0, velocity = { 0, p.v * 0.4 } }
+    w:hinge { link, anchor = { 0, 0 } }
+    w:hinge { bob, link, anchor = { 0.4, 0.01 } }
+    w:step(3)
+    ok(w:stats().stiffened > 0)
+    return link.x + 2 * link.y + link.angle + bob.vx + 2 * bob.vy + 0.1 * bob.omega
+  end, { m = 5, v = 8, dt = 1 / 60 }, "stiff", 1e-6)
+end)
+
 test("what has no derivative says so", function()
   local function placed(p) -- so far that a pass has to be shortened
     local w, bob = pendulum(p, {})
