@@ -158,8 +158,8 @@ static bool lifts_too_much(const S2Step *step) {
   return any;
 }
 
-// Would shapes pass through each other on the ways found, or a part of each other, or turn past each
-// other?
+// Would shapes pass through each other on the ways found, or a part of each other, or turn past
+// each other?
 static bool bisect_passes_through(const S2Step *step) {
   bool any = s2_step_turning(step, step->v1) > 1, ends;
   for (int i = 0; i < step->touch_count && !any; i++) {

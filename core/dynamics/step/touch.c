@@ -463,10 +463,11 @@ static bool touch_presses(const S2Touch *touch) {
 
 // s: where on its way a pair has to be linearised anew, as no row has told of an overlap;
 // INFINITY: nowhere. What passes through, or a part of the other, is told where that begins: at the
-// end it would be told the wrong side.
-static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool driven) {
+// end it would be told the wrong side. *moves: when that is, moves with the inputs.
+static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *moves) {
   double passage = s2_step_passage(step, touch);
-  if (passage <= step->h && driven) {
+  *moves = passage < step->h && s2_touch_driven(step->world, touch);
+  if (*moves) { // what moves as given cannot stop short
     return passage;
   }
   bool ends, presses = touch_presses(touch);
@@ -481,11 +482,11 @@ bool s2_step_unforeseen(const S2Step *step, bool *found) {
   *found = false;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
-    bool driven = s2_touch_driven(step->world, touch);
+    bool moves;
     if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
       continue;
     }
-    double until = where_unforeseen(step, touch, driven);
+    double until = where_unforeseen(step, touch, &moves);
     if (!(until <= step->h)) {
       continue;
     }
@@ -495,7 +496,7 @@ bool s2_step_unforeseen(const S2Step *step, bool *found) {
     }
     *found |= s2_touch_solid(touch);
     if (s2_touch_solid(touch)) {
-      s2_note_linearise(step, i, until);
+      s2_note_linearise(step, i, until, moves);
     }
   }
   return true;
