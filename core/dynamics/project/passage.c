@@ -20,7 +20,7 @@
 #define CROSSING_CHORD 0.125
 #define CROSSING_PLANE 0.5
 #define CROSSING_DEPTH 0.25
-#define CROSSING_LOOK  0.1
+#define CROSSING_LOOK  0.02
 #define CROSSING_PARTS 4096.0
 // Part of half the width of the thinner shape by which a turn may leave the plane of a row.
 #define TURN_DEPTH 0.25
