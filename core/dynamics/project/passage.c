@@ -225,8 +225,7 @@ static Ways ways_of(const S2Step *step, const S2Touch *touch) {
   return ways;
 }
 
-double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses, bool *ends) {
-  *ends = false;
+double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses) {
   int32_t a = touch->body_a, b = touch->body_b;
   Ways ways = ways_of(step, touch);
   double h = step->h, speed = (ways.way + ways.turned) / h,
@@ -248,8 +247,6 @@ double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses, 
     if (part == 0) { // what is in each other as the step begins may stay so
       depth += fmax(-closest.distance, 0);
     } else if (closest.distance < -depth) {
-      S2Pose end_a = pose_at(step, a, a, h), end_b = pose_at(step, b, a, h);
-      *ends = !(s2_closest(&ways.a, end_a, &ways.b, end_b).distance < -depth);
       return t;
     }
     part += fmax(floor(closest.distance / (speed * h) * parts), 1);
