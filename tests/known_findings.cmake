@@ -41,7 +41,6 @@ s2_known_findings("an impulse acts where a speculative step expected a contact" 
   scripts/contact/models.lua scripts/physics_paper/chain.lua test_rest test_threads test_step test_world
   test_kept test_auto test_property test_together test_joint_motor test_step_vjp
   test_momentum test_reflections test_ground lua_world lua_budget)
-s2_known_findings("a heap that shakes passes a corner" passages test_rest)
 s2_known_findings("the scene is a contradiction" jumps
   test_contradictions test_contradictions_in_auto)
 s2_known_findings("impulses of the two stages may cancel in the sum, and bodies start off their joints" jumps

@@ -97,8 +97,8 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   const S2Touch *touch = &undo->open.touches[0];
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   double until = note->carried.until;
-  // Where something would pass through: when that is, moves with the inputs.
-  undo->gradient->flags |= until < note->h ? S2_GRADIENT_PARTIAL : 0;
+  // Where something would pass through what moves as given.
+  undo->gradient->flags |= note->carried.moves ? S2_GRADIENT_PARTIAL : 0;
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   size_t count = motion_count(undo);
   double *q = S2_TAKE_ZEROED(undo->arena, double, count);

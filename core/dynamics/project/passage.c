@@ -14,13 +14,14 @@
 #define S2_PASSAGE_FINE  0.1
 // Looks at one pair in a step. What moves on through hundreds of its own widths ends there.
 #define S2_PASSAGE_LOOKS 256
-// What is let in on a way: of phi^2 r what a point at r leaves the chord of its arc by, or the plane
-// of a row; but no more than this part of half the width of the thinner shape. And the part of that
-// width by which it goes on from look to look.
+// What is let in on a way: of phi^2 r what a point at r leaves the chord of its arc by, or the
+// plane of a row; but no more than this part of half the width of the thinner shape. And the part
+// of that width by which it goes on from look to look.
 #define CROSSING_CHORD 0.125
 #define CROSSING_PLANE 0.5
 #define CROSSING_DEPTH 0.25
-#define CROSSING_LOOK  0.1
+#define CROSSING_LOOK  0.02
+#define CROSSING_PARTS 4096.0
 // Part of half the width of the thinner shape by which a turn may leave the plane of a row.
 #define TURN_DEPTH 0.25
 // rad: what turns by less in a piece is not looked at.
@@ -205,8 +206,8 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
 // How the shapes of a touch go against each other on their ways.
 typedef struct Ways {
   S2Shape a, b;
-  double way;              // m, of the centres
-  double turned, squared;  // m: by turning, and that by its square: sums of phi r and phi^2 r
+  double way;             // m, of the centres
+  double turned, squared; // m: by turning, and that by its square: sums of phi r and phi^2 r
 } Ways;
 
 static Ways ways_of(const S2Step *step, const S2Touch *touch) {
@@ -225,30 +226,31 @@ static Ways ways_of(const S2Step *step, const S2Touch *touch) {
   return ways;
 }
 
-double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses, bool *ends) {
-  *ends = false;
+double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses) {
   int32_t a = touch->body_a, b = touch->body_b;
   Ways ways = ways_of(step, touch);
-  double h = step->h, speed = (ways.way + ways.turned) / h, thin = s2_touch_thin(step->world, touch);
-  double close = CROSSING_LOOK * thin; // m: where it goes no farther, its end tells all
-  if (!(speed * h > 2 * close)) {
+  double h = step->h, speed = (ways.way + ways.turned) / h,
+         thin = s2_touch_thin(step->world, touch);
+  double widths = speed * h / (CROSSING_LOOK * thin);
+  if (!(widths > 2)) { // its end tells all
     return INFINITY;
   }
+  // Parts of the way: which one it is does not move with the inputs.
+  double parts = fmin(exp2(ceil(log2(widths))), CROSSING_PARTS);
   double smaller = s2_touch_smaller(step->world, touch);
   double bend = ways.squared + ways.way * ways.way / smaller;
   double depth = fmin((presses ? CROSSING_PLANE : CROSSING_CHORD) * bend, CROSSING_DEPTH * thin) +
                  S2_MISS_TOLERANCE * smaller;
-  double t = 0;
-  for (int look = 0; look < S2_PASSAGE_LOOKS && t < h; look++) {
-    S2Closest closest = s2_closest(&ways.a, pose_at(step, a, a, t), &ways.b, pose_at(step, b, a, t));
-    if (look == 0) { // what is in each other as the step begins may stay so
+  for (double part = 0; part < parts;) {
+    double t = part / parts * h;
+    S2Closest closest =
+        s2_closest(&ways.a, pose_at(step, a, a, t), &ways.b, pose_at(step, b, a, t));
+    if (part == 0) { // what is in each other as the step begins may stay so
       depth += fmax(-closest.distance, 0);
     } else if (closest.distance < -depth) {
-      S2Pose end_a = pose_at(step, a, a, h), end_b = pose_at(step, b, a, h);
-      *ends = !(s2_closest(&ways.a, end_a, &ways.b, end_b).distance < -depth);
       return t;
     }
-    t += fmax(closest.distance, close) / speed;
+    part += fmax(floor(closest.distance / (speed * h) * parts), 1);
   }
   return INFINITY;
 }

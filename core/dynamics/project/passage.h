@@ -34,9 +34,9 @@ double s2_touch_depth_fine(const S2World *world, const S2Touch *touch, double de
 // are so deep in each other that they would soon come out on the wrong side; INFINITY: never.
 double s2_step_passage(const S2Step *step, const S2Touch *touch);
 // s from the start of the step, on the same ways, after which the shapes are in each other by more
-// than turning explains, of a pair whose row presses or not; INFINITY: never. *ends: they are out of
-// each other again at the end.
-double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses, bool *ends);
+// than turning explains, of a pair whose row presses or not; INFINITY: never. It is a part of the
+// way that does not move with the inputs.
+double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses);
 // Does one of the bodies move as given, whatever it meets?
 bool s2_touch_driven(const S2World *world, const S2Touch *touch);
 // Names a pair of which one passes through the other after `t` (s) of the piece at hand.

@@ -158,15 +158,15 @@ static bool lifts_too_much(const S2Step *step) {
   return any;
 }
 
-// Would shapes pass through each other on the ways found, or a part of each other, or turn past each
-// other?
+// Would shapes pass through each other on the ways found, or a part of each other, or turn past
+// each other?
 static bool bisect_passes_through(const S2Step *step) {
-  bool any = s2_step_turning(step, step->v1) > 1, ends;
+  bool any = s2_step_turning(step, step->v1) > 1;
   for (int i = 0; i < step->touch_count && !any; i++) {
     const S2Touch *touch = &step->touches[i];
     any = touch->allowed && touch->enabled && !touch->sensor &&
           (s2_step_passage(step, touch) < step->h ||
-           (!s2_touch_soft(touch) && s2_step_crossing(step, touch, false, &ends) < step->h));
+           (!s2_touch_soft(touch) && s2_step_crossing(step, touch, false) < step->h));
   }
   return any;
 }

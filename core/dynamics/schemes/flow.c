@@ -331,7 +331,7 @@ static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
 
 double s2_flow_deepest(const S2Flow *flow, const S2Touch *touch, double least) {
   double deepest = 0;
-  bool shallow = stays_shallow(flow, touch, least);
+  bool shallow = flow_length(flow, touch) <= least;
   for (int i = 1; i < DEEP_LOOKS && !shallow; i++) {
     deepest = fmax(deepest, -closest_at(flow, touch, flow->until * i / DEEP_LOOKS).distance);
   }

@@ -134,7 +134,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   }
   *touch = there;
   *replaced = true;
-  s2_note_linearise(step, index, step->h);
+  s2_note_linearise(step, index, step->h, false);
   step->world->stats.relinearisations += 1;
   return true;
 }

@@ -432,26 +432,29 @@ static void put_on_way(const S2Step *step, const S2Touch *touch, double until) {
   }
 }
 
-// Points of a pair that overlaps after `until` (s) of its way, linearised there.
-static void linearise_on_way(const S2Step *step, S2Touch *touch, double until) {
-  const S2Body *bodies = step->world->bodies.at;
-  double deepest = 0, size = fmin(bodies[touch->body_a].reach, bodies[touch->body_b].reach);
+// Points of a pair that overlaps after `until` (s) of its way, linearised there. False: it does not
+// overlap, and has what it had.
+static bool linearise_on_way(const S2Step *step, S2Touch *touch, double until) {
+  S2Touch there = *touch;
+  double deepest = 0;
   if (until < step->h) {
     put_on_way(step, touch, until);
   }
-  s2_touch_collide(step->world, touch, step->q1, until < step->h ? INFINITY : 0);
+  s2_touch_collide(step->world, &there, step->q1, until < step->h ? INFINITY : 0);
   if (until < step->h) {
     put_on_way(step, touch, step->h);
   }
-  for (int k = 0; k < touch->count; k++) {
-    S2TouchPoint *point = &touch->points[k];
+  for (int k = 0; k < there.count; k++) {
+    S2TouchPoint *point = &there.points[k];
     deepest = fmax(deepest, -point->at.gap);
-    point->at.gap -= until * s2_touch_velocity(touch, k, point->at.normal, step->carry);
+    point->at.gap -= until * s2_touch_velocity(&there, k, point->at.normal, step->carry);
   }
-  if (!(deepest > S2_MISS_TOLERANCE * size)) {
-    touch->count = 0;
+  if (!(deepest > S2_MISS_TOLERANCE * s2_touch_smaller(step->world, touch))) {
+    return false;
   }
-  touch->on_way = until < step->h && touch->count > 0;
+  *touch = there;
+  touch->on_way = until < step->h;
+  return true;
 }
 
 static bool touch_presses(const S2Touch *touch) {
@@ -464,39 +467,40 @@ static bool touch_presses(const S2Touch *touch) {
 
 // s: where on its way a pair has to be linearised anew, as no row has told of an overlap;
 // INFINITY: nowhere. What passes through, or a part of the other, is told where that begins: at the
-// end it would be told the wrong side.
-static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool driven) {
+// end it would be told the wrong side. *moves: when that is, moves with the inputs.
+static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *moves) {
   double passage = s2_step_passage(step, touch);
-  if (passage <= step->h && driven) {
+  *moves = passage < step->h && s2_touch_driven(step->world, touch);
+  if (*moves) { // what moves as given cannot stop short
     return passage;
   }
-  bool ends, presses = touch_presses(touch);
-  double crossing = s2_step_crossing(step, touch, presses, &ends);
-  if (passage <= step->h || ends || presses) {
+  bool presses = touch_presses(touch);
+  double crossing = s2_step_crossing(step, touch, presses);
+  if (passage <= step->h || crossing < step->h || presses) {
     return crossing;
   }
-  return touch->count > 0 ? INFINITY : step->h;
+  // What goes no further than this of its size leaves the planes of its rows by the square.
+  return s2_touch_still(step, touch, S2_KEEP_FEATURES) ? INFINITY : step->h;
 }
 
 bool s2_step_unforeseen(const S2Step *step, bool *found) {
   *found = false;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
-    bool driven = s2_touch_driven(step->world, touch);
+    bool moves;
     if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
       continue;
     }
-    double until = where_unforeseen(step, touch, driven);
-    if (!(until <= step->h)) {
+    double until = where_unforeseen(step, touch, &moves);
+    if (!(until <= step->h) || !linearise_on_way(step, touch, until)) {
       continue;
     }
-    linearise_on_way(step, touch, until);
     if (!s2_touch_ask(step, touch)) {
       return false;
     }
     *found |= s2_touch_solid(touch);
     if (s2_touch_solid(touch)) {
-      s2_note_linearise(step, i, until);
+      s2_note_linearise(step, i, until, moves);
     }
   }
   return true;

@@ -415,7 +415,7 @@ void s2_note_fraction(const S2Step *step, double fraction) {
   }
 }
 
-void s2_note_linearise(const S2Step *step, int32_t touch, double until) {
+void s2_note_linearise(const S2Step *step, int32_t touch, double until, bool moves) {
   if (step->world->notes == NULL) {
     return;
   }
@@ -426,6 +426,7 @@ void s2_note_linearise(const S2Step *step, int32_t touch, double until) {
   note_keep_touches(step, &one, NULL, step->touches, note);
   note->carried.ahead = note_ahead(step);
   note->carried.until = until;
+  note->carried.moves = moves;
   step->world->notes->linearised = true;
 }
 

@@ -164,6 +164,7 @@ typedef struct S2Note {
     struct {
       bool *ahead;  // where beta < 1: S2Step.ahead; else NULL
       double until; // s, of the way: S2_ACT_LINEARISE
+      bool moves;   // when that is, moves with the inputs; else it is a part of the way
     } carried;
     struct {
       double *q1, *v2;
@@ -337,8 +338,8 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
                    const S2Solution *solution);
 // Of what the last solve has changed only a fraction stays.
 void s2_note_fraction(const S2Step *step, double fraction);
-// At `until` (s) on its way.
-void s2_note_linearise(const S2Step *step, int32_t touch, double until);
+// At `until` (s) on its way, which moves with the inputs or is a part of the way.
+void s2_note_linearise(const S2Step *step, int32_t touch, double until, bool moves);
 // `restarted`: v0 (3 a node) is from v2.
 void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
                       const double *linear);
