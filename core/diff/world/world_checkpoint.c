@@ -175,7 +175,7 @@ static bool checkpoint_ask_pre_solve(void *user, S2World *world, S2PreContact *c
 static bool checkpoint_ask_motion(void *user, S2World *world, S2MotionCall *call) {
   Witness *witness = user;
   Answer answer = {.kind = MOTION};
-  if (witness->replays) {
+  if (witness->replays) { // the mean velocity, and those at both ends
     bool good = checkpoint_next_answer(witness, MOTION, &answer);
     memcpy(call->v, answer.number, sizeof call->v);
     memcpy(call->start, answer.number + 3, sizeof call->start);

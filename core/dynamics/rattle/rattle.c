@@ -440,7 +440,7 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
 
 // Stage 1 with another length: the value of the limit that is first then, and its row.
 static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, double *value,
-                           int *row) {
+                          int *row) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   rattle->h = h;
   rattle->again = rattle->looks = true;

@@ -110,8 +110,8 @@ typedef struct S2Rattle {
   bool rests; // the piece leaves it as it is
   // Limits that begin open have no impulse in stage 1: the piece ends where the first one closes.
   bool frees;
-  bool again;   // the piece is solved once more, with another length
-  bool looks;   // without stage 2
+  bool again; // the piece is solved once more, with another length
+  bool looks; // without stage 2
   // Contacts that begin open are rows of stage 1 alone: they arrive with their velocity, for an
   // impact as the next step begins.
   bool ahead;

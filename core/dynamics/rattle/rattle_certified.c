@@ -205,7 +205,8 @@ static bool first_pass(S2RattleStage *stage, Certified *certified, S2ActiveModes
 
 // Passes with the modes and the factor of the first one: what rows that hold miss is taken away.
 // False: it does not come to an end.
-static bool correct_in_modes(S2RattleStage *stage, const Certified *certified, S2ActiveModes *modes) {
+static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
+                             S2ActiveModes *modes) {
   const S2Rattle *rattle = stage->rattle;
   double *speed = S2_TAKE(rattle->step->arena, double, certified->problem.rows);
   double before = INFINITY;
@@ -220,6 +221,7 @@ static bool correct_in_modes(S2RattleStage *stage, const Certified *certified, S
     if (now <= rattle->enough || !(now < before)) {
       return now <= rattle->enough;
     }
+    // The corrected impulses, and where they lead.
     s2_active_correct(modes);
     before = now;
     n = 0;
@@ -251,8 +253,8 @@ static bool contacts_pass(S2RattleStage *stage) {
   return s2_stage_accept(stage, SOLVED);
 }
 
-// Stage 2 is linear, and solved at once. Stage 1 keeps the modes of its first solution, if they hold
-// in the end.
+// Stage 2 is linear, and solved at once. Stage 1 keeps the modes of its first solution, if they
+// hold in the end.
 static bool contacts_at_once(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
@@ -260,9 +262,10 @@ static bool contacts_at_once(S2RattleStage *stage) {
   S2ActiveModes *modes;
   bool done = first_pass(stage, &certified, &modes);
   if (done && !stage->second && off_certified(stage) > rattle->enough) {
-    modes = modes != NULL || !pushes_stay(stage) ? modes :
-      s2_active_keep(&certified.problem, &CERTIFIED_OPTIONS, rattle->step->arena,
-                               &certified.solution);
+    modes = modes != NULL || !pushes_stay(stage)
+                ? modes
+                : s2_active_keep(&certified.problem, &CERTIFIED_OPTIONS, rattle->step->arena,
+                                 &certified.solution);
     done = modes != NULL && pushes_stay(stage) && correct_in_modes(stage, &certified, modes);
   }
   done = done && s2_stage_accept(stage, stage->second ? SOLVED : MODES_HOLD);
@@ -285,4 +288,3 @@ bool s2_stage_solve_contacts(S2RattleStage *stage) {
   s2_stage_stand_still(stage);
   return contacts_pass(stage);
 }
-

@@ -1,5 +1,5 @@
-// Private to core/dynamics/rattle: a stage of a piece (rattle_stage.c), and its certified problems
-// (rattle_certified.c).
+// Private to core/dynamics/rattle: a stage of a piece (rattle_stage.c), what its rows miss
+// (rattle_residual.c) and its certified problems (rattle_certified.c).
 #ifndef S2_RATTLE_STAGE_H
 #define S2_RATTLE_STAGE_H
 
@@ -24,13 +24,15 @@ typedef struct S2RattleStage {
   double turned; // m: by how much late rows have changed what they push
 } S2RattleStage;
 
-// rattle_stage.c
+// rattle_residual.c
 // r of all rows at the impulses x; the largest of those that are held, as a displacement, m.
 double s2_stage_measure(S2RattleStage *stage);
 // r of stage 1 at the velocities v: (g(q1) - from)/h + C l + b.
 void s2_stage_measure_first(S2RattleStage *stage, const double *v);
 // As stage 1 is linearised first: at velocities 0 of the nodes, with the ground at its end.
 void s2_stage_stand_still(S2RattleStage *stage);
+// The residual of the stage's problem with the measured rows.
+S2Residual s2_stage_certificate(S2RattleStage *stage);
 // Is the scaled residual of the stage at most that? Then it counts.
 bool s2_stage_accept(S2RattleStage *stage, double most);
 bool s2_stage_knows(S2RattleState state); // is the impulse no unknown?

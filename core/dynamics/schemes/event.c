@@ -927,8 +927,8 @@ static void choose_all(const S2EventRun *event) {
   }
 }
 
-// The rest of the step by the two stages, with all near points as rows, or as much of it as turns no
-// body too far. *done is false where that is not solved, or passes through something. False:
+// The rest of the step by the two stages, with all near points as rows, or as much of it as turns
+// no body too far. *done is false where that is not solved, or passes through something. False:
 // aborted.
 static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   S2Step *step = event->step;
@@ -940,6 +940,7 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   event->rattled = event->flow.ahead = true;
   set_straight(event, true);
   bool going = true, fits = false;
+  // Half of it until it fits, or up to where a limit closes.
   for (way.h = event->left; going && !fits && !is_least(event, way.h);) {
     going = s2_event_flow(event, way.h, true);
     take_touches(event, way.solved);
@@ -951,6 +952,7 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
       s2_notes_rewind(step, noted);
     }
   }
+  // Its rows know nothing of what else is there.
   if (fits) {
     s2_event_copy_nodes(event, step->v1, step->v2);
     event_collide_at_end(event);

@@ -178,7 +178,7 @@ end)
 
 -- ---- Restitution ---------------------------------------------------------------------------------
 
--- In flight to the limit and back the motion is a parabola, and each blow is at its time.
+-- In flight to the limit and back the motion is a parabola, and each impact is at its time.
 test("a slider bounces at its limit, exactly", function()
   local e, v, y, t = 0.8, 0, 0.5, 0
   while true do
