@@ -481,6 +481,10 @@ typedef struct S2MotionCall {
   double v[3];    // the mean velocity, rad/s, m/s; what is there already is that of the last step
   S2Slope *slope; // NULL, or of v
   bool sloped;
+  // Asked for where `ends` is set, with S2_FLOW_RATTLE: the velocities at t and at t + h. What is
+  // left NAN is v.
+  bool ends;
+  double start[3], end[3];
   // Set where v leads to a place that is given, p(t + h): a lock or body with a bound on its force
   // goes back there when it has yielded. Else it goes on from where it is.
   bool place[3];

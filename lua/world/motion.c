@@ -72,6 +72,38 @@ static void motion_reach(lua_State *L, const Asked *asked, int c, double p, cons
   motion_set(call, c, v, &slope);
 }
 
+// p'(t) of the function on top of the stack, on the side of t on which the step is: by differences
+// over parts of it, which are exact for parabolas and 0 where nothing moves.
+static Said rate_at(lua_State *L, const Asked *asked, int which, double t, double side) {
+  static const double PART = 1.0 / 1024; // errors of 1e-9 of what thirds and rounding leave
+  double by = side * PART * asked->call->h;
+  bool one = which != POSE;
+  Said here = call_at(L, asked, which, t, one), near = call_at(L, asked, which, t + by, one);
+  Said far = call_at(L, asked, which, t + 2 * by, one);
+  for (int i = 0; i < 3; i++) {
+    double first = near.number[i] - here.number[i], second = far.number[i] - here.number[i];
+    here.number[i] = (4 * first - second) / (2 * by);
+    here.has[i] = here.has[i] && near.has[i] && far.has[i];
+  }
+  return here;
+}
+
+// The velocities at both ends of the step, of the function on top of the stack.
+static void motion_ends(lua_State *L, const Asked *asked, int which) {
+  S2MotionCall *call = asked->call;
+  static const int place[3] = {1, 2, 0}; // of x, y, angle among angle, x, y
+  for (int end = 0; end < 2 && call->ends; end++) {
+    double t = call->t + end * call->h, *to = end == 0 ? call->start : call->end;
+    Said said = which == VELOCITY ? call_at(L, asked, VELOCITY, t, false)
+                                  : rate_at(L, asked, which, t, end == 0 ? 1 : -1);
+    int count = which == VELOCITY || which == POSE ? 3 : 1;
+    for (int i = 0; i < count; i++) {
+      int c = which == VELOCITY ? i : which == POSE ? place[i] : which - 1;
+      to[c] = said.has[i] ? said.number[i] : to[c];
+    }
+  }
+}
+
 // The mean over the step by Gauss and Legendre's three points: exact up to polynomials of degree 5.
 static void mean_velocity(lua_State *L, const Asked *asked) {
   // Points and weights of the rule on -1 .. 1, the weights for a mean.
@@ -126,6 +158,7 @@ static int motion_answer(lua_State *L) {
   for (int which = FUNCTIONS; which >= ANGLE; which--) { // a position counts more than a velocity
     if (lua_rawgeti(L, 1, which) == LUA_TFUNCTION && which == VELOCITY) {
       mean_velocity(L, asked);
+      motion_ends(L, asked, which);
     } else if (lua_type(L, -1) == LUA_TFUNCTION) {
       Said at = call_at(L, asked, which, end, which != POSE);
       for (int i = 0; i < 3; i++) {
@@ -133,6 +166,7 @@ static int motion_answer(lua_State *L) {
           motion_reach(L, asked, which == POSE ? place[i] : which - 1, at.number[i], &at.slope[i]);
         }
       }
+      motion_ends(L, asked, which);
     }
     lua_settop(L, 2);
   }

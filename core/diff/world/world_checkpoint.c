@@ -19,7 +19,7 @@ typedef enum AnswerKind { FORCE, FILTER, PRE_SOLVE, MOTION } AnswerKind;
 typedef struct Answer { // of a callback, in the order they were asked
   AnswerKind kind;
   bool yes;         // PRE_SOLVE: enabled
-  double number[3]; // v; friction, restitution, surface speed
+  double number[9]; // v, and at both ends; friction, restitution, surface speed
   int slopes;       // MOTION: first of its three, -1: they are not known; FORCE: the call
   int term, terms;  // FORCE: first of how many
 } Answer;
@@ -175,9 +175,11 @@ static bool checkpoint_ask_pre_solve(void *user, S2World *world, S2PreContact *c
 static bool checkpoint_ask_motion(void *user, S2World *world, S2MotionCall *call) {
   Witness *witness = user;
   Answer answer = {.kind = MOTION};
-  if (witness->replays) {
+  if (witness->replays) { // the mean velocity, and those at both ends
     bool good = checkpoint_next_answer(witness, MOTION, &answer);
-    memcpy(call->v, answer.number, sizeof answer.number);
+    memcpy(call->v, answer.number, sizeof call->v);
+    memcpy(call->start, answer.number + 3, sizeof call->start);
+    memcpy(call->end, answer.number + 6, sizeof call->end);
     call->sloped = good && answer.slopes >= 0;
     if (call->sloped && call->slope != NULL) {
       memcpy(call->slope, witness->segment->slopes.at + answer.slopes, 3 * sizeof(S2Slope));
@@ -192,7 +194,9 @@ static bool checkpoint_ask_motion(void *user, S2World *world, S2MotionCall *call
   for (int c = 0; c < 3 && call->sloped; c++) {
     *s2_array_append(witness->segment->slopes) = slope[c];
   }
-  memcpy(answer.number, call->v, sizeof answer.number);
+  memcpy(answer.number, call->v, sizeof call->v);
+  memcpy(answer.number + 3, call->start, sizeof call->start);
+  memcpy(answer.number + 6, call->end, sizeof call->end);
   checkpoint_note_answer(witness, &answer);
   return good;
 }

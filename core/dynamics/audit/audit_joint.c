@@ -75,10 +75,12 @@ static Against joint_against(const S2World *world, const S2Joint *joint, const S
   return against;
 }
 
-// A body that a function of time moves has the mean velocity of the step.
+// A body that a function of time moves has the mean velocity of the step; in the flow by two stages
+// a lock that one moves has that of the end.
 static bool follows_a_motion(const S2World *world, const S2Joint *joint) {
   const S2Body *bodies = world->bodies.at;
-  return (joint->a != S2_NONE && bodies[joint->a].has_motion) ||
+  return (joint->driven && world->kept.def.flow == S2_FLOW_RATTLE) ||
+         (joint->a != S2_NONE && bodies[joint->a].has_motion) ||
          (joint->b != S2_NONE && bodies[joint->b].has_motion);
 }
 

@@ -11,6 +11,10 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
   // Room for slopes, when the step is noted for its derivative.
   S2Slope slope[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
   call->slope = world->notes == NULL ? NULL : slope;
+  call->ends = world->kept.def.flow == S2_FLOW_RATTLE;
+  for (int c = 0; c < 3; c++) {
+    call->start[c] = call->end[c] = NAN;
+  }
   // Memory that runs out does not jump over the program.
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.motion(world->callbacks.user, world, call);
@@ -30,6 +34,10 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
                    call->joint.index != 0 ? "lock" : "body", names[c], call->v[c], call->t);
       return false;
     }
+  }
+  for (int c = 0; c < 3; c++) {
+    call->start[c] = isfinite(call->start[c]) ? call->start[c] : call->v[c];
+    call->end[c] = isfinite(call->end[c]) ? call->end[c] : call->v[c];
   }
   // Noted under the lock's slot, or the body's.
   bool lock = joint != S2_NONE;
@@ -57,6 +65,9 @@ static bool move_body(S2Step *step, int32_t slot, double h) {
     }
   }
   memcpy(v0, call.v, sizeof call.v);
+  bool asked = world->callbacks.motion != NULL;
+  memcpy(step->given_start + 3 * slot, asked ? call.start : call.v, sizeof call.v);
+  memcpy(step->given_end + 3 * slot, asked ? call.end : call.v, sizeof call.v);
   if (step->substep == 0 && step->t == world->kept.time) {
     memcpy(step->v_start + 3 * slot, call.v, sizeof call.v);
   }
@@ -82,6 +93,7 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   }
   if (world->callbacks.motion == NULL) {
     memset(call.v, 0, sizeof call.v);
+    memset(call.end, 0, sizeof call.end);
   } else if (!motion_ask(world, &call, slot)) {
     return false;
   }
@@ -90,6 +102,7 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   for (int c = 0; c < 3; c++) {
     drive->goal[c] = call.q[c];
     drive->rate[c] = joint->locked[c] ? call.v[c] : 0;
+    drive->end[c] = joint->locked[c] ? call.end[c] : 0;
     drive->place[c] = call.place[c];
   }
   return true;

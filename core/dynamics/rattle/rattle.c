@@ -447,7 +447,7 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
 
 // Stage 1 with another length: the value of the limit that is first then, and its row.
 static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, double *value,
-                           int *row) {
+                          int *row) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   rattle->h = h;
   rattle->again = rattle->looks = true;
@@ -642,6 +642,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   set_rounding(&rattle);
   rattle.h = h;
   rattle.done = frame->done;
+  rattle.ahead = flow->ahead;
   s2_rattle_choose(&rattle, choices);
   bool lawful = s2_island_lawful(step, island);
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
@@ -711,25 +712,6 @@ static void count_as_unsolved(S2Step *step) {
   s2_note_unsolved(step);
 }
 
-// m: the largest error of rigid hinges without anything else at the end, as s2_joint_violation()
-// has it; NAN: there are other joints.
-static double pins_error(const S2Rattle *rattle) {
-  const S2Island *island = rattle->island;
-  const double *value = rattle->at1.value;
-  double worst = 0;
-  for (int i = 0; i < island->joints; i++) {
-    const S2Joint *joint = &rattle->step->world->joints.at[island->joint[i]];
-    bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
-    const int32_t *of = rattle->row_of[i];
-    if (joint->type != S2_HINGE || limited || !s2_joint_is_rigid(joint)) {
-      return NAN;
-    }
-    double square = value[of[0]] * value[of[0]] + value[of[1]] * value[of[1]];
-    worst = square > worst ? square : worst;
-  }
-  return sqrt(worst);
-}
-
 // What it leaves for statistics and the certificate.
 static void rattle_account(S2Rattle *rattle, int pieces) {
   S2Step *step = rattle->step;
@@ -738,7 +720,7 @@ static void rattle_account(S2Rattle *rattle, int pieces) {
   s2_keep_worst(&step->residuals.solve, &rattle->worst);
   stats->solves += 2 * (uint64_t)pieces;
   stats->used[S2_SOLVER_LINEAR] += 2 * (uint64_t)pieces;
-  rattle->island->joint_error = pins_error(rattle);
+  rattle->island->joint_error = s2_rattle_pins_error(rattle);
   if (!met) {
     count_as_unsolved(step);
   }
@@ -764,6 +746,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
+  s2_rattle_refuse(step, island);
   S2Rattle rattle;
   S2RattleSums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
                        S2_TAKE(step->arena, double, 3 * island->joints)};

@@ -57,6 +57,7 @@ typedef struct S2RattleTerm { // a row of the island, by its definition
   double speed;                   // rad/s or m/s: what a motor asks for
   double most;                    // N or N m; infinite: no bound
   double mu;                      // of friction rows
+  double restitution;             // of limits
   bool changes;                   // the change of its value counts, not the value
   bool soft, trapezoid;           // it gives way; by the trapezoid, else by implicit Euler
   bool effort;                    // an actuator's, no reaction of the joint
@@ -109,8 +110,11 @@ typedef struct S2Rattle {
   bool rests; // the piece leaves it as it is
   // Limits that begin open have no impulse in stage 1: the piece ends where the first one closes.
   bool frees;
-  bool again;   // the piece is solved once more, with another length
-  bool looks;   // without stage 2
+  bool again; // the piece is solved once more, with another length
+  bool looks; // without stage 2
+  // Contacts that begin open are rows of stage 1 alone: they arrive with their velocity, for an
+  // impact as the next step begins.
+  bool ahead;
   int met;      // that limit's row; S2_NONE: none closes
   double rises; // 1/s: by how much its value changes with the piece's length; only where noted
   double last;  // s: the length of the piece before
@@ -118,6 +122,9 @@ typedef struct S2Rattle {
 
 // Is the island made of what this flow takes? By its definition and its touches.
 bool s2_island_rattles(const S2Step *step, const S2Island *island);
+// Velocities at the ends of a step, of bodies and locks that the program moves, have no derivative,
+// nor have rebounds of limits.
+void s2_rattle_refuse(const S2Step *step, const S2Island *island);
 // The island's substep, in pieces: v1 = (q1 - q0)/dt, q1, v2, impulses and reactions. *done is
 // false, and nothing is changed but statistics, where no piece was short enough: then the step is
 // unsolved, whatever follows. `frame`: the start of the substep. False: aborted. (rattle.c)
@@ -131,6 +138,7 @@ typedef struct S2RattleFlow {
   S2Residual residual;
   int solves;
   bool frees;       // set by the caller: pieces are to end where limits close
+  bool ahead;       // set by the caller: points that begin open are rows, too
   double met;       // s: one does after that; then it is not solved. Else infinite
   double closes_at; // s: the last of these times, and the row of that limit
   int closes;
@@ -191,6 +199,9 @@ typedef struct S2RattleSums { // over the pieces
 } S2RattleSums;
 // Adds what both stages gave. `halves`: NULL, and audits see that, or 6 a joint for it.
 void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, double *halves);
+// m: the largest error of rigid hinges without anything else at the end, as s2_joint_violation()
+// has it; NAN: there are other joints.
+double s2_rattle_pins_error(const S2Rattle *rattle);
 static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2RattleTerm *term) {
   return &rattle->step->world->joints.at[rattle->island->joint[term->place]];
 }
@@ -205,6 +216,9 @@ static inline void s2_rattle_bodies(const S2Rattle *rattle, const S2RattleTerm *
   const S2Joint *joint = contact ? NULL : s2_rattle_joint(rattle, term);
   slot[0] = contact ? touch->body_a : joint->a;
   slot[1] = contact ? touch->body_b : joint->b;
+}
+static inline bool s2_rattle_ends_step(const S2Rattle *rattle) { // does the piece?
+  return rattle->done + rattle->h >= rattle->step->dt * (1 - 1e-9);
 }
 static inline bool s2_rattle_turns(const S2RowSides *side) { // does it measure an angle?
   return side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
@@ -225,6 +239,8 @@ void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S
 // Speed at which friction row r of stage 1 slides, at the velocities v of nodes: by the mean of its
 // directions at both ends, or that at the end if it is late.
 double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v);
+// Is row r of a contact that looks ahead?
+bool s2_rattle_awaits(const S2Rattle *rattle, int r);
 // Stage 2: is the contact of row r closed, or its normal row?
 bool s2_rattle_closed(const S2Rattle *rattle, int r);
 // Impulses of the piece to the flow, and sums to the touches of the step.

@@ -105,7 +105,16 @@ double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v) {
   return speed;
 }
 
+bool s2_rattle_awaits(const S2Rattle *rattle, int r) {
+  int normal = r - (rattle->term[r].law == S2_RATTLE_FRICTION);
+  return rattle->ahead && s2_rattle_of_contact(&rattle->term[r]) &&
+         rattle->at0.value[normal] > S2_TOUCH_SLOP * rattle->island->length;
+}
+
 bool s2_rattle_closed(const S2Rattle *rattle, int r) {
+  if (s2_rattle_awaits(rattle, r)) {
+    return false;
+  }
   int normal = r - (rattle->term[r].law == S2_RATTLE_FRICTION);
   double near = s2_rattle_of_contact(&rattle->term[r]) ? S2_TOUCH_SLOP * rattle->island->length
                                                        : rattle->enough;
@@ -117,9 +126,9 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
   S2Arena *arena = step->arena;
   int numbers = 3 * step->world->bodies.count;
-  // A body that moves as given keeps the velocity free_v in both stages.
+  // Of bodies that move as given: the mean velocity, and that at the end of the step.
   return (S2RattleFlow){.u = s2_arena_copy(arena, step->free_v, numbers),
-                        .v1 = s2_arena_copy(arena, step->free_v, numbers),
+                        .v1 = s2_arena_copy(arena, step->given_end, numbers),
                         .halves = S2_TAKE(arena, double, 6 * island->joints),
                         .first = S2_TAKE(arena, S2Touch, island->touches),
                         .second = S2_TAKE(arena, S2Touch, island->touches)};

@@ -2,6 +2,7 @@
 // values, rates and sides at any poses.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
+#include "dynamics/trace/notes.h"
 
 #include <string.h>
 
@@ -15,11 +16,9 @@ static bool takes_constraint(const S2Joint *joint) {
 }
 
 static bool takes_joint(const S2Joint *joint) {
-  bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
-  bool rebounds = limited && joint->limit_lo < joint->limit_hi && joint->restitution > 0;
   bool others = (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0;
   return joint->type != S2_GROUND_FRICTION && !s2_lock_yields(joint) && !s2_spring_curved(joint) &&
-         joint->more[0] == S2_NONE && !rebounds && (!others || s2_joint_is_rigid(joint)) &&
+         joint->more[0] == S2_NONE && (!others || s2_joint_is_rigid(joint)) &&
          (joint->type != S2_CONSTRAINT || takes_constraint(joint));
 }
 
@@ -44,6 +43,30 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
     takes = !s2_touch_soft(touch) && !(touch->viscosity > 0);
   }
   return takes;
+}
+
+static bool slot_follows(const S2Step *step, int32_t slot) {
+  return slot != S2_NONE && step->node_of[slot] == S2_GROUND &&
+         step->world->bodies.at[slot].has_motion;
+}
+
+void s2_rattle_refuse(const S2Step *step, const S2Island *island) {
+  bool follows = false, rebounds = false;
+  for (int i = 0; i < island->joints && step->world->notes != NULL; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    rebounds |= joint->limit_lo < joint->limit_hi && joint->restitution > 0;
+    follows |= joint->driven || slot_follows(step, joint->a) || slot_follows(step, joint->b);
+  }
+  for (int i = 0; i < island->touches && step->world->notes != NULL; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    follows |= slot_follows(step, touch->body_a) || slot_follows(step, touch->body_b);
+  }
+  if (follows) {
+    s2_note_refuse_joints(step, island, "flow \"rattle\" and what moves as the program says");
+  }
+  if (rebounds) {
+    s2_note_refuse_joints(step, island, "flow \"rattle\" and limits with restitution");
+  }
 }
 
 // ---- Rows that give way ------------------------------------------------------------------------
@@ -202,7 +225,7 @@ static void terms_add_limits(const S2Joint *joint, int place, Lists *lists) {
   if (!limited || joint->type == S2_CONSTRAINT || s2_joint_kind(joint->type)->coordinate == NULL) {
     return;
   }
-  int list = joint->limit_lo == joint->limit_hi ? EQUATIONS : LIMITS;
+  int list = joint->limit_lo == joint->limit_hi ? EQUATIONS : LIMITS, before = lists->count[LIMITS];
   if (joint->limit_lo > -INFINITY) {
     terms_append(lists, list, place, S2_JOINT_LO, S2_RATTLE_OF_COORDINATE)->offset =
         -joint->limit_lo;
@@ -211,6 +234,9 @@ static void terms_add_limits(const S2Joint *joint, int place, Lists *lists) {
     S2RattleTerm *term = terms_append(lists, list, place, S2_JOINT_HI, S2_RATTLE_OF_COORDINATE);
     term->sign = -1;
     term->offset = joint->limit_hi;
+  }
+  for (int i = before; i < lists->count[LIMITS]; i++) {
+    lists->term[LIMITS][i].restitution = joint->restitution;
   }
 }
 
@@ -535,6 +561,23 @@ void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, do
       memcpy(halves + 6 * i, half, sizeof half);
     }
   }
+}
+
+double s2_rattle_pins_error(const S2Rattle *rattle) {
+  const S2Island *island = rattle->island;
+  const double *value = rattle->at1.value;
+  double worst = 0;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &rattle->step->world->joints.at[island->joint[i]];
+    bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+    const int32_t *of = rattle->row_of[i];
+    if (joint->type != S2_HINGE || limited || !s2_joint_is_rigid(joint)) {
+      return NAN;
+    }
+    double square = value[of[0]] * value[of[0]] + value[of[1]] * value[of[1]];
+    worst = square > worst ? square : worst;
+  }
+  return sqrt(worst);
 }
 
 S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows) {

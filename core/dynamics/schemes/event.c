@@ -1052,6 +1052,60 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
   return end_piece(event, way->h, way->solved, again);
 }
 
+static void choose_all(const S2EventRun *event) {
+  for (int i = 0; i < event->island->touches; i++) {
+    int32_t index = event->island->touch[i];
+    for (int k = 0; k < event->step->touches[index].count; k++) {
+      event->choices[2 * index + k] = (S2Choice){.use = true};
+    }
+  }
+}
+
+// The rest of the step by the two stages, with all near points as rows, or as much of it as turns
+// no body too far. *done is false where that is not solved, or passes through something. False:
+// aborted.
+static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
+  S2Step *step = event->step;
+  Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
+  int noted = s2_notes_mark(step);
+  const S2Touch *of = NULL;
+  (void)choose_resting(event);
+  choose_all(event);
+  event->rattled = event->flow.ahead = true;
+  set_straight(event, true);
+  bool going = true, fits = false;
+  // Half of it until it fits, or up to where a limit closes.
+  for (way.h = event->left; going && !fits && !is_least(event, way.h);) {
+    going = s2_event_flow(event, way.h, true);
+    take_touches(event, way.solved);
+    fits = going && event->flow.solved && way_fits(event, &way);
+    if (going && !fits) {
+      way.h = isfinite(event->flow.met) ? event->flow.met : way.h / 2;
+      event->arrived += isfinite(event->flow.met);
+      s2_event_put_touches(event, way.solved);
+      s2_notes_rewind(step, noted);
+    }
+  }
+  // Its rows know nothing of what else is there.
+  if (fits) {
+    s2_event_copy_nodes(event, step->v1, step->v2);
+    event_collide_at_end(event);
+    *done = !runs_into(event) && event_passage(event, &of) >= step->h;
+  }
+  if (*done) {
+    s2_event_note_arrival(event, S2_NONE);
+    if (way.h < event->left) {
+      next_part(event, splits);
+    }
+    going = end_piece(event, way.h, way.solved, NULL);
+  } else if (going) {
+    s2_event_put_touches(event, way.solved);
+    s2_notes_rewind(step, noted);
+  }
+  event->flow.ahead = false;
+  return going;
+}
+
 // One piece; false: aborted.
 static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
@@ -1082,6 +1136,13 @@ static bool next_piece(S2EventRun *event, int splits) {
       return false;
     }
     s2_event_set_piece(event, event->left);
+  }
+  bool done = false;
+  if (splits >= event->most && event->rattles && !finish_rattled(event, splits, &done)) {
+    return false;
+  }
+  if (done) {
+    return true;
   }
   if (ahead || splits >= event->most) {
     return finish_speculatively(event, splits);
@@ -1155,6 +1216,7 @@ static bool run_island(S2EventRun *event) {
   event->rattles = !event->ahead && !event->halved && s2_island_rattles_on(step, event->island);
   if (event->rattles) {
     event->flow = s2_rattle_new_flow(step, event->island);
+    s2_rattle_refuse(step, event->island);
     refuse_rattled(event);
   }
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
@@ -1295,6 +1357,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   for (int32_t slot = 0; slot < slots; slot++) { // where the whole step brings it
     if (step->node_of[slot] == S2_GROUND) {
       memcpy(step->q0 + 3 * slot, search->q + 3 * slot, 3 * sizeof(double));
+      memcpy(step->v0 + 3 * slot, search->v + 3 * slot, 3 * sizeof(double));
     }
   }
   step->h = step->dt;

@@ -256,8 +256,8 @@ static double flow_length(const S2Flow *flow, const S2Touch *touch) {
   return gone + turned;
 }
 
-// Do both ends of the flow tell that nothing meets between them? Either the same points are all that
-// there is, and they rest; or the way is too short for the gaps.
+// Do both ends of the flow tell that nothing meets between them? Either the same points are all
+// that there is, and they rest; or the way is too short for the gaps.
 static bool ends_tell(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                       const S2Touch *end, double gap, double gap_end) {
   bool same = end != NULL && touch->count > 0 && end->count == touch->count;

@@ -19,9 +19,12 @@ static void place_ground(const S2EventRun *event, int32_t slot) {
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
       double v = step->free_v[c]; // 0 unless it goes
       step->q0[c] = event->q_start[c] + event->done * v;
-      step->v1[c] = step->v2[c] = v;
+      step->v0[c] = step->v1[c] = step->v2[c] = v;
     }
     s2_step_carry(step, slot);
+    if (event->rattles && event->done == 0) { // pieces by the two stages set out with what it has
+      memcpy(step->v0 + 3 * slot, step->given_start + 3 * slot, 3 * sizeof(double));
+    }
   }
 }
 

@@ -46,6 +46,8 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
       .q0 = s2_arena_copy(arena, world->q.at, 3 * slots),
       .v0 = step_velocities(world, arena),
       .v_start = step_velocities(world, arena),
+      .given_start = step_velocities(world, arena),
+      .given_end = step_velocities(world, arena),
       .force = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .mass = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .free_v = S2_TAKE_ZEROED(arena, double, 3 * slots),

@@ -290,6 +290,7 @@ typedef struct S2Drive { // a lock that moves as the program says, in the (sub-)
   bool valid;
   double start;            // s since the state the world is in
   double goal[3], rate[3]; // at its start, and until its end
+  double end[3];           // the rate at its end
   bool place[3];           // the goal is a place, not what a velocity leads to
 } S2Drive;
 

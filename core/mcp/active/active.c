@@ -748,8 +748,8 @@ static bool active_run(Active *active, const S2SolverOptions *options, S2Solutio
 }
 
 // False: it is no problem of this solver.
-static bool active_make(Active *active, const S2Problem *problem, const S2SolverOptions *options,
-                        S2Arena *arena, S2Solution *solution) {
+static bool active_set_up(Active *active, const S2Problem *problem, const S2SolverOptions *options,
+                          S2Arena *arena, S2Solution *solution) {
   *active = (Active){.arena = arena};
   solution->iterations = 0;
   if (!s2_condense(&active->of, problem, 2 * UNITS_MOST, arena)) {
@@ -774,7 +774,7 @@ static bool active_make(Active *active, const S2Problem *problem, const S2Solver
 S2SolveStatus s2_active_solve(const S2Problem *problem, const S2SolverOptions *options,
                               S2Arena *arena, S2Solution *solution) {
   Active active;
-  if (!active_make(&active, problem, options, arena, solution)) {
+  if (!active_set_up(&active, problem, options, arena, solution)) {
     return s2_solver_refuse(problem, arena, solution);
   }
   return active_run(&active, options, solution, NULL) ? S2_SOLVED : S2_MAX_ITERATIONS;
@@ -791,7 +791,7 @@ S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *o
                               S2Arena *arena, S2Solution *solution) {
   S2ActiveModes *kept = S2_TAKE(arena, S2ActiveModes, 1);
   Active *active = &kept->active;
-  if (!active_make(active, problem, options, arena, solution)) {
+  if (!active_set_up(active, problem, options, arena, solution)) {
     return NULL;
   }
   Mode *modes = S2_TAKE(arena, Mode, active->units);

@@ -175,3 +175,59 @@ test("an elbow reaches its limit on a body with contacts, to second order", func
   local exact = on_the_floor(3840)
   second_order(function(rate) return distance(on_the_floor(rate), exact) end, 1e-4)
 end)
+
+-- ---- Restitution ---------------------------------------------------------------------------------
+
+-- In flight to the limit and back the motion is a parabola, and each impact is at its time.
+test("a slider bounces at its limit, exactly", function()
+  local e, v, y, t = 0.8, 0, 0.5, 0
+  while true do
+    local s = (v + math.sqrt(v * v + 2 * 9.81 * y)) / 9.81
+    if t + s > 1 then break end
+    v, y, t = -e * (v - 9.81 * s), 0, t + s
+  end
+  local s = 1 - t
+  for _, rate in ipairs { 60, 120, 240 } do
+    local w = sim.world { dt = 1 / rate, flow = "rattle", audit = true }
+    local box = w:box { size = { 0.2, 0.2 }, mass = 1, position = { 0, 1 }, mask = 0 }
+    w:slider { box, anchor = { 0, 1 }, axis = { 0, 1 }, limits = { -0.5, 3 }, restitution = e }
+    w:step(rate)
+    near(box.y, 0.5 + y + v * s - 9.81 * s * s / 2, 1e-12)
+    near(box.vy, v - 9.81 * s, 1e-12)
+    eq(w:stats().unsolved, 0)
+  end
+end)
+
+test("links that bounce at their limits are of second order", function()
+  local function run(rate)
+    local w = sim.world { dt = 1 / rate, flow = "rattle", audit = true, gravity = { 0, 0 } }
+    local a = w:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 }, mask = 0 }
+    local b = w:box { size = { 1, 0.1 }, mass = 1, position = { 1.5, 0 }, mask = 0, velocity = { 0, 1 }, angular_velocity = 2 }
+    w:hinge { a, anchor = { 0, 0 } }
+    w:hinge { b, a, anchor = { 1, 0 }, limits = { -0.3, 0.3 }, restitution = 0.5 }
+    w:step(rate)
+    eq(w:stats().unsolved, 0)
+    return a.angle, b.angle
+  end
+  local a, b = run(1920)
+  local errors = {}
+  for i, rate in ipairs { 60, 120, 240 } do
+    local x, y = run(rate)
+    errors[i] = math.max(math.abs(x - a), math.abs(y - b))
+  end
+  ok(errors[2] <= 2e-4, errors[2])
+  for i = 1, 2 do
+    local order = math.log(errors[i] / errors[i + 1], 2)
+    ok(order >= 1.8, ("order %.2f from %.3e"):format(order, errors[i]))
+  end
+end)
+
+test("limits with restitution have no derivative in this flow as yet", function()
+  raises('flow "rattle" and limits with restitution', sim.grad, function(p)
+    local w = sim.world { flow = "rattle" }
+    local box = w:box { size = { 0.2, 0.2 }, mass = 1, position = { 0, 1 }, velocity = { 0, p.v }, mask = 0 }
+    w:slider { box, anchor = { 0, 1 }, axis = { 0, 1 }, limits = { -0.5, 3 }, restitution = 0.5 }
+    w:step(5)
+    return box.y
+  end, { v = 1 })
+end)

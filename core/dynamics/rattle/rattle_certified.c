@@ -1,0 +1,290 @@
+// Certified problems of a stage: all rows with their bounds, linear in the impulses. They say which
+// rows hold, and solve stages with contacts.
+#include "dynamics/rattle/rattle_numbers.h"
+#include "dynamics/rattle/rattle_stage.h"
+#include "dynamics/step/solve.h"
+#include "mcp/solvers.h"
+
+#include <string.h>
+
+enum { SYMMETRIC = 40 }; // passes
+static const double SOLVED = S2_RATTLE_SOLVED;
+// Of the scaled residual: modes that were kept hold.
+static const double MODES_HOLD = 1e-11;
+
+// What the solution (x, v) of a certified problem says of its row: of an impulse and its speed one
+// is 0, up to what the solver leaves, and the larger one says which.
+static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, const double *v,
+                              double x) {
+  const S2Row *row = &problem->row[r];
+  double near = 1e-9 * (row->hi - row->lo); // a certified impulse is at its bound but for that
+  double w = 0, speed = row->bias;
+  for (int c = 0; c < 3; c++) {
+    w += row->a >= 0 ? row->ja[c] * row->ja[c] / problem->mass[3 * row->a + c] : 0;
+    w += row->b >= 0 ? row->jb[c] * row->jb[c] / problem->mass[3 * row->b + c] : 0;
+    speed += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
+    speed += row->b >= 0 ? row->jb[c] * v[3 * row->b + c] : 0;
+  }
+  return law == S2_RATTLE_LIMIT     ? (x * w > speed ? S2_RATTLE_HELD : S2_RATTLE_OPEN)
+         : law != S2_RATTLE_BOUNDED ? S2_RATTLE_HELD
+         : x >= row->hi - near      ? S2_RATTLE_AT_HI
+         : x <= row->lo + near      ? S2_RATTLE_AT_LO
+                                    : S2_RATTLE_HELD;
+}
+
+typedef struct Certified { // all rows with their bounds, linear in the impulses
+  S2Problem problem;
+  S2Solution solution;
+} Certified;
+
+// With the stage's J on both sides. Stage 1 is linearised at the velocities v, at which r has been
+// measured.
+static Certified make_certified(S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  S2Arena *arena = rattle->step->arena;
+  S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
+  double *x = S2_TAKE(arena, double, rattle->rows), *speed = S2_TAKE(arena, double, rattle->rows);
+  double *v = s2_arena_copy(arena, stage->v, 3 * rattle->nodes);
+  double *rhs = s2_arena_copy(arena, stage->rhs, 3 * rattle->nodes);
+  // What the stage knows is on the right side.
+  int n = 0;
+  s2_mcp_row_velocity(&stage->problem, stage->v, speed);
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2Row *row = &stage->row[r];
+    if (s2_stage_knows(stage->state[r])) {
+      for (int c = 0; c < 3 && stage->x[r] != 0; c++) {
+        rhs[row->a >= 0 ? 3 * row->a + c : 0] += row->a >= 0 ? row->ja[c] * stage->x[r] : 0;
+        rhs[row->b >= 0 ? 3 * row->b + c : 0] += row->b >= 0 ? row->jb[c] * stage->x[r] : 0;
+      }
+      continue;
+    }
+    rows[n] = *row;
+    rows[n].coupled_to = row->coupled_to < 0 ? -1 : n - 1;
+    if (!stage->second) {
+      rows[n].bias = stage->r[r] - speed[r] - row->compliance * stage->x[r];
+    }
+    x[n++] = stage->x[r];
+  }
+  Certified certified = {.problem = stage->problem, .solution = {.v = v, .lambda = x}};
+  certified.problem.rows = n;
+  certified.problem.row = rows;
+  certified.problem.rhs = rhs;
+  return certified;
+}
+
+static const S2SolverOptions CERTIFIED_OPTIONS = {.tolerance = 1e-11, .max_iterations = 100};
+
+// False: no method finds a solution.
+static bool find_certified(const S2RattleStage *stage, Certified *certified) {
+  s2_mcp_solve(&certified->problem, &CERTIFIED_OPTIONS, stage->rattle->step->arena,
+               &certified->solution);
+  stage->rattle->step->world->stats.iterations += (uint64_t)certified->solution.iterations;
+  return certified->solution.residual.scaled < 1e3 * SOLVED;
+}
+
+// What the solution says, to the stage: impulses, and the active set of joints alone.
+static void take_certified(S2RattleStage *stage, const Certified *certified) {
+  const S2Rattle *rattle = stage->rattle;
+  const double *v = certified->solution.v, *x = certified->solution.lambda;
+  int n = 0;
+  for (int r = 0; r < rattle->rows; r++) {
+    if (!s2_stage_knows(stage->state[r]) && rattle->touches > 0) { // symmetric passes need no set
+      const S2Row *row = &certified->problem.row[n];
+      stage->change[r] = row->bias + row->compliance * x[n] + s2_rattle_row_speed(row, v);
+      stage->x[r] = x[n++];
+    } else if (!s2_stage_knows(stage->state[r])) {
+      stage->state[r] = state_of(&certified->problem, rattle->term[r].law, n, v, x[n]);
+      stage->x[r] = s2_stage_clip(stage->state[r], &stage->row[r], x[n++]);
+    }
+  }
+}
+
+bool s2_stage_solve_certified(S2RattleStage *stage) {
+  S2ArenaMark mark = s2_arena_mark(stage->rattle->step->arena);
+  Certified certified = make_certified(stage);
+  bool solved = find_certified(stage, &certified);
+  take_certified(stage, &certified);
+  s2_arena_rewind(stage->rattle->step->arena, mark);
+  return solved;
+}
+
+// Certified problems alone, each linearised where the one before has led: for graphs that have no
+// pattern, and sets that do not settle. Stage 2 is linear.
+bool s2_stage_solve_symmetric(S2RattleStage *stage) {
+  double before = INFINITY;
+  bool going = true;
+  s2_stage_free_given(stage);
+  s2_stage_stand_still(stage);
+  for (int pass = 0; pass < SYMMETRIC && going; pass++) {
+    if (!s2_stage_solve_certified(stage)) {
+      return false;
+    }
+    double now = s2_stage_measure(stage);
+    going = !stage->second && now > stage->rattle->enough && now < before;
+    before = now;
+  }
+  return s2_stage_accept(stage, SOLVED);
+}
+
+// m: by how much rows that push, or are beyond their place, are off what the certified problem has
+// had them at.
+static double off_certified(const S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double worst = stage->turned;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    int normal = term->law == S2_RATTLE_FRICTION ? r - 1 : r;
+    bool open = s2_rattle_of_contact(term) && stage->x[normal] == 0 && stage->r[normal] > 0;
+    if (!open && !s2_stage_knows(stage->state[r])) {
+      double size = s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1;
+      double error = rattle->h * fabs(stage->r[r] - stage->change[r]) * size;
+      worst = error <= worst ? worst : error; // keeps a NaN
+    }
+  }
+  return worst;
+}
+
+// Takes the velocities of the guessed impulses as the first point of linearisation of stage 1. That
+// saves a pass where the rows are those of the step before. False: the guess is too far off.
+static bool stage_set_out(S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  bool near = !stage->second;
+  for (int r = 0; r < rattle->rows; r++) {
+    bool presses = rattle->term[r].source == S2_RATTLE_OF_GAP;
+    near &= !rattle->late[r] && !(presses && stage->x[r] == 0);
+  }
+  if (near) {
+    s2_mcp_velocity(&stage->problem, stage->x, stage->v);
+  }
+  for (int i = 0; i < 3 * rattle->nodes && near; i++) { // not far from where they were
+    double size = i % 3 == 0 ? rattle->island->length : 1;
+    near = fabs(stage->v[i] - rattle->v0[i]) * size <= rattle->speed;
+  }
+  if (near) {
+    s2_stage_measure_first(stage, stage->v);
+  }
+  return near;
+}
+
+// Do rows that stage 1 does not know push along the same directions in each of its passes?
+static bool pushes_stay(const S2RattleStage *stage) {
+  bool stay = true;
+  for (int r = 0; r < stage->rattle->rows; r++) {
+    stay &= !stage->rattle->late[r] || s2_stage_knows(stage->state[r]);
+  }
+  return stay;
+}
+
+// One contact in closed form has no modes that could be kept.
+static bool one_contact(const S2Problem *problem) {
+  return problem->rows <= 2 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY;
+}
+
+// The certified problem of the first pass; its modes and their factor, or NULL. The answer of modes
+// is exact, and the stage is certified in the end. False: no method finds a solution.
+static bool first_pass(S2RattleStage *stage, Certified *certified, S2ActiveModes **modes) {
+  S2Arena *arena = stage->rattle->step->arena;
+  *certified = make_certified(stage);
+  *modes = NULL;
+  if (!one_contact(&certified->problem)) {
+    S2ArenaMark mark = s2_arena_mark(arena);
+    *modes = s2_active_keep(&certified->problem, &CERTIFIED_OPTIONS, arena, &certified->solution);
+    stage->rattle->step->world->stats.iterations += (uint64_t)certified->solution.iterations;
+    if (*modes == NULL) {
+      s2_arena_rewind(arena, mark);
+      *certified = make_certified(stage);
+    }
+  }
+  if (*modes == NULL && !find_certified(stage, certified)) {
+    return false;
+  }
+  take_certified(stage, certified);
+  s2_stage_measure(stage);
+  return true;
+}
+
+// Passes with the modes and the factor of the first one: what rows that hold miss is taken away.
+// False: it does not come to an end.
+static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
+                             S2ActiveModes *modes) {
+  const S2Rattle *rattle = stage->rattle;
+  double *speed = S2_TAKE(rattle->step->arena, double, certified->problem.rows);
+  double before = INFINITY;
+  for (int pass = 0; pass < SYMMETRIC; pass++) {
+    int n = 0;
+    for (int r = 0; r < rattle->rows; r++) {
+      if (!s2_stage_knows(stage->state[r])) {
+        speed[n++] = stage->r[r];
+      }
+    }
+    double now = rattle->h * s2_active_missed(modes, speed);
+    if (now <= rattle->enough || !(now < before)) {
+      return now <= rattle->enough;
+    }
+    // The corrected impulses, and where they lead.
+    s2_active_correct(modes);
+    before = now;
+    n = 0;
+    for (int r = 0; r < rattle->rows; r++) {
+      if (!s2_stage_knows(stage->state[r])) {
+        stage->x[r] = certified->solution.lambda[n++];
+      }
+    }
+    s2_stage_measure(stage);
+  }
+  return false;
+}
+
+// Solves certified problems until both agree: each takes its right side from the rows where the one
+// before has led.
+static bool contacts_pass(S2RattleStage *stage) {
+  double before = INFINITY, now = INFINITY;
+  for (int pass = 0; pass < SYMMETRIC; pass++) {
+    if (!s2_stage_solve_certified(stage)) {
+      return false;
+    }
+    s2_stage_measure(stage);
+    now = off_certified(stage);
+    if (!(now > stage->rattle->enough && (now < before || pass < 4))) {
+      return s2_stage_accept(stage, SOLVED);
+    }
+    before = now;
+  }
+  return s2_stage_accept(stage, SOLVED);
+}
+
+// Stage 2 is linear, and solved at once. Stage 1 keeps the modes of its first solution, if they
+// hold in the end.
+static bool contacts_at_once(S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  Certified certified;
+  S2ActiveModes *modes;
+  bool done = first_pass(stage, &certified, &modes);
+  if (done && !stage->second && off_certified(stage) > rattle->enough) {
+    modes = modes != NULL || !pushes_stay(stage)
+                ? modes
+                : s2_active_keep(&certified.problem, &CERTIFIED_OPTIONS, rattle->step->arena,
+                                 &certified.solution);
+    done = modes != NULL && pushes_stay(stage) && correct_in_modes(stage, &certified, modes);
+  }
+  done = done && s2_stage_accept(stage, stage->second ? SOLVED : MODES_HOLD);
+  s2_arena_rewind(rattle->step->arena, mark);
+  return done;
+}
+
+bool s2_stage_solve_contacts(S2RattleStage *stage) {
+  if (stage->second) {
+    s2_stage_stand_still(stage);
+    return contacts_at_once(stage);
+  }
+  bool near = stage_set_out(stage);
+  if (!near) {
+    s2_stage_stand_still(stage);
+  }
+  if (contacts_at_once(stage) || (near && contacts_pass(stage))) {
+    return true;
+  }
+  s2_stage_stand_still(stage);
+  return contacts_pass(stage);
+}

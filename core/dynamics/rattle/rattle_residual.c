@@ -1,0 +1,170 @@
+// What the rows of a stage miss at its impulses, and its certificate.
+#include "dynamics/rattle/rattle_stage.h"
+#include "dynamics/step/solve.h"
+#include "linalg/numbers.h"
+#include "mcp/solvers.h"
+
+#include <string.h>
+
+// ---- Residuals ---------------------------------------------------------------------------------
+
+// Poses at the end of stage 1.
+static void move_nodes(const S2Rattle *rattle, const double *u) {
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    int at = 3 * rattle->island->node[i / 3] + i % 3;
+    rattle->q1[at] = rattle->q0[at] + rattle->h * u[i];
+  }
+}
+
+// r of stage 1 at the velocities v: (g(q1) - from)/h + C l + b.
+void s2_stage_measure_first(S2RattleStage *stage, const double *v) {
+  S2Rattle *rattle = stage->rattle;
+  double h = rattle->h;
+  move_nodes(rattle, v);
+  s2_rattle_measure(rattle, rattle->q1, s2_rattle_elapsed(rattle) + h, &rattle->at1);
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    double from = term->changes ? rattle->at0.value[r] : 0;
+    double speed = term->law == S2_RATTLE_FRICTION ? s2_rattle_slip(rattle, r, v)
+                                                   : (rattle->at1.value[r] - from) / h;
+    stage->r[r] = speed + term->compliance * stage->x[r] + term->bias - term->speed;
+  }
+}
+
+// Rows that begin open push along what they are at the end: m, by how much that has changed.
+static double turn_late(S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double worst = 0, length = rattle->island->length;
+  for (int r = 0; r < rattle->rows; r++) {
+    S2Row *row = &stage->row[r];
+    if (!rattle->late[r]) {
+      continue;
+    }
+    S2Row now = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
+    double push = rattle->h * fabs(stage->x[r]);
+    for (int c = 0; c < 3; c++) {
+      double size = c == 0 ? length : 1;
+      double a = row->a >= 0 ? fabs(now.ja[c] - row->ja[c]) / stage->mass[3 * row->a + c] : 0;
+      double b = row->b >= 0 ? fabs(now.jb[c] - row->jb[c]) / stage->mass[3 * row->b + c] : 0;
+      worst = fmax(worst, push * size * fmax(a, b));
+      row->ja[c] = now.ja[c];
+      row->jb[c] = now.jb[c];
+    }
+  }
+  return worst;
+}
+
+// r of all rows at the impulses x; the largest of those that are held, as a displacement, m.
+double s2_stage_measure(S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double worst = 0, fastest = 0;
+  s2_mcp_velocity(&stage->problem, stage->x, stage->v);
+  if (stage->second) {
+    s2_mcp_row_velocity(&stage->problem, stage->v, stage->r);
+    for (int r = 0; r < rattle->rows; r++) {
+      stage->r[r] += stage->row[r].compliance * stage->x[r] + stage->row[r].bias;
+    }
+  } else {
+    s2_stage_measure_first(stage, stage->v);
+    worst = stage->turned = turn_late(stage);
+  }
+  for (int r = 0; r < rattle->rows; r++) {
+    if (stage->state[r] == S2_RATTLE_HELD) {
+      double size = s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1;
+      double error = fabs(stage->r[r]) * size;
+      fastest = error <= fastest ? fastest : error; // keeps a NaN
+    }
+  }
+  double error = rattle->h * fastest;
+  return error <= worst ? worst : error;
+}
+
+// The residual of a stage that has only equations. Its velocities follow from the impulses, so the
+// errors of the rows are all there is.
+static bool certify_equations(const S2RattleStage *stage, S2Residual *residual) {
+  const S2Rattle *rattle = stage->rattle;
+  double scaled = 0;
+  *residual = (S2Residual){0};
+  for (int r = 0; r < rattle->rows; r++) {
+    if (rattle->term[r].law != S2_RATTLE_EQUATION) {
+      return false;
+    }
+    bool known = stage->state[r] == S2_RATTLE_KNOWN;
+    double error = known ? 0 : fabs(stage->r[r]);
+    double speed = error * s2_row_weight(&stage->problem, &stage->row[r]);
+    residual->joint = s2_larger(residual->joint, error);
+    scaled = s2_larger(scaled, speed);
+  }
+  residual->scaled = scaled / stage->problem.velocity_scale;
+  return true;
+}
+
+// The residual of the stage's problem with the measured rows. Rows whose impulse the stage knows
+// have no law in it and are left out.
+S2Residual s2_stage_certificate(S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  S2Arena *arena = rattle->step->arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Problem problem = stage->problem;
+  S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
+  double *speed = S2_TAKE(arena, double, rattle->rows), *x = S2_TAKE(arena, double, rattle->rows);
+  s2_mcp_row_velocity(&problem, stage->v, speed);
+  // In stage 1 a row has the speed that it was measured with.
+  int n = 0;
+  for (int r = 0; r < rattle->rows; r++) {
+    if (rattle->touches > 0 && stage->state[r] == S2_RATTLE_KNOWN) {
+      continue;
+    }
+    rows[n] = stage->row[r];
+    rows[n].coupled_to = rows[n].coupled_to < 0 ? -1 : n - 1;
+    if (!stage->second) {
+      rows[n].bias = stage->r[r] - speed[r] - rows[n].compliance * stage->x[r];
+    }
+    x[n++] = stage->x[r];
+  }
+  problem.row = rows;
+  problem.rows = n;
+  S2Residual residual = s2_mcp_residual(&problem, stage->v, x, arena);
+  s2_arena_rewind(arena, mark);
+  return residual;
+}
+
+double s2_stage_clip(S2RattleState state, const S2Row *row, double x) {
+  return state == S2_RATTLE_AT_HI   ? row->hi
+         : state == S2_RATTLE_AT_LO ? row->lo
+         : state == S2_RATTLE_OPEN  ? 0
+                                    : x;
+}
+
+// Is the impulse no unknown?
+bool s2_stage_knows(S2RattleState state) {
+  return state == S2_RATTLE_GIVEN || state == S2_RATTLE_KNOWN;
+}
+
+// As stage 1 is linearised first: at velocities 0 of the nodes, with the ground at its end.
+void s2_stage_stand_still(S2RattleStage *stage) {
+  memset(stage->v, 0, sizeof(double) * (size_t)(3 * stage->rattle->nodes));
+  if (!stage->second) {
+    s2_stage_measure_first(stage, stage->v);
+  }
+}
+
+// `most`: of the scaled residual.
+bool s2_stage_accept(S2RattleStage *stage, double most) {
+  S2Residual residual;
+  if (!certify_equations(stage, &residual)) {
+    residual = s2_stage_certificate(stage);
+  }
+  if (!(residual.scaled <= most)) {
+    return false;
+  }
+  s2_keep_worst(&stage->rattle->worst, &residual);
+  return true;
+}
+
+void s2_stage_free_given(S2RattleStage *stage) {
+  for (int r = 0; r < stage->rattle->rows; r++) {
+    bool given = stage->state[r] == S2_RATTLE_GIVEN;
+    stage->state[r] = given ? S2_RATTLE_HELD : stage->state[r];
+  }
+}
