@@ -36,6 +36,13 @@ static S2Vec2 work_velocity_of(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
+// What friction gives against ground that changes its own speed by `change` meanwhile: a slide that
+// comes to an end within that has the speed 0 where friction turns round, and no gain.
+static double work_of_friction(double tangent, double along, double change) {
+  bool ends = tangent * along > 0 && fabs(along) <= fabs(change) / 2;
+  return ends ? 0 : tangent * along;
+}
+
 void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double normal,
                       double tangent) {
   S2Auditor *audit = step->world->audit;
@@ -45,10 +52,12 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
   const S2TouchPoint *point = &touch->points[k];
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   const S2Vec2 arm[2] = {point->at.point, point->arm_b};
-  S2Vec2 n = point->at.normal, t = s2_left(n), mean[2];
+  S2Vec2 n = point->at.normal, t = s2_left(n), mean[2], change[2];
   for (int i = 0; i < 2; i++) {
     const double *v0 = step->v0 + 3 * slot[i], *v2 = step->v2 + 3 * slot[i];
-    mean[i] = s2_scale(0.5, s2_add(work_velocity_of(v0, arm[i]), work_velocity_of(v2, arm[i])));
+    S2Vec2 before = work_velocity_of(v0, arm[i]), after = work_velocity_of(v2, arm[i]);
+    mean[i] = s2_scale(0.5, s2_add(before, after));
+    change[i] = s2_sub(after, before);
   }
   bool moves[2] = {s2_body_moves(&step->world->bodies.at[slot[0]]),
                    s2_body_moves(&step->world->bodies.at[slot[1]])};
@@ -58,13 +67,14 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
   // On the side that moves; where one moves as given, its surface does work beside that.
   S2Vec2 apart = s2_sub(mean[0], mean[1]);
   double along = s2_dot(t, apart) - touch->surface_speed;
-  S2AuditWork work = {.contacts = normal * s2_dot(n, apart) + tangent * along,
-                      .ground = tangent * touch->surface_speed};
+  double given = moves[0] && moves[1] ? 0 : s2_dot(t, change[moves[0]]);
+  double contacts = normal * s2_dot(n, apart) + work_of_friction(tangent, along, given);
+  S2AuditWork work = {.contacts = contacts, .ground = tangent * touch->surface_speed};
   S2Vec2 impulse = s2_add_scaled(s2_scale(normal, n), tangent, t);
   if (!moves[1]) {
-    work.ground += s2_dot(impulse, mean[1]);
+    work.ground = s2_dot(impulse, mean[0]) - contacts;
   } else if (!moves[0]) {
-    work.ground -= s2_dot(impulse, mean[0]);
+    work.ground = -s2_dot(impulse, mean[1]) - contacts;
   }
   work_add(&audit->tried[moves[0] ? slot[0] : slot[1]], &work);
   for (int i = 0; i < 2; i++) {

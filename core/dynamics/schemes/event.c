@@ -355,6 +355,7 @@ static bool event_strikes(const S2EventRun *event, const double *v) {
 static bool event_strike(const S2EventRun *event) {
   S2Step *step = event->step;
   s2_event_forget_impulses(event);
+  s2_event_set_ground(event, true);
   // Targets are told by velocities that the joints allow.
   if (!s2_step_before_impact(step, event->island, false)) {
     return false;
@@ -385,6 +386,7 @@ static bool event_strike(const S2EventRun *event) {
   // It is part of the step: the piece sets out with its velocities.
   keep_contacts(event, NULL);
   keep_joints(event, false);
+  s2_event_set_ground(event, false);
   s2_note_island(step, event->island, S2_ACT_STRUCK, step->v0);
   s2_event_copy_nodes(event, step->v2, step->v0);
   return true;

@@ -55,6 +55,8 @@ void s2_event_set_piece(const S2EventRun *event, double h);
 bool s2_event_flow(S2EventRun *event, double h, bool rows);
 // What the island meets that is not solved for, at the start and the end of the piece.
 void s2_event_place_ground(const S2EventRun *event);
+// The velocity of what moves as given: as it begins the step, or the mean.
+void s2_event_set_ground(const S2EventRun *event, bool striking);
 // Impulses of the island's contacts and joints become 0.
 void s2_event_forget_impulses(const S2EventRun *event);
 // 3 a slot, of the island's nodes.

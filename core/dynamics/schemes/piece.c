@@ -28,6 +28,20 @@ static void place_ground(const S2EventRun *event, int32_t slot) {
   }
 }
 
+// An impact as the step begins is against what moves as given as it moves then, not at its mean
+// velocity.
+void s2_event_set_ground(const S2EventRun *event, bool striking) {
+  const S2Step *step = event->step;
+  for (int i = 0; i < 2 * event->island->touches && event->rattles && event->done == 0; i++) {
+    const S2Touch *touch = &step->touches[event->island->touch[i / 2]];
+    int32_t slot = i % 2 == 0 ? touch->body_a : touch->body_b;
+    const double *v = striking ? step->given_start : event->v_start;
+    for (int c = 3 * slot; step->node_of[slot] == S2_GROUND && c < 3 * slot + 3; c++) {
+      step->free_v[c] = step->v1[c] = step->v2[c] = v[c];
+    }
+  }
+}
+
 // What this island meets that is not solved for, at the start and the end of the piece: other
 // islands have it at their times.
 void s2_event_place_ground(const S2EventRun *event) {
