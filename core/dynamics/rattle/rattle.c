@@ -497,7 +497,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
     rattle->frees = false;
     return solve_again(rattle, law, last, whole, &value, &row);
   }
-  bool noted = rattle->step->world->notes != NULL;
+  bool noted = rattle->step->world->notes != NULL && rattle->kept != NULL; // whole steps
   return outcome == SOLVED && noted ? find_rise(rattle, law, last) : outcome;
 }
 
