@@ -502,7 +502,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
     rattle->met = S2_NONE;
     rattle->frees = false;
     outcome = look_again(rattle, law, last, whole, &value, &row);
-  } else if (outcome == SOLVED && rattle->step->world->notes != NULL) {
+  } else if (outcome == SOLVED && rattle->step->world->notes != NULL && rattle->kept != NULL) {
     outcome = find_rise(rattle, law, last);
   }
   return outcome == SOLVED && !rattle->rests ? second_with_laws(rattle, law) : outcome;

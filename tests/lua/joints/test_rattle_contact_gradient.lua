@@ -256,6 +256,26 @@ test("force laws beside contacts", function()
   end, { m = 2, k = 1.5, g = G, dt = 1 / 60 })
 end)
 
+-- Poses off the joints and overlaps are closed first, in passes that have normal rows and no friction.
+test("poses that were placed a little wrong beside contacts", function()
+  for _, mu in ipairs { 0.3, 0.9 } do
+    agrees("off the joint", function(p)
+      local w, b, c = cart({ mu = mu, m = p.m, v = p.v, w = 1, dt = p.dt }, {})
+      c.x, c.y, c.angle = c.x + p.dx, c.y + p.dy, c.angle + p.turn
+      w:step(3)
+      return sum(b, c)
+    end, { m = 2, v = 1.5, dx = 0.01, dy = 0.02, turn = 0.03, dt = 1 / 60 })
+  end
+  agrees("overlap", function(p)
+    local w = world(p)
+    w:on("solver_warning", function() end)
+    w:circle { type = "static", position = { 0, -0.5 }, radius = 0.5, friction = 0.3 }
+    local b = w:circle { radius = 0.2, mass = p.m, position = { 0.2 + p.d, 0.15 }, velocity = { p.v, 0 }, friction = 0.3 }
+    w:step(3)
+    return sum(b)
+  end, { m = 2, v = 0.5, d = 0.01, dt = 1 / 60 })
+end)
+
 -- ---- Meetings ----------------------------------------------------------------------------------
 
 test("balls bounce and land", function()
