@@ -188,6 +188,7 @@ static void pile_search_on(S2SolveRun *chain, int iterations) {
     if (s2_run_solved(chain) || start == STARTS) {
       return;
     }
+    // The next start, and its flow.
     if (start == CONVEX) {
       pile_start_convex(chain, iterations);
     } else if (start == SMOOTH) {
