@@ -118,10 +118,10 @@ function abuse(bytes) {
 }
 
 // Frames whose contents lie although their checksum fits.
-function lie(bytes) {
+function lie(bytes, times) {
   let random = 7;
   const next = (n) => (random = (Math.imul(random, 1103515245) + 12345) >>> 0) % n;
-  for (let i = 0; i < 300; i++) {
+  for (let i = 0; i < times; i++) {
     const recording = readInPieces(bytes, 1 << 20);
     const frame = next(recording.frameCount);
     recording.bytes[recording.offsets[frame] + next(recording.sizes[frame])] ^= 1 << next(8);
@@ -139,9 +139,9 @@ try {
   }
   const drawn = compareScene("machines/lidar");
   check(annotated > 0, "no annotation was compared");
-  lie(drawn);
+  lie(drawn, 30); // a long file, read again each time: for the annotations, which the other has not
   abuse(bytes);
-  lie(bytes);
+  lie(bytes, 300);
 } finally {
   rmSync(directory, { recursive: true });
 }

@@ -167,7 +167,7 @@ static void every_step_keeps_its_word(void **state) {
   }
   // The scenes must be what they are meant to be.
   assert_true(touched > SCENES * 3 / 4);
-  assert_true(largest >= 12);
+  assert_true(largest >= S2_FEWER(12, 8));
   assert_true(impacts > SCENES);
 }
 

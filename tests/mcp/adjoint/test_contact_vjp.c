@@ -331,7 +331,7 @@ static void check_all(Check *check, const Data *g, double step, S2Rng *rng) {
 // Problems nearer to a switch of modes than this are left out: the differences would cross it.
 static const double MARGIN = 1e-2;
 static const double AGREE = 1e-6; // relative error
-enum { PROBLEMS = S2_FEWER(300, 18) };
+enum { PROBLEMS = S2_FEWER(300, 24) };
 
 typedef struct Count {
   int checked, redundant, unsolved, near, moved, seen[MODES];

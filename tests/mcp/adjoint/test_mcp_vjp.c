@@ -47,9 +47,9 @@ static void exact_derivatives_agree_with_differences(void **state) {
   assert_true(worst <= AGREE);
   assert_true(checked >= 0.8 * PROBLEMS && redundant <= 0.05 * PROBLEMS);
   for (int mode = 0; mode < MODES; mode++) {
-    assert_true(seen[mode] >= 20);
+    assert_true(seen[mode] >= S2_FEWER(20, 3));
   }
-  assert_true(hinged >= 50 && compliant >= 50);
+  assert_true(hinged >= S2_FEWER(50, 8) && compliant >= S2_FEWER(50, 8));
   s2_arena_free(&arena);
 }
 
