@@ -724,8 +724,45 @@ static void solvers_refuse_nan(void **state) {
   s2_arena_free(&arena);
 }
 
+// An impulse that is off moves bodies by the same, however much its row gives way. (It counted by
+// what the row misses, which rounding makes large where the compliance is.)
+static void soft_rows_count_by_what_they_move(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  static const double compliances[] = {0, 1e-6, 1, 1e6};
+  const double mass[3] = {2, 3, 3}, none[3] = {0, 0, 0}, off = 1e-3, w = 1.0 / 3;
+  for (int k = 0; k < 4; k++) {
+    for (int bilateral = 0; bilateral < 2; bilateral++) {
+      double c = compliances[k], exact = 1 / (w + c), impulse = exact + off, v[3];
+      S2Row row = {.a = 0,
+                   .b = S2_GROUND,
+                   .coupled_to = -1,
+                   .ja = {0, 0, 1},
+                   .lo = bilateral ? -INFINITY : 0,
+                   .hi = INFINITY,
+                   .compliance = c,
+                   .bias = -1};
+      S2Problem problem = {.nodes = 1,
+                           .rows = 1,
+                           .mass = mass,
+                           .rhs = none,
+                           .row = &row,
+                           .velocity_scale = 1,
+                           .length = 1};
+      s2_mcp_velocity(&problem, &impulse, v);
+      // A contact's min(w l, u) is its speed here, as it presses.
+      double scaled = s2_mcp_residual(&problem, v, &impulse, &arena).scaled;
+      double moved = fmin(w * off, bilateral ? INFINITY : w * impulse);
+      assert_true(fabs(scaled - moved) <= 1e-9 * moved);
+    }
+  }
+  s2_arena_free(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(soft_rows_count_by_what_they_move),
       cmocka_unit_test(lcp_smallest),
       cmocka_unit_test(lcp_arguments),
       cmocka_unit_test(lcp_classic),

@@ -220,8 +220,8 @@ static void test_the_flow_finds_solutions(void **state) {
     at.system.history = &history;
     s2_nncg_sweeps(&at.system, SWEEPS, 0, at.v, at.lambda, &at.arena);
     int factorizations = 0;
-    double residual = s2_flow_solve(&at.system, MOST, false, VIOLENT_TOLERANCE, at.v, at.lambda,
-                                    &factorizations, &at.arena);
+    double residual = s2_flow_solve(&at.system, MOST, false, VIOLENT_TOLERANCE, &(S2FlowWatch){0},
+                                    at.v, at.lambda, &factorizations, &at.arena);
     if (!(residual <= VIOLENT_TOLERANCE)) {
       fail_msg("seed %d: residual %.1e after %d factorisations", seed, residual, factorizations);
     }
