@@ -520,15 +520,35 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
 // Where joints have no error, as those at rest: that they do not is what their bodies' places
 // depend on. Contacts are closed by the solve; projection would have them on an edge.
 static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
-  if (step->world->notes == NULL || !step->world->notes->projects || errors->rows == 0) {
+  S2World *world = step->world;
+  if (world->notes == NULL || errors->rows == 0) {
     return;
   }
   double none = 0;
   S2Shaken shaken = new_shaken(step, island);
-  bool noted = s2_step_shake(step, island, errors, &shaken, &none) ||
-               (island->touches == 0 && project(step, island, worst, 1, NULL));
-  if (!noted) {
-    s2_note_refuse_joints(step, island, "contacts and joints of which some hold what others hold");
+  if (world->notes->projects) {
+    bool noted = s2_step_shake(step, island, errors, &shaken, &none) ||
+                 (island->touches == 0 && project(step, island, worst, 1, NULL));
+    if (!noted) {
+      s2_note_refuse_joints(step, island,
+                            "contacts and joints of which some hold what others hold");
+    }
+    return;
+  }
+  // A step that a script differentiates moves nothing that the plain step does not. The nonlinear
+  // step ends on the joints by itself.
+  if (island->touches == 0 && !world->kept.def.nonlinear) {
+    double *q = S2_TAKE(step->arena, double, 3 * island->nodes), error = island->joint_error;
+    uint64_t projections = world->stats.projections;
+    for (int i = 0; i < island->nodes; i++) {
+      memcpy(q + 3 * i, step->q1 + 3 * island->node[i], 3 * sizeof(double));
+    }
+    (void)s2_step_shake(step, island, errors, &shaken, &none);
+    for (int i = 0; i < island->nodes; i++) {
+      memcpy(step->q1 + 3 * island->node[i], q + 3 * i, 3 * sizeof(double));
+    }
+    island->joint_error = error;
+    world->stats.projections = projections;
   }
 }
 

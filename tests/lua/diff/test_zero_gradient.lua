@@ -664,3 +664,59 @@ test("matrices of small compliance and of rigid directions have derivatives", fu
     end
   end
 end)
+
+-- Joints that hold bodies at rest have no error, so no step corrects one. Where a number of the joint is another, or the
+-- body is put elsewhere, it does.
+local AT_REST = {
+  ["the length of a distance"] = function(w, x)
+    local b = w:circle { radius = 0.1, position = { 0, -1 } }
+    w:distance { b, anchor_b = { 0, 0 }, length = 1 + x }
+    return function() return b.y end
+  end,
+  ["the length of a pulley"] = function(w, x)
+    local a = w:circle { radius = 0.1, position = { -1, -1 }, mass = 1 }
+    local b = w:circle { radius = 0.1, position = { 1, -1 }, mass = 1 }
+    w:pulley { a, b, ground_a = { -1, 0 }, ground_b = { 1, 0 }, length = 2 + x }
+    return function() return a.y + 2 * b.y end
+  end,
+  ["a constraint of the script"] = function(w, x)
+    local b = w:circle { radius = 0.1 }
+    w:constraint { bodies = { b }, phi = function(q) return q.y - 0.5 * q.x - x end }
+    return function() return b.y + b.x end
+  end,
+  ["where a body on a slider is put"] = function(w, x)
+    local b = w:circle { radius = 0.1 }
+    w:slider { b, anchor = { 0, 0 }, axis = { 0, 1 } }
+    b.x = x
+    return function() return b.x end
+  end,
+  ["where a body on a hinge is put"] = function(w, x)
+    local a = w:circle { radius = 0.1, position = { 0, -1 }, mass = 2 }
+    local b = w:circle { radius = 0.1, position = { 0, -2 }, mass = 1 }
+    w:hinge { a, anchor = { 0, 0 } }
+    w:hinge { b, a, anchor = { 0, -1 } }
+    b.y = -2 + x
+    return function() return b.y + 3 * a.y end
+  end,
+}
+
+for _, stepping in ipairs { "auto", "event", "speculative", "bisect" } do
+  test("what joints hold at rest: " .. stepping, function()
+    way = stepping
+    for name, build in pairs(AT_REST) do
+      for _, steps in ipairs { 1, 5 } do
+        local function f(x)
+          local w = new_world()
+          local out = build(w, x)
+          w:step(steps)
+          return out()
+        end
+        local value, g = sim.value_and_grad(f, 0)
+        eq(value, f(0), name .. ": the value of plain numbers")
+        local wanted = (f(1e-5) - f(-1e-5)) / 2e-5
+        near(g, wanted, 1e-5, name)
+      end
+    end
+    way = "auto"
+  end)
+end
