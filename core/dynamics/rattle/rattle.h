@@ -224,6 +224,9 @@ void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S
 // Speed at which friction row r of stage 1 slides, at the velocities v of nodes: by the mean of its
 // directions at both ends, or that at the end if it is late.
 double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v);
+// m: by how much the arms of row r, of a contact, change in the piece. What rolls on a side that is
+// nearly flat runs along it, and stage 1 has another solution far off.
+double s2_rattle_arm_runs(const S2Rattle *rattle, int r);
 // Stage 2: is the contact of row r closed, or its normal row?
 bool s2_rattle_closed(const S2Rattle *rattle, int r);
 // Impulses of the piece to the flow, and sums to the touches of the step.
