@@ -380,6 +380,7 @@ static bool turns_too_far(const S2Rattle *rattle) {
     double x = to[1] - from[1], y = to[2] - from[2];
     double size = from[1] * from[1] + from[2] * from[2];
     far |= rattle->l[r] != 0 && x * x + y * y > TURN * TURN * (1 + 1e-9) * size;
+    far |= rattle->l[r] != 0 && s2_rattle_arm_runs(rattle, r) > TURN * rattle->island->length;
   }
   for (int i = 0; i < rattle->nodes; i++) {
     far |= fabs(rattle->h * rattle->u[3 * i]) > TURN * (1 + 1e-9);

@@ -241,6 +241,9 @@ void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S
 double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v);
 // Is row r of a contact that looks ahead?
 bool s2_rattle_awaits(const S2Rattle *rattle, int r);
+// m: by how much the arms of row r, of a contact, change in the piece. What rolls on a side that is
+// nearly flat runs along it, and stage 1 has another solution far off.
+double s2_rattle_arm_runs(const S2Rattle *rattle, int r);
 // Stage 2: is the contact of row r closed, or its normal row?
 bool s2_rattle_closed(const S2Rattle *rattle, int r);
 // Impulses of the piece to the flow, and sums to the touches of the step.

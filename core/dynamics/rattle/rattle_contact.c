@@ -111,6 +111,19 @@ bool s2_rattle_awaits(const S2Rattle *rattle, int r) {
          rattle->at0.value[normal] > S2_TOUCH_SLOP * rattle->island->length;
 }
 
+double s2_rattle_arm_runs(const S2Rattle *rattle, int r) {
+  const S2RowSides *from = &rattle->at0.side[r], *to = &rattle->at1.side[r];
+  if (!s2_rattle_of_contact(&rattle->term[r])) {
+    return 0;
+  }
+  int32_t slot[2];
+  s2_rattle_bodies(rattle, &rattle->term[r], slot);
+  const int32_t *node_of = rattle->step->node_of;
+  double a = node_of[slot[0]] == S2_GROUND ? 0 : fabs(to->a[0] - from->a[0]);
+  double b = node_of[slot[1]] == S2_GROUND ? 0 : fabs(to->b[0] - from->b[0]);
+  return fmax(a, b);
+}
+
 bool s2_rattle_closed(const S2Rattle *rattle, int r) {
   if (s2_rattle_awaits(rattle, r)) {
     return false;

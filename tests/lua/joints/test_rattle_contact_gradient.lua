@@ -207,6 +207,44 @@ test("wheels with a motor roll and spin", function()
   end
 end)
 
+test("joints that give way, servos, gears and parts of steps beside contacts", function()
+  local joined = {
+    function(w, b, c, p)
+      w:weld { b, c, anchor = { 0, 0.2 }, damping = 3 * p.d,
+        compliance = { { p.k, 0.1 * p.k, 0 }, { 0.1 * p.k, p.k, 0 }, { 0, 0, 2 * p.k } } }
+    end,
+    function(w, b, c, p) w:hinge { b, c, anchor = { 0, 0.2 }, stiffness = 100 / p.k, damping = p.d } end,
+    function(w, b, c, p)
+      local hinge = w:hinge { b, c, anchor = { 0, 0.2 } }
+      w:actuator { "a", joint = hinge, kind = "position", kp = 3e4 * p.k, kd = 3 * p.d, max_torque = p.d }
+      w:act { 0.4 }
+    end,
+  }
+  for i, join in ipairs(joined) do
+    agrees("joint " .. i, function(p)
+      local w = world(p, { substeps = i == 3 and 2 or nil })
+      floor(w, p.mu)
+      local b = w:box { size = { 0.4, 0.2 }, mass = p.m, position = { 0, 0.1 }, velocity = { 1, 0 }, friction = p.mu, linear_damping = p.d }
+      local c = w:box { size = { 0.1, 0.5 }, mass = 1, position = { 0, 0.45 }, mask = 0, angular_velocity = 1, velocity = { 0.75, 0 } }
+      join(w, b, c, p)
+      w:step(8)
+      return sum(b, c)
+    end, { m = 2, k = 1e-3, d = 1, mu = 0.4, dt = 1 / 60 })
+  end
+  agrees("gear", function(p)
+    local w = world(p)
+    floor(w, p.mu)
+    local car, wheels, hinges = w:box { size = { 1, 0.2 }, mass = p.m, position = { 0, 0.3 }, mask = 0 }, {}, {}
+    for i, x in ipairs { -0.4, 0.4 } do
+      wheels[i] = w:circle { radius = 0.2, mass = 0.5, position = { x, 0.2 }, friction = p.mu }
+      hinges[i] = w:hinge { wheels[i], car, anchor = { x, 0.2 }, motor = i == 1 and { speed = -8, max_torque = p.t } or nil }
+    end
+    w:gear { joint_a = hinges[1], joint_b = hinges[2], ratio = -1.5 }
+    w:step(6)
+    return sum(car, wheels[1], wheels[2])
+  end, { mu = 0.3, m = 2, t = 2, dt = 1 / 60 })
+end)
+
 test("limits close beside contacts", function()
   agrees("pole that falls on its limit", function(p)
     local w, b, c = cart(p, { limits = { p.lo, p.hi } })
