@@ -388,6 +388,12 @@ static void write_bounds(Active *active) {
   }
 }
 
+static void active_read_impulses(Active *active) {
+  for (int k = 0; k < active->of.rows; k++) {
+    active->x[k] = active->lambda[active->of.row[k]] * active_root_of(active, k);
+  }
+}
+
 // The guess, with the equations met: x, q of the others.
 static void active_begin(Active *active, const S2Solution *guess) {
   const S2Condensed *of = &active->of;
@@ -408,9 +414,7 @@ static void active_begin(Active *active, const S2Solution *guess) {
   active_measure(active, y);
   meet_equations(active, y);
   memset(active->q, 0, sizeof(double) * (size_t)of->rows);
-  for (int k = 0; k < of->rows; k++) {
-    active->x[k] = active->lambda[of->row[k]] * active_root_of(active, k);
-  }
+  active_read_impulses(active);
   for (int k = 0; k < of->rows; k++) {
     int n = of->rows;
     active->q[k] = active->u[k] - s2_numbers_dot(of->g + (size_t)k * (size_t)n, active->x, n);
@@ -433,32 +437,6 @@ static void write_impulses(Active *active) {
 }
 
 // ---- Least norm ---------------------------------------------------------------------------------
-
-// For each unknown beyond the rank (a column of the result) what those before it give where it
-// gives -1, so that no row which holds sees it. All columns side by side.
-static double *null_unknowns(const Active *active) {
-  const S2DenseLu *lu = &active->lu;
-  int n = lu->n, rank = lu->rank, count = n - rank;
-  double *all = S2_TAKE(active->arena, double, (size_t)rank *(size_t)count);
-  for (int i = rank - 1; i >= 0; i--) {
-    const double *a = lu->a + (size_t)i * (size_t)n;
-    double *restrict z = all + (size_t)i * (size_t)count;
-    for (int c = 0; c < count; c++) {
-      z[c] = a[rank + c];
-    }
-    for (int j = i + 1; j < rank; j++) {
-      const double *restrict other = all + (size_t)j * (size_t)count;
-      double factor = a[j];
-      for (int c = 0; c < count; c++) {
-        z[c] -= factor * other[c];
-      }
-    }
-    for (int c = 0; c < count; c++) {
-      z[c] /= a[i];
-    }
-  }
-  return all;
-}
 
 // Impulses of all rows (times root) that no row which holds sees, of column c of `unknowns`.
 static void null_impulses(Active *active, const double *unknowns, int c, double *to) {
@@ -483,18 +461,12 @@ static void null_impulses(Active *active, const double *unknowns, int c, double 
   }
 }
 
-static void active_read_impulses(Active *active) {
-  for (int k = 0; k < active->of.rows; k++) {
-    active->x[k] = active->lambda[active->of.row[k]] * active_root_of(active, k);
-  }
-}
-
 // An orthonormal basis of the impulses that no row which holds sees.
 static void find_basis(Active *active) {
   int rows = active->of.problem->rows, count = active->lu.n - active->lu.rank;
   active->basis = S2_TAKE(active->arena, double, (size_t)count *(size_t)rows);
   active->basis_count = count;
-  const double *unknowns = null_unknowns(active);
+  const double *unknowns = s2_dense_lu_null(&active->lu, active->arena);
   for (int c = 0; c < count; c++) {
     double *z = active->basis + (size_t)c * (size_t)rows;
     null_impulses(active, unknowns, c, z);
@@ -627,12 +599,11 @@ static void active_refine(Active *active) {
 
 // The last digits of impulses in modes that hold; x, u and lambda are those of the answer.
 static void active_finish(Active *active) {
-  const S2Condensed *of = &active->of;
   write_impulses(active);
   active_refine(active);
   if (active->lu.rank < active->lu.n) {
     take_least_norm(active);
-    active_measure(active, S2_TAKE(active->arena, double, of->equations));
+    active_measure(active, S2_TAKE(active->arena, double, active->of.equations));
   }
   active_read_impulses(active);
 }
@@ -648,8 +619,7 @@ static void clip_impulses(const Active *active, double *lambda) {
 }
 
 static void take_answer(const Active *active, S2Solution *solution) {
-  size_t bytes = sizeof(double) * (size_t)(3 * active->of.problem->nodes);
-  memcpy(solution->v, active->v, bytes);
+  memcpy(solution->v, active->v, sizeof(double) * (size_t)(3 * active->of.problem->nodes));
   clip_impulses(active, solution->lambda);
 }
 
@@ -685,11 +655,11 @@ static bool active_circles(const Active *active, unsigned char *seen, int from, 
   for (int i = 0; i < active->units; i++) {
     now[i] = (unsigned char)active->unit[i].mode;
   }
-  bool circles = false;
-  for (int i = from; i < try && !circles; i++) {
-    circles = memcmp(seen + (size_t)i * (size_t)active->units, now, (size_t)active->units) == 0;
+  int i = from;
+  while (i < try && memcmp(seen + (size_t)i * (size_t)active->units, now, (size_t)active->units)) {
+    i++;
   }
-  return circles;
+  return i < try;
 }
 
 // Tries up to number `last`. True: modes that hold are found, and finished.

@@ -128,3 +128,27 @@ void s2_dense_lu_solve(const S2DenseLu *lu, double *x) {
     x[lu->column[i]] = i < rank ? y[i] : 0;
   }
 }
+
+double *s2_dense_lu_null(const S2DenseLu *lu, S2Arena *arena) {
+  int n = lu->n, rank = lu->rank, count = n - rank;
+  double *all = S2_TAKE(arena, double, (size_t)rank *(size_t)count);
+  // U from its last row, for all columns side by side.
+  for (int i = rank - 1; i >= 0; i--) {
+    const double *a = lu->a + (size_t)i * (size_t)n;
+    double *restrict z = all + (size_t)i * (size_t)count;
+    for (int c = 0; c < count; c++) {
+      z[c] = a[rank + c];
+    }
+    for (int j = i + 1; j < rank; j++) {
+      const double *restrict other = all + (size_t)j * (size_t)count;
+      double factor = a[j];
+      for (int c = 0; c < count; c++) {
+        z[c] -= factor * other[c];
+      }
+    }
+    for (int c = 0; c < count; c++) {
+      z[c] /= a[i];
+    }
+  }
+  return all;
+}

@@ -21,4 +21,8 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
 // solution: unknowns without a pivot are 0, equations without one are not looked at.
 void s2_dense_lu_solve(const S2DenseLu *lu, double *x);
 
+// The null space: with column rank + c of the pivots at -1, column c of the result (row-major,
+// rank x (n - rank), in the arena) has the unknowns with a pivot, so that A of them all is 0.
+double *s2_dense_lu_null(const S2DenseLu *lu, S2Arena *arena);
+
 #endif
