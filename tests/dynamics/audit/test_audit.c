@@ -51,8 +51,30 @@ static void two_distances_agree(void **state) {
     overlapping += theirs < 0;
     assert_true(fabs(ours - theirs) < 1e-9);
     assert_true(fabs(s2_length(normal) - 1) < 1e-9);
+    // How far they are apart along that direction bounds the distance, and is the distance.
+    double beyond = s2_audit_beyond(&shape[0], q[0], &shape[1], q[1], &normal);
+    assert_true(beyond <= ours + 1e-12 && beyond > ours - 1e-9);
   }
   assert_true(apart > 1000 && overlapping > 1000);
+}
+
+// Of many corners, all count: a disc in front of each edge of a polygon.
+static void a_polygon_of_40_corners(void **state) {
+  (void)state;
+  enum { CORNERS = 40 };
+  const double turn = 2 * 3.14159265358979324 / CORNERS;
+  S2Vec2 corner[CORNERS], centre = {0, 0}, normal;
+  for (int i = 0; i < CORNERS; i++) {
+    corner[i] = s2_vec2(cos(turn * i), sin(turn * i));
+  }
+  S2Shape polygon = {.vertices = corner, .count = CORNERS};
+  S2Shape disc = {.vertices = &centre, .count = 1, .radius = 0.1};
+  for (int i = 0; i < CORNERS; i++) {
+    double a = turn * (i + 0.5), q[3] = {0, 0, 0}, at[3] = {0, 2 * cos(a), 2 * sin(a)};
+    double apart = s2_audit_distance(&disc, at, &polygon, q, &normal);
+    assert_true(fabs(apart - (1.9 - cos(turn / 2))) < 1e-12);
+    assert_true(fabs(s2_audit_beyond(&disc, at, &polygon, q, &normal) - apart) < 1e-12);
+  }
 }
 
 static void a_thickness_is_the_least_width(void **state) {
@@ -360,6 +382,7 @@ static void sound_steps_have_no_findings(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(two_distances_agree),
+      cmocka_unit_test(a_polygon_of_40_corners),
       cmocka_unit_test(a_thickness_is_the_least_width),
       cmocka_unit_test(a_passage_is_found),
       cmocka_unit_test(an_overlap_at_the_end_is_found),
