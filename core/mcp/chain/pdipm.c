@@ -181,6 +181,7 @@ static void pile_search_on(S2SolveRun *chain, int iterations) {
     if (chain->system.spent * pile_blocks(chain) > PILE_PATIENCE * S2_PATIENCE) {
       return;
     }
+    // Newton from a ray goes on along it.
     bool ray = chain->watch.ray;
     if (!ray) {
       pile_newton(chain, iterations);
