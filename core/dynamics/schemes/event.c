@@ -103,7 +103,7 @@ static bool stop_arrived(const S2EventRun *event) {
 // By implicit Euler a way is straight along v1, along which rows of the start lead: what presses
 // and has turned on the way goes into the other by v1 at its end. It stops there: else it would
 // strike as the next piece begins, and bounce off what it has never left. What touches and does not
-// approach takes part, as in a blow; what does approach strikes with its own speed. *stops: has
+// approach takes part, as in an impact; what does approach strikes with its own speed. *stops: has
 // something stopped? False: aborted.
 static bool stop_turned(const S2EventRun *event, bool *stops) {
   S2Step *step = event->step;

@@ -118,7 +118,7 @@ test("what turns into what it rests on presses on it", function()
 end)
 
 -- With joints a way is straight, along the velocity of its end, and the projection closes what has turned on it: that took no
--- impulse, and the next step began with a blow.
+-- impulse, and the next step began with an impact.
 test("motors press on what turns by impulses", function()
   local found, is, _, message = scenes.run(8653, 60, "event")
   eq(is, "motor")
@@ -170,7 +170,7 @@ test("what slides on a bar that turns stays on it, with joints and without, and 
 end)
 
 -- The same with a bar that moves and friction: a derivative goes through the impulses by which what presses stops at the end of a
--- piece. (What bounced in their place has derivatives that are off by up to 0.3 %, from differences across a blow.)
+-- piece. (What bounced in their place has derivatives that are off by up to 0.3 %, from differences across an impact.)
 test("derivatives of what presses on a bar that turns are those of differences", function()
   local cases = 0
   for _, how in ipairs { { "kinematic", false, true }, { "dynamic", true, true }, { "dynamic", true, false }, { "dynamic", false, true } } do
