@@ -11,14 +11,16 @@
 //    touching approaches; what is slower than one step of the forces, or does not end, ends
 //    inelastically.
 //
-// Four things can make the look-ahead wrong, and all are found after the solve and put right:
+// Five things can make the look-ahead wrong, and all are found after the solve and put right:
 // - an impact sends a body further than its free motion said: search again with what is known now;
 // - a row is the tangent plane at the nearest points, and a fast body may pass beside the real
 //   surface: where a row far from touching carried an impulse but the true gap at the end is open,
 //   the contact is linearised anew at the end of the step, and the island solved again;
 // - it may pass through the real one, if it is fast and thin: passage.c ends its way there;
-// - two shapes without any point in reach overlap at the end all the same (a corner that crosses
-//   from one segment of a bent chain to the next): they get points there, and all is solved again.
+// - two shapes without any point in reach, or whose rows carried nothing, overlap at the end all the
+//   same (a corner that crosses from one segment of a bent chain to the next): they get points
+//   there, and all is solved again;
+// - corners clip each other on the way, and are apart at its end: they get points where that begins.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
