@@ -213,6 +213,7 @@ bool s2_laws_begin(S2Step *step) {
   if (step->laws == 0) {
     return true;
   }
+  // Their slots, counted again, and the forces without them.
   step->lawful = S2_TAKE(step->arena, int32_t, step->laws);
   step->laws = 0;
   for (int i = 0; i < n; i++) {
