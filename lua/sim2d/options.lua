@@ -137,6 +137,11 @@ return function(sim, host)
         name, value, i = read_option(script, args, i, names, byname)
         values[name] = value
       else
+        -- one dash before a name that there is would pass for a word of the script's own
+        local name = word:match "^%-(%a[%w_%-]*)"
+        if name and byname[name:gsub("%-", "_")] then
+          usage_error(script, "'%s': options begin with two dashes, '--%s'", word, name)
+        end
         rest[#rest + 1] = word
         i = i + 1
       end

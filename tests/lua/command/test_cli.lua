@@ -484,6 +484,7 @@ test("sim.options refuses what was not declared", function()
       "script.lua: " .. message .. "  (script.lua --help)\n")
   end
   refused({ "--mo", "1" }, "unknown option '--mo'; did you mean '--mu'?")
+  refused({ "-mu", "1" }, "'-mu': options begin with two dashes, '--mu'")
   refused({ "--nothing" }, "unknown option '--nothing'")
   refused({ "--mu" }, "option '--mu' needs a value: a number")
   refused({ "--mu", "x" }, "option '--mu': a number is expected, not 'x'")
