@@ -421,6 +421,14 @@ test("constraints and laws see the time of their piece", function()
     near(ball.x, i / 60, 1e-12)
   end
   ok(w:stats().splits > 0)
+  -- So does an island beside one that meets.
+  local beside = bouncing()
+  local bead = beside:circle { radius = 0.1, mass = 1, position = { 5, 3 } }
+  beside:constraint { bodies = { bead }, phi = function(q, _, t) return q.x - 5 - t end }
+  for i = 1, 60 do
+    beside:step()
+    near(bead.x, 5 + i / 60, 1e-12)
+  end
   local lawful, body = bouncing()
   local late = 0
   lawful:distance { body, lawful:circle { radius = 0.1, mass = 1, position = { 0.5, 0.4 } } }
