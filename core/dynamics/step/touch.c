@@ -477,6 +477,8 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   bool presses = touch_presses(touch);
   double crossing = s2_step_crossing(step, touch, presses);
   if (passage <= step->h || crossing < step->h || presses) {
+    // Beside what moves as given a step may jump at this: its derivative is that of one side.
+    *moves = s2_touch_driven(step->world, touch);
     return crossing;
   }
   // What goes no further than this of its size leaves the planes of its rows by the square.
