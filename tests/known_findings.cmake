@@ -49,5 +49,7 @@ s2_known_findings("the projection, which mends other pairs of the island, parts 
   scenes/contacts/disc_pile.lua)
 s2_known_findings("the scene is a contradiction" jumps
   test_contradictions test_contradictions_in_auto)
+s2_known_findings("a pile is crushed, a contradiction: what is asserted is that its steps end soon" "passages overlaps jumps events"
+  lua_crushed)
 s2_known_findings("impulses of the two stages may cancel in the sum, and bodies start off their joints" jumps
   test_rattle lua_rattle lua_rattle_gradient)

@@ -95,7 +95,7 @@ static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
 
 double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
                          S2Vec2 *normal) {
-  Placed pa, pb;
+  Placed pa = {0}, pb = {0};
   shape_place(&pa, a, qa, qa);
   shape_place(&pb, b, qb, qa);
   S2Vec2 n_a = {0, 0}, n_b = {0, 0};
@@ -116,7 +116,7 @@ double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b,
 
 double s2_audit_beyond(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
                        S2Vec2 *normal) {
-  Placed pa, pb;
+  Placed pa = {0}, pb = {0};
   shape_place(&pa, a, qa, qa);
   shape_place(&pb, b, qb, qa);
   S2Vec2 n_a = {0, 0}, n_b = {0, 0};

@@ -474,6 +474,12 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   if (*moves) { // what moves as given cannot stop short
     return passage;
   }
+  // Rows that give way tell of an overlap. Without projection a step does not bound the energy that
+  // a row linearised anew brings, and keeps those it has.
+  bool projects = step->world->kept.def.stabilization == S2_PROJECTION;
+  if (touch->count > 0 && (s2_touch_soft(touch) || !projects)) {
+    return passage <= step->h ? passage : INFINITY;
+  }
   bool presses = touch_presses(touch);
   double crossing = s2_step_crossing(step, touch, presses);
   if (passage <= step->h || crossing < step->h || presses) {

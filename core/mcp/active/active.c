@@ -18,8 +18,7 @@
 // Rows that hold may repeat each other, as the friction of two corners of one box does. Many
 // impulses then give the same motion. The answer, also that of each try, is the one of least norm
 // among those of its modes: the sum of w lambda^2 over the rows that hold, joints included, is
-// least, where w is the row's Delassus diagonal. (Friction of what slides follows its normal
-// impulse.) It depends on the modes, but not on the order of the rows.
+// least, where w is the row's Delassus diagonal. It depends on the modes, not on the order of rows.
 #include "linalg/numbers.h"
 #include "mcp/active/condensed.h"
 #include "mcp/pivot/dense_lu.h"
@@ -651,12 +650,13 @@ static bool moves_alike(const Active *active, const double *v) {
 // Notes the modes of a try. True: a try before with the same rule had them, so that the search goes
 // in a circle.
 static bool active_circles(const Active *active, unsigned char *seen, int from, int try) {
-  unsigned char *now = seen + (size_t)try * (size_t)active->units;
+  size_t units = (size_t)active->units;
+  unsigned char *now = seen + (size_t)try * units;
   for (int i = 0; i < active->units; i++) {
     now[i] = (unsigned char)active->unit[i].mode;
   }
   int i = from;
-  while (i < try && memcmp(seen + (size_t)i * (size_t)active->units, now, (size_t)active->units)) {
+  while (i < try && memcmp(seen + (size_t)i * units, now, units) != 0) {
     i++;
   }
   return i < try;
