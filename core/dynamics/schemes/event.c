@@ -1073,6 +1073,7 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   const S2Touch *of = NULL;
+  take_touches(event, way.solved); // where too little is left for a piece, too
   (void)choose_resting(event);
   choose_all(event);
   event->rattled = event->flow.ahead = true;
