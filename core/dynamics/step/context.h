@@ -90,7 +90,7 @@ typedef struct S2Step {
   // 3 a slot: velocities of bodies that move as given at the start and the end of the substep; they
   // go at v0, which is the mean.
   double *given_start, *given_end;
-  double *force;         // 3 a slot, complete
+  double *force;      // 3 a slot, complete
   double *held, *law; // 3 a slot: the parts of `force` that are held over the step, and that laws
                       // gave at the start of the piece; without laws NULL
   double *law_begin;  // 3 a slot: `law` at the start of the step
