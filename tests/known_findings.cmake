@@ -45,7 +45,7 @@ s2_known_findings("an impulse acts where a speculative step expected a contact" 
   test_kept test_auto test_property test_together test_joint_motor test_step_vjp
   test_momentum test_reflections test_ground lua_world lua_budget)
 # Step 129: discs 11 and 19 are stopped 3.6e-7 m apart by the solve, and end 2.3e-5 m apart. By the code, the projection is between.
-s2_known_findings("the projection, which mends other pairs of the island, parts a pair after its impulse" events
+s2_known_findings("the projection, which corrects other pairs of the island, parts a pair after its impulse" events
   scenes/contacts/disc_pile.lua)
 s2_known_findings("the scene is a contradiction" jumps
   test_contradictions test_contradictions_in_auto)

@@ -1,7 +1,8 @@
 -- Audits of random scenes: which kinds of scene have findings, in which stepping, and the first seed of each:
 --   build/sim2d bench/lua/audit.lua --scenes 20000
 -- The scenes are those of tests/lua/audited_scenes.lua; each seed has a kind and a stepping. --stepping NAME takes one
--- stepping for all, --stepping all steps each scene in all four. --flow rattle takes that flow (not with bisect). One scene again, with its warnings:
+-- stepping for all, --stepping all steps each scene in all four. --flow rattle takes that flow, which bisect does not have.
+-- One scene again, with its warnings:
 --   build/sim2d bench/lua/audit.lua --first 1234 --scenes 1
 local sim = require "sim2d"
 package.path = (arg[0]:match "^(.*/)" or "./") .. "../../tests/lua/?.lua;" .. package.path
@@ -11,7 +12,7 @@ local args = sim.options { scenes = { 20000, "random scenes" }, first = { 1, "th
   stepping = { "each", "each: by the seed; all: four runs a scene; or the name of one" },
   flow = { "projected", "of all worlds" } }
 if args.flow == "rattle" and (args.stepping == "each" or args.stepping == "all" or args.stepping == "bisect") then
-  error('--flow rattle: choose a --stepping, one of auto, event and speculative', 0)
+  error("--flow rattle: choose a --stepping, one of auto, event and speculative", 0)
 end
 scenes.flow = args.flow
 

@@ -75,7 +75,8 @@ static void motion_reach(lua_State *L, const Asked *asked, int c, double p, cons
 // p'(t) of the function on top of the stack, on the side of t on which the step is: by differences
 // over parts of it, which are exact for parabolas and 0 where nothing moves.
 static Said rate_at(lua_State *L, const Asked *asked, int which, double t, double side) {
-  static const double PART = 1.0 / 1024; // errors of 1e-9 of what thirds and rounding leave
+  // Of the step, on one side: the error is a third derivative times by^2/3, next to rounding / by.
+  static const double PART = 1.0 / 1024;
   double by = side * PART * asked->call->h;
   bool one = which != POSE;
   Said here = call_at(L, asked, which, t, one), near = call_at(L, asked, which, t + by, one);

@@ -2,8 +2,8 @@
 // sticks. Friction that slides pushes with the normal impulse, so that the normal row pushes along
 // n + s mu t, s = +-1, and still sees n alone. The matrix of a stage is not symmetric then.
 //
-// What sticks in stage 1 has no displacement along the mean of both tangents, of which that at the
-// end turns with the bodies. So it sees
+// A contact that sticks in stage 1 does not move along the mean of its tangents at both ends. The
+// tangent at the end turns with the bodies, so the row of friction sees
 //
 //     d((Jt0 + Jt1)/2 u)/du = (Jt0 + Jt1)/2 + h/2 d(Jt1 u)/dq1
 #include "diff/joints/contact_vjp.h"
@@ -72,7 +72,8 @@ static double contact_velocity(const S2RattlePiece *piece, int32_t slot, int c, 
   return node == S2_GROUND ? step->free_v[3 * slot + c] : v[3 * node + c];
 }
 
-// Of row r with these sides, at the velocities v of nodes; ground goes as it does.
+// m/s: speed along row r with these sides, at the velocities v of nodes (3 a node). Ground has its
+// own velocity.
 static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides *side,
                             const double *v) {
   int32_t slot[2];
@@ -85,7 +86,7 @@ static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides 
   return speed;
 }
 
-// `factor` times that: to the row, and to the velocity of the ground.
+// The adjoint of that speed is `factor`: adds it to the row and to the velocity of the ground.
 static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSides *side,
                               const double *v, double factor, S2RowBar *bar) {
   const S2Step *step = piece->rattle.step;
@@ -103,7 +104,7 @@ static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSide
   }
 }
 
-// Of a row in a stage, as that has it.
+// m/s: speed along row r as the stage has it: over the piece in stage 1, at its end in stage 2.
 static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   if (second) {
@@ -129,8 +130,8 @@ static double stage_mobility(const S2RattlePiece *piece, int r, bool second) {
   return s2_rattle_row_mobility(rattle, &row);
 }
 
-// Whichever is larger of the impulse and the speed says it; both next to 0 are an edge, on which it
-// counts as free.
+// The larger of the impulse and the speed says whether the row is held. Where both are next to 0,
+// it is on an edge and counts as open.
 static S2RattleState normal_state(S2RattlePiece *piece, int r, bool second) {
   double press = stage_impulse(piece, r, second) * stage_mobility(piece, r, second);
   double speed = stage_speed(piece, r, second), least = EDGE * piece->rattle.speed;
@@ -188,15 +189,11 @@ void s2_rattle_find_states(S2RattlePiece *piece) {
 
 // ---- Rows of a stage ---------------------------------------------------------------------------
 
-static double sliding_side(S2RattleState state) {
-  return state == S2_RATTLE_AT_HI ? 1 : state == S2_RATTLE_AT_LO ? -1 : 0;
-}
-
 void s2_rattle_fold(const S2RattlePiece *piece, const S2RattleState *state, S2Row *push,
                     double *bar) {
   for (int r = 0; r < piece->rattle.rows; r++) {
     const S2RattleTerm *term = &piece->rattle.term[r];
-    double by = term->law == S2_RATTLE_FRICTION ? sliding_side(state[r]) * term->mu : 0;
+    double by = term->law == S2_RATTLE_FRICTION ? s2_rattle_side(state[r]) * term->mu : 0;
     if (by != 0) {
       bar[r - 1] += by * bar[r];
       for (int c = 0; c < 3; c++) {
@@ -245,7 +242,7 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
 // What J p and the loss ask of friction row r that slides, to the coefficient.
 void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed) {
   const S2Rattle *rattle = &piece->rattle;
-  double side = sliding_side(second ? rattle->second[r] : rattle->first[r]);
+  double side = s2_rattle_side(second ? rattle->second[r] : rattle->first[r]);
   piece->pair[rattle->term[r].place].friction +=
       side * stage_impulse(piece, r - 1, second) * pushed;
 }

@@ -70,7 +70,7 @@ static void take_matrices(Coupled *coupled) {
 static void take_rows(const S2RattlePiece *piece, bool second, Coupled *coupled) {
   const S2Rattle *rattle = &piece->rattle;
   for (int end = 0; end < 2; end++) {
-    double elapsed = s2_rattle_elapsed(rattle) + (end == 1 ? rattle->h : 0);
+    double elapsed = rattle->done + (end == 1 ? rattle->h : 0);
     S2JointAt at = {rattle->step->world,
                     coupled->joint,
                     end == 1 ? rattle->q1 : rattle->q0,

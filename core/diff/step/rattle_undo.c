@@ -121,7 +121,7 @@ static S2PlaceBar rattle_place_bar(S2RattlePiece *piece, bool end) {
 
 static S2JointAt rattle_joint_at(const S2RattlePiece *piece, const S2Joint *joint, bool end) {
   const S2Rattle *rattle = &piece->rattle;
-  double elapsed = s2_rattle_elapsed(rattle) + (end ? rattle->h : 0);
+  double elapsed = rattle->done + (end ? rattle->h : 0);
   return (S2JointAt){
       rattle->step->world, joint, end ? rattle->q1 : rattle->q0, elapsed, NULL, NULL};
 }
@@ -299,10 +299,6 @@ static void bodies_vjp(S2RattlePiece *piece, const double *moved, const double *
   }
 }
 
-static double side_of(S2RattleState state) {
-  return state == S2_RATTLE_AT_HI ? 1 : state == S2_RATTLE_AT_LO ? -1 : 0;
-}
-
 // ---- Stage 2 -----------------------------------------------------------------------------------
 
 static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
@@ -320,7 +316,7 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   // J1' k, of which l is a part that is known
   sides_vjp(row, rattle->k[r], piece->p, bar);
   piece->l_bar[r] += given ? pushed : sums ? -pushed : 0;
-  double side = side_of(rattle->second[r]);
+  double side = s2_rattle_side(rattle->second[r]);
   if (term->law == S2_RATTLE_FRICTION) {
     s2_rattle_friction_vjp(piece, r, true, pushed);
   } else if (side != 0) {
@@ -419,7 +415,7 @@ static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) 
       S2JointAt at = {rattle->step->world,
                       s2_rattle_joint(rattle, term),
                       rattle->q1,
-                      s2_rattle_elapsed(rattle) + rattle->h,
+                      rattle->done + rattle->h,
                       NULL,
                       NULL};
       s2_joint_function_vjp(&at, S2_OF_COORDINATE, &bar, &place);
@@ -461,7 +457,7 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
   double pushed = sides_along(row, piece->p) + piece->l_bar[r], y = piece->y[r], h = rattle->h;
-  double side = side_of(rattle->first[r]);
+  double side = s2_rattle_side(rattle->first[r]);
   S2RowBar *bar = &piece->at0[r];
   s2_rattle_flag_edge(piece, r, false, pushed);
   sides_vjp(row, rattle->l[r], piece->p, rattle->late[r] ? end : bar);
@@ -583,7 +579,7 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   rows_vjp(piece, true, piece->at1, piece->mix);
   equations_vjp(piece, true, matrices[1]);
   // Rows of stage 1 at the end: matrices may combine them otherwise.
-  s2_rattle_measure(rattle, rattle->q1, s2_rattle_elapsed(rattle) + rattle->h, &rattle->at1);
+  s2_rattle_measure(rattle, rattle->q1, rattle->done + rattle->h, &rattle->at1);
   if (!first_vjp(piece, values)) {
     return false;
   }
@@ -628,7 +624,7 @@ bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar) {
     for (int i = 0; i < nodes; i++) {
       rattle->q0[3 * rattle->island->node[i / 3] + i % 3] = q[i];
     }
-    s2_rattle_measure(rattle, rattle->q0, s2_rattle_elapsed(rattle), &rattle->at0);
+    s2_rattle_measure(rattle, rattle->q0, rattle->done, &rattle->at0);
     for (int r = 0; r < rows; r++) {
       row[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
       state[r] = held[r] != 0 ? S2_RATTLE_HELD : S2_RATTLE_OPEN;

@@ -29,6 +29,11 @@ typedef struct S2RattlePiece {
   S2TouchBar *pair;           // a touch of it
 } S2RattlePiece;
 
+// Which bound a row of this state is at, or which way its friction pushes: 1, -1, or 0: neither.
+static inline double s2_rattle_side(S2RattleState state) {
+  return state == S2_RATTLE_AT_HI ? 1 : state == S2_RATTLE_AT_LO ? -1 : 0;
+}
+
 // rattle_undo.c: from q1_bar of the piece's nodes and v1_bar to q0_bar and v0_bar of them; from
 // q_bar of poses that were placed on the joints (3 a node) to those before. False: it is singular.
 bool s2_rattle_piece_vjp(S2RattlePiece *piece);

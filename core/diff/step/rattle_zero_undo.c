@@ -20,7 +20,7 @@ static Zero zero_of(const S2RattlePiece *piece, int32_t slot, double asked) {
   Zero zero = {.slot = slot};
   S2JointRow row[2];
   for (int i = 0; i < 2; i++) {
-    double elapsed = s2_rattle_elapsed(rattle) + (i == 0 ? 0 : rattle->h);
+    double elapsed = rattle->done + (i == 0 ? 0 : rattle->h);
     S2JointAt at = {step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL, NULL};
     s2_joint_kind(joint->type)->drive(&at, &row[i], NULL);
     memcpy(zero.side[i].a, row[i].ja, sizeof row[i].ja);
@@ -70,7 +70,7 @@ static void zero_soft_vjp(const S2RattlePiece *piece, int32_t slot, const S2Join
   double value[2];
   for (int i = 0; i < 2; i++) {
     S2JointRow rows[S2_JOINT_EQUATIONS], *row = rows;
-    double elapsed = s2_rattle_elapsed(rattle) + (i == 0 ? 0 : rattle->h);
+    double elapsed = rattle->done + (i == 0 ? 0 : rattle->h);
     S2JointAt at = {
         rattle->step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL, NULL};
     if (index == S2_OF_DRIVE) {

@@ -75,8 +75,8 @@ static Against joint_against(const S2World *world, const S2Joint *joint, const S
   return against;
 }
 
-// A body that a function of time moves has the mean velocity of the step; in the flow by two stages
-// a lock that one moves has that of the end.
+// A body that a function of time moves has the mean velocity of the step. In the flow by two stages
+// a lock that a function moves has the velocity at the end of the step.
 static bool follows_a_motion(const S2World *world, const S2Joint *joint) {
   const S2Body *bodies = world->bodies.at;
   return (joint->driven && world->kept.def.flow == S2_FLOW_RATTLE) ||

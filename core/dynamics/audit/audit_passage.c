@@ -262,6 +262,19 @@ static double pair_least(const Pair *pair, S2Vec2 normal) {
   }
 }
 
+static Pair pair_make(S2World *world, S2Auditor *audit, int32_t piece_a, int32_t piece_b) {
+  const S2Piece *a = &world->pieces.at[piece_a], *b = &world->pieces.at[piece_b];
+  return (Pair){
+      .world = world,
+      .audit = audit,
+      .a = a->body,
+      .b = b->body,
+      .shape_a = s2_piece_shape(world, a),
+      .shape_b = s2_piece_shape(world, b),
+      .size = fmin(world->bodies.at[a->body].reach, world->bodies.at[b->body].reach),
+  };
+}
+
 static void pair_judge(Pair *pair) {
   S2World *world = pair->world;
   S2AuditResiduals *worst = &world->residuals.audit;
@@ -319,17 +332,7 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
 // explains it.
 static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted,
                           const double *joined) {
-  const S2Body *of_a = &world->bodies.at[acted->body_a], *of_b = &world->bodies.at[acted->body_b];
-  // The pair, as the audit of passages follows it.
-  Pair pair = {
-      .world = world,
-      .audit = audit,
-      .a = acted->body_a,
-      .b = acted->body_b,
-      .shape_a = s2_piece_shape(world, &world->pieces.at[acted->shape_a]),
-      .shape_b = s2_piece_shape(world, &world->pieces.at[acted->shape_b]),
-      .size = fmin(of_a->reach, of_b->reach),
-  };
+  Pair pair = pair_make(world, audit, acted->shape_a, acted->shape_b);
   double touch = S2_AUDIT_TOUCH * pair.size, qa[3], qb[3];
   touch += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
   // Most touch at the end of the step or at its start; the others are followed.
@@ -407,16 +410,7 @@ void s2_audit_passages(S2World *world, S2Auditor *audit) {
       if (!s2_box_overlap(a->box, b->box) || !pair_is_rigid(world, a, b)) {
         continue;
       }
-      const S2Body *of_a = &world->bodies.at[a->body], *of_b = &world->bodies.at[b->body];
-      Pair pair = {
-          .world = world,
-          .audit = audit,
-          .a = a->body,
-          .b = b->body,
-          .shape_a = s2_piece_shape(world, &world->pieces.at[a->piece]),
-          .shape_b = s2_piece_shape(world, &world->pieces.at[b->piece]),
-          .size = fmin(of_a->reach, of_b->reach),
-      };
+      Pair pair = pair_make(world, audit, a->piece, b->piece);
       pair_judge(&pair);
     }
   }

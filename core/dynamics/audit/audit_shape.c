@@ -68,6 +68,18 @@ static double widest_gap(const Placed *a, const Placed *b, S2Vec2 *normal) {
   return best;
 }
 
+// Places both shapes; the largest gap along a normal of an edge of either. *normal: from b to a.
+static double place_both(Placed *pa, const S2Shape *a, const double qa[3], Placed *pb,
+                         const S2Shape *b, const double qb[3], S2Vec2 *normal) {
+  shape_place(pa, a, qa, qa);
+  shape_place(pb, b, qb, qa);
+  S2Vec2 n_a = {0, 0}, n_b = {0, 0};
+  // From a to b along a's normals, from b to a along b's.
+  double of_a = widest_gap(pa, pb, &n_a), of_b = widest_gap(pb, pa, &n_b);
+  *normal = of_a > of_b ? s2_scale(-1, n_a) : n_b;
+  return of_a > of_b ? of_a : of_b;
+}
+
 // The nearest distance of a vertex of a to b; *normal: from b to the vertex.
 static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
   double best = INFINITY;
@@ -96,15 +108,8 @@ static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
 double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
                          S2Vec2 *normal) {
   Placed pa = {0}, pb = {0};
-  shape_place(&pa, a, qa, qa);
-  shape_place(&pb, b, qb, qa);
-  S2Vec2 n_a = {0, 0}, n_b = {0, 0};
   double radii = a->radius + b->radius;
-  // From a to b along a's normals, from b to a along b's.
-  double of_a = widest_gap(&pa, &pb, &n_a), of_b = widest_gap(&pb, &pa, &n_b);
-  bool by_a = of_a > of_b;
-  double depth = by_a ? of_a : of_b;
-  *normal = by_a ? s2_scale(-1, n_a) : n_b;
+  double depth = place_both(&pa, a, qa, &pb, b, qb, normal);
   if (depth < 0 && isfinite(depth)) { // points have no edges
     return depth - radii;             // the cores overlap
   }
@@ -117,21 +122,12 @@ double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b,
 double s2_audit_beyond(const S2Shape *a, const double qa[3], const S2Shape *b, const double qb[3],
                        S2Vec2 *normal) {
   Placed pa = {0}, pb = {0};
-  shape_place(&pa, a, qa, qa);
-  shape_place(&pb, b, qb, qa);
-  S2Vec2 n_a = {0, 0}, n_b = {0, 0};
-  double most = shape_beyond(&pb, &pa, *normal);
-  double of_a = widest_gap(&pa, &pb, &n_a), of_b = widest_gap(&pb, &pa, &n_b);
+  S2Vec2 of_edge;
+  double most = place_both(&pa, a, qa, &pb, b, qb, &of_edge);
+  double given = shape_beyond(&pb, &pa, *normal);
   // The direction between the nearest points is rounding where they are the same.
-  if (of_a > most) {
-    most = of_a;
-    *normal = s2_scale(-1, n_a);
-  }
-  if (of_b > most) {
-    most = of_b;
-    *normal = n_b;
-  }
-  return most - a->radius - b->radius;
+  *normal = most > given ? of_edge : *normal;
+  return fmax(most, given) - a->radius - b->radius;
 }
 
 double s2_audit_thickness(const S2Shape *shape) {

@@ -359,8 +359,8 @@ typedef struct S2StiffRow { // stiffness * e e'
 
 // The length by which a body's turn counts beside its shift, m: sqrt(I/m); 0 where it has no mass.
 double s2_joint_turning_length(const S2World *world, int32_t slot);
-// Lengths of a and b, m, by which their turns count beside their shifts. What has no mass takes the
-// other's.
+// m: these lengths of the joint's bodies a and b. A body without mass takes the other's; where
+// neither has any, both are 1.
 void s2_joint_turning_lengths(const S2JointAt *at, double length[2]);
 // Eigenvectors of -sum (lambda/h) Hess(g) over the joint's equations and limits, with the impulses
 // of the last step; returns how many are not zero.

@@ -14,9 +14,10 @@
 #define S2_PASSAGE_FINE  0.1
 // Looks at one pair in a step. What moves on through hundreds of its own widths ends there.
 #define S2_PASSAGE_LOOKS 256
-// What is let in on a way: of phi^2 r what a point at r leaves the chord of its arc by, or the
-// plane of a row; but no more than this part of half the width of the thinner shape. And the part
-// of that width by which it goes on from look to look.
+// Overlaps on a way that are none: a point at the distance r that turns by phi leaves the chord of
+// its arc by CHORD phi^2 r, and the plane of a row by PLANE phi^2 r; at most DEPTH times half the
+// width of the thinner shape counts. Where the shapes are near each other, the search advances by
+// LOOK times that half width, or by the way over PARTS if that is more.
 #define CROSSING_CHORD 0.125
 #define CROSSING_PLANE 0.5
 #define CROSSING_DEPTH 0.25

@@ -155,7 +155,8 @@ typedef struct Pass { // what a pass was made from, for its note
 // are redundant every method would be tried on what rounding makes them contradict each other by.
 static const double SOLVED = 1e-9, LEFT = 1e-3;
 
-// Factorisations of a flow for displacements of a pile. What is jammed has none, and stays.
+// Factorisations of the solver's flow for the displacements of a pile. A pile that is jammed has no
+// displacement that parts it, and more of them find none.
 enum { POSITIONS_FLOW = 100 };
 
 // A projection that closes gaps moves no point of a body further than this times the largest error:

@@ -342,8 +342,8 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
   rattle_place_ground(&rattle, rattle.done, rattle.q0);
   rattle_place_ground(&rattle, rattle.done + rattle.h, rattle.q1);
   s2_rattle_make_terms(&rattle);
-  s2_rattle_measure(&rattle, rattle.q0, s2_rattle_elapsed(&rattle), &rattle.at0);
-  s2_rattle_measure(&rattle, rattle.q1, s2_rattle_elapsed(&rattle) + rattle.h, &rattle.at1);
+  s2_rattle_measure(&rattle, rattle.q0, rattle.done, &rattle.at0);
+  s2_rattle_measure(&rattle, rattle.q1, rattle.done + rattle.h, &rattle.at1);
   find_late(&rattle);
   for (int r = 0; r < rattle.rows; r++) {
     rattle.l[r] = record->l[r];
@@ -421,7 +421,7 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
 // From q0 and v0 to q1 and v1. `last`: it may be as long as it likes.
 static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   S2Step *step = rattle->step;
-  double elapsed = s2_rattle_elapsed(rattle);
+  double elapsed = rattle->done;
   rattle_place_ground(rattle, rattle->done, rattle->q0);
   rattle_place_ground(rattle, rattle->done + rattle->h, rattle->q1);
   s2_rattle_make_terms(rattle);

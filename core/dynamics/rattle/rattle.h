@@ -223,11 +223,6 @@ static inline bool s2_rattle_ends_step(const S2Rattle *rattle) { // does the pie
 static inline bool s2_rattle_turns(const S2RowSides *side) { // does it measure an angle?
   return side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
 }
-// s: from the start of the substep to that of the piece. (step->t goes along with pieces of event
-// stepping, of other islands, too.)
-static inline double s2_rattle_elapsed(const S2Rattle *rattle) {
-  return rattle->done;
-}
 
 // rattle_contact.c
 // The island's points that were chosen as rows.

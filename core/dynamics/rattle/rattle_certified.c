@@ -20,13 +20,7 @@ static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, 
                               double x) {
   const S2Row *row = &problem->row[r];
   double near = 1e-9 * (row->hi - row->lo); // a certified impulse is at its bound but for that
-  double w = 0, speed = row->bias;
-  for (int c = 0; c < 3; c++) {
-    w += row->a >= 0 ? row->ja[c] * row->ja[c] / problem->mass[3 * row->a + c] : 0;
-    w += row->b >= 0 ? row->jb[c] * row->jb[c] / problem->mass[3 * row->b + c] : 0;
-    speed += row->a >= 0 ? row->ja[c] * v[3 * row->a + c] : 0;
-    speed += row->b >= 0 ? row->jb[c] * v[3 * row->b + c] : 0;
-  }
+  double w = s2_mcp_delassus(problem, row, row), speed = row->bias + s2_rattle_row_speed(row, v);
   return law == S2_RATTLE_LIMIT     ? (x * w > speed ? S2_RATTLE_HELD : S2_RATTLE_OPEN)
          : law != S2_RATTLE_BOUNDED ? S2_RATTLE_HELD
          : x >= row->hi - near      ? S2_RATTLE_AT_HI
@@ -48,7 +42,7 @@ static Certified make_certified(S2RattleStage *stage) {
   double *x = S2_TAKE(arena, double, rattle->rows), *speed = S2_TAKE(arena, double, rattle->rows);
   double *v = s2_arena_copy(arena, stage->v, 3 * rattle->nodes);
   double *rhs = s2_arena_copy(arena, stage->rhs, 3 * rattle->nodes);
-  // What the stage knows is on the right side.
+  // Impulses that the stage knows go to the right-hand side.
   int n = 0;
   s2_mcp_row_velocity(&stage->problem, stage->v, speed);
   for (int r = 0; r < rattle->rows; r++) {
@@ -147,7 +141,7 @@ static double off_certified(const S2RattleStage *stage) {
 }
 
 // Takes the velocities of the guessed impulses as the first point of linearisation of stage 1. That
-// saves a pass where the rows are those of the step before. False: the guess is too far off.
+// saves a pass where the rows are those of the step before. False: the guess is too far from v0.
 static bool stage_set_out(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   bool near = !stage->second;

@@ -93,7 +93,7 @@ bool s2_rattle_place(S2Rattle *rattle) {
   }
   for (int pass = 0; pass < S2_RATTLE_PLACINGS && placed && place_off(rattle) > enough; pass++) {
     place_once(rattle);
-    s2_rattle_measure(rattle, rattle->q0, s2_rattle_elapsed(rattle), &rattle->at0);
+    s2_rattle_measure(rattle, rattle->q0, rattle->done, &rattle->at0);
   }
   return placed;
 }

@@ -21,7 +21,7 @@ void s2_stage_measure_first(S2RattleStage *stage, const double *v) {
   S2Rattle *rattle = stage->rattle;
   double h = rattle->h;
   move_nodes(rattle, v);
-  s2_rattle_measure(rattle, rattle->q1, s2_rattle_elapsed(rattle) + h, &rattle->at1);
+  s2_rattle_measure(rattle, rattle->q1, rattle->done + h, &rattle->at1);
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     double from = term->changes ? rattle->at0.value[r] : 0;

@@ -323,7 +323,7 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
   }
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, rattle->q0, s2_rattle_elapsed(rattle), NULL, NULL};
+    S2JointAt at = {step->world, joint, rattle->q0, rattle->done, NULL, NULL};
     terms_add_equations(rattle, &at, i, &lists);
     terms_add_drive(joint, i, &lists);
     terms_add_servo(rattle, &at, i, &lists);
@@ -460,7 +460,7 @@ static void soften_joint_end(const S2Rattle *rattle, const S2JointAt *at, const 
 void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]) {
   const S2World *world = rattle->step->world;
-  double elapsed = s2_rattle_elapsed(rattle) + rattle->h;
+  double elapsed = rattle->done + rattle->h;
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
     const int32_t *of = rattle->row_of[i];

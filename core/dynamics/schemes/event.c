@@ -256,10 +256,10 @@ static double turns_of(const S2EventRun *event, const double *v, double h) {
   return most;
 }
 
+// Solvers that are not `auto` also miss what has a solution, so their misses say nothing.
 static bool gives_up(const S2EventRun *event) {
-  bool complete =
-      event->step->world->kept.def.solver == S2_SOLVER_AUTO; // others miss otherwise, too
-  return complete && event->step->unsolved - event->missed >= MISSES;
+  bool tells = event->step->world->kept.def.solver == S2_SOLVER_AUTO;
+  return tells && event->step->unsolved - event->missed >= MISSES;
 }
 
 static int most_splits(const S2EventRun *event) {
@@ -1194,7 +1194,7 @@ static bool may_halve(const S2Step *step, const S2Island *island) {
          def->solver == S2_SOLVER_AUTO;
 }
 
-// What pieces by the two stages have no derivative with.
+// Settings with which pieces by the two stages have no derivative.
 static void refuse_rattled(const S2EventRun *event) {
   if (event->step->world->kept.def.gradient == S2_GRADIENT_SMOOTH) {
     s2_note_refuse_joints(event->step, event->island,

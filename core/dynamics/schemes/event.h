@@ -70,10 +70,10 @@ void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
 S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, int met,
                                 int *first);
 // Is what rests, in the flow just made from the touches `solved`, within half the width of the
-// thinner shape of its surface? Rows are planes, and what slides round a corner, over something
-// round, or along what turns leaves them. A straight path between two poses that touch is in the
-// other by a quarter of how far its flow has left the row. What has passed a corner is not put back
-// on its surface, and may have gone through what is in between: it is looked for there.
+// thinner shape of its surface? A row is a plane. A point leaves it that slides round a corner,
+// over something round, or along something that turns. The straight path between two poses that
+// touch overlaps by a quarter of how far the flow has left the row. A point that has passed a
+// corner may have gone through the shape before that, so the way is looked at, too.
 bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved);
 // The flow that ends when the touch meets, about the time *tau, which becomes exact; what is left
 // of the step: after all nothing does. Where no time is exact, *meets is false, and the flow is one

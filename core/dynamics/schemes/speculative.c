@@ -18,11 +18,10 @@
 //   the contact is linearised anew at the end of the step, and the island solved again;
 // - it may pass through the real one, if it is fast and thin: passage.c ends its way there;
 // - two shapes without any point in reach, or whose rows carried nothing, overlap at the end all
-// the
-//   same (a corner that crosses from one segment of a bent chain to the next): they get points
+//   the same (a corner that crosses from one segment of a bent chain to the next): they get points
 //   there, and all is solved again;
 // - corners clip each other on the way, and are apart at its end: they get points where that
-// begins.
+//   begins.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"

@@ -62,7 +62,7 @@ typedef enum S2Act {
   S2_ACT_STRUCK,   // (plain) v0 = v2, after an impact
   S2_ACT_SET_OUT,  // (set_out) mass and free_v for h, from v0 and force
   S2_ACT_FLY,      // nothing; v1 = free_v
-  S2_ACT_PIECE,    // (rattle) q1 and v1 by the two stages; ARRIVE behind it says nothing of q1
+  S2_ACT_PIECE,    // (rattle) q1 and v1 by the two stages; the ARRIVE after it leaves q1 alone
   S2_ACT_ARRIVE,   // (arrive) q1 = q0 + h ((1 - share) v0 + share v1), v2 = v1; h is when `touches`
                    // meet
   S2_ACT_REPAY,    // (energy) v2 of some nodes loses the energy that the interval has brought

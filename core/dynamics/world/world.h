@@ -275,7 +275,7 @@ typedef struct S2TouchPoint {
   S2Vec2 arm_b;                           // the same point relative to the centre of b
   double normal_impulse, tangent_impulse; // of the last (sub-)step, N s
   bool sliding;
-  bool closed;  // event stepping: its row carried nothing, but its flow was to be parted
+  bool closed;  // event stepping: without an impulse it ended its flow in an overlap
   bool pressed; // of what notes kept: its normal impulse was above 0
 } S2TouchPoint;
 

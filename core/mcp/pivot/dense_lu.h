@@ -1,4 +1,4 @@
-// Private to core/mcp: LU of a small dense matrix with complete pivoting, which reveals the rank.
+// Private to core: LU of a small dense matrix with complete pivoting, which reveals the rank.
 // Redundant joints and hyperstatic contacts make singular but consistent systems ordinary here.
 #ifndef S2_DENSE_LU_H
 #define S2_DENSE_LU_H
