@@ -14,39 +14,68 @@ static void swap_ints(int *x, int *y) {
 // Four signs and sizes of numbers, or four answers of a comparison.
 typedef long long Bits __attribute__((vector_size(sizeof(S2Quad))));
 
-// max |x_i|, at least 0, in four lanes: looking for pivots is most of the work. NaN is none.
-static inline double lu_largest(const double *x, int count) {
+// The larger of `most` and the sizes of four numbers, in each lane. NaN is none.
+S2_INLINE void lu_raise(Bits *most, const S2Quad *x) {
   const Bits sizes = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
-  Bits most = {0};
-  int i = 0;
-  for (; i + 4 <= count; i += 4) {
-    Bits size;
-    memcpy(&size, x + i, sizeof size);
-    size &= sizes;
-    Bits above = (S2Quad)size > (S2Quad)most;
-    most = (above & size) | (~above & most);
-  }
-  // The largest of the lanes and of what is left over.
+  Bits size = (Bits)*x & sizes;
+  Bits above = (S2Quad)size > (S2Quad)*most;
+  *most = (above & size) | (~above & *most);
+}
+
+// The largest of the lanes and of `count` numbers that are left over.
+S2_INLINE double lu_settle(const Bits *most, const double *x, int count) {
   double largest = 0, lane[4];
-  memcpy(lane, &most, sizeof lane);
+  memcpy(lane, most, sizeof lane);
   for (int c = 0; c < 4; c++) {
     largest = lane[c] > largest ? lane[c] : largest;
   }
-  for (; i < count; i++) {
-    largest = fabs(x[i]) > largest ? fabs(x[i]) : largest;
+  for (int j = 0; j < count; j++) {
+    largest = fabs(x[j]) > largest ? fabs(x[j]) : largest;
   }
   return largest;
 }
 
+// max |x_j|, at least 0.
+S2_INLINE double lu_largest(const double *x, int count) {
+  Bits most = {0};
+  int j = 0;
+  for (; j + 4 <= count; j += 4) {
+    S2Quad four;
+    memcpy(&four, x + j, sizeof four);
+    lu_raise(&most, &four);
+  }
+  return lu_settle(&most, x + j, count - j);
+}
+
+// max |x_j| of what becomes of x, at least 0, once factor y_j is taken away from each x_j: looking
+// for pivots takes as long as elimination, so it is done on the way.
+S2_INLINE double lu_take_away(double *restrict x, double factor, const double *restrict y,
+                              int count) {
+  const S2Quad factors = {factor, factor, factor, factor};
+  Bits most = {0};
+  int j = 0;
+  for (; j + 4 <= count; j += 4) {
+    S2Quad left, pivot;
+    memcpy(&left, x + j, sizeof left);
+    memcpy(&pivot, y + j, sizeof pivot);
+    left -= factors * pivot;
+    memcpy(x + j, &left, sizeof left);
+    lu_raise(&most, &left);
+  }
+  for (int c = j; c < count; c++) {
+    x[c] -= factor * y[c];
+  }
+  return lu_settle(&most, x + j, count - j);
+}
+
 // Brings the largest entry of the trailing block to (k, k) and returns its size. Of several, the
-// first, row by row.
-static double lu_bring_pivot(S2DenseLu *lu, int k) {
+// first, row by row. `largest`: of each row, right of the columns that are done.
+S2_INLINE double lu_bring_pivot(S2DenseLu *lu, double *largest, int k) {
   int n = lu->n, best_row = k, best_column = k;
   double best = 0;
   for (int i = k; i < n; ++i) {
-    double size = lu_largest(lu->a + i * n + k, n - k);
-    if (size > best) {
-      best = size;
+    if (largest[i] > best) {
+      best = largest[i];
       best_row = i;
     }
   }
@@ -58,6 +87,7 @@ static double lu_bring_pivot(S2DenseLu *lu, int k) {
     for (int j = 0; j < n; ++j) {
       s2_swap_numbers(&lu->a[k * n + j], &lu->a[best_row * n + j]);
     }
+    s2_swap_numbers(&largest[k], &largest[best_row]);
     swap_ints(&lu->row[k], &lu->row[best_row]);
   }
   if (best_column != k) {
@@ -67,6 +97,34 @@ static double lu_bring_pivot(S2DenseLu *lu, int k) {
     swap_ints(&lu->column[k], &lu->column[best_column]);
   }
   return best;
+}
+
+// Gauss with the largest entry left as the pivot: when that is rounding, so is all that remains.
+S2_WIDE static void lu_eliminate(S2DenseLu *lu, double rank_tolerance, double *largest) {
+  int n = lu->n;
+  double *a = lu->a, first = 0;
+  for (int i = 0; i < n; ++i) {
+    largest[i] = lu_largest(a + i * n, n);
+  }
+  for (int k = 0; k < n; ++k) {
+    double pivot = lu_bring_pivot(lu, largest, k);
+    first = k == 0 ? pivot : first;
+    if (!(pivot > rank_tolerance * first)) {
+      break;
+    }
+    lu->rank = k + 1;
+    // a_ij -= l_ik u_kj below and right of the pivot; l_ik is kept in place of the zero.
+    const double *restrict pivot_row = a + k * n;
+    for (int i = k + 1; i < n; ++i) {
+      double *restrict row = a + i * n;
+      if (row[k] == 0) {
+        continue;
+      }
+      double factor = row[k] / pivot_row[k];
+      row[k] = factor;
+      largest[i] = lu_take_away(row + k + 1, factor, pivot_row + k + 1, n - k - 1);
+    }
+  }
 }
 
 S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *arena) {
@@ -80,29 +138,7 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
   for (int i = 0; i < n; ++i) {
     lu.row[i] = lu.column[i] = i;
   }
-  // Gauss with the largest entry left as the pivot: when that is rounding, so is all that remains.
-  double largest = 0;
-  for (int k = 0; k < n; ++k) {
-    double pivot = lu_bring_pivot(&lu, k);
-    largest = k == 0 ? pivot : largest;
-    if (!(pivot > rank_tolerance * largest)) {
-      break;
-    }
-    lu.rank = k + 1;
-    // a_ij -= l_ik u_kj below and right of the pivot; l_ik is kept in place of the zero.
-    const double *restrict pivot_row = a + k * n;
-    for (int i = k + 1; i < n; ++i) {
-      double *restrict row = a + i * n;
-      if (row[k] == 0) {
-        continue;
-      }
-      double factor = row[k] / pivot_row[k];
-      row[k] = factor;
-      for (int j = k + 1; j < n; ++j) {
-        row[j] -= factor * pivot_row[j];
-      }
-    }
-  }
+  lu_eliminate(&lu, rank_tolerance, lu.work); // solving needs the memory later
   return lu;
 }
 
