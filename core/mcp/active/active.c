@@ -8,7 +8,7 @@
 // 1. The first modes are those that the guess shows, by the signs of impulse less velocity.
 // 2. Each try solves the system of the modes and gives every unit the mode that the answer asks
 //    for. A contact that sticks slides before it opens. From try AT_ONCE on only the unit changes
-//    that misses its law by most: that ends most cycles.
+//    that misses its law by most: that ends most cycles. More wrong units than tries left end it.
 // 3. Modes that hold are finished: what all rows miss at the velocities of the impulses is taken
 //    away by the same factors, until that is rounding.
 // 4. Units may be at an edge then: they slide without slip, or are open without a gap. These stick
@@ -29,7 +29,7 @@
 
 enum {
   UNITS_MOST = 20,
-  TRIES = 24,
+  TRIES = 20,
   AT_ONCE = 6,
   EDGE_TRIES = 4,
   SOLVES = 2,   // of a try with one factorisation
@@ -218,11 +218,11 @@ static double active_violation(const Active *active) {
 }
 
 // Gives units the modes that x and u ask for: all that are wrong, or the one that misses its law by
-// most. True: one is another.
-static bool change_modes(Active *active, bool all) {
+// most. Returns how many are wrong.
+static int change_modes(Active *active, bool all) {
   Unit *worst = NULL;
   double most = -1;
-  bool changed = false;
+  int wrong = 0;
   for (int i = 0; i < active->units; i++) {
     Unit *unit = &active->unit[i];
     Mode next = next_mode(active, unit);
@@ -231,13 +231,13 @@ static bool change_modes(Active *active, bool all) {
       most = missed;
       worst = unit;
     }
-    changed |= next != unit->mode;
+    wrong += next != unit->mode;
     unit->mode = all ? next : unit->mode;
   }
   if (worst != NULL) {
     worst->mode = next_mode(active, worst);
   }
-  return changed;
+  return wrong;
 }
 
 // ---- The system of the modes --------------------------------------------------------------------
@@ -690,10 +690,12 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
         history,
         history != NULL ? active_violation(active) / active->of.problem->velocity_scale : 0, 1, 0);
     // Modes that hold for the answer hold for the one of least norm, too, or are changed by it.
-    if (!change_modes(active, all)) {
+    int wrong = change_modes(active, all);
+    if (wrong == 0) {
       active_finish(active);
-      found = !change_modes(active, all);
+      found = change_modes(active, all) == 0;
     }
+    last = all || wrong <= last - *tries ? last : *tries; // a try sets one of them right
     s2_arena_rewind(active->arena, mark);
   }
   return found;
@@ -774,10 +776,7 @@ S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *o
   }
   active_collect(active);
   active_decompose(active);
-  active->basis_count = 0;
-  if (active->lu.rank < active->lu.n) {
-    find_basis(active);
-  }
+  find_basis(active);
   active->lambda = solution->lambda;
   active_read_impulses(active);
   kept->y = S2_TAKE(arena, double, active->of.equations);
