@@ -66,8 +66,10 @@ static bool move_body(S2Step *step, int32_t slot, double h) {
   }
   memcpy(v0, call.v, sizeof call.v);
   bool asked = world->callbacks.motion != NULL;
-  memcpy(step->given_start + 3 * slot, asked ? call.start : call.v, sizeof call.v);
-  memcpy(step->given_end + 3 * slot, asked ? call.end : call.v, sizeof call.v);
+  if (step->given_start != NULL) {
+    memcpy(step->given_start + 3 * slot, asked ? call.start : call.v, sizeof call.v);
+    memcpy(step->given_end + 3 * slot, asked ? call.end : call.v, sizeof call.v);
+  }
   if (step->substep == 0 && step->t == world->kept.time) {
     memcpy(step->v_start + 3 * slot, call.v, sizeof call.v);
   }

@@ -46,8 +46,6 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
       .q0 = s2_arena_copy(arena, world->q.at, 3 * slots),
       .v0 = step_velocities(world, arena),
       .v_start = step_velocities(world, arena),
-      .given_start = step_velocities(world, arena),
-      .given_end = step_velocities(world, arena),
       .force = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .mass = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .free_v = S2_TAKE_ZEROED(arena, double, 3 * slots),
@@ -70,6 +68,10 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
       .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),
   };
+  if (world->kept.def.flow == S2_FLOW_RATTLE) {
+    step.given_start = step_velocities(world, arena);
+    step.given_end = step_velocities(world, arena);
+  }
   // What joints carried is where their solve begins.
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];

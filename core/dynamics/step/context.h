@@ -88,7 +88,7 @@ typedef struct S2Step {
   double *q0, *v0;       // 3 a slot: state at its start; what stands still has no velocity
   double *v_start;       // 3 a slot: v0 at the start of the whole step
   // 3 a slot: velocities of bodies that move as given at the start and the end of the substep; they
-  // go at v0, which is the mean.
+  // go at v0, which is the mean. NULL but with S2_FLOW_RATTLE.
   double *given_start, *given_end;
   double *force;      // 3 a slot, complete
   double *held, *law; // 3 a slot: the parts of `force` that are held over the step, and that laws
