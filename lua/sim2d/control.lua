@@ -176,11 +176,11 @@ return function(sim, host)
   end
 
   local function push(body, force, at)
-    if body and body.type == "dynamic" then body:apply_force(force, at) end
+    if body then body:apply_force(force, at) end
   end
 
   local function turn(body, torque)
-    if body and body.type == "dynamic" then body:apply_torque(torque) end
+    if body then body:apply_torque(torque) end
   end
 
   -- Along what a joint measures: its translation, or the line between its anchors.

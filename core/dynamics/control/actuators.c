@@ -96,6 +96,13 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
   } else {
     int32_t slot;
     S2_TRY(s2_body_slot(world, def->body, &slot));
+    if (!s2_body_yields(&world->bodies.at[slot])) {
+      char label[S2_NAME_SIZE + 8];
+      s2_body_label(world, slot, label);
+      return s2_error(
+          S2_INVALID, "actuator '%s': nothing pushes body %s, which is %s: make it dynamic first",
+          def->name, label, world->bodies.at[slot].type == S2_STATIC ? "static" : "kinematic");
+    }
     actuator.turns = def->kind == S2_ACTUATOR_TORQUE;
     double length = sqrt(def->direction.x * def->direction.x + def->direction.y * def->direction.y);
     if (def->kind > S2_ACTUATOR_TORQUE || (!actuator.turns && !(length > 0 && isfinite(length)))) {
@@ -289,7 +296,7 @@ static double command_now(S2World *world, int index) {
 // ---- Forces -----------------------------------------------------------------------------------
 
 static bool actuator_moves(const S2World *world, S2BodyId body) {
-  return body.index != 0 && world->bodies.at[body.index - 1].type == S2_DYNAMIC;
+  return body.index != 0 && s2_body_yields(&world->bodies.at[body.index - 1]);
 }
 
 static S2Status actuator_push(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at) {
@@ -362,7 +369,7 @@ static double row_by_mass(const S2World *world, const S2Joint *joint, const S2Jo
   double square = 0;
   for (int c = 0; c < 6; c++) {
     const S2Body *body = slot[c / 3] == S2_NONE ? NULL : &world->bodies.at[slot[c / 3]];
-    bool moves = body != NULL && body->type == S2_DYNAMIC;
+    bool moves = body != NULL && s2_body_yields(body);
     double j = c < 3 ? row->ja[c] : row->jb[c - 3];
     along[c] = moves ? j / sqrt(c % 3 == 0 ? body->inertia : body->mass) : 0;
     square += along[c] * along[c];

@@ -397,3 +397,11 @@ test("a body may be the world by its name or false, and a hole before the other 
     raises("key 'b': Body expected, got true; the world is \"world\" or false", world[kind], world, keys(body, true))
   end
 end)
+
+test("a joint needs a body beside the world", function()
+  local world = sim.world {}
+  local message = "key 'b': a body expected beside the world, got "
+  raises(message .. "the world", world.hinge, world, { "world", "world", anchor = { 0, 0 } })
+  raises(message .. "the world", world.weld, world, { false, "world", anchor = { 0, 0 } })
+  raises(message .. "nil", world.slider, world, { "world", nil, anchor = { 0, 0 }, axis = { 1, 0 } })
+end)
