@@ -51,6 +51,18 @@ static S2Status actuator_on_joint(const S2World *world, const S2ActuatorDef *def
   return s2_ok();
 }
 
+static S2Status actuator_can_push(const S2World *world, int32_t slot, const char *name) {
+  const S2Body *body = &world->bodies.at[slot];
+  if (s2_body_yields(body)) {
+    return s2_ok();
+  }
+  char label[S2_NAME_SIZE + 8];
+  s2_body_label(world, slot, label);
+  return s2_error(S2_INVALID,
+                  "actuator '%s': nothing pushes body %s, which is %s: make it dynamic first", name,
+                  label, body->type == S2_STATIC ? "static" : "kinematic");
+}
+
 // Its gains to the servo of its joint.
 static S2Status servo_tune(S2World *world, const S2Actuator *actuator) {
   S2_TRY(s2_joint_set(world, actuator->joint, S2_JOINT_SERVO_KP, actuator->kp));
@@ -96,13 +108,7 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
   } else {
     int32_t slot;
     S2_TRY(s2_body_slot(world, def->body, &slot));
-    if (!s2_body_yields(&world->bodies.at[slot])) {
-      char label[S2_NAME_SIZE + 8];
-      s2_body_label(world, slot, label);
-      return s2_error(
-          S2_INVALID, "actuator '%s': nothing pushes body %s, which is %s: make it dynamic first",
-          def->name, label, world->bodies.at[slot].type == S2_STATIC ? "static" : "kinematic");
-    }
+    S2_TRY(actuator_can_push(world, slot, def->name));
     actuator.turns = def->kind == S2_ACTUATOR_TORQUE;
     double length = sqrt(def->direction.x * def->direction.x + def->direction.y * def->direction.y);
     if (def->kind > S2_ACTUATOR_TORQUE || (!actuator.turns && !(length > 0 && isfinite(length)))) {
