@@ -483,7 +483,7 @@ return function(sim, host)
       noise = {}
       for i, actuator in ipairs(problem.actuators) do
         local width = sim.stop_gradient(actuator.range[2]) - sim.stop_gradient(actuator.range[1])
-        noise[i] = width < math.huge and width / 4 or 1
+        noise[i] = width > 0 and width < math.huge and width / 4 or 1
       end
     end
     problem.noise = type(noise) == "number" and { noise } or noise

@@ -474,3 +474,21 @@ test("a plan knows the functions of the script that act in a step", function()
     end
   end
 end)
+
+-- There is nothing to choose: no command changes anything.
+test("an actuator whose range is one number", function()
+  for _, method in ipairs { "ilqr", "gradient", "sampling", "cem", "mppi", "cmaes", "mixed" } do
+    local world = sim.world { dt = 0.02, gravity = { 0, 0 } }
+    local body = world:circle { radius = 0.1, mass = 1, mask = 0 }
+    world:actuator { "still", body = body, kind = "force", direction = { 0, 1 }, range = { 0, 0 } }
+    world:actuator { "push", body = body, kind = "force", direction = { 1, 0 }, range = { -5, 5 } }
+    local plan = control.trajectory(world, { method = method, horizon = 0.4, period = 0.04, seed = 1, iterations = 5,
+      cost = { { "x", of = body, field = "x", goal = 0.3, weight = 10 }, controls = 0.01 } })
+    local most = 0
+    for i = 1, 10 do
+      eq(plan.u[{ i, 1 }], 0)
+      most = math.max(most, plan.u[{ i, 2 }])
+    end
+    ok(most > 0.1, method)
+  end
+end)
