@@ -132,44 +132,61 @@ bool s2_script_hash(const char *path, char text[S2_SHA256_SIZE]) {
   return good;
 }
 
-// The last of package.searchers: upvalue 1 is a folder whose name package.path cannot hold.
+// A package searcher; upvalue 1 is a folder that package.path cannot hold.
 static int script_search(lua_State *L) {
-  const char *name = luaL_checkstring(L, 1);
-  luaL_gsub(L, name, ".", "/");
-  lua_pushfstring(L, "%s/%s.lua", lua_tostring(L, lua_upvalueindex(1)), lua_tostring(L, -1));
-  const char *path = lua_tostring(L, -1);
-  if (access(path, R_OK) != 0) {
-    lua_pushfstring(L, "no file '%s'", path);
-    return 1;
+  static const char *const forms[] = {"%s/%s.lua", "%s/%s/init.lua"};
+  const char *name = luaL_checkstring(L, 1), *inside = luaL_gsub(L, name, ".", "/");
+  const char *folder = lua_tostring(L, lua_upvalueindex(1));
+  lua_pushliteral(L, "");
+  int missing = lua_gettop(L);
+  for (int i = 0; i < 2; i++) {
+    const char *path = lua_pushfstring(L, forms[i], folder, inside);
+    if (access(path, R_OK) != 0) {
+      lua_pushfstring(L, "%s%sno file '%s'", lua_tostring(L, missing), i > 0 ? "\n\t" : "", path);
+      lua_replace(L, missing);
+      continue;
+    }
+    lua_getglobal(L, "loadfile"); // which --watch listens to
+    lua_pushvalue(L, -2);
+    lua_call(L, 1, 2);
+    if (lua_isnil(L, -2)) {
+      return luaL_error(L, "error loading module '%s' from file '%s':\n\t%s", name, path,
+                        lua_tostring(L, -1));
+    }
+    lua_pop(L, 1);
+    lua_pushstring(L, path);
+    return 2;
   }
-  lua_getglobal(L, "loadfile"); // which --watch listens to
-  lua_pushvalue(L, -2);
-  lua_call(L, 1, 2);
-  if (lua_isnil(L, -2)) {
-    return luaL_error(L, "error loading module '%s' from file '%s':\n\t%s", name, path,
-                      lua_tostring(L, -1));
-  }
-  lua_pop(L, 1);
-  lua_pushstring(L, path);
-  return 2;
+  lua_settop(L, missing);
+  return 1;
 }
 
 // package.path is a list of templates: a folder whose name has its punctuation is not for it.
-static void find_in(lua_State *L, const char *folder, size_t length) {
+static bool is_odd(const char *folder, size_t length) {
+  return memchr(folder, ';', length) != NULL || memchr(folder, '?', length) != NULL;
+}
+
+// Modules of the folder come before all others; `odd`: by a searcher.
+static void find_in(lua_State *L, const char *folder, size_t length, bool odd) {
   int top = lua_gettop(L);
   if (lua_getglobal(L, LUA_LOADLIBNAME) != LUA_TTABLE) {
     lua_settop(L, top);
     return;
   }
-  lua_pushlstring(L, folder, length);
-  if (memchr(folder, ';', length) != NULL || memchr(folder, '?', length) != NULL) {
+  const char *text = lua_pushlstring(L, folder, length);
+  if (odd) {
     if (lua_getfield(L, top + 1, "searchers") == LUA_TTABLE) {
+      // Behind the first, package.preload.
+      for (lua_Integer i = (lua_Integer)lua_rawlen(L, -1); i > 1; i--) {
+        lua_rawgeti(L, -1, i);
+        lua_rawseti(L, -2, i + 1);
+      }
       lua_pushvalue(L, top + 2);
       lua_pushcclosure(L, script_search, 1);
-      lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+      lua_rawseti(L, -2, 2);
     }
   } else if (lua_getfield(L, top + 1, "path") == LUA_TSTRING) {
-    lua_pushfstring(L, "%s/?.lua;%s", lua_tostring(L, top + 2), lua_tostring(L, -1));
+    lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", text, text, lua_tostring(L, -1));
     lua_setfield(L, top + 1, "path");
   }
   lua_settop(L, top);
@@ -185,13 +202,18 @@ void s2_script_find_beside(lua_State *L, const char *path) {
     lua_pop(L, 1);
   }
   const char *end = whole != NULL ? strrchr(whole, '/') : NULL;
-  if (end != NULL && (link == NULL || strlen(link) != (size_t)(end - whole) ||
-                      strncmp(link, whole, (size_t)(end - whole)) != 0)) {
-    find_in(L, whole, (size_t)(end - whole));
+  const char *near = slash != NULL ? path : ".";
+  size_t length = slash != NULL ? (size_t)(slash - path) : 1;
+  bool both = end != NULL && (link == NULL || strlen(link) != (size_t)(end - whole) ||
+                              strncmp(link, whole, (size_t)(end - whole)) != 0);
+  // Searchers come before the path: where one folder needs one, both have one.
+  bool odd = is_odd(near, length) || (both && is_odd(whole, (size_t)(end - whole)));
+  if (both) {
+    find_in(L, whole, (size_t)(end - whole), odd);
   }
   free(whole);
   free(link);
-  find_in(L, slash != NULL ? path : ".", slash != NULL ? (size_t)(slash - path) : 1);
+  find_in(L, near, length, odd);
 }
 
 void s2_script_report(lua_State *L) {

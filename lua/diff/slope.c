@@ -101,27 +101,48 @@ void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, c
   }
 }
 
+bool s2_lua_borrow_tape(lua_State *L, S2LuaWorld *lw, int handler, bool wanted,
+                        S2LuaBorrowed *tape) {
+  *tape = (S2LuaBorrowed){.put = wanted && s2_lua_on_tape(lw) == NULL};
+  if (!tape->put) {
+    return true;
+  }
+  tape->before = *lw->diff;
+  tape->was = lw->on_tape;
+  tape->was_generation = lw->tape_generation;
+  tape->was_dt = lw->dt_on_tape;
+  if (!s2_lua_recording(lw)) {
+    lua_pushcfunction(L, s2_lua_lend_tape);
+    if (lua_pcall(L, 0, 0, handler) != LUA_OK) {
+      return false;
+    }
+    tape->lent = true;
+  }
+  s2_lua_put_on_tape(lw);
+  return true;
+}
+
+void s2_lua_give_tape_back(lua_State *L, S2LuaWorld *lw, const S2LuaBorrowed *tape) {
+  if (tape->put) {
+    lw->on_tape = tape->was;
+    lw->tape_generation = tape->was_generation;
+    lw->dt_on_tape = tape->was_dt;
+  }
+  if (tape->lent) {
+    s2_lua_return_tape(L, &tape->before);
+  }
+}
+
 // ---- Force laws -------------------------------------------------------------------------------
 
 bool s2_lua_law_slopes(lua_State *L, S2LuaWorld *lw, int handler, bool wanted,
                        S2LuaLawSlopes *slopes) {
   *slopes = (S2LuaLawSlopes){.lw = lw};
+  if (!s2_lua_borrow_tape(L, lw, handler, wanted, &slopes->borrowed)) {
+    return false;
+  }
   if (!wanted) {
     return true;
-  }
-  if (s2_lua_on_tape(lw) == NULL) {
-    slopes->before = *lw->diff;
-    slopes->was = lw->on_tape;
-    slopes->was_generation = lw->tape_generation;
-    slopes->was_dt = lw->dt_on_tape;
-    slopes->put = true;
-    if (!s2_lua_recording(lw)) {
-      lua_pushcfunction(L, s2_lua_lend_tape);
-      if (lua_pcall(L, 0, 0, handler) != LUA_OK) {
-        return false;
-      }
-      slopes->lent = true;
-    }
   }
   S2WorldTape *tape = s2_lua_put_on_tape(lw);
   slopes->first = s2_tape_next(lw->diff->tape);
@@ -149,7 +170,7 @@ int s2_lua_law_answer(lua_State *L) {
   const S2Var *vars = lua_touserdata(L, 3);
   S2LuaSlopes slopes = {.diff = of->lw->diff, .first = of->first};
   for (int k = 0; k < 3; k++) {
-    call->origin[k] = of->lent ? 0 : vars[k];
+    call->origin[k] = of->borrowed.lent ? 0 : vars[k];
     if (vars[k] < of->first) { // it depends on nothing that the law has looked at
       continue;
     }
@@ -168,16 +189,8 @@ int s2_lua_law_answer(lua_State *L) {
 }
 
 void s2_lua_law_slopes_end(lua_State *L, const S2LuaLawSlopes *slopes) {
-  S2LuaWorld *lw = slopes->lw;
   if (slopes->tape != NULL) {
     s2_world_tape_law_end(slopes->tape);
   }
-  if (slopes->put) {
-    lw->on_tape = slopes->was;
-    lw->tape_generation = slopes->was_generation;
-    lw->dt_on_tape = slopes->was_dt;
-  }
-  if (slopes->lent) {
-    s2_lua_return_tape(L, &slopes->before);
-  }
+  s2_lua_give_tape_back(L, slopes->lw, &slopes->borrowed);
 }

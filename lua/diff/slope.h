@@ -30,18 +30,27 @@ bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, do
 // The slope of `sum` + weight x, where that of x is `of`.
 void s2_lua_slopes_add(const S2LuaSlopes *slopes, S2Slope *sum, double weight, const S2Slope *of);
 
-// Force laws look at the world themselves: what they read of its state is an input each.
-// Where no gradient call records, or knows nothing of the world, they have a tape for themselves.
-typedef struct S2LuaLawSlopes {
-  S2LuaWorld *lw;
-  S2WorldTape *tape; // NULL: nothing is noted
-  S2Var first;
+// Where no gradient call records, or knows nothing of the world, functions whose slopes the engine
+// wants (linearize, planners) are called with a tape of their own.
+typedef struct S2LuaBorrowed {
   bool lent;        // the tape is for this call alone
   bool put;         // the world is on it for this call alone, ...
   S2LuaDiff before; // ... and how it was before
   S2WorldTape *was;
   uint32_t was_generation;
   bool was_dt;
+} S2LuaBorrowed;
+// `handler`: of errors. False: an error is on the stack.
+bool s2_lua_borrow_tape(lua_State *L, S2LuaWorld *lw, int handler, bool wanted,
+                        S2LuaBorrowed *tape);
+void s2_lua_give_tape_back(lua_State *L, S2LuaWorld *lw, const S2LuaBorrowed *tape);
+
+// Force laws look at the world themselves: what they read of its state is an input each.
+typedef struct S2LuaLawSlopes {
+  S2LuaWorld *lw;
+  S2WorldTape *tape; // NULL: nothing is noted
+  S2Var first;
+  S2LuaBorrowed borrowed;
 } S2LuaLawSlopes;
 // `lw`: whose bodies they see; `handler`: of errors. False: an error is on the stack.
 bool s2_lua_law_slopes(lua_State *L, S2LuaWorld *lw, int handler, bool wanted,

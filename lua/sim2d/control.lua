@@ -144,6 +144,9 @@ return function(sim, host)
   Actuator.__newindex = function(self, key, value)
     local inside = insides[self]
     local gain = inside.kind == "position" and (key == "kp" or key == "kd") or inside.limit == key and inside.kind == "position"
+    if not gain and not SHOWN[key] and not (GAINS[key] and inside.kind == "position") then
+      fail("Actuator has no field '%s'", tostring(key))
+    end
     if not gain then fail("Actuator.%s is read-only", tostring(key)) end
     local plain = is_tracked(value) and value:value() or value
     if type(plain) ~= "number" or not (plain >= 0) or (plain == math.huge and key ~= inside.limit) then
@@ -176,11 +179,11 @@ return function(sim, host)
   end
 
   local function push(body, force, at)
-    if body and body.type == "dynamic" then body:apply_force(force, at) end
+    if body then body:apply_force(force, at) end
   end
 
   local function turn(body, torque)
-    if body and body.type == "dynamic" then body:apply_torque(torque) end
+    if body then body:apply_torque(torque) end
   end
 
   -- Along what a joint measures: its translation, or the line between its anchors.

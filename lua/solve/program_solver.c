@@ -139,7 +139,7 @@ bool s2_lua_engine_solve(void *user, S2World *world, S2ProgramCall *call) {
   lua_pushcfunction(L, program_answer);
   lua_pushlightuserdata(L, call);
   lua_pushlightuserdata(L, lw);
-  return s2_lua_asked(lw, top, 2, start);
+  return s2_lua_asked(lw, top, 2, false, start);
 }
 
 void s2_lua_open_program_solvers(lua_State *L) {

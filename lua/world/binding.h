@@ -284,9 +284,9 @@ bool s2_lua_has_constraints(S2LuaWorld *lw);
 void s2_lua_store_functions(lua_State *L, int world, uint32_t serial);
 
 // callbacks.c: calls the function of the program that lies on the stack above `top` with so many
-// arguments; `start`: the clock when its arguments began to be made. False: it failed, and the
-// error is kept until the step is undone.
-bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, double start);
+// arguments; `sloped`: with a tape, as slopes are wanted; `start`: the clock when its arguments
+// began to be made. False: it failed, and the error is kept until the step is undone.
+bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, bool sloped, double start);
 // Raises an error at the place where the function on stack index `function` is defined.
 void s2_lua_wrong_answer(lua_State *L, int function, const char *what);
 

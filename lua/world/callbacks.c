@@ -18,11 +18,16 @@ static bool put_aside(lua_State *L, S2LuaWorld *lw, int top) {
   return false;
 }
 
-bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, double start) {
+bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, bool sloped, double start) {
   lua_State *L = lw->L;
+  S2LuaBorrowed tape;
+  if (!s2_lua_borrow_tape(L, lw, lw->at_handler, sloped, &tape)) {
+    return put_aside(L, lw, top);
+  }
   // Whatever the function left on the stack is dropped; its time counts as that of the script.
   bool good = lua_pcall(L, arguments, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
   lua_settop(L, top);
+  s2_lua_give_tape_back(L, lw, &tape);
   lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
   return good;
 }
@@ -196,7 +201,7 @@ static bool hook_dispatch(S2LuaWorld *lw, S2Hook hook, lua_CFunction function, v
   lua_pushvalue(L, 1);
   lua_rawgeti(L, lw->at_hooks, hook + 1);
   lua_pushlightuserdata(L, data);
-  return s2_lua_asked(lw, top, 3, start);
+  return s2_lua_asked(lw, top, 3, false, start);
 }
 
 static bool engine_filter(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide) {

@@ -170,7 +170,7 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
   }
   lua_pushlightuserdata(L, call);
   lua_pushlightuserdata(L, lw);
-  return s2_lua_asked(lw, top, 3, start);
+  return s2_lua_asked(lw, top, 3, call->slope != NULL, start);
 }
 
 // ---- Making -----------------------------------------------------------------------------------

@@ -389,6 +389,14 @@ int s2_lua_body_force_law(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   check_function(L, 2);
   lua_settop(L, 2);
+  S2BodyInfo info;
+  s2_lua_try(L, s2_body_info(body->lw->world, body->id, &info));
+  if (info.type != S2_DYNAMIC) {
+    return s2_lua_fail(L,
+                       "force_law: %s is %s, which no force law moves: set its type to "
+                       "\"dynamic\" first",
+                       luaL_tolstring(L, 1, NULL), info.type == S2_STATIC ? "static" : "kinematic");
+  }
   s2_lua_try(L, s2_body_set_force_law(body->lw->world, body->id, true));
   lua_getiuservalue(L, 1, 1);
   // The list has the body at place 0, as the law's first argument.

@@ -186,7 +186,7 @@ bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call) {
               call->joint.index != 0 ? call->joint.serial : call->body.serial);
   Asked asked = {lw, call};
   lua_pushlightuserdata(L, &asked);
-  return s2_lua_asked(lw, top, 2, start);
+  return s2_lua_asked(lw, top, 2, call->slope != NULL, start);
 }
 
 // ---- Making -----------------------------------------------------------------------------------

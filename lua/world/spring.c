@@ -81,7 +81,7 @@ bool s2_lua_engine_spring(void *user, S2World *world, S2SpringCall *call) {
   lua_pushcfunction(L, spring_answer);
   lua_rawgeti(L, lw->at_constraints, call->joint.serial);
   lua_pushlightuserdata(L, &pull);
-  return s2_lua_asked(lw, top, 2, start);
+  return s2_lua_asked(lw, top, 2, call->slope != NULL, start);
 }
 
 bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def) {

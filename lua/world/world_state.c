@@ -231,17 +231,19 @@ static int snapshot_tostring(lua_State *L) {
 
 static int world_clone(lua_State *L) {
   // Without callbacks, unless asked for.
-  static const char *const names[] = {"callbacks", NULL};
+  static const char *const names[] = {"callbacks", "functions", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
   S2Keys keys = s2_keys_open(L, 2, true, names, NULL, 0);
-  bool callbacks = false;
+  bool callbacks = false, functions = false;
   s2_keys_boolean(&keys, "callbacks", &callbacks);
+  s2_keys_boolean(&keys, "functions", &functions);
+  functions = functions || callbacks;
   refuse_inside(L, lw, "world:clone()");
   // What the script constrains cannot do without its functions.
-  if (!callbacks && s2_lua_has_constraints(lw)) {
+  if (!functions && s2_lua_has_constraints(lw)) {
     return s2_lua_fail(L, "world:clone(): functions of the script constrain, pull or move bodies; "
-                          "they come along with {callbacks = true} only");
+                          "they come along with {functions = true}, or with {callbacks = true}");
   }
   // The object first, then the engine's copy, which it owns from then on.
   S2LuaWorld *copy = s2_lua_push_world(L);
@@ -260,12 +262,14 @@ static int world_clone(lua_State *L) {
   lua_setiuservalue(L, at, S2_STORE_DATA);
   lua_settop(L, at);
   // Functions that the engine asks within a step, then callbacks around it.
-  if (callbacks) {
+  if (functions) {
     lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
     push_copy(L, -1, false);
     lua_setiuservalue(L, at, S2_STORE_CONSTRAINTS);
     lua_settop(L, at);
     copy->constraints = lw->constraints;
+  }
+  if (callbacks) {
     s2_lua_hooks_copy(L, 1, at);
   }
   return 1;

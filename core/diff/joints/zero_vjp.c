@@ -186,6 +186,7 @@ void s2_joint_zero_vjp(S2JointUndo *undo, const S2Assembly *assembly) {
     zero_damping_vjp(undo);
     zero_locks_vjp(undo);
     zero_ground_vjp(undo);
-    s2_joint_zero_flag(undo->joint, undo->slot, undo->bar->gradient);
   }
+  // In projections, too: they may take away all that the loss depends on.
+  s2_joint_zero_flag(undo->joint, undo->slot, undo->bar->gradient);
 }

@@ -81,7 +81,8 @@ S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, i
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
-      return s2_error(S2_INVALID, "reduced coordinates: not with constraints of the program's own");
+      return s2_error(S2_INVALID, "reduced coordinates: not with constraints of the program's own: "
+                                  "use a joint of the library, or maximal coordinates");
     }
   }
   *reduction = (S2Reduction){.n = lines.n, .coordinate = S2_TAKE(arena, S2Coordinate, lines.n + 1)};

@@ -121,7 +121,7 @@ static void add_force(S2WorldTape *tape, const S2World *world, S2BodyId body, S2
                       const double factors[3]) {
   S2Place places[3];
   S2Term terms[3];
-  if (body.index == 0 || world->bodies.at[body.index - 1].type != S2_DYNAMIC || effort == 0) {
+  if (body.index == 0 || !s2_body_yields(&world->bodies.at[body.index - 1]) || effort == 0) {
     return;
   }
   for (int c = 0; c < 3; c++) {
@@ -183,7 +183,7 @@ static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuat
   const S2BodyId bodies[2] = {s2_body_id(world, joint->a), s2_body_id(world, joint->b)};
   for (int k = 0; k < FORCES; k++) {
     S2BodyId body = bodies[k / 3];
-    if (body.index == 0 || world->bodies.at[body.index - 1].type != S2_DYNAMIC) {
+    if (body.index == 0 || !s2_body_yields(&world->bodies.at[body.index - 1])) {
       continue;
     }
     add_measured(tape, world, (int32_t)body.index - 1, k % 3, effort, push[k],
@@ -204,7 +204,7 @@ static void measure_thrust(const void *user, const S2World *world, double *numbe
 static void control_thrust(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
                            const Effort *effort) {
   int32_t slot = (int32_t)actuator->body.index - 1;
-  if (world->bodies.at[slot].type != S2_DYNAMIC) {
+  if (!s2_body_yields(&world->bodies.at[slot])) {
     return;
   }
   S2Place angle = s2_place(S2_PLACE_Q, slot, 0);

@@ -51,6 +51,18 @@ static S2Status actuator_on_joint(const S2World *world, const S2ActuatorDef *def
   return s2_ok();
 }
 
+static S2Status actuator_can_push(const S2World *world, int32_t slot, const char *name) {
+  const S2Body *body = &world->bodies.at[slot];
+  if (s2_body_yields(body)) {
+    return s2_ok();
+  }
+  char label[S2_NAME_SIZE + 8];
+  s2_body_label(world, slot, label);
+  return s2_error(S2_INVALID,
+                  "actuator '%s': nothing pushes body %s, which is %s: make it dynamic first", name,
+                  label, body->type == S2_STATIC ? "static" : "kinematic");
+}
+
 // Its gains to the servo of its joint.
 static S2Status servo_tune(S2World *world, const S2Actuator *actuator) {
   S2_TRY(s2_joint_set(world, actuator->joint, S2_JOINT_SERVO_KP, actuator->kp));
@@ -96,6 +108,7 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
   } else {
     int32_t slot;
     S2_TRY(s2_body_slot(world, def->body, &slot));
+    S2_TRY(actuator_can_push(world, slot, def->name));
     actuator.turns = def->kind == S2_ACTUATOR_TORQUE;
     double length = sqrt(def->direction.x * def->direction.x + def->direction.y * def->direction.y);
     if (def->kind > S2_ACTUATOR_TORQUE || (!actuator.turns && !(length > 0 && isfinite(length)))) {
@@ -289,7 +302,7 @@ static double command_now(S2World *world, int index) {
 // ---- Forces -----------------------------------------------------------------------------------
 
 static bool actuator_moves(const S2World *world, S2BodyId body) {
-  return body.index != 0 && world->bodies.at[body.index - 1].type == S2_DYNAMIC;
+  return body.index != 0 && s2_body_yields(&world->bodies.at[body.index - 1]);
 }
 
 static S2Status actuator_push(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at) {
@@ -362,7 +375,7 @@ static double row_by_mass(const S2World *world, const S2Joint *joint, const S2Jo
   double square = 0;
   for (int c = 0; c < 6; c++) {
     const S2Body *body = slot[c / 3] == S2_NONE ? NULL : &world->bodies.at[slot[c / 3]];
-    bool moves = body != NULL && body->type == S2_DYNAMIC;
+    bool moves = body != NULL && s2_body_yields(body);
     double j = c < 3 ? row->ja[c] : row->jb[c - 3];
     along[c] = moves ? j / sqrt(c % 3 == 0 ? body->inertia : body->mass) : 0;
     square += along[c] * along[c];

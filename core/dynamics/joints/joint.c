@@ -464,14 +464,13 @@ static S2Status joint_check_begins(const S2World *world, const S2Joint *joint) {
   if (joint->type == S2_ROPE || s2_joint_within_limits(world, joint, &value)) {
     return s2_ok(); // a rope that is too short pulls its bodies in
   }
-  bool length = (s2_joint_kind(joint->type)->parts & S2_HAS_LENGTH) != 0;
   return s2_error(S2_INVALID,
                   "limits: {%g, %g} exclude where the joint begins, %g: %s, or limits that include "
                   "it",
                   joint->limit_lo, joint->limit_hi, value,
-                  length || joint->type == S2_WHEEL
-                      ? "move the bodies or anchors"
-                      : "give the coordinate it has there as reference");
+                  joint->type == S2_HINGE || joint->type == S2_SLIDER
+                      ? "give the coordinate it has there as reference"
+                      : "move the bodies or anchors");
 }
 
 static S2Status joint_read_stabilization(const S2World *world, const S2JointDef *def,

@@ -95,14 +95,14 @@ static Score score_of(const char *text, char separator, int from, int most) {
   return score;
 }
 
-char s2_csv_find_separator(char **text) {
+char s2_csv_find_separator(char **text, char decimal) {
   static const char candidates[] = {',', ';', '\t', ' '};
   char *at = *text;
   if (strncasecmp(at, "sep=", 4) == 0 && at[4] != '\0' && (at[5] == '\r' || at[5] == '\n')) {
     *text = s2_csv_skip_lines(at, 1);
     return at[4];
   }
-  char best = ',';
+  char best = decimal == ',' ? ';' : ',';
   double most = -1;
   int rows = score_of(at, ',', 0, SAMPLE).rows;
   for (size_t i = 0; i < sizeof candidates; i++) {
@@ -110,7 +110,8 @@ char s2_csv_find_separator(char **text) {
     double numbers = score.cells > 0 ? (double)score.numbers / score.cells : 0;
     double value = score.rows > 0 ? numbers * score.same / score.rows : 0;
     // Words are not separated by blanks, unless there are numbers.
-    bool separates = 2 * score.wide > score.rows && (candidates[i] != ' ' || numbers > 0);
+    bool separates = 2 * score.wide > score.rows && (candidates[i] != ' ' || numbers > 0) &&
+                     candidates[i] != decimal;
     if (separates && value > most) {
       best = candidates[i];
       most = value;

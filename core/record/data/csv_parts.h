@@ -33,12 +33,13 @@ S2Status s2_csv_decode(const S2DataFile *file, char **text, char **owned);
 // Behind so many lines.
 char *s2_csv_skip_lines(char *text, int count);
 // Is it a line that holds no row: empty, or a comment (#, %, //)? `at`: its first character that is
-// no blank.
+// no blank. A cell #N/A is no comment, nor is the unit % in the first column.
 bool s2_csv_is_comment(const char *at);
 
 // What separates cells: what a first line "sep=;" says (`*text` goes behind it), else what makes
 // most cells of the first rows numbers.
-char s2_csv_find_separator(char **text);
+// `decimal`: the decimal point that was given, or 0; a decimal comma separates nothing.
+char s2_csv_find_separator(char **text, char decimal);
 
 // Cuts the text up, in place; `line` is the number of its first.
 S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line);

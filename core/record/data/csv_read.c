@@ -82,13 +82,15 @@ static S2Status check_lengths(const Table *table, int from) {
   for (int i = from + 1; i < cells->rows.count; i++) {
     const S2CsvRow *row = &cells->rows.at[i];
     if (row->count > first->count || (row->count < first->count && !table->options->fill)) {
+      const char *how = "ragged = true, or missing cells at their ends as nan with fill = true";
+      if (row->count > first->count) {
+        bool comma = cells->separator == ',' && row->count == 2 * first->count;
+        how = comma ? "ragged = true, decimal commas with decimal = \",\"" : "ragged = true";
+      }
       return s2_data_refuse(
           cells->path,
           "line %d has %d cells, line %d has %d; rows of different lengths are read with %s",
-          row->line, row->count, first->line, first->count,
-          row->count > first->count
-              ? "ragged = true"
-              : "ragged = true, or missing cells at their ends as nan with fill = true");
+          row->line, row->count, first->line, first->count, how);
     }
   }
   return s2_ok();
@@ -110,11 +112,12 @@ static bool is_unit_row(const Table *table, int row) {
     if (is_number(cells, cell) || s2_csv_looks_numeric(cell)) {
       return false;
     }
-    bool numbers = true;
+    bool numbers = true, some = false; // not missing
     for (int i = row + 1; i < cells->rows.count && numbers; i++) {
       numbers = is_number(cells, s2_csv_cell(cells, i, k));
+      some |= numbers && !s2_csv_is_missing(s2_csv_cell(cells, i, k));
     }
-    above |= numbers;
+    above |= numbers && some;
   }
   return above;
 }
@@ -319,7 +322,7 @@ static S2Status read_file(S2CsvCells *cells, const S2DataFile *file, const S2Dat
   char *text;
   S2_TRY(s2_csv_decode(file, &text, owned));
   char *start = s2_csv_skip_lines(text, options->skip), *found = start;
-  char separator = s2_csv_find_separator(&found);
+  char separator = s2_csv_find_separator(&found, options->decimal);
   int line = 1 + options->skip + (found != start);
   cells->separator = options->separator != 0 ? options->separator : separator;
   S2_TRY(s2_csv_cut(cells, found, line));

@@ -3,6 +3,7 @@
 #include "record/data/csv_parts.h"
 
 #include <string.h>
+#include <strings.h>
 
 static bool is_utf8(const char *text, size_t size) {
   for (const char *at = text; at < text + size;) {
@@ -90,7 +91,24 @@ char *s2_csv_skip_lines(char *text, int count) {
   return text;
 }
 
+// What spreadsheets write in place of a value: #N/A. It ends with its cell.
+static bool is_error_cell(const char *at) {
+  static const char *const words[] = {"#n/a",  "#na",   "#div/0!", "#value!",
+                                      "#ref!", "#num!", "#name?",  "#null!"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    size_t length = strlen(words[i]);
+    if (strncasecmp(at, words[i], length) == 0) {
+      // Behind a blank a number follows, or the next such word; else it is a sentence.
+      const char *next = at + length, *behind = next + strspn(next, " ");
+      return strchr(",;|\t\r\n", *next) != NULL ||
+             (behind > next && strchr("+-.0123456789#\"", *behind) != NULL);
+    }
+  }
+  return false;
+}
+
 bool s2_csv_is_comment(const char *at) {
-  return *at == '#' || *at == '%' || *at == '\n' || *at == '\r' || *at == '\0' ||
-         (at[0] == '/' && at[1] == '/');
+  bool unit = at[0] == '%' && at[1] != '\0' && strchr(",;\t", at[1]) != NULL;
+  bool mark = (*at == '#' && !is_error_cell(at)) || (*at == '%' && !unit);
+  return mark || *at == '\n' || *at == '\r' || *at == '\0' || (at[0] == '/' && at[1] == '/');
 }

@@ -8,8 +8,9 @@
 // Quotes also where a reader might strip blanks or see a comment.
 void s2_csv_text(S2Output *output, const char *text) {
   size_t length = strlen(text);
-  bool blanks = length > 0 && (text[0] == ' ' || text[length - 1] == ' ' || text[0] == '#');
-  if (!blanks && strpbrk(text, ",\"\r\n") == NULL) {
+  bool blanks = length > 0 && (text[0] == ' ' || text[length - 1] == ' ');
+  bool comment = text[0] == '#' || text[0] == '%' || (text[0] == '/' && text[1] == '/');
+  if (!blanks && !comment && strpbrk(text, ",\"\r\n") == NULL) {
     s2_output_bytes(output, text, length);
     return;
   }
@@ -108,6 +109,9 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
   for (size_t i = 0; i < rows; i++) {
     for (int k = 0; k < columns; k++) {
       s2_output_text(output, k > 0 ? "," : "");
+      // An empty line would be no row.
+      bool empty = columns == 1 && set->arrays.at[k].type == S2_DATA_TEXT && *texts[k] == '\0';
+      s2_output_text(output, empty ? "\"\"" : "");
       write_value(output, &set->arrays.at[k], i, &texts[k]);
     }
     s2_output_text(output, "\n");

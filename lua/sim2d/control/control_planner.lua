@@ -121,7 +121,7 @@ return function(sim, host)
       fail("%s: the world has no actuators: declare one: world:actuator { ... }", what)
     end
     local goals = read_goals(what, def.goal)
-    local clone = def.model and host.world(def.model) or world:clone()
+    local clone = def.model and host.world(def.model) or world:clone { functions = true }
     if not def.model then host.lend_laws(clone, world) end
     local parts = host.cost_for(join(cost, goals), clone)
     -- those of goals are the last terms
@@ -483,7 +483,7 @@ return function(sim, host)
       noise = {}
       for i, actuator in ipairs(problem.actuators) do
         local width = sim.stop_gradient(actuator.range[2]) - sim.stop_gradient(actuator.range[1])
-        noise[i] = width < math.huge and width / 4 or 1
+        noise[i] = width > 0 and width < math.huge and width / 4 or 1
       end
     end
     problem.noise = type(noise) == "number" and { noise } or noise

@@ -602,7 +602,7 @@ function World:restore(snapshot) end
 
 ---@class sim2d.Snapshot
 
----@param def? { callbacks?: boolean }
+---@param def? { callbacks?: boolean, functions?: boolean }
 ---@return sim2d.World
 function World:clone(def) end
 

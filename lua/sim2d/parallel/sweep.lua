@@ -258,19 +258,22 @@ return function(sim, host)
 
   -- count, mean, deviation (of the sample), least, most of a list; nil where it is empty
   local function statistics(list)
-    local n, mean, squares, low, high = 0, 0, 0, math.huge, -math.huge
-    for _, x in ipairs(list) do
-      n = n + 1
-      local change = x - mean
-      mean = mean + change / n
-      squares = squares + change * (x - mean)
-      low, high = math.min(low, x), math.max(high, x)
-    end
+    local n, low, high = #list, math.huge, -math.huge
+    for _, x in ipairs(list) do low, high = math.min(low, x), math.max(high, x) end
     if n == 0 then return 0 end
     if low == -math.huge or high == math.huge then -- the limits as such numbers grow; -inf and inf have no mean
       return n, low + high, low == high and 0.0 or math.huge, low, high
     end
-    return n, mean, n > 1 and math.sqrt(squares / (n - 1)) or 0, low, high
+    -- Squares of very large and very small numbers are no numbers.
+    local size = math.max(-low, high)
+    local unit = (size > 1e140 or size < 1e-140) and size > 0 and size or 1
+    local mean, squares = 0, 0
+    for i, x in ipairs(list) do
+      local change = x / unit - mean
+      mean = mean + change / i
+      squares = squares + change * (x / unit - mean)
+    end
+    return n, mean * unit, n > 1 and math.sqrt(squares / (n - 1)) * unit or 0, low, high
   end
 
   -- The rows that agree in some columns, in the order in which they are met first.

@@ -288,6 +288,10 @@ static void joint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointD
   if (!given_a && given_b) {
     s2_keys_fail(keys, "a", "a body, \"world\" or false expected before 'b', got nil");
   }
+  if (given_a && !one && def->a.index == 0 && def->b.index == 0) {
+    s2_keys_fail(keys, "b", "a body expected beside the world, got %s",
+                 given_b ? "the world" : "nil");
+  }
   if (def->a.index == 0 && def->b.index == 0) {
     s2_lua_bad_argument(keys->L, keys->argument, "key '%s' is missing", one ? "body" : "a");
   }

@@ -686,14 +686,18 @@ os.execute("rm -r " .. quote(FOLDER))
 -- ---- Where modules are found, and signals that are ignored ----------------------------------------
 
 test("modules are found beside a script, whatever its folder is called, and beside the file a link leads to", function()
-  local text = "print((require 'beside').value, (require 'below.deep').value)"
+  local text = "print((require 'beside').value, (require 'below.deep').value + (require 'parts').value)"
   for _, name in ipairs { "plain", "with;semicolon", "what?", "a;b?c;", "per%cent", "a b", "?", ";" } do
     local folder = FOLDER .. "/" .. name
-    assert(os.execute("mkdir -p " .. quote(folder .. "/below") .. " " .. quote(FOLDER .. "/links")))
+    assert(os.execute("mkdir -p " .. quote(folder .. "/below") .. " " .. quote(folder .. "/parts") .. " " .. quote(FOLDER .. "/links")))
     write_file(folder .. "/main.lua", text)
     write_file(folder .. "/beside.lua", ("return { value = %q }"):format(name))
-    write_file(folder .. "/below/deep.lua", "return { value = 7 }")
+    write_file(folder .. "/below/deep.lua", "return { value = 3 }")
+    write_file(folder .. "/parts/init.lua", "return { value = 4 }")
+    -- a module of the current folder is not taken in their place
+    write_file(FOLDER .. "/beside.lua", "return { value = 'of the current folder' }")
     expect(run { name .. "/main.lua" }, 0, name .. "\t7\n", "")
+    os.remove(FOLDER .. "/beside.lua")
     assert(os.execute(("ln -sf %s %s"):format(quote(folder .. "/main.lua"), quote(FOLDER .. "/links/run.lua"))))
     expect(run { "links/run.lua" }, 0, name .. "\t7\n", "")
     -- a link to a link, and from within its folder

@@ -440,3 +440,55 @@ world:run { duration = %s }
   end
   os.remove(out)
 end)
+
+-- What acts on the body by a function of the script, and the same without one.
+test("a plan knows the functions of the script that act in a step", function()
+  local kinds = {
+    function(world, body, plain)
+      world:spring { body, "world", anchor_b = { -1, 0 }, rest_length = 0.5, stiffness = plain and 3 or nil,
+        force = not plain and function(x) return 3 * x end or nil }
+    end,
+    function(world, body, plain)
+      if plain then world:lock { body, y = true, velocity = { 0, 0.5 } }
+      else world:lock { body, y = function(t) return 0.5 * t end } end
+    end,
+    function(world, body, plain)
+      local hand = world:box { type = "kinematic", size = { 0.1, 0.1 }, position = { -1, 0 }, velocity = { 0.2, 0 }, mask = 0 }
+      if not plain then hand:motion(function(t) return 0.2 * t - 1, 0, 0 end) end
+      world:spring { body, hand, stiffness = 3 }
+    end,
+  }
+  for i, kind in ipairs(kinds) do
+    for _, method in ipairs { "ilqr", "gradient", "sampling" } do
+      local plan = {}
+      for _, plain in ipairs { true, false } do
+        local world = sim.world { dt = 0.02, gravity = { 0, 0 } }
+        local body = world:circle { radius = 0.1, mass = 1, mask = 0 }
+        kind(world, body, plain)
+        world:actuator { "push", body = body, kind = "force", direction = { 1, 0 }, range = { -5, 5 } }
+        plan[plain] = control.trajectory(world, { method = method, horizon = 0.4, period = 0.04, seed = 1, iterations = 5,
+          cost = { { "x", of = body, field = "x", goal = 0.3, weight = 10 }, controls = 0.1 } })
+      end
+      near(plan[false].u:table(), plan[true].u:table(), 1e-6)
+      ok(plan[true].cost > 0.01, "case " .. i)
+    end
+  end
+end)
+
+-- There is nothing to choose: no command changes anything.
+test("an actuator whose range is one number", function()
+  for _, method in ipairs { "ilqr", "gradient", "sampling", "cem", "mppi", "cmaes", "mixed" } do
+    local world = sim.world { dt = 0.02, gravity = { 0, 0 } }
+    local body = world:circle { radius = 0.1, mass = 1, mask = 0 }
+    world:actuator { "still", body = body, kind = "force", direction = { 0, 1 }, range = { 0, 0 } }
+    world:actuator { "push", body = body, kind = "force", direction = { 1, 0 }, range = { -5, 5 } }
+    local plan = control.trajectory(world, { method = method, horizon = 0.4, period = 0.04, seed = 1, iterations = 5,
+      cost = { { "x", of = body, field = "x", goal = 0.3, weight = 10 }, controls = 0.01 } })
+    local most = 0
+    for i = 1, 10 do
+      eq(plan.u[{ i, 1 }], 0)
+      most = math.max(most, plan.u[{ i, 2 }])
+    end
+    ok(most > 0.1, method)
+  end
+end)

@@ -202,6 +202,80 @@ test("what a force law does with plain numbers alone has no derivative", functio
   raises("use sim.sin for math.sin", function() world:linearize() end)
 end)
 
+-- A world of three discs with one function of the script in it; `u`: a force on the first disc.
+local FUNCTIONS = {
+  law = function(world, discs) discs[1]:force_law(function(body) return 0, -sim.sin(body.x), -body.vy end) end,
+  spring = function(world, discs)
+    world:spring { discs[1], discs[2], force = function(x) return 4 * x + sim.sin(x) end }
+  end,
+  motion = function(world, discs)
+    local hand = world:box { type = "kinematic", size = { 0.1, 0.1 }, position = { 0, 2 }, mask = 0 }
+    hand:motion(function(t) return sim.sin(t), 2 + t ^ 2, t end)
+    world:spring { discs[1], hand, anchor_b = { 0, 2 }, stiffness = 20, damping = 1 }
+  end,
+  lock = function(world, discs)
+    world:lock { discs[2], x = function(t) return 1 + sim.sin(t) end }
+    world:spring { discs[1], discs[2], stiffness = 20 }
+  end,
+  ["lock by velocity"] = function(world, discs)
+    world:lock { discs[2], y = true, velocity = function(t) return nil, nil, sim.cos(t) end }
+    world:spring { discs[1], discs[2], stiffness = 20 }
+  end,
+  constraint = function(world, discs)
+    world:constraint { bodies = { discs[1] }, phi = function(q) return q.y - 0.3 * sim.sin(q.x) end }
+  end,
+  ["constraint with a jacobian"] = function(world, discs)
+    world:constraint { bodies = { discs[1], discs[2] }, phi = function(p, q) return p.x * q.x - p.y end,
+      jacobian = function(p, q) return { 0, q.x, -1, 0, p.x, 0 } end }
+  end,
+  ["constraint between three"] = function(world, discs)
+    world:constraint { bodies = discs, compliance = 1e-3, phi = function(p, q, r) return p.y + 2 * q.y - r.y * r.x end }
+  end,
+}
+
+local function world_with(kind, stepping, u)
+  local world, discs = sim.world { dt = 0.01, stepping = stepping }, {}
+  for i = 1, 3 do
+    discs[i] = world:circle { radius = 0.1, mass = i, position = { i - 1, 0 }, velocity = { 0.3, i / 10 }, mask = 0 }
+  end
+  FUNCTIONS[kind](world, discs)
+  world:step(2)
+  if u then discs[1]:apply_force { u, 0 } end
+  return world, discs[1]
+end
+
+-- linearize and the tape differentiate the same step in different ways.
+test("functions of the script that act in a step are in A and B", function()
+  for kind in pairs(FUNCTIONS) do
+    for _, stepping in ipairs { "auto", "speculative", "event", "bisect" } do
+      local world, disc = world_with(kind, stepping)
+      local before = world:state()
+      local A, B = world:linearize { inputs = { { body = disc, force = { 1, 0 } } } }
+      eq(world:state(), before, kind)
+      local by_u = sim.jacobian(function(u)
+        local one = world_with(kind, stepping, u)
+        one:step()
+        return one:state()
+      end, 0)
+      for i = 1, #before do
+        near(B[{ i, 1 }], by_u[i][1], 1e-12)
+      end
+      -- A by a change of where the first disc is, which rigid rows allow
+      if not kind:find "constraint" then
+        local by_x = sim.jacobian(function(x)
+          local one = world_with(kind, stepping)
+          one.bodies[1].y = x
+          one:step()
+          return one:state()
+        end, disc.y)
+        for i = 1, #before do
+          near(A[{ i, 3 }], by_x[i][1], 1e-9)
+        end
+      end
+    end
+  end
+end)
+
 test("misuse says what to do", function()
   local world, cart, joints = cart_poles(1)
   local _, other_cart = cart_poles(1)

@@ -170,7 +170,7 @@ test("snapshots bring functions back, clones take them along when told", functio
   ok(wire.alive)
   world:step(20)
   eq(world:state(), future)
-  raises("functions of the script constrain, pull or move bodies; they come along with {callbacks = true} only", world.clone, world)
+  raises("functions of the script constrain, pull or move bodies; they come along with {functions = true}", world.clone, world)
   local clone = world:clone { callbacks = true }
   world:step(10)
   clone:step(10)

@@ -397,3 +397,28 @@ test("a body may be the world by its name or false, and a hole before the other 
     raises("key 'b': Body expected, got true; the world is \"world\" or false", world[kind], world, keys(body, true))
   end
 end)
+
+test("a joint needs a body beside the world", function()
+  local world = sim.world {}
+  local message = "key 'b': a body expected beside the world, got "
+  raises(message .. "the world", world.hinge, world, { "world", "world", anchor = { 0, 0 } })
+  raises(message .. "the world", world.weld, world, { false, "world", anchor = { 0, 0 } })
+  raises(message .. "nil", world.slider, world, { "world", nil, anchor = { 0, 0 }, axis = { 1, 0 } })
+end)
+
+-- `reference` is a key of hinges and sliders alone.
+test("limits that exclude the beginning name a remedy that the joint has", function()
+  local keys = {
+    hinge = { anchor = { 0, 0 } }, slider = { anchor = { 0, 0 }, axis = { 1, 0 } },
+    wheel = { anchor = { 0, 0 }, axis = { 1, 0 }, stiffness = 1 }, spring = { stiffness = 1 },
+    pulley = { ground_a = { 0, 2 }, ground_b = { 3, 2 } },
+  }
+  for kind, def in pairs(keys) do
+    local world = sim.world {}
+    def[1], def[2] = world:circle { radius = 0.1 }, world:circle { radius = 0.1, position = { 3, 0 } }
+    def.limits = { 7, 8 }
+    local message = raises("limits: {7, 8} exclude where the joint begins", world[kind], world, def)
+    eq(message:find "as reference" ~= nil, kind == "hinge" or kind == "slider", message)
+    eq(message:find "move the bodies or anchors" ~= nil, kind ~= "hinge" and kind ~= "slider", message)
+  end
+end)

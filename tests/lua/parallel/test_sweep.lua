@@ -215,3 +215,18 @@ test("rows of an array are values of a parameter", function()
   eq(sweep:column "sum":table(), { 3, 7 })
   eq(sweep:column "a", { "{1.0, 2.0}", "{3.0, 4.0}" })
 end)
+
+-- Squares of these are infinite, or 0.
+test("summaries of results of any size", function()
+  for _, size in ipairs { 1e307, 1e200, 1e155, 1, 1e-155, 1e-200, 1e-300 } do
+    for _, about in ipairs { 0, 3, -3 } do
+      local values = { (about + 1) * size, (about + 2) * size, (about + 3) * size }
+      local sweep = sim.sweep { grid = { a = values }, progress = false, run = function(p) return { v = p.a } end }
+      local line = lines(sweep.summary, sweep):match "\nv[^\n]*"
+      local n, mean, deviation = line:match "v%s+(%S+)%s+(%S+)%s+(%S+)"
+      eq(n, "3")
+      near(tonumber(mean) / size, about + 2, 1e-5)
+      near(tonumber(deviation) / size, 1, 1e-5)
+    end
+  end
+end)

@@ -89,6 +89,14 @@ local CASES = { -- text, what is read (a text: part of the message), options
   { "t,x\n0,\xE2\x88\x921.5\n1,2\n", { { "t", 0, 1 }, { "x", -1.5, 2 } } },
   { "t,x\n0,NaN\n1,NA\n2,N/A\n3,null\n4,\n5,None\n6,-\n7,#N/A\n8,-nan(ind)\n9,1\n",
     { { "t", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 }, { "x", nan, nan, nan, nan, nan, nan, nan, nan, nan, 1 } } },
+  -- #N/A in the first column is a missing value and no comment, % there a unit
+  { "x,t\n1.5,0\n#N/A,1\n#DIV/0!,2\n# no row\n#NA,3\n", { { "x", 1.5, nan, nan, nan }, { "t", 0, 1, 2, 3 } } },
+  { "x;t\n1,5;0\n#N/A;1\n", { { "x", 1.5, nan }, { "t", 0, 1 } } },
+  { "x t\n1.5 0\n#N/A 1\n#N/A is a missing value\n", { { "x", 1.5, nan }, { "t", 0, 1 } } },
+  { "x\n1.5\n#N/A\n", { { "x", 1.5, nan } } },
+  { "duty,t\n%,s\n50,0\n60,1\n", { { "duty (%)", 50, 60 }, { "t (s)", 0, 1 } } },
+  { "duty\tt\n%\ts\n50\t0\n60\t1\n", { { "duty (%)", 50, 60 }, { "t (s)", 0, 1 } } },
+  { "a,b\nx,\n,c\n", { { "a", "x", "" }, { "b", "", "c" } } },
   { "t,x\n0,inf\n1,-Infinity\n", { { "t", 0, 1 }, { "x", 1 / 0, -1 / 0 } } },
   { "t,x\n0,5%\n1,6%\n", { { "t", 0, 1 }, { "x", "5%", "6%" } } },
   { "t,x\n2024-01-01T00:00:00,1\n2024-01-01T00:00:01,2\n",
@@ -108,7 +116,9 @@ local CASES = { -- text, what is read (a text: part of the message), options
   { "t;x\n0;1,5\n1;2.5\n", "line 3, column 2: '2.5' has another decimal point" },
   { "t;x\n0;1,5\n1;2.500\n", "line 3, column 2: '2.500' may be a fraction or a thousand" },
   { "t,x\n0,1,5\n1,2,5\n", "line 2 has 3 cells, line 1 has 2" },
-  { "x\n0,5\n1,5\n", "line 2 has 2 cells, line 1 has 1" },
+  { "x\n0,5\n1,5\n", 'line 2 has 2 cells, line 1 has 1; .* decimal = ","' },
+  { "x\n0,5\n1,5\n", { { "x", 0.5, 1.5 } }, { decimal = "," } },
+  { "t x\n0 0,5\n1 1,5\n", { { "t", 0, 1 }, { "x", 0.5, 1.5 } }, { decimal = "," } },
   { "t,x\n0,1\n1\n", "line 3 has 1 cells, line 1 has 2; .* fill = true" },
   { "t,x\n0,1\n1,0x10\n2,3\n", "line 3, column 'x': '0x10' is no number, .* texts = {" },
   { "t,x\n0,1\n1,2..5\n2,3\n", "line 3, column 'x': '2..5' is no number" },
@@ -193,4 +203,28 @@ test("random tables in random dialects are read as they are, or refused", functi
     end
   end
   ok(exact > 270, ("%d read, %d refused"):format(exact, refused))
+end)
+
+test("texts that look like comments or like nothing come back", function()
+  local words = { "%x", "//x", "#x", "#N/A!", "%", "", "x", " x", 'q"q', "a,b", "%,x", "/x", "line\nbreak" }
+  for seed = 1, 300 do
+    sim.random.seed(seed)
+    local R = sim.random.split()
+    local columns, rows = R:integer(1, 3), R:integer(1, 6)
+    local saved = {}
+    for k = 1, columns do
+      -- the first row tells that the column holds texts
+      local column = { "text" }
+      for i = 2, rows do
+        column[i] = words[R:integer(1, #words)]
+      end
+      saved[({ "a", "%b", "# c" })[k]] = column
+    end
+    ok(sim.data.save(PATH .. ".csv", saved))
+    local data, message = sim.data.load(PATH .. ".csv")
+    ok(data, message)
+    for name, column in pairs(saved) do
+      eq(data[name], column, ("seed %d, column %s: "):format(seed, name))
+    end
+  end
 end)

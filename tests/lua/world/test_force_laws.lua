@@ -485,3 +485,52 @@ test("a complementarity system is the step with its law", function()
     end
   end
 end)
+
+-- Nothing would act there, without a word.
+test("what no force moves takes neither force laws nor actuators", function()
+  for _, type in ipairs { "static", "kinematic" } do
+    local world = sim.world {}
+    local wall = world:box { name = "wall", type = type, size = { 1, 1 } }
+    raises("force_law: Body 'wall' is " .. type .. ", which no force law moves: set its type to \"dynamic\" first",
+      wall.force_law, wall, function() return 0, 1, 0 end)
+    for _, kind in ipairs { "force", "torque" } do
+      raises("actuator 'a': nothing pushes body 'wall', which is " .. type .. ": make it dynamic first", world.actuator, world,
+        { "a", body = wall, kind = kind, direction = kind == "force" and { 1, 0 } or nil })
+    end
+    wall.type = "dynamic"
+    wall:force_law(function() return 0, wall.mass, 0 end)
+    -- a law outlives a time in which the body stands still
+    wall.type = type
+    world:step(5)
+    eq(wall.vx, 0)
+    wall.type = "dynamic"
+    world:step()
+    near(wall.vx, world.dt, 1e-15)
+  end
+end)
+
+-- A kinematic body with a bound yields to what pushes it, by hand or by an actuator, alone or through a joint.
+test("actuators push bodies with bounded drives", function()
+  local function press(by, force)
+    local world = sim.world { gravity = { 0, 0 } }
+    local body = world:box { type = "kinematic", size = { 1, 1 }, mass = 2, max_force = 5, max_torque = 1 }
+    if by == "hand" then
+      body:apply_force { force, 0 }
+    elseif by == "joint" then
+      local other = world:box { size = { 1, 1 }, mass = 1, mask = 0 }
+      world:actuator { "a", joint = world:slider { other, body, anchor = { 0, 0 }, axis = { -1, 0 } }, kind = "force" }
+      world:act { force }
+    else
+      world:actuator { "a", body = body, kind = "force", direction = { 1, 0 }, frame = by }
+      world:act { force }
+    end
+    world:step()
+    return body.vx
+  end
+  for _, by in ipairs { "hand", "joint", "body", false } do
+    local want = (25 - 5) / 2 / 120
+    near(press(by or nil, 25), want, 1e-12)
+    local value, slope = sim.value_and_grad(function(force) return press(by or nil, force) end, 25)
+    near({ value, slope }, { want, 1 / 2 / 120 }, 1e-12)
+  end
+end)
