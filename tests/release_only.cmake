@@ -5,16 +5,15 @@
 
 # programs in C
 set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
-    test_auto test_contradictions test_event_joint_vjp test_event_vjp test_ffmpeg test_gear test_gradients
-    test_implicit test_kept test_kkt test_lcp test_lcp_sparse test_mcp test_mcp_vjp_share test_midpoint test_ncp
-    test_ncp_derivatives test_pdipm test_property test_qp test_relaxation test_repay_vjp test_rest test_step_vjp
-    test_vjp)
+    test_auto test_event_joint_vjp test_event_vjp test_gradients test_implicit test_kept test_lcp test_lcp_sparse
+    test_mcp test_mcp_vjp_share test_midpoint test_ncp test_ncp_derivatives test_pdipm test_property test_qp
+    test_relaxation test_repay_vjp test_rest test_step_vjp)
 
 # Lua tests
 set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
     lua_boosts lua_budget lua_closed_forms lua_contact_smooth lua_cuts lua_docs lua_event_energy lua_fit
-    lua_jacobian_random lua_joint_error lua_kept lua_laws lua_optimize lua_orders lua_passage lua_plot lua_pour
-    lua_ratio_gradient lua_ratios lua_redundant_gradient lua_solve_gradient lua_trajectory lua_world_gradient_random)
+    lua_jacobian_random lua_joint_error lua_kept lua_laws lua_optimize lua_orders lua_pour lua_ratio_gradient
+    lua_ratios lua_redundant_gradient lua_solve_gradient lua_trajectory lua_world_gradient_random)
 
 # scenes
 set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
