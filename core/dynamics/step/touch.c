@@ -117,6 +117,19 @@ void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, dou
   carry_impulses(touch, old, old_count);
 }
 
+void s2_touch_collide_alone(const S2World *world, const S2Touch *touch, const double *q,
+                            double reach, S2Manifold *manifold) {
+  S2Shape shape[2];
+  for (int i = 0; i < 2; i++) {
+    int32_t piece = i == 0 ? touch->shape_a : touch->shape_b;
+    shape[i] = s2_piece_shape(world, &world->pieces.at[piece]);
+    shape[i].has_previous = shape[i].has_next = false;
+    shape[i].sides = NULL;
+  }
+  s2_collide(&shape[0], relative_pose(q, touch->body_a, touch->body_a), &shape[1],
+             relative_pose(q, touch->body_b, touch->body_a), reach, manifold);
+}
+
 S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const double *q) {
   S2Shape a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);

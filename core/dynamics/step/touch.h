@@ -26,6 +26,10 @@ bool s2_touch_solid(const S2Touch *touch);                // may carry impulses 
 
 // Geometry of one touch at the poses q, keeping the impulses of points that stay.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
+// As if the shapes had no neighbours: corners that belong to another segment or piece are theirs,
+// too.
+void s2_touch_collide_alone(const S2World *world, const S2Touch *touch, const double *q,
+                            double reach, S2Manifold *manifold);
 // The nearest points of its two shapes at the poses q, relative to body a.
 S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const double *q);
 // Asks pre-solve, once in a step, when there are points; false: aborted.
