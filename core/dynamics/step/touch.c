@@ -504,27 +504,43 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   return s2_touch_still(step, touch, S2_KEEP_FEATURES) ? INFINITY : step->h;
 }
 
+// The same of touch i, `within` the step or also at its end; false: aborted. *found becomes true
+// where it gets points.
+static bool look_unforeseen(const S2Step *step, int32_t i, bool within, bool *found) {
+  S2Touch *touch = &step->touches[i];
+  bool moves;
+  if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
+    return true;
+  }
+  double until = where_unforeseen(step, touch, &moves);
+  bool overlaps = until < step->h || (until == step->h && !within);
+  if (!overlaps || !linearise_on_way(step, touch, until)) {
+    return true;
+  }
+  bool going = s2_touch_ask(step, touch);
+  if (going && s2_touch_solid(touch)) {
+    s2_note_linearise(step, i, until, moves);
+    *found = true;
+  }
+  return going;
+}
+
 bool s2_step_unforeseen(const S2Step *step, bool *found) {
   *found = false;
-  for (int i = 0; i < step->touch_count; i++) {
-    S2Touch *touch = &step->touches[i];
-    bool moves;
-    if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
-      continue;
-    }
-    double until = where_unforeseen(step, touch, &moves);
-    if (!(until <= step->h) || !linearise_on_way(step, touch, until)) {
-      continue;
-    }
-    if (!s2_touch_ask(step, touch)) {
-      return false;
-    }
-    *found |= s2_touch_solid(touch);
-    if (s2_touch_solid(touch)) {
-      s2_note_linearise(step, i, until, moves);
-    }
+  bool going = true;
+  for (int i = 0; i < step->touch_count && going; i++) {
+    going = look_unforeseen(step, i, false, found);
   }
-  return true;
+  return going;
+}
+
+bool s2_island_unforeseen_within(const S2Step *step, const S2Island *island, bool *found) {
+  *found = false;
+  bool going = true;
+  for (int i = 0; i < island->touches && going; i++) {
+    going = look_unforeseen(step, island->touch[i], true, found);
+  }
+  return going;
 }
 
 // Relative motion of two bodies within the step, m.
