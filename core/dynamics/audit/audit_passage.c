@@ -328,6 +328,30 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   return bend;
 }
 
+// m: how far the point where an impulse acted is from another piece of the body that the piece `of`
+// is one of, and that piece from the shape `other`, as the step ends: the farther of both. Pieces
+// beside each other and the segments of a chain have one surface, and what a row of the one stops
+// may be over the other by then.
+static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Acted *acted,
+                                    int32_t of, int32_t other) {
+  const S2Vec2 centre = {0, 0};
+  const S2Shape point = {.vertices = &centre, .count = 1};
+  const double at[3] = {0, acted->point.x, acted->point.y};
+  double nearest = INFINITY, q[3], q_other[3];
+  int32_t slot = world->pieces.at[of].body;
+  for (int32_t p = world->bodies.at[slot].first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
+    const S2Piece *piece = &world->pieces.at[p];
+    if (p != of && (piece->joined || piece->has_previous || piece->has_next)) {
+      Pair pair = pair_make(world, audit, p, other);
+      S2Vec2 normal = {0, 0};
+      double apart = pair_distance(&pair, INFINITY, q, q_other, &normal);
+      double away = s2_audit_distance(&pair.shape_a, q, &point, at, &normal);
+      nearest = fmin(nearest, fmax(apart, away));
+    }
+  }
+  return nearest;
+}
+
 // m: how far two that acted on each other stayed apart; 0 where they touched, or where bending
 // explains it.
 static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted,
@@ -345,7 +369,15 @@ static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted
   pair.bend = pair_bend(&pair);
   double nearest = pair_follow(&pair).nearest;
   double allowed = fmin(joined[pair.a] + joined[pair.b], S2_AUDIT_DEPTH * pair.thin);
-  return nearest > touch + pair.bend + allowed ? nearest : 0;
+  double most = touch + pair.bend + allowed;
+  if (!(nearest > most)) {
+    return 0;
+  }
+  nearest =
+      fmin(nearest, apart_from_neighbours(world, audit, acted, acted->shape_a, acted->shape_b));
+  nearest =
+      fmin(nearest, apart_from_neighbours(world, audit, acted, acted->shape_b, acted->shape_a));
+  return nearest > most ? nearest : 0;
 }
 
 // An impulse of shapes that stayed apart throughout the step is no contact.
