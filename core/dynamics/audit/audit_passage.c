@@ -311,7 +311,8 @@ static void pair_judge(Pair *pair) {
 // ---- Where impulses acted ---------------------------------------------------------------------
 
 // m, a slot: how far joints may put a body from where its contacts let it, as what they join it to
-// turns: by the square of that.
+// turns: by the square of that. A hinge about which the body itself turns by phi takes a point at
+// the distance r from the plane of a row by phi^2 r/2: the row is of the start of the step.
 static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   double *bend = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -321,6 +322,12 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
       if (ends[0] != S2_NONE && ends[1] != S2_NONE) {
         double turn = s2_audit_turn(audit, ends[1 - k]);
         double by = turn * turn / 4 * world->bodies.at[ends[1 - k]].reach;
+        bend[ends[k]] = fmax(bend[ends[k]], by);
+      }
+      if (ends[k] != S2_NONE && joint->type == S2_HINGE) {
+        double turn = s2_audit_turn(audit, ends[k]);
+        double arm = s2_length(k == 0 ? joint->local_a : joint->local_b);
+        double by = turn * turn / 2 * (arm + world->bodies.at[ends[k]].reach);
         bend[ends[k]] = fmax(bend[ends[k]], by);
       }
     }
