@@ -26,7 +26,7 @@ s2_known_findings("programs, which the test is about, step no world with audits"
 s2_known_findings("the scene crushes a body: no step without an overlap exists" overlaps
   lua_yield scenes/tasks/push_t.lua test_impact test_impact_in_auto test_yield test_yield_in_auto)
 # Of five such random scenes under `speculative` three are sound where rows are made anew from 1e-4 of the way to a surface on, in place of
-# 1e-2 (relinearise_touch). The other two, and these tests, are not traced.
+# 1e-2 (relinearise_touch), but three others are not then. The other two, and these tests, are not traced.
 s2_known_findings("rows of the start of a step miss what turning does within it" overlaps
   lua_auto lua_lcs lua_solver lua_impulse_gradient lua_joint_fuzz lua_world_gradient scripts/compliant/programs.lua
   scripts/contact/models.lua scripts/dojo/forward_step.lua test_rest test_threads test_step test_world test_step_vjp
