@@ -25,25 +25,23 @@ s2_known_findings("programs, which the test is about, step no world with audits"
 
 s2_known_findings("the scene crushes a body: no step without an overlap exists" overlaps
   lua_yield scenes/tasks/push_t.lua test_impact test_impact_in_auto test_yield test_yield_in_auto)
-# Not traced.
+# Of five such random scenes under `speculative` three are sound where rows are made anew from 1e-4 of the way to a surface on, in place of
+# 1e-2 (relinearise_touch), but three others are not then. The other two, and these tests, are not traced.
 s2_known_findings("rows of the start of a step miss what turning does within it" overlaps
-  lua_auto lua_lcs lua_solver lua_impulse_gradient lua_joint_fuzz lua_world_gradient
-  scripts/compliant/programs.lua scripts/contact/models.lua scripts/dojo/forward_step.lua
-  test_rest test_threads test_step test_world test_step_vjp test_property test_kept test_joint_types
-  test_momentum lua_world lua_budget)
+  lua_auto lua_lcs lua_solver lua_impulse_gradient lua_joint_fuzz lua_world_gradient scripts/compliant/programs.lua
+  scripts/contact/models.lua scripts/dojo/forward_step.lua test_rest test_threads test_step test_world test_step_vjp
+  test_property test_kept test_momentum lua_world lua_budget)
 # Traced in the random scenes 4368, 8976, 16958 and 6959 (a turn phi and a way s along the face: s phi), not in each of these tests.
 s2_known_findings("a face turns while a corner slides along it, which ends below its row: the projection lifts it" jumps
-  lua_cuts lua_event_energy lua_impulse_gradient lua_jacobian_random lua_joint_fuzz lua_joint_keys lua_passage
-  scenes/contacts/galton.lua scenes/contacts/hopper.lua scenes/tasks/walker.lua scripts/contact/solvers.lua
-  lua_contact_smooth test_rest test_world test_world_in_auto test_passage test_property test_auto test_kept
-  test_joint_property test_joint_property_in_auto test_joint_types test_momentum test_reflections
-  lua_ratios lua_joint)
-# Not traced.
+  lua_impulse_gradient lua_jacobian_random lua_joint_fuzz lua_joint_keys scenes/contacts/hopper.lua
+  scripts/contact/solvers.lua test_rest test_world test_world_in_auto test_property test_auto test_kept
+  test_joint_property test_joint_property_in_auto test_momentum test_reflections lua_ratios lua_joint)
+# Of ten such random scenes under `speculative` four are sound where rows are made anew from 1e-4 of the way to a surface on, in place of
+# 1e-2 (relinearise_touch). The other six, and these tests, are not traced.
 s2_known_findings("an impulse acts where a speculative step expected a contact" events
-  lua_cuts lua_event_energy lua_contact_smooth scenes/contacts/hopper.lua scenes/machines/ragdoll.lua
-  scripts/contact/models.lua scripts/physics_paper/chain.lua test_rest test_threads test_step test_world
-  test_kept test_auto test_property test_together test_joint_motor test_step_vjp
-  test_momentum test_reflections test_ground lua_world lua_budget)
+  lua_cuts lua_contact_smooth scenes/contacts/hopper.lua scenes/machines/ragdoll.lua scripts/contact/models.lua
+  scripts/physics_paper/chain.lua test_rest test_threads test_step test_world test_kept test_auto test_property
+  test_together test_joint_motor test_step_vjp test_momentum test_ground lua_world lua_budget)
 # Step 129: discs 11 and 19 are stopped 3.6e-7 m apart by the solve, and end 2.3e-5 m apart. By the code, the projection is between.
 s2_known_findings("the projection, which corrects other pairs of the island, parts a pair after its impulse" events
   scenes/contacts/disc_pile.lua)

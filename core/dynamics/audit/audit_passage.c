@@ -311,7 +311,8 @@ static void pair_judge(Pair *pair) {
 // ---- Where impulses acted ---------------------------------------------------------------------
 
 // m, a slot: how far joints may put a body from where its contacts let it, as what they join it to
-// turns: by the square of that.
+// turns: by the square of that. A hinge about which the body itself turns by phi takes a point at
+// the distance r from the plane of a row by phi^2 r/2: the row is of the start of the step.
 static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   double *bend = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -323,9 +324,39 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
         double by = turn * turn / 4 * world->bodies.at[ends[1 - k]].reach;
         bend[ends[k]] = fmax(bend[ends[k]], by);
       }
+      if (ends[k] != S2_NONE && joint->type == S2_HINGE) {
+        double turn = s2_audit_turn(audit, ends[k]);
+        double arm = s2_length(k == 0 ? joint->local_a : joint->local_b);
+        double by = turn * turn / 2 * (arm + world->bodies.at[ends[k]].reach);
+        bend[ends[k]] = fmax(bend[ends[k]], by);
+      }
     }
   }
   return bend;
+}
+
+// m: how far the point where an impulse acted is from another piece of the body that the piece `of`
+// is one of, and that piece from the shape `other`, as the step ends: the farther of both. Pieces
+// beside each other and the segments of a chain have one surface, and what a row of the one stops
+// may be over the other by then.
+static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Acted *acted,
+                                    int32_t of, int32_t other) {
+  const S2Vec2 centre = {0, 0};
+  const S2Shape point = {.vertices = &centre, .count = 1};
+  const double at[3] = {0, acted->point.x, acted->point.y};
+  double nearest = INFINITY, q[3], q_other[3];
+  int32_t slot = world->pieces.at[of].body;
+  for (int32_t p = world->bodies.at[slot].first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
+    const S2Piece *piece = &world->pieces.at[p];
+    if (p != of && (piece->joined || piece->has_previous || piece->has_next)) {
+      Pair pair = pair_make(world, audit, p, other);
+      S2Vec2 normal = {0, 0};
+      double apart = pair_distance(&pair, INFINITY, q, q_other, &normal);
+      double away = s2_audit_distance(&pair.shape_a, q, &point, at, &normal);
+      nearest = fmin(nearest, fmax(apart, away));
+    }
+  }
+  return nearest;
 }
 
 // m: how far two that acted on each other stayed apart; 0 where they touched, or where bending
@@ -345,7 +376,15 @@ static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted
   pair.bend = pair_bend(&pair);
   double nearest = pair_follow(&pair).nearest;
   double allowed = fmin(joined[pair.a] + joined[pair.b], S2_AUDIT_DEPTH * pair.thin);
-  return nearest > touch + pair.bend + allowed ? nearest : 0;
+  double most = touch + pair.bend + allowed;
+  if (!(nearest > most)) {
+    return 0;
+  }
+  nearest =
+      fmin(nearest, apart_from_neighbours(world, audit, acted, acted->shape_a, acted->shape_b));
+  nearest =
+      fmin(nearest, apart_from_neighbours(world, audit, acted, acted->shape_b, acted->shape_a));
+  return nearest > most ? nearest : 0;
 }
 
 // An impulse of shapes that stayed apart throughout the step is no contact.

@@ -685,6 +685,24 @@ static void look_ahead_in_pieces(S2EventRun *event) {
   }
 }
 
+// Looks ahead over the piece, again with points of shapes that no row has kept from overlapping at
+// its end or on the way. `solved` as s2_island_look_ahead has it. False: aborted.
+static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
+  S2Step *step = event->step;
+  bool found = true;
+  for (int pass = 0; found; pass++) {
+    if (!s2_island_look_ahead(step, event->island, event->choices, solved)) {
+      return false;
+    }
+    bool may = pass < S2_RELINEARISE_PASSES && !step->hurries && (solved == NULL || *solved);
+    found = false;
+    if (may && !s2_island_unforeseen_within(step, event->island, &found)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Looks ahead over what is left, or over half of that where a pile is not solved for soon: that is
 // another problem, and another one behind it. Where something would pass through on that way, it
 // looks ahead no further than that. *h: how far.
@@ -697,21 +715,21 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   *h = known ? event->left / 2 : event->left;
   set_horizon(event, step->v0);
   *h = fmin(*h, event->horizon);
+  // Rows that are made anew are of one way: another one begins with those of now.
+  S2Touch *before = S2_TAKE(step->arena, S2Touch, island->touches);
+  take_touches(event, before);
   for (;;) {
     s2_event_set_piece(event, *h);
     s2_note_set_out(step, island, false);
     s2_event_place_ground(event);
     bool tries = event->halvings > 0, solved = true;
-    if (!s2_island_look_ahead(step, island, event->choices, tries ? &solved : NULL)) {
+    if (!look_ahead_with_unforeseen(event, tries ? &solved : NULL)) {
       return false;
     }
     if (solved && !turns_fit(event, *h)) {
       *h /= 2;
+      s2_event_put_touches(event, before);
       s2_notes_rewind(step, noted);
-      event_collide(event, step->q0); // rows that were made anew are of that way
-      if (!ask_for_new(event)) {
-        return false;
-      }
       continue;
     }
     const S2Touch *of = NULL;
@@ -725,6 +743,7 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
     event->halvings -= !solved;
     step->world->stats.halved += !solved;
     look_ahead_in_pieces(event);
+    s2_event_put_touches(event, before);
     s2_notes_rewind(step, noted);
   }
 }

@@ -355,47 +355,6 @@ static bool flow_approaches(const Pair *pair, const S2TouchPoint *point) {
   return u < 0;
 }
 
-// Of a pair of which nothing rests and nothing overlaps, from the time s on.
-static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
-                              const S2Touch *end, double s) {
-  double met = S2_EVENT_MET * flow->slop;
-  S2Touch there = *touch;
-  for (int i = 0; i < ADVANCES; i++) {
-    if (s > 0) {
-      collide_at(flow, &there, s);
-    } else {
-      place_pair(flow, touch, 0);
-    }
-    Pair pair = pair_at(flow, touch, s);
-    const S2TouchPoint *point = s2_flow_nearest(&there, resting);
-    double gap = point == NULL ? INFINITY : point->at.gap;
-    S2Vec2 normal = point == NULL ? s2_vec2(0, 0) : point->at.normal;
-    // At a corner of a chain the nearest points may be its neighbour's: so is the meeting.
-    if (point == NULL || apart_along(&pair, normal) < gap - flow->slop) {
-      S2Closest closest = closest_at(flow, touch, s);
-      if (!(closest.distance > met)) {
-        return by_end_or_deep(flow, touch, resting, end, s, INFINITY);
-      }
-      gap = closest.distance;
-      normal = closest.normal;
-    }
-    bool closed = !(gap > met);
-    if (closed && flow_approaches(&pair, point)) {
-      return flow_meets_at(s);
-    }
-    // What is closed and opens has the slop to go on in.
-    double more = free_time(&pair, normal, closed ? gap + flow->slop : gap);
-    if (s + more >= flow->until) {
-      return NOTHING;
-    }
-    if (s + more == s) { // nearer than rounding tells
-      return flow_meets_at(s);
-    }
-    s += more;
-  }
-  return (S2FlowEnd){s, false};
-}
-
 // ---- Beside what rests ------------------------------------------------------------------------
 
 // A vertex of one of a pair and an edge of the other.
@@ -437,9 +396,10 @@ static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *
                  .a = centre.a + of_vertex.a};
 }
 
-// When a vertex that does not touch at first comes down on an edge.
-static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Facing *of) {
-  double met = S2_EVENT_MET * flow->slop, s = 0;
+// When a vertex that does not touch at the time `from` comes down on an edge.
+static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Facing *of,
+                              double from) {
+  double met = S2_EVENT_MET * flow->slop, s = from, left = from + flow->leaving * flow->until;
   for (int i = 0; i < ADVANCES; i++) {
     place_pair(flow, touch, s);
     Pair pair = pair_at(flow, touch, s);
@@ -449,14 +409,13 @@ static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Fa
       return NOTHING;
     }
     if (i == 0 && bound.at <= flow->slop) { // it leaves first
-      s = flow->leaving * flow->until;
+      s = left;
       continue;
     }
     bool closed = !(bound.at > met);
     double more = first_root(closed ? bound.at + flow->slop : bound.at, bound.u, bound.a);
     if ((closed && bound.u < 0) || s + more == s) {
-      bool away = s > flow->leaving * flow->until; // else it has not left
-      return before && away ? flow_meets_at(s) : NOTHING;
+      return before && s > left ? flow_meets_at(s) : NOTHING;
     }
     s += more;
     if (!(s < flow->until)) {
@@ -468,9 +427,9 @@ static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Fa
 
 // The pair touches at a vertex of one before an edge of the other, about which it turns. Where the
 // two are flush next, a neighbour of that vertex comes down on the edge, or an end of the edge on
-// an edge of the vertex.
+// an edge of the vertex. From the time `from` on.
 static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
-                             const S2ManifoldPoint *pivot) {
+                             const S2ManifoldPoint *pivot, double from) {
   bool edge_is_a = pivot->feature == S2_EDGE_A;
   const S2World *world = flow->step->world;
   S2Shape a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
@@ -489,7 +448,7 @@ static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2R
                          {!edge_is_a, last, edge},   {!edge_is_a, last, end}};
   S2FlowEnd first = NOTHING;
   for (int i = 0; i < 6; i++) {
-    S2FlowEnd one = facing_meets(flow, touch, &all[i]);
+    S2FlowEnd one = facing_meets(flow, touch, &all[i], from);
     first = one.at < first.at ? one : first;
   }
   // Beyond its ends the line of an edge runs through other pieces of the body. So the manifold has
@@ -503,10 +462,68 @@ static S2FlowEnd meets_beside(const S2Flow *flow, const S2Touch *touch, const S2
   S2FlowEnd first = NOTHING;
   for (int k = 0; k < touch->count && resting->count == 1; k++) {
     if (s2_resting_has(resting, touch->points[k].at.id)) {
-      first = pivot_meets(flow, touch, resting, &touch->points[k].at);
+      first = pivot_meets(flow, touch, resting, &touch->points[k].at, 0);
     }
   }
   return first;
+}
+
+// The same where the vertex at which they touch at the time `from` belongs to a neighbour of one of
+// them, as do corners between segments of a chain: that has its row.
+static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
+                                    const S2Resting *resting, double from) {
+  place_pair(flow, touch, from);
+  S2Manifold manifold;
+  s2_touch_collide_alone(flow->step->world, touch, flow->step->q1, flow->slop, &manifold);
+  S2FlowEnd first = NOTHING;
+  for (int k = 0; k < manifold.count; k++) {
+    S2FlowEnd one = pivot_meets(flow, touch, resting, &manifold.points[k], from);
+    first = one.at < first.at ? one : first;
+  }
+  return first;
+}
+
+// Of a pair of which nothing rests and nothing overlaps, from the time s on.
+static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
+                              const S2Touch *end, double s) {
+  double met = S2_EVENT_MET * flow->slop;
+  S2Touch there = *touch;
+  for (int i = 0; i < ADVANCES; i++) {
+    if (s > 0) {
+      collide_at(flow, &there, s);
+    } else {
+      place_pair(flow, touch, 0);
+    }
+    Pair pair = pair_at(flow, touch, s);
+    const S2TouchPoint *point = s2_flow_nearest(&there, resting);
+    double gap = point == NULL ? INFINITY : point->at.gap;
+    S2Vec2 normal = point == NULL ? s2_vec2(0, 0) : point->at.normal;
+    // At a corner of a chain the nearest points may be its neighbour's: so is the meeting.
+    if (point == NULL || apart_along(&pair, normal) < gap - flow->slop) {
+      S2Closest closest = closest_at(flow, touch, s);
+      if (!(closest.distance > met)) {
+        S2FlowEnd beside = hidden_pivot_meets(flow, touch, resting, s);
+        S2FlowEnd by_end = by_end_or_deep(flow, touch, resting, end, s, INFINITY);
+        return beside.at <= by_end.at ? beside : by_end;
+      }
+      gap = closest.distance;
+      normal = closest.normal;
+    }
+    bool closed = !(gap > met);
+    if (closed && flow_approaches(&pair, point)) {
+      return flow_meets_at(s);
+    }
+    // What is closed and opens has the slop to go on in.
+    double more = free_time(&pair, normal, closed ? gap + flow->slop : gap);
+    if (s + more >= flow->until) {
+      return NOTHING;
+    }
+    if (s + more == s) { // nearer than rounding tells
+      return flow_meets_at(s);
+    }
+    s += more;
+  }
+  return (S2FlowEnd){s, false};
 }
 
 S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,

@@ -117,6 +117,19 @@ void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, dou
   carry_impulses(touch, old, old_count);
 }
 
+void s2_touch_collide_alone(const S2World *world, const S2Touch *touch, const double *q,
+                            double reach, S2Manifold *manifold) {
+  S2Shape shape[2];
+  for (int i = 0; i < 2; i++) {
+    int32_t piece = i == 0 ? touch->shape_a : touch->shape_b;
+    shape[i] = s2_piece_shape(world, &world->pieces.at[piece]);
+    shape[i].has_previous = shape[i].has_next = false;
+    shape[i].sides = NULL;
+  }
+  s2_collide(&shape[0], relative_pose(q, touch->body_a, touch->body_a), &shape[1],
+             relative_pose(q, touch->body_b, touch->body_a), reach, manifold);
+}
+
 S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const double *q) {
   S2Shape a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
@@ -491,27 +504,43 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   return s2_touch_still(step, touch, S2_KEEP_FEATURES) ? INFINITY : step->h;
 }
 
+// The same of touch i, `within` the step or also at its end; false: aborted. *found becomes true
+// where it gets points.
+static bool look_unforeseen(const S2Step *step, int32_t i, bool within, bool *found) {
+  S2Touch *touch = &step->touches[i];
+  bool moves;
+  if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
+    return true;
+  }
+  double until = where_unforeseen(step, touch, &moves);
+  bool overlaps = until < step->h || (until == step->h && !within);
+  if (!overlaps || !linearise_on_way(step, touch, until)) {
+    return true;
+  }
+  bool going = s2_touch_ask(step, touch);
+  if (going && s2_touch_solid(touch)) {
+    s2_note_linearise(step, i, until, moves);
+    *found = true;
+  }
+  return going;
+}
+
 bool s2_step_unforeseen(const S2Step *step, bool *found) {
   *found = false;
-  for (int i = 0; i < step->touch_count; i++) {
-    S2Touch *touch = &step->touches[i];
-    bool moves;
-    if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
-      continue;
-    }
-    double until = where_unforeseen(step, touch, &moves);
-    if (!(until <= step->h) || !linearise_on_way(step, touch, until)) {
-      continue;
-    }
-    if (!s2_touch_ask(step, touch)) {
-      return false;
-    }
-    *found |= s2_touch_solid(touch);
-    if (s2_touch_solid(touch)) {
-      s2_note_linearise(step, i, until, moves);
-    }
+  bool going = true;
+  for (int i = 0; i < step->touch_count && going; i++) {
+    going = look_unforeseen(step, i, false, found);
   }
-  return true;
+  return going;
+}
+
+bool s2_island_unforeseen_within(const S2Step *step, const S2Island *island, bool *found) {
+  *found = false;
+  bool going = true;
+  for (int i = 0; i < island->touches && going; i++) {
+    going = look_unforeseen(step, island->touch[i], true, found);
+  }
+  return going;
 }
 
 // Relative motion of two bodies within the step, m.

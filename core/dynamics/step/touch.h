@@ -17,6 +17,7 @@ bool s2_step_touches(S2Step *step); // broad and narrow phase; false: aborted
 // that something passes through which moves as given, where that begins; *found: are there any?
 // False: aborted.
 bool s2_step_unforeseen(const S2Step *step, bool *found);
+bool s2_island_unforeseen_within(const S2Step *step, const S2Island *island, bool *found);
 void s2_step_settle(S2Step *step);                        // contact geometry at q1
 void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same of one that is no sensor
 // Is that what it takes, the bodies having moved by less than this fraction of their size?
@@ -26,6 +27,10 @@ bool s2_touch_solid(const S2Touch *touch);                // may carry impulses 
 
 // Geometry of one touch at the poses q, keeping the impulses of points that stay.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
+// As if the shapes had no neighbours: corners that belong to another segment or piece are theirs,
+// too.
+void s2_touch_collide_alone(const S2World *world, const S2Touch *touch, const double *q,
+                            double reach, S2Manifold *manifold);
 // The nearest points of its two shapes at the poses q, relative to body a.
 S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const double *q);
 // Asks pre-solve, once in a step, when there are points; false: aborted.
