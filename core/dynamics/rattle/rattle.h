@@ -296,6 +296,10 @@ void s2_rattle_guess_ground(S2Rattle *rattle);
 void s2_rattle_set_grounds(S2Rattle *rattle);
 // N s: what joint `place` of the island has got of x (second: 1) or y (0).
 double s2_rattle_ground_impulse(const S2Rattle *rattle, int place, int axis);
+// Before stage 2: what slides in stage 1 is to get the same in stage 2. After it: does that bring
+// back some? They no longer get it, and stage 2 is to be solved again.
+void s2_rattle_repeat_grounds(S2Rattle *rattle);
+bool s2_rattle_grounds_turn_back(S2Rattle *rattle);
 // Are the guesses of stage 1 within their discs?
 bool s2_rattle_ground_holds(const S2Rattle *rattle);
 

@@ -6,9 +6,11 @@
 // slides turns with the motion: when the momentum but for the ground has a part across, the force
 // has its share of that, and the row across is one that gives way, with C = |v|/(bound h). So a
 // solution whose rows are turned to where it moves, and solved again, is a Newton step on the law
-// of the disc, and nothing is across in the end. Each stage has rows of its own, as each has a
-// motion of its own: those of stage 1 have l, and k = -l; those of stage 2 have k = l + k of the
-// joint.
+// of the disc, and nothing is across in the end.
+//
+// What slides in stage 1 and is not turned back by it gets k = l, along the mean velocity, which is
+// of second order where that turns. Else each stage has rows of its own, as each has a motion of
+// its own: those of stage 1 have k = -l; those of stage 2 have l = 0 and the impulse of both as k.
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/islands.h"
@@ -149,6 +151,38 @@ void s2_rattle_set_grounds(S2Rattle *rattle) {
   }
 }
 
+static void repeat_ground(S2Rattle *rattle, int r, bool repeats) {
+  for (int k = r; k < r + 2; k++) {
+    rattle->term[k].soft = rattle->term[k].trapezoid = repeats;
+  }
+}
+
+void s2_rattle_repeat_grounds(S2Rattle *rattle) {
+  for (int i = 0; i < rattle->island->joints && rattle->grounds > 0; i++) {
+    int r = ground_row(rattle, i, false);
+    if (r >= 0) {
+      repeat_ground(rattle, r, rattle->term[r + 1].compliance > 0);
+    }
+  }
+}
+
+bool s2_rattle_grounds_turn_back(S2Rattle *rattle) {
+  double still = ground_still(rattle);
+  bool any = false;
+  for (int i = 0; i < rattle->island->joints && rattle->grounds > 0; i++) {
+    int r = ground_row(rattle, i, false);
+    if (r < 0 || !s2_rattle_halved(&rattle->term[r])) {
+      continue;
+    }
+    const double *v = rattle->v1 + 3 * ground_node(rattle, r);
+    if (s2_dot(row_direction(rattle, r), s2_vec2(v[1], v[2])) < -still) {
+      repeat_ground(rattle, r, false);
+      any = true;
+    }
+  }
+  return any;
+}
+
 double s2_rattle_ground_impulse(const S2Rattle *rattle, int place, int axis) {
   double sum = 0;
   for (int k = 0; k < 4; k++) {
@@ -191,8 +225,8 @@ double s2_stage_turn_ground(S2RattleStage *stage) {
   S2Rattle *rattle = stage->rattle;
   double worst = 0, still = ground_still(rattle);
   for (int i = 0; i < rattle->island->joints; i++) {
-    int r = ground_row(rattle, i, stage->second);
-    if (r < 0) {
+    int r = ground_row(rattle, i, stage->second), first = ground_row(rattle, i, false);
+    if (r < 0 || (stage->second && s2_rattle_halved(&rattle->term[first]))) {
       continue;
     }
     int at = 3 * ground_node(rattle, r) + 1;

@@ -382,7 +382,8 @@ static void make_second_row(S2RattleStage *stage, int r) {
   if (term->source == S2_RATTLE_OF_GROUND && term->index != S2_GROUND_TORQUE) {
     row->compliance = term->compliance;
     stage->state[r] = S2_RATTLE_HELD;
-    if (s2_rattle_other_stage(term, true)) {
+    int first = rattle->row_of[term->place][S2_GROUND_FIRST];
+    if (s2_rattle_other_stage(term, true) || s2_rattle_halved(&rattle->term[first])) {
       know_row(stage, r);
     }
     return;
@@ -464,15 +465,19 @@ bool s2_rattle_second(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows && back == NULL; r++) {
     back = limit_arrives(rattle, r) ? S2_TAKE(rattle->step->arena, double, rattle->rows) : NULL;
   }
+  s2_rattle_repeat_grounds(rattle);
   if (back != NULL && !find_rebounds(rattle, back)) {
     return false;
   }
-  S2RattleStage stage = stage_make(rattle, true);
-  make_second(&stage);
-  for (int r = 0; r < rattle->rows && back != NULL; r++) {
-    stage.row[r].bias += back[r];
-  }
-  bool solved = solve_turning(&stage);
+  bool solved;
+  do {
+    S2RattleStage stage = stage_make(rattle, true);
+    make_second(&stage);
+    for (int r = 0; r < rattle->rows && back != NULL; r++) {
+      stage.row[r].bias += back[r];
+    }
+    solved = solve_turning(&stage);
+  } while (solved && rattle->grounds > 0 && s2_rattle_grounds_turn_back(rattle));
   for (int r = 0; r < rattle->rows; r++) { // k itself
     const S2RattleTerm *term = &rattle->term[r];
     bool known = s2_rattle_halved(term);
