@@ -356,6 +356,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
     rattle.first[r] = (S2RattleState)record->first[r];
     rattle.second[r] = (S2RattleState)record->second[r];
   }
+  s2_rattle_find_repeated(&rattle);
   return rattle;
 }
 

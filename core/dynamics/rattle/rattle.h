@@ -300,6 +300,7 @@ double s2_rattle_ground_impulse(const S2Rattle *rattle, int place, int axis);
 // back some? They no longer get it, and stage 2 is to be solved again.
 void s2_rattle_repeat_grounds(S2Rattle *rattle);
 bool s2_rattle_grounds_turn_back(S2Rattle *rattle);
+void s2_rattle_find_repeated(S2Rattle *rattle); // by the impulses of both stages
 // Are the guesses of stage 1 within their discs?
 bool s2_rattle_ground_holds(const S2Rattle *rattle);
 

@@ -166,6 +166,15 @@ void s2_rattle_repeat_grounds(S2Rattle *rattle) {
   }
 }
 
+void s2_rattle_find_repeated(S2Rattle *rattle) {
+  for (int i = 0; i < rattle->island->joints && rattle->grounds > 0; i++) {
+    int r = ground_row(rattle, i, false);
+    if (r >= 0) {
+      repeat_ground(rattle, r, rattle->l[r] * rattle->k[r] > 0);
+    }
+  }
+}
+
 bool s2_rattle_grounds_turn_back(S2Rattle *rattle) {
   double still = ground_still(rattle);
   bool any = false;
