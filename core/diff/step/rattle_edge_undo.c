@@ -20,7 +20,8 @@ static double edge_speed(const S2RattlePiece *piece, int r, const S2Row *row, bo
     double change = rattle->at1.value[r] - s2_rattle_from(rattle, r);
     return change / rattle->h + term->compliance * rattle->l[r] + term->bias - term->speed;
   }
-  double soft = term->soft && !s2_rattle_halved(term) ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
+  double soft =
+      term->soft && !s2_rattle_halved(term) ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
   return s2_rattle_row_speed(row, rattle->v1) + rattle->at1.rate[r] + soft - term->speed;
 }
 

@@ -131,7 +131,7 @@ static void zero_servo_most_vjp(const S2RattlePiece *piece, int32_t slot, double
 
 // Ground friction of no force or torque pushes against the motion once it may: along the mean
 // velocity in both stages, or against the turn.
-static void zero_ground_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
+static void zero_disc_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2WorldGradient *all = piece->undo->gradient;
   const S2Joint *joint = &rattle->step->world->joints.at[slot];
@@ -163,7 +163,7 @@ void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
     const S2Joint *joint = &rattle->step->world->joints.at[slot];
     bool drives = s2_joint_kind(joint->type)->drive != NULL;
     if (joint->type == S2_GROUND_FRICTION) {
-      zero_ground_vjp(piece, slot, still, end);
+      zero_disc_vjp(piece, slot, still, end);
       continue;
     }
     bool dry = joint->friction == 0 && S2_TRACKS_JOINT(all, slot, friction);

@@ -135,8 +135,7 @@ static void find_late(S2Rattle *rattle) {
       int normal = s2_rattle_normal(rattle, r);
       const S2RattleTerm *term = &rattle->term[normal];
       double gap = rattle->at0.value[normal], off = term->soft ? gap : fabs(gap);
-      rattle->late[r] =
-          !s2_rattle_halved(term) && off > S2_TOUCH_SLOP * rattle->island->length;
+      rattle->late[r] = !s2_rattle_halved(term) && off > S2_TOUCH_SLOP * rattle->island->length;
       continue;
     }
     double slop =

@@ -153,7 +153,8 @@ static double off_certified(const S2RattleStage *stage) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     int normal = term->law == S2_RATTLE_FRICTION ? r - 1 : r; // viscosity acts by itself
-    bool open = term->law >= S2_RATTLE_LIMIT && s2_rattle_of_contact(term) && stage->x[normal] == 0 && stage->r[normal] > 0;
+    bool open = term->law >= S2_RATTLE_LIMIT && s2_rattle_of_contact(term) &&
+                stage->x[normal] == 0 && stage->r[normal] > 0;
     if (!open && !s2_stage_knows(stage->state[r])) {
       double size = s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1;
       double error = rattle->h * fabs(stage->r[r] - stage->change[r]) * size;

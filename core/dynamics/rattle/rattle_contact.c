@@ -69,7 +69,7 @@ void s2_rattle_choose(S2Rattle *rattle, const S2Choice *choices) {
   }
 }
 
-static void add_term(S2Rattle *rattle, const S2RattleTerm *term, double guess) {
+static void contact_add_term(S2Rattle *rattle, const S2RattleTerm *term, double guess) {
   int r = rattle->rows++;
   rattle->term[r] = *term;
   rattle->l[r] = guess;
@@ -92,7 +92,7 @@ void s2_rattle_add_contacts(S2Rattle *rattle) {
         normal.soft = normal.changes = true;
         normal.trapezoid = spring_resolved(rattle, touch);
       }
-      add_term(rattle, &normal, fmax(point->normal_impulse, 0) * half);
+      contact_add_term(rattle, &normal, fmax(point->normal_impulse, 0) * half);
       S2RattleTerm along = {.place = i,
                             .index = k,
                             .law = S2_RATTLE_FRICTION,
@@ -102,14 +102,14 @@ void s2_rattle_add_contacts(S2Rattle *rattle) {
                             .mu = touch->friction,
                             .speed = touch->surface_speed};
       if (touch->friction > 0) {
-        add_term(rattle, &along, point->tangent_impulse * half);
+        contact_add_term(rattle, &along, point->tangent_impulse * half);
       }
       if (touch->viscosity > 0) {
         along.law = S2_RATTLE_EQUATION;
         along.soft = true;
         along.trapezoid = drag_resolved(rattle, touch);
         along.compliance = 2 / (rattle->h * touch->viscosity);
-        add_term(rattle, &along, 0);
+        contact_add_term(rattle, &along, 0);
       }
     }
   }
@@ -228,8 +228,8 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
   }
   int normal = s2_rattle_normal(rattle, r);
   const S2RattleTerm *term = &rattle->term[normal];
-  double near = s2_rattle_of_contact(term) ? S2_TOUCH_SLOP * rattle->island->length
-                                           : rattle->enough;
+  double near =
+      s2_rattle_of_contact(term) ? S2_TOUCH_SLOP * rattle->island->length : rattle->enough;
   if (term->soft) { // by implicit Euler what is closed may push at the end alone
     near = s2_rattle_halved(term) ? -INFINITY : 0;
   }

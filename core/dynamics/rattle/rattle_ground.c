@@ -242,7 +242,7 @@ double s2_stage_turn_ground(S2RattleStage *stage) {
     double mass = stage->mass[at], radius = disc_radius(rattle, r, stage->second), off;
     S2Vec2 v = s2_vec2(stage->v[at], stage->v[at + 1]), force = ground_force(rattle, r, stage->x);
     double speed = s2_length(v);
-    bool inside = fabs(stage->x[r]) < radius * (1 - AT_BOUND), slides = speed > still && !inside;
+    bool inside = fabs(stage->x[r])<radius *(1 - AT_BOUND), slides = speed> still && !inside;
     if (slides) {
       off = s2_length(s2_add_scaled(force, radius / speed, v)) / mass;
       aim_rows(rattle, r, s2_scale(1 / speed, v), speed / radius);

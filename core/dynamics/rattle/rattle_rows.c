@@ -17,8 +17,8 @@ static bool takes_constraint(const S2Joint *joint) {
 
 static bool takes_joint(const S2Joint *joint) {
   bool others = (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0;
-  return !s2_lock_yields(joint) && !s2_spring_curved(joint) &&
-         joint->more[0] == S2_NONE && (!others || s2_joint_is_rigid(joint)) &&
+  return !s2_lock_yields(joint) && !s2_spring_curved(joint) && joint->more[0] == S2_NONE &&
+         (!others || s2_joint_is_rigid(joint)) &&
          (joint->type != S2_CONSTRAINT || takes_constraint(joint));
 }
 
@@ -483,6 +483,7 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]) {
   const S2World *world = rattle->step->world;
   double elapsed = rattle->done + rattle->h;
+  // Joints, and then contacts.
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
     const int32_t *of = rattle->row_of[i];
