@@ -578,6 +578,22 @@ static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_ba
   return since_bar;
 }
 
+// A row with bounds that repeats others has the impulse that it had before, and how the others share
+// the load depends on that: a loss that asks for their forces has no derivative.
+static void flag_repeated(const S2RattlePiece *piece) {
+  const S2Rattle *rattle = &piece->rattle;
+  bool repeats = false, asked = false;
+  for (int r = 0; r < rattle->rows; r++) {
+    bool given = rattle->first[r] == S2_RATTLE_GIVEN || rattle->second[r] == S2_RATTLE_GIVEN;
+    repeats |= given && rattle->term[r].law != S2_RATTLE_EQUATION;
+  }
+  for (int i = 0; i < 3 * rattle->island->joints; i++) {
+    asked |= piece->undo->bar.joint_reaction[3 * rattle->island->joint[i / 3] + i % 3] != 0;
+  }
+  piece->undo->gradient->flags |= repeats ? S2_GRADIENT_REDUNDANT : 0;
+  piece->undo->gradient->flags |= repeats && asked ? S2_GRADIENT_UNDETERMINED : 0;
+}
+
 bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   S2Rattle *rattle = &piece->rattle;
   S2StepAdjoint *bar = &piece->undo->bar;
@@ -605,6 +621,7 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   if (!first_vjp(piece, values)) {
     return false;
   }
+  flag_repeated(piece);
   s2_rattle_zeros_vjp(piece, false);
   s2_rattle_smooth_vjp(piece, false);
   s2_rattle_materials_vjp(piece);

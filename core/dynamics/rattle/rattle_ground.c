@@ -252,9 +252,12 @@ double s2_stage_turn_ground(S2RattleStage *stage) {
     }
     worst = off <= worst ? worst : off; // keeps a NaN
     put_force(rattle, r, force, stage->x);
-    if (rattle->touches == 0) {
-      stage->state[r] = slides ? S2_RATTLE_AT_LO : S2_RATTLE_HELD;
+    // What the active set has said of rows that do not slide stays, as rows that repeat others.
+    if (rattle->touches == 0 && slides) {
+      stage->state[r] = S2_RATTLE_AT_LO;
       stage->state[r + 1] = S2_RATTLE_HELD;
+    } else if (rattle->touches == 0 && !s2_stage_knows(stage->state[r])) {
+      stage->state[r] = S2_RATTLE_HELD;
     }
     put_rows(stage, r);
   }
