@@ -578,8 +578,8 @@ static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_ba
   return since_bar;
 }
 
-// A row with bounds that repeats others has the impulse that it had before, and how the others share
-// the load depends on that: a loss that asks for their forces has no derivative.
+// A row with bounds that repeats others has the impulse that it had before, and how the others
+// share the load depends on that: a loss that asks for their forces has no derivative.
 static void flag_repeated(const S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   bool repeats = false, asked = false;

@@ -494,6 +494,22 @@ static double gap_off(const S2RattleStage *stage, int r) {
   return per != 0 ? stage->r[r] * per : rattle->at1.value[r];
 }
 
+// Of scaled residuals: what rounded places leave on a body by the springs of its contacts. Never
+// more than a tenth of what counts as solved.
+static double rest_rounding(const S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double most = 0;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    if (term->source == S2_RATTLE_OF_GAP && term->soft && term->bias != 0) {
+      double rounded = 2 * rattle->rounding * term->bias / s2_rattle_from(rattle, r);
+      double w = s2_rattle_row_mobility(rattle, &stage->row[r]);
+      most = fmax(most, rounded * w / (term->compliance * rattle->speed));
+    }
+  }
+  return fmin(fmax(ROUNDING, most), SOLVED / 10);
+}
+
 bool s2_rattle_rests(S2Rattle *rattle) {
   double fastest = 0, length = rattle->island->length;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -511,8 +527,9 @@ bool s2_rattle_rests(S2Rattle *rattle) {
     stage.r[r] = rattle->term[r].source == S2_RATTLE_OF_GAP && rounded ? 0 : stage.r[r];
   }
   S2Residual residual = s2_stage_certificate(&stage);
+  double most = rest_rounding(&stage);
   s2_arena_rewind(rattle->step->arena, mark);
-  if (!(residual.scaled <= ROUNDING)) { // a NaN is no rest
+  if (!(residual.scaled <= most)) { // a NaN is no rest
     return false;
   }
   s2_keep_worst(&rattle->worst, &residual);
