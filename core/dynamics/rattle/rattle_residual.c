@@ -136,11 +136,6 @@ double s2_stage_clip(S2RattleState state, const S2Row *row, double x) {
                                     : x;
 }
 
-// Is the impulse no unknown?
-bool s2_stage_knows(S2RattleState state) {
-  return state == S2_RATTLE_GIVEN || state == S2_RATTLE_KNOWN;
-}
-
 // As stage 1 is linearised first: at velocities 0 of the nodes, with the ground at its end.
 void s2_stage_stand_still(S2RattleStage *stage) {
   memset(stage->v, 0, sizeof(double) * (size_t)(3 * stage->rattle->nodes));
