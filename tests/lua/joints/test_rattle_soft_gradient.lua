@@ -118,6 +118,22 @@ test("forces of contacts that give way, and of a joint beside them", function()
   end
 end)
 
+-- The adjoint of what rests exactly dies away, down to where it has no digits. The box sinks by m g C/2.
+test("a box at rest", function()
+  for _, c in ipairs { 1e-3, 1e-6 } do
+    local g = agrees(("rest, %g"):format(c), function(p)
+      local w = world(p)
+      floor(w, p)
+      local b = w:box { size = { 0.4, 0.2 }, mass = p.m, position = { 0, 0.1 }, friction = 0.3 }
+      w:step(600)
+      return b.y
+    end, { c = c, d = 300, m = 2, g = G, mu = 0.3 })
+    near(g.c, -G, 1e-9)
+    near(g.m, -G * c / 2, 1e-12)
+    near(g.g, -c, 1e-12)
+  end
+end)
+
 -- ---- Viscosity ---------------------------------------------------------------------------------
 
 test("viscosity slows what slides", function()
