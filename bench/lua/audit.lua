@@ -2,6 +2,7 @@
 --   build/sim2d bench/lua/audit.lua --scenes 20000
 -- The scenes are those of tests/lua/audited_scenes.lua; each seed has a kind and a stepping. --stepping NAME takes one
 -- stepping for all, --stepping all steps each scene in all four. --flow rattle takes that flow, which bisect does not have.
+-- --surfaces soft lets surfaces of a third of the bodies give way, and some drag.
 -- One scene again, with its warnings:
 --   build/sim2d bench/lua/audit.lua --first 1234 --scenes 1
 local sim = require "sim2d"
@@ -10,11 +11,12 @@ local scenes = require "audited_scenes"
 
 local args = sim.options { scenes = { 20000, "random scenes" }, first = { 1, "the first seed" }, steps = { 60, "of each scene" },
   stepping = { "each", "each: by the seed; all: four runs a scene; or the name of one" },
-  flow = { "projected", "of all worlds" } }
+  flow = { "projected", "of all worlds" }, surfaces = { "rigid", "rigid, or soft: a third of the bodies give way" } }
 if args.flow == "rattle" and (args.stepping == "each" or args.stepping == "all" or args.stepping == "bisect") then
   error("--flow rattle: choose a --stepping, one of auto, event and speculative", 0)
 end
 scenes.flow = args.flow
+scenes.soft = args.surfaces == "soft"
 
 local steppings = args.stepping == "all" and scenes.steppings or { args.stepping }
 local rows, order = {}, {} -- a row: scenes of one kind in one stepping

@@ -286,8 +286,18 @@ local M = { kinds = ORDER, steppings = { "auto", "event", "speculative", "bisect
 -- Kinds of findings, by their name in stats(); unsolved steps have a problem that missed its tolerance.
 M.findings = { "passages", "overlaps", "jumps", "slips", "momenta", "energies", "events", "drifts", "unsolved" }
 
+-- Surfaces that give way, with and without damping and viscosity, of a third of the bodies.
+local function soften(w)
+  for _, b in ipairs(w.bodies) do
+    if chance(0.35) then
+      b.contact_compliance, b.contact_damping = logu(-8, -2), chance(0.5) and u(0, 30) or 0
+    end
+    if chance(0.2) then b.contact_viscosity = logu(-1, 2.5) end
+  end
+end
+
 -- The world of a seed, its kind, and what is to be called before each step. Each kind comes in each stepping;
--- `stepping` and `kind` override what the seed says. M.flow: that of all worlds, if any.
+-- `stepping` and `kind` override what the seed says. M.flow: that of all worlds, if any. M.soft: with soft surfaces.
 function M.make(seed, stepping, kind)
   R = sim.random.split()
   R:seed(seed)
@@ -297,6 +307,7 @@ function M.make(seed, stepping, kind)
   w:on("solver_warning", function() end)
   local push = kinds[kind](w)
   w:resolve_overlaps()
+  if M.soft then soften(w) end
   return w, kind, push
 end
 

@@ -107,19 +107,25 @@ static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSide
 // m/s: speed along row r as the stage has it: over the piece in stage 1, at its end in stage 2.
 static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
+  const S2RattleTerm *term = &rattle->term[r];
   if (second) {
-    return contact_speed(piece, r, &rattle->at1.side[r], rattle->v1) - rattle->term[r].speed;
+    double soft = term->soft ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
+    return contact_speed(piece, r, &rattle->at1.side[r], rattle->v1) + soft - term->speed;
   }
-  return rattle->term[r].law == S2_RATTLE_FRICTION
-             ? s2_rattle_slip(rattle, r, rattle->u) - rattle->term[r].speed
-             : rattle->at1.value[r] / rattle->h;
+  if (term->source == S2_RATTLE_OF_SLIP) {
+    return s2_rattle_slip(rattle, r, rattle->u) - term->speed;
+  }
+  double soft = term->soft ? term->compliance * rattle->l[r] + term->bias : 0;
+  return (rattle->at1.value[r] - s2_rattle_from(rattle, r)) / rattle->h + soft;
 }
 
 // ---- States ------------------------------------------------------------------------------------
 
 static double stage_impulse(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
-  bool sums = second && !rattle->term[r].soft;
+  const S2RattleTerm *term = &rattle->term[r];
+  bool gap = term->source == S2_RATTLE_OF_GAP; // one that gives way gets all that its friction has
+  bool sums = second && (gap || s2_rattle_sums(term));
   return sums ? rattle->l[r] + rattle->k[r] : second ? rattle->k[r] : rattle->l[r];
 }
 
@@ -178,11 +184,13 @@ void s2_rattle_find_states(S2RattlePiece *piece) {
       if (state[r] == S2_RATTLE_KNOWN) {
         continue;
       }
-      bool presses = term->law == S2_RATTLE_FRICTION && state[r - 1] == S2_RATTLE_HELD;
-      state[r] = term->source == S2_RATTLE_OF_GAP    ? normal_state(piece, r, second)
-                 : term->source != S2_RATTLE_OF_SLIP ? joint_state(piece, r, second)
-                 : presses                           ? friction_state(piece, r, second)
-                                                     : S2_RATTLE_OPEN;
+      bool rough = term->law == S2_RATTLE_FRICTION;
+      bool halved = rough && s2_rattle_halved(&rattle->term[r - 1]);
+      bool presses = rough && (halved ? rattle->first : state)[r - 1] == S2_RATTLE_HELD;
+      state[r] = term->source == S2_RATTLE_OF_GAP ? normal_state(piece, r, second)
+                 : !rough                         ? joint_state(piece, r, second)
+                 : presses                        ? friction_state(piece, r, second)
+                                                  : S2_RATTLE_OPEN;
     }
   }
 }
@@ -211,7 +219,7 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *turns = S2_TAKE_ZEROED(arena, double, 3 * step->world->bodies.count);
   for (int r = 0; r < rattle->rows; r++) {
-    if (rattle->term[r].law != S2_RATTLE_FRICTION) {
+    if (rattle->term[r].source != S2_RATTLE_OF_SLIP) {
       continue;
     }
     int32_t slot[2];
@@ -245,6 +253,9 @@ void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pus
   double side = s2_rattle_side(second ? rattle->second[r] : rattle->first[r]);
   piece->pair[rattle->term[r].place].friction +=
       side * stage_impulse(piece, r - 1, second) * pushed;
+  if (second && s2_rattle_halved(&rattle->term[r - 1])) { // its bound is known: mu times 2 l
+    piece->l_bar[r - 1] += 2 * side * rattle->term[r].mu * pushed;
+  }
 }
 
 void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end) {
@@ -269,6 +280,20 @@ static bool tracks_friction(const S2RattlePiece *piece, const S2Touch *touch) {
           S2_TRACKS_PIECE(all, touch->shape_b, friction));
 }
 
+static bool tracks_viscosity(const S2RattlePiece *piece, const S2Touch *touch) {
+  const S2WorldGradient *all = piece->undo->gradient;
+  return touch->viscosity == 0 && (S2_TRACKS_BODY(all, touch->body_a, contact_viscosity) ||
+                                   S2_TRACKS_BODY(all, touch->body_b, contact_viscosity));
+}
+
+// Steps with a compliance are other steps than those without.
+static void flag_rigid(const S2RattlePiece *piece, const S2Touch *touch) {
+  S2WorldGradient *all = piece->undo->gradient;
+  bool tracked = all->tracked != NULL && (S2_TRACKS_BODY(all, touch->body_a, contact_compliance) ||
+                                          S2_TRACKS_BODY(all, touch->body_b, contact_compliance));
+  all->flags |= tracked && !s2_touch_soft(touch) ? S2_GRADIENT_JUMP : 0;
+}
+
 // The sides of the row that friction would have.
 static S2RowSides smooth_sides(const S2RattlePiece *piece, int r, bool end) {
   const S2TouchPoint *point = &contact_touch(piece, r, end)->points[piece->rattle.term[r].index];
@@ -283,7 +308,13 @@ void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2Touch *touch =
         contact_touch(piece, s2_rattle_of_contact(&rattle->term[r]) ? r : 0, true);
-    if (rattle->term[r].source != S2_RATTLE_OF_GAP || !tracks_friction(piece, touch)) {
+    if (rattle->term[r].source != S2_RATTLE_OF_GAP) {
+      continue;
+    }
+    flag_rigid(piece, touch);
+    bool rough = tracks_friction(piece, touch);
+    bool drags = tracks_viscosity(piece, touch) && s2_rattle_drags(rattle, r);
+    if (!rough && !drags) {
       continue;
     }
     S2RowSides start = smooth_sides(piece, r, rattle->late[r]), end = smooth_sides(piece, r, true);
@@ -297,7 +328,9 @@ void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
     double both = fabs(slip[1]) <= still ? 0 : -copysign(rattle->l[r] + rattle->k[r], slip[1]);
     S2Row row = s2_rattle_row(rattle, r, second ? &end : &start);
     double pushed = s2_rattle_row_speed(&row, piece->p);
-    piece->pair[rattle->term[r].place].friction += (second ? both - first : first) * pushed;
+    S2TouchBar *pair = &piece->pair[rattle->term[r].place];
+    pair->friction += rough ? (second ? both - first : first) * pushed : 0;
+    pair->viscosity -= drags ? piece->half * slip[0] * pushed : 0; // the same in both stages
   }
 }
 

@@ -13,6 +13,8 @@ static const double REPEATS = 1e-10;
 // Part of the largest right side: a row without a pivot that misses its own by more asks for
 // something that is not determined.
 static const double ASKED = 1e-8;
+// Adjoints below this have no digits: the loss depends on nothing any more.
+static const double NOTHING = 1e-200;
 
 // Do rows without a pivot agree with the others?
 static bool dense_agrees(int n, const double *a, const double *x, const double *b) {
@@ -25,7 +27,7 @@ static bool dense_agrees(int n, const double *a, const double *x, const double *
     asked = fmax(asked, fabs(b[i]));
     missed = fmax(missed, fabs(off));
   }
-  return missed <= ASKED * asked;
+  return missed <= ASKED * asked + NOTHING;
 }
 
 bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const double *mass,

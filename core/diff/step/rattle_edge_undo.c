@@ -17,11 +17,11 @@ static double edge_speed(const S2RattlePiece *piece, int r, const S2Row *row, bo
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
   if (!second) {
-    double from = term->changes ? rattle->at0.value[r] : 0;
-    return (rattle->at1.value[r] - from) / rattle->h + term->compliance * rattle->l[r] +
-           term->bias - term->speed;
+    double change = rattle->at1.value[r] - s2_rattle_from(rattle, r);
+    return change / rattle->h + term->compliance * rattle->l[r] + term->bias - term->speed;
   }
-  double soft = term->soft ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
+  double soft =
+      term->soft && !s2_rattle_halved(term) ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
   return s2_rattle_row_speed(row, rattle->v1) + rattle->at1.rate[r] + soft - term->speed;
 }
 

@@ -75,7 +75,8 @@ double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end) {
   // Loads of the next step read the impulses of rows, the sums of both stages.
   int32_t joint = rattle->island->joint[term->place];
   double kept = piece->undo->bar.joint_impulse[S2_JOINT_ROWS * joint + term->index];
-  double sum = piece->timing ? 0 : kept;
+  bool force = term->source == S2_RATTLE_OF_GROUND && term->index != S2_GROUND_TORQUE;
+  double sum = piece->timing || force ? 0 : kept; // no load depends on ground friction
   return term->effort ? sum : sum + s2_rattle_reaction_pull(piece, joint, side, end);
 }
 

@@ -24,8 +24,15 @@ typedef struct Soft {
   double *k_bar, *d_bar;
 } Soft;
 
-static Soft soft_of(const S2RattlePiece *piece, int r) {
+static Soft soft_of(S2RattlePiece *piece, int r) {
   const S2RattleTerm *term = &piece->rattle.term[r];
+  if (s2_rattle_of_contact(term)) {
+    const S2Touch *touch = &piece->rattle.at0.touch[term->place];
+    S2TouchBar *pair = &piece->pair[term->place];
+    bool gap = term->source == S2_RATTLE_OF_GAP;
+    return gap ? (Soft){true, touch->compliance, touch->damping, &pair->compliance, &pair->damping}
+               : (Soft){false, 0, touch->viscosity, &piece->unused, &pair->viscosity};
+  }
   int32_t slot = piece->rattle.island->joint[term->place];
   const S2Joint *joint = s2_rattle_joint(&piece->rattle, term);
   S2JointGradient *g = &piece->undo->gradient->joint[slot];
@@ -64,6 +71,10 @@ static void soften_vjp(S2RattlePiece *piece, int r, double h, double t, double a
 static void most_vjp(const S2RattlePiece *piece, int r, double bar) {
   const S2RattleTerm *term = &piece->rattle.term[r];
   S2JointGradient *g = &piece->undo->gradient->joint[piece->rattle.island->joint[term->place]];
+  if (term->source == S2_RATTLE_OF_GROUND) {
+    *(term->index == S2_GROUND_TORQUE ? &g->max_torque : &g->max_force) += bar;
+    return;
+  }
   *(term->index == S2_JOINT_DRY     ? &g->friction
     : term->index == S2_JOINT_MOTOR ? &g->motor_max
                                     : &g->servo_max) += bar;
@@ -149,6 +160,12 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
     const S2Joint *joint = s2_rattle_joint(rattle, term);
     S2JointGradient *g = &piece->undo->gradient->joint[rattle->island->joint[term->place]];
     S2JointAt at = rattle_joint_at(piece, joint, end);
+    if (term->source == S2_RATTLE_OF_GROUND) { // where it lies is no question, to first order
+      for (int c = 0; c < 3; c++) {
+        place.q[3 * joint->a + c] += bars[r].value * term->mix[c];
+      }
+      continue;
+    }
     // value = sign * measured + offset
     g->limit_lo -= term->index == S2_JOINT_LO ? bars[r].value : 0;
     g->limit_hi += term->index == S2_JOINT_HI ? bars[r].value : 0;
@@ -304,8 +321,7 @@ static void bodies_vjp(S2RattlePiece *piece, const double *moved, const double *
 static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
-  bool sums = term->law != S2_RATTLE_EQUATION && !term->soft;
-  bool given = term->soft && term->trapezoid;
+  bool sums = s2_rattle_sums(term), given = s2_rattle_halved(term);
   bool coupled =
       term->source == S2_RATTLE_OF_ROWS && s2_rattle_coupled(s2_rattle_joint(rattle, term));
   double pushed = sides_along(row, piece->p) + s2_rattle_row_pull(piece, r, true);
@@ -331,7 +347,7 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   sides_vjp(row, -y, rattle->v1, bar);
   ground_vjp(piece, r, -y, bar);
   bar->rate -= y;
-  if (term->law == S2_RATTLE_FRICTION) {
+  if (term->source == S2_RATTLE_OF_SLIP) {
     s2_rattle_slip_vjp(piece, r, true, bar);
   } else if (!s2_rattle_of_contact(term)) {
     speed_vjp(piece, r, y);
@@ -341,6 +357,7 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
     soften_vjp(piece, r, h / 2, 1, 1, rattle->at1.value[r], -y * rattle->k[r], -y, &bar->value,
                &half_bar);
     piece->h_bar += half_bar / 2;
+    piece->l_bar[r] += sums ? y * piece->c2[r] : 0; // of k = (l + k) - l
   }
 }
 
@@ -360,8 +377,9 @@ static bool second_vjp(S2RattlePiece *piece) {
     damped[i] = cayley ? &rattle->u[i] : &rattle->v1[i];
   }
   for (int r = 0; r < rattle->rows; r++) {
+    bool ground = rattle->term[r].source == S2_RATTLE_OF_GROUND;
     rows[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
-    rows[r].compliance = piece->c2[r];
+    rows[r].compliance = ground ? rattle->term[r].compliance : piece->c2[r];
   }
   double *k_bar = S2_TAKE(arena, double, rattle->rows);
   S2Row *pushes = S2_TAKE(arena, S2Row, rattle->rows);
@@ -473,25 +491,29 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   if (rattle->first[r] != S2_RATTLE_HELD) {
     return;
   }
-  if (term->law == S2_RATTLE_FRICTION) {
+  double theta = term->trapezoid ? 0.5 : 1, from = s2_rattle_from(rattle, r), none = 0;
+  bool begins = term->changes && from == rattle->at0.value[r]; // not from the surface on
+  if (term->source == S2_RATTLE_OF_SLIP) {
     s2_rattle_slip_vjp(piece, r, false, end);
+    if (term->soft) {
+      soften_vjp(piece, r, h, theta, 2, 0, -y * rattle->l[r], 0, &none, &piece->h_bar);
+    }
     return;
   }
   // (g(q1) - from)/h + C1 l + b1 - speed
-  double from = term->changes ? rattle->at0.value[r] : 0;
   end->value -= y / h;
   if (term->soft && term->source == S2_RATTLE_OF_ROWS &&
       s2_rattle_coupled(s2_rattle_joint(rattle, term))) {
     return; // the rest by all rows of the joint at once
   }
-  bar->value += term->changes ? y / h : 0;
+  bar->value += begins ? y / h : 0;
   piece->h_bar += y * (rattle->at1.value[r] - from) / (h * h);
   if (!s2_rattle_of_contact(term)) {
     speed_vjp(piece, r, y);
   }
-  if (term->soft) {
-    double theta = term->trapezoid ? 0.5 : 1;
-    soften_vjp(piece, r, h, theta, 2, from, -y * rattle->l[r], -y, &bar->value, &piece->h_bar);
+  if (term->soft && term->source != S2_RATTLE_OF_GROUND) {
+    soften_vjp(piece, r, h, theta, 2, from, -y * rattle->l[r], -y, begins ? &bar->value : &none,
+               &piece->h_bar);
   }
 }
 
@@ -556,6 +578,22 @@ static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_ba
   return since_bar;
 }
 
+// A row with bounds that repeats others has the impulse that it had before, and how the others
+// share the load depends on that: a loss that asks for their forces has no derivative.
+static void flag_repeated(const S2RattlePiece *piece) {
+  const S2Rattle *rattle = &piece->rattle;
+  bool repeats = false, asked = false;
+  for (int r = 0; r < rattle->rows; r++) {
+    bool given = rattle->first[r] == S2_RATTLE_GIVEN || rattle->second[r] == S2_RATTLE_GIVEN;
+    repeats |= given && rattle->term[r].law != S2_RATTLE_EQUATION;
+  }
+  for (int i = 0; i < 3 * rattle->island->joints; i++) {
+    asked |= piece->undo->bar.joint_reaction[3 * rattle->island->joint[i / 3] + i % 3] != 0;
+  }
+  piece->undo->gradient->flags |= repeats ? S2_GRADIENT_REDUNDANT : 0;
+  piece->undo->gradient->flags |= repeats && asked ? S2_GRADIENT_UNDETERMINED : 0;
+}
+
 bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   S2Rattle *rattle = &piece->rattle;
   S2StepAdjoint *bar = &piece->undo->bar;
@@ -583,6 +621,7 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   if (!first_vjp(piece, values)) {
     return false;
   }
+  flag_repeated(piece);
   s2_rattle_zeros_vjp(piece, false);
   s2_rattle_smooth_vjp(piece, false);
   s2_rattle_materials_vjp(piece);

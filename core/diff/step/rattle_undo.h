@@ -27,6 +27,7 @@ typedef struct S2RattlePiece {
   bool *edge[2];              // a row of a stage: on the edge of two states
   bool event;                 // of event stepping, with contacts
   S2TouchBar *pair;           // a touch of it
+  double unused;              // adjoint of what no script can set
 } S2RattlePiece;
 
 // Which bound a row of this state is at, or which way its friction pushes: 1, -1, or 0: neither.

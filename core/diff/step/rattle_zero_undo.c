@@ -129,6 +129,30 @@ static void zero_servo_most_vjp(const S2RattlePiece *piece, int32_t slot, double
       zero_against(excess, least) * piece->half * zero_pushed(piece, &zero, end);
 }
 
+// Ground friction of no force or torque pushes against the motion once it may: along the mean
+// velocity in both stages, or against the turn.
+static void zero_disc_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2WorldGradient *all = piece->undo->gradient;
+  const S2Joint *joint = &rattle->step->world->joints.at[slot];
+  const double *u = rattle->u + 3 * rattle->step->node_of[joint->a];
+  const double *v1 = rattle->v1 + 3 * rattle->step->node_of[joint->a];
+  S2JointGradient *g = &piece->undo->gradient->joint[slot];
+  double speed = hypot(u[1], u[2]);
+  if (joint->max_force == 0 && S2_TRACKS_JOINT(all, slot, max_force) && speed > still) {
+    S2RowSides along = {.a = {0, u[1] / speed, u[2] / speed}};
+    Zero zero = {.slot = slot, .side = {along, along}};
+    g->max_force -= piece->half * zero_pushed(piece, &zero, end);
+  }
+  if (joint->max_torque == 0 && S2_TRACKS_JOINT(all, slot, max_torque)) {
+    S2RowSides turn = {.a = {1, 0, 0}};
+    Zero zero = {.slot = slot, .side = {turn, turn}};
+    double slow = still / rattle->island->length, first = zero_against(u[0], slow);
+    double impulse = end ? 2 * zero_against(v1[0], slow) - first : first;
+    g->max_torque += impulse * piece->half * zero_pushed(piece, &zero, end);
+  }
+}
+
 // The adjoint of stage 2 (`end`) or stage 1; p are the momenta of the piece.
 void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
   const S2Rattle *rattle = &piece->rattle;
@@ -138,6 +162,10 @@ void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
     int32_t slot = rattle->island->joint[i];
     const S2Joint *joint = &rattle->step->world->joints.at[slot];
     bool drives = s2_joint_kind(joint->type)->drive != NULL;
+    if (joint->type == S2_GROUND_FRICTION) {
+      zero_disc_vjp(piece, slot, still, end);
+      continue;
+    }
     bool dry = joint->friction == 0 && S2_TRACKS_JOINT(all, slot, friction);
     bool motor = joint->has_motor && joint->motor_max == 0 && S2_TRACKS_JOINT(all, slot, motor_max);
     if (S2_TRACKS_JOINT(all, slot, damping.linear) || S2_TRACKS_JOINT(all, slot, stiffness) ||

@@ -50,10 +50,10 @@ static int count_laws(const S2Step *step, const S2Island *island) {
   return count;
 }
 
-// `touches`: with so many of its touches as rows, two points and their friction each.
+// `touches`: with so many of its touches as rows, two points with friction and viscosity each.
 static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *frame, int touches) {
   S2Arena *arena = step->arena;
-  int rows = S2_JOINT_ROWS * island->joints + 4 * touches, n = 3 * island->nodes;
+  int rows = S2_JOINT_ROWS * island->joints + 6 * touches, n = 3 * island->nodes;
   int slots = 3 * step->world->bodies.count;
   double *numbers = S2_TAKE_ZEROED(arena, double, 7 * n + 2 * rows);
   // Arrays of nodes and rows in one block.
@@ -130,10 +130,12 @@ static void rattle_place_ground(const S2Rattle *rattle, double since, double *q)
 // along J0 it would bring energy where they turn. So it is of contacts that begin overlapped.
 static void find_late(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
+    // Contacts that give way do so if they are too fast for the step and begin open.
     if (s2_rattle_of_contact(&rattle->term[r])) {
-      int normal = r - (rattle->term[r].law == S2_RATTLE_FRICTION);
-      double off = fabs(rattle->at0.value[normal]);
-      rattle->late[r] = off > S2_TOUCH_SLOP * rattle->island->length;
+      int normal = s2_rattle_normal(rattle, r);
+      const S2RattleTerm *term = &rattle->term[normal];
+      double gap = rattle->at0.value[normal], off = term->soft ? gap : fabs(gap);
+      rattle->late[r] = !s2_rattle_halved(term) && off > S2_TOUCH_SLOP * rattle->island->length;
       continue;
     }
     double slop =
@@ -342,7 +344,9 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
   rattle_place_ground(&rattle, rattle.done, rattle.q0);
   rattle_place_ground(&rattle, rattle.done + rattle.h, rattle.q1);
   s2_rattle_make_terms(&rattle);
+  s2_rattle_set_grounds(&rattle);
   s2_rattle_measure(&rattle, rattle.q0, rattle.done, &rattle.at0);
+  s2_rattle_soften_contacts(&rattle);
   s2_rattle_measure(&rattle, rattle.q1, rattle.done + rattle.h, &rattle.at1);
   find_late(&rattle);
   for (int r = 0; r < rattle.rows; r++) {
@@ -351,6 +355,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
     rattle.first[r] = (S2RattleState)record->first[r];
     rattle.second[r] = (S2RattleState)record->second[r];
   }
+  s2_rattle_find_repeated(&rattle);
   return rattle;
 }
 
@@ -363,8 +368,17 @@ static void rattle_stay(S2Rattle *rattle) {
   memset(rattle->v1, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   memcpy(rattle->k, rattle->l, sizeof(double) * (size_t)rattle->rows);
   for (int r = 0; r < rattle->rows; r++) { // for the derivative, as stage 2 would have them
-    bool open = rattle->term[r].law >= S2_RATTLE_LIMIT && !s2_rattle_closed(rattle, r);
-    rattle->second[r] = open ? S2_RATTLE_KNOWN : rattle->first[r];
+    const S2RattleTerm *term = &rattle->term[r];
+    bool open = term->law >= S2_RATTLE_LIMIT && !s2_rattle_closed(rattle, r);
+    bool known = open || s2_rattle_halved(term) || s2_rattle_other_stage(term, true);
+    rattle->second[r] = known ? S2_RATTLE_KNOWN : rattle->first[r];
+    if (term->source == S2_RATTLE_OF_GROUND && term->index >= S2_GROUND_FIRST) {
+      // What stage 2 gives with stage 1 is a row of its own (rattle_ground.c).
+      int other = rattle->row_of[term->place][term->index - S2_GROUND_FIRST + S2_GROUND_SECOND];
+      rattle->k[other] = 2 * rattle->l[r];
+      rattle->k[r] = -rattle->l[r];
+      rattle->second[other] = rattle->first[r];
+    }
   }
   for (int i = 0; i < rattle->nodes; i++) {
     int32_t slot = rattle->island->node[i];
@@ -434,6 +448,7 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
     return ABORTED;
   }
   rattle->patterned = false;
+  s2_rattle_soften_contacts(rattle);
   find_late(rattle);
   set_speed(rattle);
   if (law != NULL && !ask_laws(rattle, rattle->q0, rattle->v0, rattle->done, law, NULL)) {
@@ -515,7 +530,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
 static void rattle_go_on(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
-    rattle->kept[S2_JOINT_ROWS * term->place + term->index] = rattle->l[r] + rattle->k[r];
+    rattle->kept[S2_JOINT_ROWS * term->place + term->index] = s2_rattle_impulse(rattle, r);
   }
   for (int i = 0; i < rattle->nodes; i++) {
     int32_t slot = rattle->island->node[i];

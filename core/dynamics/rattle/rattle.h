@@ -45,6 +45,7 @@ typedef enum S2RattleSource { // which function of the joint a row measures
   S2_RATTLE_OF_DRIVE,
   S2_RATTLE_OF_GAP, // of a point of contact, and along its surface
   S2_RATTLE_OF_SLIP,
+  S2_RATTLE_OF_GROUND, // ground friction: of a body's pose
 } S2RattleSource;
 
 typedef struct S2RattleTerm { // a row of the island, by its definition
@@ -52,7 +53,7 @@ typedef struct S2RattleTerm { // a row of the island, by its definition
                               // S2RattleRows.touch; the point in it
   S2RattleLaw law;
   S2RattleSource source;
-  double mix[S2_JOINT_EQUATIONS]; // of its equations
+  double mix[S2_JOINT_EQUATIONS]; // of its equations; of ground friction, of (angle, x, y)
   double sign, offset;            // value = sign * (what the source measures) + offset
   double speed;                   // rad/s or m/s: what a motor asks for
   double most;                    // N or N m; infinite: no bound
@@ -61,7 +62,8 @@ typedef struct S2RattleTerm { // a row of the island, by its definition
   bool changes;                   // the change of its value counts, not the value
   bool soft, trapezoid;           // it gives way; by the trapezoid, else by implicit Euler
   bool effort;                    // an actuator's, no reaction of the joint
-  // Soft rows, as stage 1 has them: C (velocity per impulse) and b (velocity).
+  // Soft rows, as stage 1 has them: C (velocity per impulse) and b (velocity). Of ground friction
+  // across the motion, in its stage.
   double compliance, bias;
 } S2RattleTerm;
 
@@ -78,6 +80,7 @@ typedef struct S2Rattle {
   double h, done;          // s: of the piece; from the start of the substep to the piece's
   int rows, nodes;
   int touches;                      // that have points with rows
+  int grounds;                      // joints that are ground friction
   int32_t *touch;                   // of the step
   S2RattleTerm *term;               // bilateral ones, bounded ones, limits, contacts
   int32_t (*row_of)[S2_JOINT_ROWS]; // a joint of the island: its terms, S2_NONE
@@ -188,6 +191,8 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
 // (`mix`, a row; NULL: nobody asks).
 void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]);
+// What step->joint_impulse has of row r, or of its stages: N s. Of ground friction along the axes.
+double s2_rattle_impulse(const S2Rattle *rattle, int r);
 // The row in a problem, with these sides; bounds are the caller's.
 S2Row s2_rattle_row(const S2Rattle *rattle, int term, const S2RowSides *side);
 // Adds what an impulse along a row pushes the joint's first body with to `reaction` (3); `arm` of
@@ -207,6 +212,30 @@ static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2Rat
 }
 static inline bool s2_rattle_of_contact(const S2RattleTerm *term) {
   return term->source == S2_RATTLE_OF_GAP || term->source == S2_RATTLE_OF_SLIP;
+}
+// The normal row of a contact's row r; r itself where that is none.
+static inline int s2_rattle_normal(const S2Rattle *rattle, int r) {
+  while (rattle->term[r].source == S2_RATTLE_OF_SLIP) {
+    r -= 1;
+  }
+  return r;
+}
+// Does row r give way by the trapezoid? Then stage 2 knows its impulse.
+static inline bool s2_rattle_halved(const S2RattleTerm *term) {
+  return term->soft && term->trapezoid;
+}
+// Unknown of stage 2 are k of equations and of soft rows of joints, and the sums l + k of the
+// others.
+static inline bool s2_rattle_sums(const S2RattleTerm *term) {
+  return term->law != S2_RATTLE_EQUATION && (!term->soft || term->source == S2_RATTLE_OF_GAP);
+}
+// What the value of row r counts from in stage 1. A contact that gives way does so from its surface
+// on.
+static inline double s2_rattle_from(const S2Rattle *rattle, int r) {
+  const S2RattleTerm *term = &rattle->term[r];
+  double value = rattle->at0.value[r];
+  bool open = term->source == S2_RATTLE_OF_GAP && value > 0;
+  return term->changes && !open ? value : 0;
 }
 // The bodies of a term.
 static inline void s2_rattle_bodies(const S2Rattle *rattle, const S2RattleTerm *term,
@@ -229,6 +258,12 @@ static inline bool s2_rattle_turns(const S2RowSides *side) { // does it measure 
 void s2_rattle_choose(S2Rattle *rattle, const S2Choice *choices);
 // Terms of contacts after those of joints, with guesses.
 void s2_rattle_add_contacts(S2Rattle *rattle);
+// Those that give way, as stage 1 has them from where the piece begins.
+void s2_rattle_soften_contacts(const S2Rattle *rattle);
+// Are surfaces that friction row r, of viscosity, drags together as the piece begins?
+bool s2_rattle_drags(const S2Rattle *rattle, int r);
+// Of stage 2 for those by implicit Euler: C and b of row r at the end.
+void s2_rattle_soften_contact_end(const S2Rattle *rattle, int r, double *compliance, double *bias);
 // Their values and sides at poses q (3 a slot).
 void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S2RattleRows *rows);
 // Speed at which friction row r of stage 1 slides, at the velocities v of nodes: by the mean of its
@@ -243,6 +278,31 @@ double s2_rattle_arm_runs(const S2Rattle *rattle, int r);
 bool s2_rattle_closed(const S2Rattle *rattle, int r);
 // Impulses of the piece to the flow, and sums to the touches of the step.
 void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow);
+
+// rattle_ground.c: friction of bodies on the plane of a world seen from above, a disc of forces.
+// Its rows of a joint, by index: the torque, then along and across the motion in stage 2, then the
+// same in stage 1.
+enum { S2_GROUND_TORQUE, S2_GROUND_SECOND, S2_GROUND_FIRST = S2_GROUND_SECOND + 2 };
+// Is row r one of the other stage?
+static inline bool s2_rattle_other_stage(const S2RattleTerm *term, bool second) {
+  bool force = term->source == S2_RATTLE_OF_GROUND && term->index != S2_GROUND_TORQUE;
+  return force && (term->index >= S2_GROUND_FIRST) == second;
+}
+// Rows of the joint at `place`, the force's along its axes; at most S2_JOINT_ROWS. How many.
+int s2_rattle_ground_terms(const S2Rattle *rattle, int place, S2RattleTerm *terms);
+// Directions to begin with, and guesses from impulses along the axes.
+void s2_rattle_guess_ground(S2Rattle *rattle);
+// Directions of both stages as their solutions have them.
+void s2_rattle_set_grounds(S2Rattle *rattle);
+// N s: what joint `place` of the island has got of x (second: 1) or y (0).
+double s2_rattle_ground_impulse(const S2Rattle *rattle, int place, int axis);
+// Before stage 2: what slides in stage 1 is to get the same in stage 2. After it: does that bring
+// back some? They no longer get it, and stage 2 is to be solved again.
+void s2_rattle_repeat_grounds(S2Rattle *rattle);
+bool s2_rattle_grounds_turn_back(S2Rattle *rattle);
+void s2_rattle_find_repeated(S2Rattle *rattle); // by the impulses of both stages
+// Are the guesses of stage 1 within their discs?
+bool s2_rattle_ground_holds(const S2Rattle *rattle);
 
 // Of a row in a stage's problem: its speed at the velocities v (3 a node); 1/kg or 1/(kg m^2), how
 // much of that a unit impulse along it gives.

@@ -31,7 +31,26 @@ static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, 
 typedef struct Certified { // all rows with their bounds, linear in the impulses
   S2Problem problem;
   S2Solution solution;
+  int32_t *of; // a row of the problem: that of the stage
 } Certified;
+
+// The rows of the stage whose impulses it does not know, in the order of problems: equations, rows
+// between bounds, contacts and limits. How many.
+static int order_rows(const S2RattleStage *stage, int32_t *of) {
+  enum { KINDS = 3 };
+  int n = 0;
+  for (int kind = 0; kind < KINDS; kind++) {
+    for (int r = 0; r < stage->rattle->rows; r++) {
+      const S2Row *row = &stage->row[r];
+      bool contact = row->coupled_to >= 0 || (row->lo == 0 && row->hi > 0);
+      int own = contact ? 2 : isfinite(row->lo) ? 1 : 0;
+      if (own == kind && !s2_stage_knows(stage->state[r])) {
+        of[n++] = r;
+      }
+    }
+  }
+  return n;
+}
 
 // With the stage's J on both sides. Stage 1 is linearised at the velocities v, at which r has been
 // measured.
@@ -43,25 +62,29 @@ static Certified make_certified(S2RattleStage *stage) {
   double *v = s2_arena_copy(arena, stage->v, 3 * rattle->nodes);
   double *rhs = s2_arena_copy(arena, stage->rhs, 3 * rattle->nodes);
   // Impulses that the stage knows go to the right-hand side.
-  int n = 0;
   s2_mcp_row_velocity(&stage->problem, stage->v, speed);
   for (int r = 0; r < rattle->rows; r++) {
     const S2Row *row = &stage->row[r];
-    if (s2_stage_knows(stage->state[r])) {
-      for (int c = 0; c < 3 && stage->x[r] != 0; c++) {
-        rhs[row->a >= 0 ? 3 * row->a + c : 0] += row->a >= 0 ? row->ja[c] * stage->x[r] : 0;
-        rhs[row->b >= 0 ? 3 * row->b + c : 0] += row->b >= 0 ? row->jb[c] * stage->x[r] : 0;
-      }
-      continue;
+    for (int c = 0; c < 3 && s2_stage_knows(stage->state[r]) && stage->x[r] != 0; c++) {
+      rhs[row->a >= 0 ? 3 * row->a + c : 0] += row->a >= 0 ? row->ja[c] * stage->x[r] : 0;
+      rhs[row->b >= 0 ? 3 * row->b + c : 0] += row->b >= 0 ? row->jb[c] * stage->x[r] : 0;
     }
-    rows[n] = *row;
-    rows[n].coupled_to = row->coupled_to < 0 ? -1 : n - 1;
-    if (!stage->second) {
-      rows[n].bias = stage->r[r] - speed[r] - row->compliance * stage->x[r];
-    }
-    x[n++] = stage->x[r];
   }
-  Certified certified = {.problem = stage->problem, .solution = {.v = v, .lambda = x}};
+  int32_t *of = S2_TAKE(arena, int32_t, rattle->rows);
+  int n = order_rows(stage, of);
+  for (int i = 0; i < n; i++) {
+    int r = of[i];
+    const S2Row *row = &stage->row[r];
+    bool joins = i > 0 && row->group == stage->row[of[i - 1]].group;
+    rows[i] = *row;
+    rows[i].coupled_to = row->coupled_to < 0 ? -1 : i - 1;
+    rows[i].group = i == 0 ? 0 : rows[i - 1].group + !joins;
+    if (!stage->second) {
+      rows[i].bias = stage->r[r] - speed[r] - row->compliance * stage->x[r];
+    }
+    x[i] = stage->x[r];
+  }
+  Certified certified = {.problem = stage->problem, .solution = {.v = v, .lambda = x}, .of = of};
   certified.problem.rows = n;
   certified.problem.row = rows;
   certified.problem.rhs = rhs;
@@ -82,15 +105,15 @@ static bool find_certified(const S2RattleStage *stage, Certified *certified) {
 static void take_certified(S2RattleStage *stage, const Certified *certified) {
   const S2Rattle *rattle = stage->rattle;
   const double *v = certified->solution.v, *x = certified->solution.lambda;
-  int n = 0;
-  for (int r = 0; r < rattle->rows; r++) {
-    if (!s2_stage_knows(stage->state[r]) && rattle->touches > 0) { // symmetric passes need no set
-      const S2Row *row = &certified->problem.row[n];
-      stage->change[r] = row->bias + row->compliance * x[n] + s2_rattle_row_speed(row, v);
-      stage->x[r] = x[n++];
-    } else if (!s2_stage_knows(stage->state[r])) {
-      stage->state[r] = state_of(&certified->problem, rattle->term[r].law, n, v, x[n]);
-      stage->x[r] = s2_stage_clip(stage->state[r], &stage->row[r], x[n++]);
+  for (int i = 0; i < certified->problem.rows; i++) {
+    int r = certified->of[i];
+    const S2Row *row = &certified->problem.row[i];
+    if (rattle->touches > 0) { // symmetric passes need no set
+      stage->change[r] = row->bias + row->compliance * x[i] + s2_rattle_row_speed(row, v);
+      stage->x[r] = x[i];
+    } else {
+      stage->state[r] = state_of(&certified->problem, rattle->term[r].law, i, v, x[i]);
+      stage->x[r] = s2_stage_clip(stage->state[r], &stage->row[r], x[i]);
     }
   }
 }
@@ -129,8 +152,9 @@ static double off_certified(const S2RattleStage *stage) {
   double worst = stage->turned;
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
-    int normal = term->law == S2_RATTLE_FRICTION ? r - 1 : r;
-    bool open = s2_rattle_of_contact(term) && stage->x[normal] == 0 && stage->r[normal] > 0;
+    int normal = term->law == S2_RATTLE_FRICTION ? r - 1 : r; // viscosity acts by itself
+    bool open = term->law >= S2_RATTLE_LIMIT && s2_rattle_of_contact(term) &&
+                stage->x[normal] == 0 && stage->r[normal] > 0;
     if (!open && !s2_stage_knows(stage->state[r])) {
       double size = s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1;
       double error = rattle->h * fabs(stage->r[r] - stage->change[r]) * size;
@@ -207,11 +231,8 @@ static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
   double *speed = S2_TAKE(rattle->step->arena, double, certified->problem.rows);
   double before = INFINITY;
   for (int pass = 0; pass < SYMMETRIC; pass++) {
-    int n = 0;
-    for (int r = 0; r < rattle->rows; r++) {
-      if (!s2_stage_knows(stage->state[r])) {
-        speed[n++] = stage->r[r];
-      }
+    for (int i = 0; i < certified->problem.rows; i++) {
+      speed[i] = stage->r[certified->of[i]];
     }
     double now = rattle->h * s2_active_missed(modes, speed);
     if (now <= rattle->enough || !(now < before)) {
@@ -220,11 +241,8 @@ static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
     // The corrected impulses, and where they lead.
     s2_active_correct(modes);
     before = now;
-    n = 0;
-    for (int r = 0; r < rattle->rows; r++) {
-      if (!s2_stage_knows(stage->state[r])) {
-        stage->x[r] = certified->solution.lambda[n++];
-      }
+    for (int i = 0; i < certified->problem.rows; i++) {
+      stage->x[certified->of[i]] = certified->solution.lambda[i];
     }
     s2_stage_measure(stage);
   }

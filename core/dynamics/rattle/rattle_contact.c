@@ -10,6 +10,44 @@
 
 // ---- Rows --------------------------------------------------------------------------------------
 
+// m: the longest arm of a normal of the shape about its body: normals of rounded shapes go through
+// what is rounded.
+static double normal_arm(const S2World *world, int32_t index) {
+  S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
+  double arm = 0;
+  for (int i = 0; i < shape.count; i++) {
+    arm = fmax(arm, s2_length(shape.vertices[i]));
+  }
+  return arm;
+}
+
+// 1/kg: at most what a unit impulse at a point of the pair gives of speed, along the normal or the
+// surface. Masses and arms alone decide, not the poses.
+static double touch_mobility(const S2World *world, const S2Touch *touch, bool normal) {
+  const int32_t slots[2] = {touch->body_a, touch->body_b};
+  const int32_t shapes[2] = {touch->shape_a, touch->shape_b};
+  double w = 0;
+  for (int i = 0; i < 2; i++) {
+    const S2Body *body = &world->bodies.at[slots[i]];
+    if (s2_body_moves(body)) {
+      double arm = normal ? normal_arm(world, shapes[i]) : body->reach;
+      w += 1 / body->mass + arm * arm / body->inertia;
+    }
+  }
+  return w;
+}
+
+// Does the step resolve them, (h w)^2 + 2 h w D <= 4 with w^2 and D those of the mobility?
+static bool spring_resolved(const S2Rattle *rattle, const S2Touch *touch) {
+  double h = rattle->step->dt, w = touch_mobility(rattle->step->world, touch, true);
+  return w * h * (h + 2 * touch->compliance * touch->damping) <= 4 * touch->compliance;
+}
+
+static bool drag_resolved(const S2Rattle *rattle, const S2Touch *touch) {
+  double w = touch_mobility(rattle->step->world, touch, false);
+  return w * rattle->step->dt * touch->viscosity <= 2;
+}
+
 void s2_rattle_choose(S2Rattle *rattle, const S2Choice *choices) {
   const S2Step *step = rattle->step;
   rattle->touches = 0;
@@ -31,35 +69,95 @@ void s2_rattle_choose(S2Rattle *rattle, const S2Choice *choices) {
   }
 }
 
+static void contact_add_term(S2Rattle *rattle, const S2RattleTerm *term, double guess) {
+  int r = rattle->rows++;
+  rattle->term[r] = *term;
+  rattle->l[r] = guess;
+  rattle->first[r] = S2_RATTLE_HELD;
+}
+
 void s2_rattle_add_contacts(S2Rattle *rattle) {
   double half = rattle->h / rattle->step->dt / 2; // of the impulses of a whole step
   for (int i = 0; i < rattle->touches; i++) {
     const S2Touch *touch = &rattle->at0.touch[i];
     for (int k = 0; k < touch->count; k++) {
       const S2TouchPoint *point = &touch->points[k];
-      S2RattleTerm term = {.place = i,
-                           .index = k,
-                           .law = S2_RATTLE_LIMIT,
-                           .source = S2_RATTLE_OF_GAP,
-                           .sign = 1,
-                           .most = INFINITY};
-      int r = rattle->rows++;
-      rattle->term[r] = term;
-      rattle->l[r] = fmax(point->normal_impulse, 0) * half;
-      rattle->first[r] = S2_RATTLE_HELD;
-      if (!(touch->friction > 0)) {
-        continue;
+      S2RattleTerm normal = {.place = i,
+                             .index = k,
+                             .law = S2_RATTLE_LIMIT,
+                             .source = S2_RATTLE_OF_GAP,
+                             .sign = 1,
+                             .most = INFINITY};
+      if (s2_touch_soft(touch)) {
+        normal.soft = normal.changes = true;
+        normal.trapezoid = spring_resolved(rattle, touch);
       }
-      term.law = S2_RATTLE_FRICTION;
-      term.source = S2_RATTLE_OF_SLIP;
-      term.mu = touch->friction;
-      term.speed = touch->surface_speed;
-      r = rattle->rows++;
-      rattle->term[r] = term;
-      rattle->l[r] = point->tangent_impulse * half;
-      rattle->first[r] = S2_RATTLE_HELD;
+      contact_add_term(rattle, &normal, fmax(point->normal_impulse, 0) * half);
+      S2RattleTerm along = {.place = i,
+                            .index = k,
+                            .law = S2_RATTLE_FRICTION,
+                            .source = S2_RATTLE_OF_SLIP,
+                            .sign = 1,
+                            .most = INFINITY,
+                            .mu = touch->friction,
+                            .speed = touch->surface_speed};
+      if (touch->friction > 0) {
+        contact_add_term(rattle, &along, point->tangent_impulse * half);
+      }
+      if (touch->viscosity > 0) {
+        along.law = S2_RATTLE_EQUATION;
+        along.soft = true;
+        along.trapezoid = drag_resolved(rattle, touch);
+        along.compliance = 2 / (rattle->h * touch->viscosity);
+        contact_add_term(rattle, &along, 0);
+      }
     }
   }
+}
+
+// ---- What gives way ----------------------------------------------------------------------------
+//
+// With e = min(gap, 0), s = (g1 - e0)/h and K = 1/C a point pushes with
+//
+//   trapezoid        l = h/2 max(0, -K (e0 + g1)/2 - D s),  k = l
+//   implicit Euler   l = h/2 max(0, -K g1 - D s),   l + k >= 0, k = h/2 F(g1 + h/2 J1 v1, J1 v1)
+//
+// So the dashpot takes what the way below the surface says, whenever in the piece that begins.
+
+// C + b of a row over the time h: C' = C/(h (theta h + C D)), b = value/(theta h + C D).
+static void soften_touch(const S2Touch *touch, double h, double theta, double value,
+                         double *compliance, double *bias) {
+  double e = theta * h + touch->compliance * touch->damping;
+  *compliance = touch->compliance / (h * e);
+  *bias = value / e;
+}
+
+void s2_rattle_soften_contacts(const S2Rattle *rattle) {
+  for (int r = 0; r < rattle->rows; r++) {
+    S2RattleTerm *term = &rattle->term[r];
+    if (term->source == S2_RATTLE_OF_GAP && term->soft) {
+      const S2Touch *touch = &rattle->at0.touch[term->place];
+      soften_touch(touch, rattle->h, term->trapezoid ? 0.5 : 1, s2_rattle_from(rattle, r),
+                   &term->compliance, &term->bias);
+      term->compliance *= 2; // in each of two halves
+    }
+  }
+}
+
+void s2_rattle_soften_contact_end(const S2Rattle *rattle, int r, double *compliance, double *bias) {
+  const S2RattleTerm *term = &rattle->term[r];
+  const S2Touch *touch = &rattle->at1.touch[term->place];
+  double half = rattle->h / 2;
+  if (term->source == S2_RATTLE_OF_SLIP) {
+    *compliance = 1 / (half * touch->viscosity);
+  } else {
+    soften_touch(touch, half, 1, rattle->at1.value[r], compliance, bias);
+  }
+}
+
+bool s2_rattle_drags(const S2Rattle *rattle, int r) {
+  double gap = rattle->at0.value[s2_rattle_normal(rattle, r)];
+  return gap <= S2_TOUCH_SLOP * rattle->island->length;
 }
 
 void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S2RattleRows *rows) {
@@ -106,8 +204,8 @@ double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v) {
 }
 
 bool s2_rattle_awaits(const S2Rattle *rattle, int r) {
-  int normal = r - (rattle->term[r].law == S2_RATTLE_FRICTION);
-  return rattle->ahead && s2_rattle_of_contact(&rattle->term[r]) &&
+  int normal = s2_rattle_normal(rattle, r);
+  return rattle->ahead && s2_rattle_of_contact(&rattle->term[r]) && !rattle->term[normal].soft &&
          rattle->at0.value[normal] > S2_TOUCH_SLOP * rattle->island->length;
 }
 
@@ -128,9 +226,13 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
   if (s2_rattle_awaits(rattle, r)) {
     return false;
   }
-  int normal = r - (rattle->term[r].law == S2_RATTLE_FRICTION);
-  double near = s2_rattle_of_contact(&rattle->term[r]) ? S2_TOUCH_SLOP * rattle->island->length
-                                                       : rattle->enough;
+  int normal = s2_rattle_normal(rattle, r);
+  const S2RattleTerm *term = &rattle->term[normal];
+  double near =
+      s2_rattle_of_contact(term) ? S2_TOUCH_SLOP * rattle->island->length : rattle->enough;
+  if (term->soft) { // by implicit Euler what is closed may push at the end alone
+    near = s2_rattle_halved(term) ? -INFINITY : 0;
+  }
   return rattle->l[normal] > 0 || rattle->at1.value[normal] <= near;
 }
 
@@ -165,12 +267,14 @@ static void put_stage(const S2Rattle *rattle, const double *of, bool second, S2T
     if (term->source != S2_RATTLE_OF_GAP) {
       continue;
     }
-    bool rough = r + 1 < rattle->rows && rattle->term[r + 1].law == S2_RATTLE_FRICTION;
     const S2RattleRows *at = second || rattle->late[r] ? &rattle->at1 : &rattle->at0;
     S2TouchPoint *point = &to[term->place].points[term->index];
     *point = at->touch[term->place].points[term->index];
     point->normal_impulse = of[r];
-    point->tangent_impulse = rough ? of[r + 1] : 0;
+    point->tangent_impulse = 0;
+    for (int s = r + 1; s < rattle->rows && rattle->term[s].source == S2_RATTLE_OF_SLIP; s++) {
+      point->tangent_impulse += of[s]; // viscosity counts as friction
+    }
   }
 }
 

@@ -24,9 +24,9 @@ void s2_stage_measure_first(S2RattleStage *stage, const double *v) {
   s2_rattle_measure(rattle, rattle->q1, rattle->done + h, &rattle->at1);
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
-    double from = term->changes ? rattle->at0.value[r] : 0;
-    double speed = term->law == S2_RATTLE_FRICTION ? s2_rattle_slip(rattle, r, v)
-                                                   : (rattle->at1.value[r] - from) / h;
+    double speed = term->source == S2_RATTLE_OF_SLIP
+                       ? s2_rattle_slip(rattle, r, v)
+                       : (rattle->at1.value[r] - s2_rattle_from(rattle, r)) / h;
     stage->r[r] = speed + term->compliance * stage->x[r] + term->bias - term->speed;
   }
 }
@@ -134,11 +134,6 @@ double s2_stage_clip(S2RattleState state, const S2Row *row, double x) {
          : state == S2_RATTLE_AT_LO ? row->lo
          : state == S2_RATTLE_OPEN  ? 0
                                     : x;
-}
-
-// Is the impulse no unknown?
-bool s2_stage_knows(S2RattleState state) {
-  return state == S2_RATTLE_GIVEN || state == S2_RATTLE_KNOWN;
 }
 
 // As stage 1 is linearised first: at velocities 0 of the nodes, with the ground at its end.

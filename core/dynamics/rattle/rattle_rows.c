@@ -17,8 +17,8 @@ static bool takes_constraint(const S2Joint *joint) {
 
 static bool takes_joint(const S2Joint *joint) {
   bool others = (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0;
-  return joint->type != S2_GROUND_FRICTION && !s2_lock_yields(joint) && !s2_spring_curved(joint) &&
-         joint->more[0] == S2_NONE && (!others || s2_joint_is_rigid(joint)) &&
+  return !s2_lock_yields(joint) && !s2_spring_curved(joint) && joint->more[0] == S2_NONE &&
+         (!others || s2_joint_is_rigid(joint)) &&
          (joint->type != S2_CONSTRAINT || takes_constraint(joint));
 }
 
@@ -37,10 +37,6 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
                !(island->joints > 0 && step->stiff[island->joint[0]]);
   for (int i = 0; takes && i < island->joints; i++) {
     takes = takes_joint(&step->world->joints.at[island->joint[i]]);
-  }
-  for (int i = 0; takes && i < island->touches; i++) {
-    const S2Touch *touch = &step->touches[island->touch[i]];
-    takes = !s2_touch_soft(touch) && !(touch->viscosity > 0);
   }
   return takes;
 }
@@ -321,9 +317,16 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
   for (int i = 0; i < LISTS; i++) {
     lists.term[i] = S2_TAKE(step->arena, S2RattleTerm, most);
   }
+  rattle->grounds = 0;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     S2JointAt at = {step->world, joint, rattle->q0, rattle->done, NULL, NULL};
+    if (joint->type == S2_GROUND_FRICTION) {
+      S2RattleTerm *to = lists.term[BOUNDS] + lists.count[BOUNDS];
+      lists.count[BOUNDS] += s2_rattle_ground_terms(rattle, i, to);
+      rattle->grounds += 1;
+      continue;
+    }
     terms_add_equations(rattle, &at, i, &lists);
     terms_add_drive(joint, i, &lists);
     terms_add_servo(rattle, &at, i, &lists);
@@ -342,6 +345,7 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
     rattle->row_of[rattle->term[r].place][rattle->term[r].index] = r;
   }
   terms_guess(rattle);
+  s2_rattle_guess_ground(rattle);
   s2_rattle_add_contacts(rattle);
 }
 
@@ -400,6 +404,20 @@ static void measure_equations(const S2Rattle *rattle, const S2JointAt *at, const
   }
 }
 
+static void measure_ground(const S2Rattle *rattle, const S2Joint *joint, const double *q,
+                           const int32_t *of, const S2RattleRows *rows) {
+  for (int k = 0; k < S2_JOINT_ROWS; k++) {
+    if (of[k] >= 0) {
+      S2JointRow row = {0};
+      memcpy(row.ja, rattle->term[of[k]].mix, sizeof row.ja);
+      for (int c = 0; c < 3; c++) {
+        row.value += row.ja[c] * q[3 * joint->a + c];
+      }
+      keep_row(&rattle->term[of[k]], &row, of[k], rows);
+    }
+  }
+}
+
 void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
                        const S2RattleRows *rows) {
   const S2Step *step = rattle->step;
@@ -410,6 +428,10 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
     const S2JointKind *kind = s2_joint_kind(joint->type);
     S2JointAt at = {step->world, joint, q, elapsed, turn, NULL};
     const int32_t *of = rattle->row_of[i];
+    if (joint->type == S2_GROUND_FRICTION) {
+      measure_ground(rattle, joint, q, of, rows);
+      continue;
+    }
     if (of[0] >= 0 || of[1] >= 0 || of[2] >= 0) {
       measure_equations(rattle, &at, of, rows);
     }
@@ -461,6 +483,7 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]) {
   const S2World *world = rattle->step->world;
   double elapsed = rattle->done + rattle->h;
+  // Joints, and then contacts.
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
     const int32_t *of = rattle->row_of[i];
@@ -478,14 +501,30 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
       bias[r] = soft[0].bias;
     }
   }
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    if (s2_rattle_of_contact(term) && term->soft && !term->trapezoid) {
+      s2_rattle_soften_contact_end(rattle, r, &compliance[r], &bias[r]);
+    }
+  }
 }
 
 // ---- In a problem ------------------------------------------------------------------------------
 
+double s2_rattle_impulse(const S2Rattle *rattle, int r) {
+  const S2RattleTerm *term = &rattle->term[r];
+  if (term->source == S2_RATTLE_OF_GROUND && term->index != S2_GROUND_TORQUE) {
+    bool first = term->index >= S2_GROUND_FIRST;
+    return first ? 0 : s2_rattle_ground_impulse(rattle, term->place, term->index - 1);
+  }
+  return rattle->l[r] + rattle->k[r];
+}
+
 S2Row s2_rattle_row(const S2Rattle *rattle, int r, const S2RowSides *side) {
   const S2RattleTerm *term = &rattle->term[r];
   const int32_t *node_of = rattle->step->node_of;
-  bool equation = term->law == S2_RATTLE_EQUATION, rough = term->law == S2_RATTLE_FRICTION;
+  bool equation = term->law == S2_RATTLE_EQUATION && !s2_rattle_of_contact(term);
+  bool rough = term->law == S2_RATTLE_FRICTION;
   int32_t slot[2];
   s2_rattle_bodies(rattle, term, slot);
   S2Row row = {
@@ -537,7 +576,7 @@ void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, do
       if (r < 0) {
         continue;
       }
-      sums->impulse[S2_JOINT_ROWS * i + k] += rattle->l[r] + rattle->k[r];
+      sums->impulse[S2_JOINT_ROWS * i + k] += s2_rattle_impulse(rattle, r);
       bool late = rattle->late[r];
       double first[3] = {0}, second[3] = {0};
       const S2RowSides *from = &(late ? rattle->at1 : rattle->at0).side[r];

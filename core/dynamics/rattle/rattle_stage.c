@@ -12,6 +12,7 @@
 // Active sets tried; the certified problem says every so many which one it is.
 enum { SETS = 12, CERTIFIED = 4 };
 enum { PASSES = S2_RATTLE_PASSES };
+enum { TURNS = 40 }; // solves with rows of ground friction, which converge by squares
 static const double CHORD = S2_RATTLE_CHORD;
 static const double ROUNDING = S2_RATTLE_ROUNDING, SOLVED = S2_RATTLE_SOLVED;
 static const double NO_SPEED = S2_RATTLE_NO_SPEED;
@@ -206,6 +207,29 @@ static bool stage_solve(S2RattleStage *stage) {
   return s2_stage_solve_symmetric(stage);
 }
 
+// The rows of ground friction are turned to where the stage moves, until they lie there.
+static bool solve_turning(S2RattleStage *stage) {
+  S2Rattle *rattle = stage->rattle;
+  double before = INFINITY;
+  if (rattle->grounds == 0) {
+    return stage_solve(stage);
+  }
+  for (int pass = 0; pass < TURNS; pass++) {
+    if (!stage_solve(stage)) {
+      return false;
+    }
+    double off = s2_stage_turn_ground(stage) / rattle->speed;
+    bool done = off <= ROUNDING || (off <= SOLVED && off >= before) || pass + 1 == TURNS;
+    if (done) {
+      S2Residual residual = {.cone = off * rattle->speed, .scaled = off};
+      s2_keep_worst(&rattle->worst, &residual);
+      return off <= SOLVED;
+    }
+    before = off;
+  }
+  return false;
+}
+
 // ---- The two stages ----------------------------------------------------------------------------
 
 static double place_speed(const S2Rattle *rattle) {
@@ -259,9 +283,14 @@ static void make_first(S2RattleStage *stage) {
       stage->state[r] = S2_RATTLE_HELD;
     }
     bool free = rattle->frees && rattle->late[r] && !s2_rattle_of_contact(term);
-    if (free || (term->law == S2_RATTLE_FRICTION && s2_rattle_awaits(rattle, r))) {
+    bool slips = term->source == S2_RATTLE_OF_SLIP;
+    bool drags = slips && term->law == S2_RATTLE_EQUATION;
+    if (free || (slips && s2_rattle_awaits(rattle, r)) || (drags && !s2_rattle_drags(rattle, r))) {
       stage->state[r] = S2_RATTLE_KNOWN;
       stage->x[r] = row->hi = 0;
+    } else if (s2_rattle_other_stage(term, false)) {
+      stage->state[r] = S2_RATTLE_KNOWN;
+      stage->x[r] = row->lo = row->hi = 0;
     }
   }
 }
@@ -308,9 +337,17 @@ static double lock_speed(const S2Rattle *rattle, int r) {
   return drive->valid ? drive->rate[c] - drive->end[c] : 0;
 }
 
-// Unknown are k of equations and of soft rows, and the sums l + k of other rows with bounds.
-static bool takes_sum(const S2RattleTerm *term) {
-  return term->law != S2_RATTLE_EQUATION && !term->soft;
+// Friction of a contact whose impulse stage 2 knows: within bounds that it knows.
+static void bound_friction(const S2Rattle *rattle, int r, S2Row *row) {
+  row->coupled_to = -1;
+  row->hi = 2 * row->mu * rattle->l[r - 1];
+  row->lo = -row->hi;
+}
+
+// Its impulse is known: no unknown of the stage.
+static void know_row(S2RattleStage *stage, int r) {
+  stage->state[r] = S2_RATTLE_KNOWN;
+  stage->x[r] = stage->row[r].lo = stage->row[r].hi = 0;
 }
 
 static void make_second_row(S2RattleStage *stage, int r) {
@@ -324,32 +361,41 @@ static void make_second_row(S2RattleStage *stage, int r) {
   row->bias = rattle->at1.rate[r] + ground_speed(rattle, r, side) + lock_speed(rattle, r);
   row->bias -= term->speed;
   stage->state[r] = rattle->touches > 0 ? S2_RATTLE_HELD : rattle->first[r];
-  if (term->soft && term->trapezoid) { // k = l is known
+  if (s2_rattle_halved(term)) { // k = l is known
     push_nodes(row, l, stage->rhs);
-    stage->state[r] = S2_RATTLE_KNOWN;
-    *k = 0;
-    row->lo = row->hi = 0;
+    know_row(stage, r);
     return;
   }
   if (term->soft) {
     row->compliance = compliance;
-    row->bias += bias;
+    row->bias += bias - (s2_rattle_sums(term) ? compliance * l : 0);
   }
   row->lo = term->law == S2_RATTLE_LIMIT ? 0 : -term->most * half;
   row->hi = term->most * half;
   *k = l;
-  if (takes_sum(term)) {
+  if (s2_rattle_sums(term)) {
     row->lo *= 2;
     row->hi *= 2;
     push_nodes(row, -l, stage->rhs);
     *k = 2 * l;
   }
+  if (term->source == S2_RATTLE_OF_GROUND && term->index != S2_GROUND_TORQUE) {
+    row->compliance = term->compliance;
+    stage->state[r] = S2_RATTLE_HELD;
+    int first = rattle->row_of[term->place][S2_GROUND_FIRST];
+    if (s2_rattle_other_stage(term, true) || s2_rattle_halved(&rattle->term[first])) {
+      know_row(stage, r);
+    }
+    return;
+  }
   // Limits that stage 1 has left open have no impulse.
   bool closed = s2_rattle_closed(rattle, r);
-  if (term->law >= S2_RATTLE_LIMIT && !closed) {
-    stage->state[r] = S2_RATTLE_KNOWN;
-    *k = 0;
-    row->lo = row->hi = 0;
+  bool idle = term->source == S2_RATTLE_OF_SLIP && term->law == S2_RATTLE_EQUATION &&
+              stage->rattle->first[r] == S2_RATTLE_KNOWN; // nothing is dragged
+  if (idle || (term->law >= S2_RATTLE_LIMIT && !closed)) {
+    know_row(stage, r);
+  } else if (term->law == S2_RATTLE_FRICTION && s2_rattle_halved(&rattle->term[r - 1])) {
+    bound_friction(rattle, r, row);
   } else if (term->law == S2_RATTLE_LIMIT) {
     stage->state[r] = S2_RATTLE_HELD;
   }
@@ -379,7 +425,7 @@ bool s2_rattle_first(S2Rattle *rattle) {
   // The pattern stays in the arena for the other stage, until the piece ends.
   S2RattleStage stage = stage_make(rattle, false);
   make_first(&stage);
-  return stage_solve(&stage);
+  return solve_turning(&stage);
 }
 
 // Does a limit with restitution close at the end of the piece?
@@ -402,7 +448,7 @@ static bool find_rebounds(S2Rattle *rattle, double *back) {
       stage.x[r] = stage.row[r].lo = stage.row[r].hi = 0;
     }
   }
-  bool solved = stage_solve(&stage);
+  bool solved = solve_turning(&stage);
   double parts = rattle->step->dt / rattle->h;
   for (int r = 0; r < rattle->rows && solved; r++) {
     const S2Row *row = &stage.row[r];
@@ -419,21 +465,49 @@ bool s2_rattle_second(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows && back == NULL; r++) {
     back = limit_arrives(rattle, r) ? S2_TAKE(rattle->step->arena, double, rattle->rows) : NULL;
   }
+  s2_rattle_repeat_grounds(rattle);
   if (back != NULL && !find_rebounds(rattle, back)) {
     return false;
   }
-  S2RattleStage stage = stage_make(rattle, true);
-  make_second(&stage);
-  for (int r = 0; r < rattle->rows && back != NULL; r++) {
-    stage.row[r].bias += back[r];
-  }
-  bool solved = stage_solve(&stage);
+  bool solved;
+  do {
+    S2RattleStage stage = stage_make(rattle, true);
+    make_second(&stage);
+    for (int r = 0; r < rattle->rows && back != NULL; r++) {
+      stage.row[r].bias += back[r];
+    }
+    solved = solve_turning(&stage);
+  } while (solved && rattle->grounds > 0 && s2_rattle_grounds_turn_back(rattle));
   for (int r = 0; r < rattle->rows; r++) { // k itself
     const S2RattleTerm *term = &rattle->term[r];
-    bool known = term->soft && term->trapezoid;
-    rattle->k[r] += known ? rattle->l[r] : takes_sum(term) ? -rattle->l[r] : 0;
+    bool known = s2_rattle_halved(term);
+    rattle->k[r] += known ? rattle->l[r] : s2_rattle_sums(term) ? -rattle->l[r] : 0;
   }
   return solved;
+}
+
+// m: how far the gap of row r is from where its impulse has it, of bodies that stand still.
+static double gap_off(const S2RattleStage *stage, int r) {
+  const S2Rattle *rattle = stage->rattle;
+  const S2RattleTerm *term = &rattle->term[r];
+  double per = term->soft && term->bias != 0 ? s2_rattle_from(rattle, r) / term->bias : 0;
+  return per != 0 ? stage->r[r] * per : rattle->at1.value[r];
+}
+
+// Of scaled residuals: what rounded places leave on a body by the springs of its contacts. Never
+// more than a tenth of what counts as solved.
+static double rest_rounding(const S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double most = 0;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    if (term->source == S2_RATTLE_OF_GAP && term->soft && term->bias != 0) {
+      double rounded = 2 * rattle->rounding * term->bias / s2_rattle_from(rattle, r);
+      double w = s2_rattle_row_mobility(rattle, &stage->row[r]);
+      most = fmax(most, rounded * w / (term->compliance * rattle->speed));
+    }
+  }
+  return fmin(fmax(ROUNDING, most), SOLVED / 10);
 }
 
 bool s2_rattle_rests(S2Rattle *rattle) {
@@ -441,7 +515,7 @@ bool s2_rattle_rests(S2Rattle *rattle) {
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     fastest = fmax(fastest, fabs(rattle->v0[i]) * (i % 3 == 0 ? length : 1));
   }
-  if (fastest > SOLVED * rattle->speed) {
+  if (fastest > SOLVED * rattle->speed || !s2_rattle_ground_holds(rattle)) {
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
@@ -449,12 +523,13 @@ bool s2_rattle_rests(S2Rattle *rattle) {
   make_first(&stage);
   s2_stage_stand_still(&stage);
   for (int r = 0; r < rattle->rows; r++) { // gaps that are rounding are none
-    bool rounded = fabs(rattle->at1.value[r]) <= 2 * rattle->rounding;
+    bool rounded = fabs(gap_off(&stage, r)) <= 2 * rattle->rounding;
     stage.r[r] = rattle->term[r].source == S2_RATTLE_OF_GAP && rounded ? 0 : stage.r[r];
   }
   S2Residual residual = s2_stage_certificate(&stage);
+  double most = rest_rounding(&stage);
   s2_arena_rewind(rattle->step->arena, mark);
-  if (!(residual.scaled <= ROUNDING)) { // a NaN is no rest
+  if (!(residual.scaled <= most)) { // a NaN is no rest
     return false;
   }
   s2_keep_worst(&rattle->worst, &residual);

@@ -24,6 +24,11 @@ typedef struct S2RattleStage {
   double turned; // m: by how much late rows have changed what they push
 } S2RattleStage;
 
+// Is the impulse no unknown?
+static inline bool s2_stage_knows(S2RattleState state) {
+  return state == S2_RATTLE_GIVEN || state == S2_RATTLE_KNOWN;
+}
+
 // rattle_residual.c
 // r of all rows at the impulses x; the largest of those that are held, as a displacement, m.
 double s2_stage_measure(S2RattleStage *stage);
@@ -35,9 +40,12 @@ void s2_stage_stand_still(S2RattleStage *stage);
 S2Residual s2_stage_certificate(S2RattleStage *stage);
 // Is the scaled residual of the stage at most that? Then it counts.
 bool s2_stage_accept(S2RattleStage *stage, double most);
-bool s2_stage_knows(S2RattleState state); // is the impulse no unknown?
 double s2_stage_clip(S2RattleState state, const S2Row *row, double x);
 void s2_stage_free_given(S2RattleStage *stage); // rows that were left out are held again
+
+// rattle_ground.c: turns the rows of ground friction to where the solution of the stage moves. m/s:
+// by how much the forces were off those of the disc.
+double s2_stage_turn_ground(S2RattleStage *stage);
 
 // rattle_certified.c
 // Impulses and, of joints alone, states; false: it has no solution.

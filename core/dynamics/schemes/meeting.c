@@ -100,7 +100,9 @@ static double off_rows(const S2EventRun *event, const S2Touch *solved, int i, bo
   double off = 0;
   for (int k = 0; k < solved[i].count; k++) {
     const S2TouchPoint *point = &solved[i].points[k];
-    if (s2_resting_has(&event->resting[i], point->at.id)) {
+    if (s2_touch_soft(touch) && event->rattled) { // it pushes as long as the way has its feature
+      off = fmax(off, point->normal_impulse > 0 ? gap_now(touch, point) : 0);
+    } else if (s2_resting_has(&event->resting[i], point->at.id)) {
       double gap = gap_now(touch, point);
       off = fmax(off, point->normal_impulse > 0 ? fabs(gap) : -gap); // else it may leave
       *passed |= !has_feature(touch, point->at.id);

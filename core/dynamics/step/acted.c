@@ -95,6 +95,18 @@ static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   return u < 0 || gained < 0 ? sqrt(u * u - 2 * gained * at->gap) : 0;
 }
 
+// What viscosity alone has dragged along surfaces that turn is across no normal of them.
+static void acted_lie_along(S2Acted *sum) {
+  S2Vec2 all = s2_acted_impulse(sum), across = s2_right(all);
+  double length = s2_length(all);
+  if (!(sum->press > 0) && length > 0) {
+    double side = s2_dot(across, sum->normal) < 0 ? -1 : 1;
+    sum->normal = s2_scale(side / length, across);
+    sum->normal_impulse = 0;
+    sum->tangent_impulse = side * length;
+  }
+}
+
 static void acted_fill(S2Acted *acted, const S2Touch *touch, int k, double normal, double tangent) {
   const S2TouchPoint *point = &touch->points[k];
   memset(acted, 0, sizeof *acted); // its bytes go into images
@@ -134,6 +146,9 @@ void s2_log_touch(const S2Step *step, int32_t index, const S2Touch *as, const do
       S2Acted more;
       acted_fill(&more, as, k, normal, tangent);
       acted_join(&log->at[known], &more);
+      if (step->world->kept.def.flow == S2_FLOW_RATTLE) {
+        acted_lie_along(&log->at[known]);
+      }
       continue;
     }
     int32_t at = s2_array_push(*log);

@@ -417,16 +417,12 @@ test("what it does not know takes the other flow, with its bits", function()
     local w = sim.world { dt = 1 / 120, flow = flow }
     local box = w:box { size = { 1, 0.1 }, mass = 1, position = { 0.5, 0 }, mask = 0 }
     w:spring { box, anchor_b = { 0, 1 }, stiffness = 50, cubic = 100 }
-    -- Soft contacts under joints, and boxes that are too many to be stepped through their meetings.
-    local rest = w:box { size = { 1, 1 }, position = { 5, 0.5 } }
+    -- Boxes that are too many to be stepped through their meetings.
     w:box { type = "static", size = { 4, 1 }, position = { -5, -0.5 } }
     local pile = {}
     for i = 1, 10 do pile[i] = w:box { size = { 1, 1 }, position = { -5 + 0.02 * i, 1.01 * i - 0.5 } } end
-    w:box { type = "static", size = { 10, 1 }, position = { 5, -0.5 }, contact_compliance = 1e-5 }
-    local arm = w:box { size = { 1, 0.1 }, mass = 1, position = { 5.5, 1.05 } }
-    w:hinge { arm, rest, anchor = { 5, 1.05 } }
     w:step(100)
-    return { box.x, box.y, arm.angle, rest.y, pile[10].x, pile[10].y }
+    return { box.x, box.y, pile[10].x, pile[10].y }
   end
   eq(run("rattle"), run("projected"))
 end)

@@ -1,0 +1,265 @@
+// Ground friction in the flow by two stages: the force on a body is within a disc, and against the
+// motion of its centre where it slides. Stage 1 has the mean velocity and h/2 of the force, stage 2
+// the velocity at the end and the impulse of both.
+//
+// The disc is a row along the motion, with the bound, and one across it, without. A force that
+// slides turns with the motion: when the momentum but for the ground has a part across, the force
+// has its share of that, and the row across is one that gives way, with C = |v|/(bound h). So a
+// solution whose rows are turned to where it moves, and solved again, is a Newton step on the law
+// of the disc, and nothing is across in the end.
+//
+// What slides in stage 1 and is not turned back by it gets k = l, along the mean velocity, which is
+// of second order where that turns. Else each stage has rows of its own, as each has a motion of
+// its own: those of stage 1 have k = -l; those of stage 2 have l = 0 and the impulse of both as k.
+#include "dynamics/rattle/rattle_numbers.h"
+#include "dynamics/rattle/rattle_stage.h"
+#include "dynamics/step/islands.h"
+
+#include <string.h>
+
+// Part of a bound by which a force may be off it.
+static const double AT_BOUND = 1e-12;
+
+static bool is_ground(const S2Rattle *rattle, int place) {
+  const S2Joint *joint = &rattle->step->world->joints.at[rattle->island->joint[place]];
+  return joint->type == S2_GROUND_FRICTION;
+}
+
+// Its row along the motion in a stage; negative: it has no force.
+static int ground_row(const S2Rattle *rattle, int place, bool second) {
+  return is_ground(rattle, place)
+             ? rattle->row_of[place][second ? S2_GROUND_SECOND : S2_GROUND_FIRST]
+             : S2_NONE;
+}
+
+static int ground_node(const S2Rattle *rattle, int r) {
+  return rattle->step->node_of[s2_rattle_joint(rattle, &rattle->term[r])->a];
+}
+
+// N s: the bound in a stage.
+static double disc_radius(const S2Rattle *rattle, int r, bool second) {
+  return rattle->term[r].most * rattle->h * (second ? 1 : 0.5);
+}
+
+// m/s: slower is rounding.
+static double ground_still(const S2Rattle *rattle) {
+  return S2_RATTLE_ROUNDING * s2_island_speed(rattle->step, rattle->island);
+}
+
+int s2_rattle_ground_terms(const S2Rattle *rattle, int place, S2RattleTerm *terms) {
+  const S2Joint *joint = &rattle->step->world->joints.at[rattle->island->joint[place]];
+  S2RattleTerm term = {.place = place,
+                       .law = S2_RATTLE_BOUNDED,
+                       .source = S2_RATTLE_OF_GROUND,
+                       .sign = 1,
+                       .changes = true};
+  int count = 0;
+  if (joint->max_torque > 0) {
+    terms[count] = term;
+    terms[count].index = S2_GROUND_TORQUE;
+    terms[count].most = joint->max_torque;
+    terms[count++].mix[0] = 1;
+  }
+  for (int k = 0; k < 4 && joint->max_force > 0; k++) { // along and across, in both stages
+    bool across = k % 2 == 1;
+    terms[count] = term;
+    terms[count].index = S2_GROUND_SECOND + k;
+    terms[count].most = across ? INFINITY : joint->max_force;
+    terms[count++].mix[across ? 2 : 1] = 1;
+  }
+  return count;
+}
+
+// Row r is to lie along the direction, and the next one across it, with this compliance.
+static void aim_rows(S2Rattle *rattle, int r, S2Vec2 along, double compliance) {
+  S2Vec2 across = s2_left(along);
+  double *const to[2] = {rattle->term[r].mix, rattle->term[r + 1].mix};
+  to[0][1] = along.x;
+  to[0][2] = along.y;
+  to[1][1] = across.x;
+  to[1][2] = across.y;
+  rattle->term[r + 1].compliance = compliance;
+}
+
+static S2Vec2 row_direction(const S2Rattle *rattle, int r) {
+  return s2_vec2(rattle->term[r].mix[1], rattle->term[r].mix[2]);
+}
+
+static S2Vec2 ground_force(const S2Rattle *rattle, int r, const double *x) {
+  S2Vec2 sum = s2_scale(x[r], row_direction(rattle, r));
+  return s2_add_scaled(sum, x[r + 1], row_direction(rattle, r + 1));
+}
+
+static void put_force(const S2Rattle *rattle, int r, S2Vec2 force, double *x) {
+  x[r] = s2_dot(force, row_direction(rattle, r));
+  x[r + 1] = s2_dot(force, row_direction(rattle, r + 1));
+}
+
+// The rows of what is held with the impulse `force`: along axes of the world, or, where that is
+// beyond the disc, along where it will slide.
+static void aim_held(S2Rattle *rattle, int r, S2Vec2 force, double radius, double mass) {
+  double size = s2_length(force);
+  bool slides = size > radius * (1 + AT_BOUND);
+  aim_rows(rattle, r, slides ? s2_scale(-1 / size, force) : s2_vec2(1, 0),
+           slides ? (size - radius) / (mass * radius) : 0);
+}
+
+void s2_rattle_guess_ground(S2Rattle *rattle) {
+  for (int i = 0; i < rattle->island->joints && rattle->grounds > 0; i++) {
+    int r = ground_row(rattle, i, false), end = ground_row(rattle, i, true);
+    if (r < 0) {
+      continue;
+    }
+    // By the momentum that it would have without any of its joints.
+    int at = 3 * ground_node(rattle, r) + 1;
+    const double *force =
+        rattle->step->force + 3 * s2_rattle_joint(rattle, &rattle->term[r])->a + 1;
+    double mass = rattle->inertial[at], radius = disc_radius(rattle, r, false);
+    S2Vec2 v = s2_vec2(rattle->v0[at], rattle->v0[at + 1]);
+    S2Vec2 p = s2_add_scaled(s2_scale(mass, v), rattle->h / 2, s2_vec2(force[0], force[1]));
+    S2Vec2 held = s2_vec2(rattle->l[end], rattle->l[end + 1]);
+    double size = s2_length(p);
+    if (s2_length(v) > 1e3 * ground_still(rattle) && size > 0) {
+      aim_rows(rattle, r, s2_scale(1 / size, p), fmax(size - radius, 0) / (mass * radius));
+    } else {
+      aim_held(rattle, r, held, radius, mass);
+    }
+    put_force(rattle, r, held, rattle->l);
+    rattle->l[r] = fmax(-radius, fmin(radius, rattle->l[r]));
+    aim_rows(rattle, end, row_direction(rattle, r), 0);
+    for (int k = 0; k < 2; k++) {
+      rattle->l[end + k] = 0;
+      rattle->first[end + k] = S2_RATTLE_KNOWN;
+      rattle->first[r + k] = S2_RATTLE_HELD;
+    }
+  }
+}
+
+void s2_rattle_set_grounds(S2Rattle *rattle) {
+  for (int i = 0; i < rattle->island->joints && rattle->grounds > 0; i++) {
+    for (int second = 0; second < 2; second++) {
+      int r = ground_row(rattle, i, second);
+      if (r < 0) {
+        continue;
+      }
+      const double *v = (second ? rattle->v1 : rattle->u) + 3 * ground_node(rattle, r);
+      double speed = hypot(v[1], v[2]);
+      bool slides = speed > ground_still(rattle);
+      S2Vec2 along = slides ? s2_scale(1 / speed, s2_vec2(v[1], v[2])) : s2_vec2(1, 0);
+      aim_rows(rattle, r, along, slides ? speed / disc_radius(rattle, r, second) : 0);
+    }
+  }
+}
+
+static void repeat_ground(S2Rattle *rattle, int r, bool repeats) {
+  for (int k = r; k < r + 2; k++) {
+    rattle->term[k].soft = rattle->term[k].trapezoid = repeats;
+  }
+}
+
+void s2_rattle_repeat_grounds(S2Rattle *rattle) {
+  for (int i = 0; i < rattle->island->joints && rattle->grounds > 0; i++) {
+    int r = ground_row(rattle, i, false);
+    if (r >= 0) {
+      repeat_ground(rattle, r, rattle->term[r + 1].compliance > 0);
+    }
+  }
+}
+
+void s2_rattle_find_repeated(S2Rattle *rattle) {
+  for (int i = 0; i < rattle->island->joints && rattle->grounds > 0; i++) {
+    int r = ground_row(rattle, i, false);
+    if (r >= 0) {
+      repeat_ground(rattle, r, rattle->l[r] * rattle->k[r] > 0);
+    }
+  }
+}
+
+bool s2_rattle_grounds_turn_back(S2Rattle *rattle) {
+  double still = ground_still(rattle);
+  bool any = false;
+  for (int i = 0; i < rattle->island->joints && rattle->grounds > 0; i++) {
+    int r = ground_row(rattle, i, false);
+    if (r < 0 || !s2_rattle_halved(&rattle->term[r])) {
+      continue;
+    }
+    const double *v = rattle->v1 + 3 * ground_node(rattle, r);
+    if (s2_dot(row_direction(rattle, r), s2_vec2(v[1], v[2])) < -still) {
+      repeat_ground(rattle, r, false);
+      any = true;
+    }
+  }
+  return any;
+}
+
+double s2_rattle_ground_impulse(const S2Rattle *rattle, int place, int axis) {
+  double sum = 0;
+  for (int k = 0; k < 4; k++) {
+    int r = rattle->row_of[place][S2_GROUND_SECOND + k];
+    sum += rattle->term[r].mix[1 + axis] * (rattle->l[r] + rattle->k[r]);
+  }
+  return sum;
+}
+
+bool s2_rattle_ground_holds(const S2Rattle *rattle) {
+  bool holds = true;
+  for (int i = 0; i < rattle->island->joints && rattle->grounds > 0; i++) {
+    int r = ground_row(rattle, i, false);
+    holds &= r < 0 || s2_length(ground_force(rattle, r, rattle->l)) <=
+                          disc_radius(rattle, r, false) * (1 + AT_BOUND);
+  }
+  return holds;
+}
+
+// The rows of a stage as they lie now.
+static void put_rows(S2RattleStage *stage, int r) {
+  S2Rattle *rattle = stage->rattle;
+  const S2Joint *joint = s2_rattle_joint(rattle, &rattle->term[r]);
+  for (int k = r; k < r + 2; k++) {
+    const double *mix = rattle->term[k].mix, *q[2] = {rattle->q0, rattle->q1};
+    S2RattleRows *const at[2] = {&rattle->at0, &rattle->at1};
+    for (int i = 0; i < 2; i++) {
+      memcpy(at[i]->side[k].a, mix, sizeof at[i]->side[k].a);
+      at[i]->value[k] = 0;
+      for (int c = 0; c < 3; c++) {
+        at[i]->value[k] += mix[c] * q[i][3 * joint->a + c];
+      }
+    }
+    memcpy(stage->row[k].ja, mix, sizeof stage->row[k].ja);
+    stage->row[k].compliance = rattle->term[k].compliance;
+  }
+}
+
+double s2_stage_turn_ground(S2RattleStage *stage) {
+  S2Rattle *rattle = stage->rattle;
+  double worst = 0, still = ground_still(rattle);
+  for (int i = 0; i < rattle->island->joints; i++) {
+    int r = ground_row(rattle, i, stage->second), first = ground_row(rattle, i, false);
+    if (r < 0 || (stage->second && s2_rattle_halved(&rattle->term[first]))) {
+      continue;
+    }
+    int at = 3 * ground_node(rattle, r) + 1;
+    double mass = stage->mass[at], radius = disc_radius(rattle, r, stage->second), off;
+    S2Vec2 v = s2_vec2(stage->v[at], stage->v[at + 1]), force = ground_force(rattle, r, stage->x);
+    double speed = s2_length(v);
+    bool inside = fabs(stage->x[r])<radius *(1 - AT_BOUND), slides = speed> still && !inside;
+    if (slides) {
+      off = s2_length(s2_add_scaled(force, radius / speed, v)) / mass;
+      aim_rows(rattle, r, s2_scale(1 / speed, v), speed / radius);
+    } else {
+      off = fmax(speed > still ? speed : 0, (s2_length(force) - radius * (1 + AT_BOUND)) / mass);
+      aim_held(rattle, r, force, radius, mass);
+    }
+    worst = off <= worst ? worst : off; // keeps a NaN
+    put_force(rattle, r, force, stage->x);
+    // What the active set has said of rows that do not slide stays, as rows that repeat others.
+    if (rattle->touches == 0 && slides) {
+      stage->state[r] = S2_RATTLE_AT_LO;
+      stage->state[r + 1] = S2_RATTLE_HELD;
+    } else if (rattle->touches == 0 && !s2_stage_knows(stage->state[r])) {
+      stage->state[r] = S2_RATTLE_HELD;
+    }
+    put_rows(stage, r);
+  }
+  return worst;
+}
