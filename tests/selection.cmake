@@ -5,9 +5,7 @@
 
 # programs in C
 set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
-    test_auto test_event_joint_vjp test_event_vjp test_gradients test_implicit test_kept test_lcp test_lcp_sparse
-    test_mcp test_mcp_vjp_share test_midpoint test_ncp test_ncp_derivatives test_pdipm test_property test_qp
-    test_relaxation test_repay_vjp test_rest test_step_vjp)
+    test_event_vjp test_implicit test_mcp_vjp_share test_midpoint test_repay_vjp test_step_vjp)
 
 # Lua tests
 set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
