@@ -160,7 +160,8 @@ static S2RattleState joint_state(const S2RattlePiece *piece, int r, bool second)
     double speed =
         second ? piece->rattle.at1.rate[r] : piece->rattle.at1.value[r] / piece->rattle.h;
     S2Row row = s2_rattle_row(&piece->rattle, r, &piece->rattle.at1.side[r]);
-    speed += second ? s2_rattle_row_speed(&row, piece->rattle.v1) : 0;
+    double back = piece->rattle.arrival.any ? piece->rattle.arrival.back[r] : 0;
+    speed += second ? s2_rattle_row_speed(&row, piece->rattle.v1) + back : 0;
     return press > speed ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
   }
   return term->law != S2_RATTLE_BOUNDED ? S2_RATTLE_HELD
@@ -169,21 +170,19 @@ static S2RattleState joint_state(const S2RattlePiece *piece, int r, bool second)
                                         : S2_RATTLE_HELD;
 }
 
-void s2_rattle_find_states(S2RattlePiece *piece) {
+void s2_rattle_find_states(S2RattlePiece *piece, bool second) {
   S2Rattle *rattle = &piece->rattle;
+  S2RattleState *state = second ? rattle->second : rattle->first;
   for (int r = 0; r < rattle->rows && rattle->touches > 0; r++) {
     const S2RattleTerm *term = &rattle->term[r];
-    for (int second = 0; second < 2; second++) {
-      S2RattleState *state = second == 1 ? rattle->second : rattle->first;
-      if (state[r] == S2_RATTLE_KNOWN) {
-        continue;
-      }
-      bool presses = term->law == S2_RATTLE_FRICTION && state[r - 1] == S2_RATTLE_HELD;
-      state[r] = term->source == S2_RATTLE_OF_GAP    ? normal_state(piece, r, second)
-                 : term->source != S2_RATTLE_OF_SLIP ? joint_state(piece, r, second)
-                 : presses                           ? friction_state(piece, r, second)
-                                                     : S2_RATTLE_OPEN;
+    if (state[r] == S2_RATTLE_KNOWN) {
+      continue;
     }
+    bool presses = term->law == S2_RATTLE_FRICTION && state[r - 1] == S2_RATTLE_HELD;
+    state[r] = term->source == S2_RATTLE_OF_GAP    ? normal_state(piece, r, second)
+               : term->source != S2_RATTLE_OF_SLIP ? joint_state(piece, r, second)
+               : presses                           ? friction_state(piece, r, second)
+                                                   : S2_RATTLE_OPEN;
   }
 }
 

@@ -22,7 +22,8 @@ static double edge_speed(const S2RattlePiece *piece, int r, const S2Row *row, bo
            term->bias - term->speed;
   }
   double soft = term->soft ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
-  return s2_rattle_row_speed(row, rattle->v1) + rattle->at1.rate[r] + soft - term->speed;
+  double back = rattle->arrival.any ? rattle->arrival.back[r] : 0;
+  return s2_rattle_row_speed(row, rattle->v1) + rattle->at1.rate[r] + soft + back - term->speed;
 }
 
 static void find_edge(S2RattlePiece *piece, int r, bool second) {
@@ -47,12 +48,11 @@ static void find_edge(S2RattlePiece *piece, int r, bool second) {
   }
 }
 
-void s2_rattle_find_edges(S2RattlePiece *piece) {
+void s2_rattle_find_edges(S2RattlePiece *piece, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {
     if (rattle->term[r].law != S2_RATTLE_EQUATION && !s2_rattle_of_contact(&rattle->term[r])) {
-      find_edge(piece, r, false);
-      find_edge(piece, r, true);
+      find_edge(piece, r, second);
     }
   }
 }

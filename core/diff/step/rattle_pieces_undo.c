@@ -70,7 +70,8 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   flag_zeros(undo, island);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   S2Step *step = &undo->step;
-  int nodes = 3 * island->nodes, size = s2_rattle_record_size(island->nodes, note->rattle.rows);
+  int nodes = 3 * island->nodes, rows = note->rattle.rows;
+  int size = s2_rattle_record_size(island->nodes, rows, s2_island_rebounds(step, island));
   double *q_bar = S2_TAKE(undo->arena, double, nodes), *v_bar = S2_TAKE(undo->arena, double, nodes);
   S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
   step->dt = note->h;
@@ -88,7 +89,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   for (int k = note->rattle.pieces - 1; k >= 0 && good; k--) {
     S2ArenaMark before = s2_arena_mark(undo->arena);
     S2RattleRecord record =
-        s2_rattle_record(note->rattle.piece + (size_t)(k * size), island->nodes, note->rattle.rows);
+        s2_rattle_record(note->rattle.piece + (size_t)(k * size), island->nodes, rows);
     S2RattlePiece piece = piece_make(undo, island, &frame, &record, note, k, NULL);
     for (int i = 0; i < nodes; i++) {
       piece.q1_bar[3 * island->node[i / 3] + i % 3] = q_bar[i];
@@ -105,7 +106,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
       undo->length_bar += (record.done + record.h) / step->dt * end_bar;
     } else if (good) {
       S2RattlePiece timing = piece_make(undo, island, &frame, &record, note, k, NULL);
-      timing.timing = true;
+      timing.unasked = true; // only the value of the limit counts
       timing.timing_bar = -end_bar / record.rises;
       good = record.rises < 0 && s2_rattle_piece_vjp(&timing); // else it only touches
       piece_gather(&timing, q_bar, v_bar);

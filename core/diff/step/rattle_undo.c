@@ -111,6 +111,13 @@ static void ground_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBa
   }
 }
 
+static void speed_along_vjp(S2RattlePiece *piece, int r, const S2Row *row, double factor) {
+  S2RowBar *bar = &piece->at1[r];
+  sides_vjp(row, factor, piece->rattle.v1, bar);
+  ground_vjp(piece, r, factor, bar);
+  bar->rate += factor;
+}
+
 // From the adjoints of rows at the start or the end of a piece to its poses and the joints' own
 // numbers.
 static S2PlaceBar rattle_place_bar(S2RattlePiece *piece, bool end) {
@@ -214,15 +221,21 @@ static bool factor_held(S2RattlePiece *piece, S2RattleState *state, const double
     if (held->count == 0) {
       return true;
     }
-    // More rows than velocities repeat each other: the last one, which is none of the equations.
-    bool many = held->count > 3 * piece->rattle.nodes;
+    // More rigid rows than velocities repeat each other: the last one, which is none of the
+    // equations.
+    int rigid = 0, last = 0;
+    for (int i = 0; i < held->count; i++) {
+      rigid += held->row[i].compliance == 0;
+      last = held->row[i].compliance == 0 ? i : last;
+    }
+    bool many = rigid > 3 * piece->rattle.nodes;
     if (!many && !s2_bilateral_init(matrix, problem, piece->undo->arena)) {
       return false;
     }
     if (!many && s2_bilateral_factor(matrix, held->left)) {
       return true;
     }
-    int redundant = many ? held->count - 1 : s2_bilateral_redundant(matrix);
+    int redundant = many ? last : s2_bilateral_redundant(matrix);
     if (redundant < 0) {
       return false;
     }
@@ -328,9 +341,7 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
     return;
   }
   // J1 v1 + C2 k + b2 - speed
-  sides_vjp(row, -y, rattle->v1, bar);
-  ground_vjp(piece, r, -y, bar);
-  bar->rate -= y;
+  speed_along_vjp(piece, r, row, -y);
   if (term->law == S2_RATTLE_FRICTION) {
     s2_rattle_slip_vjp(piece, r, true, bar);
   } else if (!s2_rattle_of_contact(term)) {
@@ -385,6 +396,59 @@ static bool second_vjp(S2RattlePiece *piece) {
     second_row_vjp(piece, r, &rows[r]);
   }
   return true;
+}
+
+// Stage 2 without the limits that arrive with restitution e takes the place of stage 2. They
+// leave with -e times the speed s along J1 that they have there, so s gets -e y and e gets -s y.
+// False: nothing arrives.
+static bool arrival_take_place(S2RattlePiece *piece) {
+  S2Rattle *rattle = &piece->rattle;
+  S2RattleArrival *arrival = &rattle->arrival;
+  if (!arrival->any) {
+    return false;
+  }
+  int nodes = 3 * rattle->nodes;
+  rattle->v1 = arrival->v;
+  rattle->k = arrival->k;
+  memset(piece->v1_bar, 0, sizeof(double) * (size_t)nodes);
+  for (int r = 0; r < rattle->rows; r++) {
+    double e = rattle->term[r].restitution, y = piece->y[r];
+    if (arrival->back[r] == 0 || y == 0) {
+      continue;
+    }
+    S2Row row = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
+    int32_t slot = rattle->island->joint[rattle->term[r].place];
+    // As find_rebounds() has it.
+    double parts = rattle->step->dt / rattle->h, speed = arrival->back[r] / e;
+    double change = sides_along(&row, rattle->v1) - sides_along(&row, rattle->v0);
+    bool edge = -speed - parts / 2 * fabs(change) <= 1e-9 * rattle->speed;
+    piece->undo->gradient->flags |= edge ? S2_GRADIENT_WEAK : 0;
+    piece->undo->gradient->joint[slot].restitution -= y * speed;
+    speed_along_vjp(piece, r, &row, -e * y);
+    for (int c = 0; c < 3; c++) {
+      piece->v1_bar[row.a >= 0 ? 3 * row.a + c : 0] -= row.a >= 0 ? e * y * row.ja[c] : 0;
+      piece->v1_bar[row.b >= 0 ? 3 * row.b + c : 0] -= row.b >= 0 ? e * y * row.jb[c] : 0;
+    }
+  }
+  rattle->second = arrival->state;
+  arrival->any = false;
+  piece->unasked = true;
+  return true;
+}
+
+// All that stage 2 says. `matrices`: as equations_vjp() takes them.
+static bool end_vjp(S2RattlePiece *piece, S2RowBar *matrices) {
+  bool unasked = piece->unasked, good = true;
+  do { // with what arrives, then without it
+    s2_rattle_find_states(piece, true);
+    s2_rattle_find_edges(piece, true);
+    good = second_vjp(piece);
+    s2_rattle_zeros_vjp(piece, true);
+    s2_rattle_smooth_vjp(piece, true);
+    s2_rattle_matrices_vjp(piece, true, matrices);
+  } while (good && arrival_take_place(piece));
+  piece->unasked = unasked;
+  return good;
 }
 
 // ---- Stage 1 -----------------------------------------------------------------------------------
@@ -565,14 +629,11 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   S2RowBar *matrices[2] = {S2_TAKE_ZEROED(arena, S2RowBar, equations),
                            S2_TAKE_ZEROED(arena, S2RowBar, equations)};
   s2_rattle_soften_end(rattle, &rattle->at1, piece->c2, piece->b2, piece->mix);
-  s2_rattle_find_states(piece);
-  s2_rattle_find_edges(piece);
-  if (!second_vjp(piece)) {
+  s2_rattle_find_states(piece, false);
+  s2_rattle_find_edges(piece, false);
+  if (!end_vjp(piece, matrices[1])) {
     return false;
   }
-  s2_rattle_zeros_vjp(piece, true);
-  s2_rattle_smooth_vjp(piece, true);
-  s2_rattle_matrices_vjp(piece, true, matrices[1]);
   if (piece->timing_bar != 0) {
     piece->at1[piece->rattle.met].value += piece->timing_bar;
   }

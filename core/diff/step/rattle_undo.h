@@ -18,7 +18,7 @@ typedef struct S2RattlePiece {
   S2RowBar *at0, *at1;                      // a row: of the rows at both ends
   double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
   double start_bar, end_bar;                // of when it begins and ends in the substep, with h_bar
-  bool timing;                              // only the value of the limit that ends it counts
+  bool unasked;                             // no loss asks for its impulses
   double timing_bar;                        // of that
   const S2Note *note;
   int laws;                   // of bodies of the island
@@ -64,14 +64,14 @@ double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const 
 double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end);
 void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impulse, S2RowBar *bar);
 
-// rattle_edge_undo.c: finds rows on an edge, and lets them go; and flags one
+// rattle_edge_undo.c: finds rows of a stage on an edge, and lets them go; and flags one
 // whose other state has another derivative, with J p of a stage and what the reaction asks.
-void s2_rattle_find_edges(S2RattlePiece *piece);
+void s2_rattle_find_edges(S2RattlePiece *piece, bool second);
 void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed);
 
 // rattle_contact_undo.c: states of the rows of a piece with contacts, whose solver finds no active
 // set.
-void s2_rattle_find_states(S2RattlePiece *piece);
+void s2_rattle_find_states(S2RattlePiece *piece, bool second);
 // From the adjoint of the row of a contact to its poses and shapes; the same at the end of the
 // piece to poses alone, q_bar (3 a slot).
 void s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar *bar);

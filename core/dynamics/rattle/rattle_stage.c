@@ -382,6 +382,16 @@ bool s2_rattle_first(S2Rattle *rattle) {
   return stage_solve(&stage);
 }
 
+// From the unknowns of stage 2 to k itself.
+static void stage_take_halves(S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    bool known = term->soft && term->trapezoid;
+    stage->x[r] += known ? rattle->l[r] : takes_sum(term) ? -rattle->l[r] : 0;
+  }
+}
+
 // Does a limit with restitution close at the end of the piece?
 static bool limit_arrives(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
@@ -391,48 +401,51 @@ static bool limit_arrives(const S2Rattle *rattle, int r) {
 
 // Restitution of limits that close is an impact at that time: the velocities without them say how
 // fast they arrive. What forces alone bring back within half a step does not rebound, or impacts
-// would follow each other for ever. `back`: a row, m/s or rad/s. False: not solved.
-static bool find_rebounds(S2Rattle *rattle, double *back) {
+// would follow each other for ever. False: not solved.
+static bool find_rebounds(S2Rattle *rattle) {
+  S2RattleArrival *arrival = &rattle->arrival;
   S2RattleStage stage = stage_make(rattle, true);
+  stage.x = arrival->k;
+  stage.v = arrival->v;
+  stage.state = arrival->state;
   make_second(&stage);
   for (int r = 0; r < rattle->rows; r++) {
-    back[r] = 0;
     if (limit_arrives(rattle, r)) {
       stage.state[r] = S2_RATTLE_KNOWN;
       stage.x[r] = stage.row[r].lo = stage.row[r].hi = 0;
     }
   }
+  // What it leads to says which of them rebound.
   bool solved = stage_solve(&stage);
   double parts = rattle->step->dt / rattle->h;
   for (int r = 0; r < rattle->rows && solved; r++) {
     const S2Row *row = &stage.row[r];
-    double speed = row->bias + s2_rattle_row_speed(row, rattle->v1);
+    double speed = row->bias + s2_rattle_row_speed(row, arrival->v);
     double before = row->bias + s2_rattle_row_speed(row, rattle->v0);
     bool fast = -speed > parts / 2 * fabs(speed - before);
-    back[r] = limit_arrives(rattle, r) && fast ? rattle->term[r].restitution * speed : 0;
+    bool back = limit_arrives(rattle, r) && fast;
+    arrival->back[r] = back ? rattle->term[r].restitution * speed : 0;
   }
+  stage_take_halves(&stage);
   return solved;
 }
 
 bool s2_rattle_second(S2Rattle *rattle) {
-  double *back = NULL;
-  for (int r = 0; r < rattle->rows && back == NULL; r++) {
-    back = limit_arrives(rattle, r) ? S2_TAKE(rattle->step->arena, double, rattle->rows) : NULL;
+  S2RattleArrival *arrival = &rattle->arrival;
+  arrival->any = false;
+  for (int r = 0; r < rattle->rows; r++) {
+    arrival->any |= limit_arrives(rattle, r);
   }
-  if (back != NULL && !find_rebounds(rattle, back)) {
+  if (arrival->any && !find_rebounds(rattle)) {
     return false;
   }
   S2RattleStage stage = stage_make(rattle, true);
   make_second(&stage);
-  for (int r = 0; r < rattle->rows && back != NULL; r++) {
-    stage.row[r].bias += back[r];
+  for (int r = 0; r < rattle->rows && arrival->any; r++) {
+    stage.row[r].bias += arrival->back[r];
   }
   bool solved = stage_solve(&stage);
-  for (int r = 0; r < rattle->rows; r++) { // k itself
-    const S2RattleTerm *term = &rattle->term[r];
-    bool known = term->soft && term->trapezoid;
-    rattle->k[r] += known ? rattle->l[r] : takes_sum(term) ? -rattle->l[r] : 0;
-  }
+  stage_take_halves(&stage);
   return solved;
 }
 

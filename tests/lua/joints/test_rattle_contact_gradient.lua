@@ -250,6 +250,12 @@ test("limits close beside contacts", function()
     w:step(20)
     return sum(b, c)
   end, { mu = 0.3, m = 2, v = 1.5, w = 1, lo = -0.1, hi = 0.1, g = G, dt = 1 / 60 })
+  local g = agrees("pole that bounces at its limit", function(p)
+    local w, b, c = cart(p, { limits = { p.lo, p.hi }, restitution = p.e })
+    w:step(20)
+    return sum(b, c)
+  end, { mu = 0.3, m = 2, v = 1.5, w = 1, lo = -0.1, hi = 0.1, g = G, e = 0.6, dt = 1 / 60 })
+  ok(g.e ~= 0)
   agrees("pole that lies on its limit", function(p)
     local w, b, c = cart(p, { limits = { 0, 0.1 }, friction = p.f })
     w:step(20)
@@ -466,6 +472,7 @@ local function add_joint(w, joint, a, b, x)
     keys.motor = joint.extra == 1 and { speed = 6 * joint.a - 3, max_torque = 0.1 + joint.b * 5 } or nil
     keys.friction = joint.extra == 2 and joint.a * 0.3 or nil
     keys.limits = joint.extra == 3 and { -0.1 - 0.3 * joint.a, 0.1 + 0.3 * joint.b } or nil
+    keys.restitution = joint.extra == 3 and joint.a > 0.5 and joint.b * p.e or nil
   end
   return w[kind](w, keys)
 end
