@@ -66,29 +66,34 @@ void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *
 
 // ---- Speeds ------------------------------------------------------------------------------------
 
-static double contact_velocity(const S2RattlePiece *piece, int32_t slot, int c, const double *v) {
+// Of stage 1, which has ground at its mean velocity.
+static double contact_velocity(const S2RattlePiece *piece, int32_t slot, int c) {
   const S2Step *step = piece->rattle.step;
   int32_t node = step->node_of[slot];
-  return node == S2_GROUND ? step->free_v[3 * slot + c] : v[3 * node + c];
+  return node == S2_GROUND ? step->free_v[3 * slot + c] : piece->rattle.u[3 * node + c];
 }
 
-// m/s: speed along row r with these sides, at the velocities v of nodes (3 a node). Ground has its
-// own velocity.
-static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides *side,
-                            const double *v) {
+// m/s: speed along row r with these sides, over the piece or at its end.
+static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides *side, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  const double *v = end ? rattle->v1 : rattle->u;
+  const double *given = end ? s2_rattle_ground_end(rattle) : rattle->step->free_v;
   int32_t slot[2];
   double speed = 0;
   s2_rattle_bodies(&piece->rattle, &piece->rattle.term[r], slot);
-  for (int c = 0; c < 3; c++) {
-    speed += side->a[c] * contact_velocity(piece, slot[0], c, v);
-    speed += side->b[c] * contact_velocity(piece, slot[1], c, v);
+  for (int i = 0; i < 2; i++) {
+    int32_t node = rattle->step->node_of[slot[i]];
+    const double *of = node == S2_GROUND ? given + 3 * slot[i] : v + 3 * node;
+    const double *j = i == 0 ? side->a : side->b;
+    speed += j[0] * of[0] + j[1] * of[1] + j[2] * of[2];
   }
   return speed;
 }
 
-// The adjoint of that speed is `factor`: adds it to the row and to the velocity of the ground.
+// The adjoint of that speed over the piece is `factor`: adds it to the row and to the velocity of
+// the ground.
 static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSides *side,
-                              const double *v, double factor, S2RowBar *bar) {
+                              double factor, S2RowBar *bar) {
   const S2Step *step = piece->rattle.step;
   int32_t slot[2];
   s2_rattle_bodies(&piece->rattle, &piece->rattle.term[r], slot);
@@ -96,7 +101,7 @@ static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSide
     double *to = i == 0 ? bar->ja : bar->jb;
     const double *j = i == 0 ? side->a : side->b;
     for (int c = 0; c < 3; c++) {
-      to[c] += factor * contact_velocity(piece, slot[i], c, v);
+      to[c] += factor * contact_velocity(piece, slot[i], c);
       if (step->node_of[slot[i]] == S2_GROUND) {
         piece->undo->bar.free_v[3 * slot[i] + c] += factor * j[c];
       }
@@ -108,7 +113,7 @@ static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSide
 static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   if (second) {
-    return contact_speed(piece, r, &rattle->at1.side[r], rattle->v1) - rattle->term[r].speed;
+    return contact_speed(piece, r, &rattle->at1.side[r], true) - rattle->term[r].speed;
   }
   return rattle->term[r].law == S2_RATTLE_FRICTION
              ? s2_rattle_slip(rattle, r, rattle->u) - rattle->term[r].speed
@@ -161,7 +166,8 @@ static S2RattleState joint_state(const S2RattlePiece *piece, int r, bool second)
         second ? piece->rattle.at1.rate[r] : piece->rattle.at1.value[r] / piece->rattle.h;
     S2Row row = s2_rattle_row(&piece->rattle, r, &piece->rattle.at1.side[r]);
     double back = piece->rattle.arrival.any ? piece->rattle.arrival.back[r] : 0;
-    speed += second ? s2_rattle_row_speed(&row, piece->rattle.v1) + back : 0;
+    double given = second ? s2_rattle_given_speed(&piece->rattle, r) : 0;
+    speed += second ? s2_rattle_row_speed(&row, piece->rattle.v1) + given + back : 0;
     return press > speed ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
   }
   return term->law != S2_RATTLE_BOUNDED ? S2_RATTLE_HELD
@@ -220,8 +226,8 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
     double part = rattle->late[r] ? 1 : 0.5;
     const S2RowSides none = {0};
     for (int c = 0; c < 3; c++) {
-      bar.ja[c] = part * rattle->h * contact_velocity(piece, slot[0], c, rattle->u);
-      bar.jb[c] = part * rattle->h * contact_velocity(piece, slot[1], c, rattle->u);
+      bar.ja[c] = part * rattle->h * contact_velocity(piece, slot[0], c);
+      bar.jb[c] = part * rattle->h * contact_velocity(piece, slot[1], c);
       turns[3 * slot[0] + c] = turns[3 * slot[1] + c] = 0;
     }
     s2_rattle_contact_poses(piece, r, &bar, turns);
@@ -253,9 +259,9 @@ void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end)
   if (second) { // what it sees is as of other rows
     return;
   }
-  contact_speed_vjp(piece, r, &rattle->at1.side[r], rattle->u, -part * y, end);
+  contact_speed_vjp(piece, r, &rattle->at1.side[r], -part * y, end);
   if (!rattle->late[r]) {
-    contact_speed_vjp(piece, r, &rattle->at0.side[r], rattle->u, -part * y, &piece->at0[r]);
+    contact_speed_vjp(piece, r, &rattle->at0.side[r], -part * y, &piece->at0[r]);
   }
 }
 
@@ -288,10 +294,9 @@ void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
     S2RowSides start = smooth_sides(piece, r, rattle->late[r]), end = smooth_sides(piece, r, true);
     // Against the mean slip in stage 1, and with both stages together against that at the end.
     double slip[2] = {
-        (contact_speed(piece, r, &start, rattle->u) + contact_speed(piece, r, &end, rattle->u)) /
-                2 -
+        (contact_speed(piece, r, &start, false) + contact_speed(piece, r, &end, false)) / 2 -
             touch->surface_speed,
-        contact_speed(piece, r, &end, rattle->v1) - touch->surface_speed};
+        contact_speed(piece, r, &end, true) - touch->surface_speed};
     double first = fabs(slip[0]) <= still ? 0 : -copysign(rattle->l[r], slip[0]);
     double both = fabs(slip[1]) <= still ? 0 : -copysign(rattle->l[r] + rattle->k[r], slip[1]);
     S2Row row = s2_rattle_row(rattle, r, second ? &end : &start);

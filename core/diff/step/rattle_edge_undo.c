@@ -23,7 +23,8 @@ static double edge_speed(const S2RattlePiece *piece, int r, const S2Row *row, bo
   }
   double soft = term->soft ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
   double back = rattle->arrival.any ? rattle->arrival.back[r] : 0;
-  return s2_rattle_row_speed(row, rattle->v1) + rattle->at1.rate[r] + soft + back - term->speed;
+  double rate = rattle->at1.rate[r] + s2_rattle_given_speed(rattle, r);
+  return s2_rattle_row_speed(row, rattle->v1) + rate + soft + back - term->speed;
 }
 
 static void find_edge(S2RattlePiece *piece, int r, bool second) {

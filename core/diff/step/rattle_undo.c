@@ -95,26 +95,36 @@ static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar
   }
 }
 
-// The same of ground that moves, whose velocity gets its own.
-static void ground_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBar *bar) {
-  const S2Step *step = piece->rattle.step;
-  const S2RowSides *side = &piece->rattle.at1.side[r];
+// The same of ground and locks that move as given, whose velocity gets its own.
+static void given_speed_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBar *bar) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2Step *step = rattle->step;
+  const S2RowSides *side = &rattle->at1.side[r];
+  const double *given = s2_rattle_ground_end(rattle);
+  double *given_bar =
+      s2_rattle_ends_step(rattle) ? piece->undo->bar.given_end : piece->undo->bar.free_v;
   int32_t slots[2];
   s2_rattle_bodies(&piece->rattle, &piece->rattle.term[r], slots);
   for (int i = 0; i < 2; i++) {
     double *to = i == 0 ? bar->ja : bar->jb;
     const double *j = i == 0 ? side->a : side->b;
     for (int c = 0; c < 3 && slots[i] != S2_NONE && step->node_of[slots[i]] == S2_GROUND; c++) {
-      to[c] += factor * step->free_v[3 * slots[i] + c];
-      piece->undo->bar.free_v[3 * slots[i] + c] += factor * j[c];
+      to[c] += factor * given[3 * slots[i] + c];
+      given_bar[3 * slots[i] + c] += factor * j[c];
     }
+  }
+  int c = s2_rattle_lock_of(rattle, r);
+  if (c != S2_NONE) {
+    int at = 3 * rattle->island->joint[rattle->term[r].place] + c;
+    piece->undo->answers.rate[at] += factor;
+    piece->undo->answers.end[at] -= factor;
   }
 }
 
 static void speed_along_vjp(S2RattlePiece *piece, int r, const S2Row *row, double factor) {
   S2RowBar *bar = &piece->at1[r];
   sides_vjp(row, factor, piece->rattle.v1, bar);
-  ground_vjp(piece, r, factor, bar);
+  given_speed_vjp(piece, r, factor, bar);
   bar->rate += factor;
 }
 

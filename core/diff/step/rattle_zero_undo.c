@@ -37,7 +37,8 @@ static Zero zero_of(const S2RattlePiece *piece, int32_t slot, double asked) {
     double j = i < 3 ? row[1].ja[i] : row[1].jb[i - 3];
     int32_t node = of == S2_NONE ? S2_GROUND : step->node_of[of];
     double v = node != S2_GROUND ? rattle->v1[3 * node + i % 3] : 0;
-    zero.speed[1] += j * (of == S2_NONE || node != S2_GROUND ? v : step->free_v[3 * of + i % 3]);
+    zero.speed[1] +=
+        j * (of == S2_NONE || node != S2_GROUND ? v : s2_rattle_ground_end(rattle)[3 * of + i % 3]);
   }
   return zero;
 }

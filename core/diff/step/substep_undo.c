@@ -26,6 +26,7 @@ void s2_undo_enter(S2Undo *undo) {
   for (int i = 0; i < undo->world->order.count; i++) {
     s2_step_free_body(step, undo->world->order.at[i]);
   }
+  s2_undo_give(undo, note);
   undo->world->drives.at = note->free.drives;
   undo->world->drives.count = note->free.drives == NULL ? 0 : undo->notes->joint_slots;
   // Rows of joints ask for turns; in event stepping q0 moves with the intervals.

@@ -724,7 +724,6 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  s2_rattle_refuse(step, island);
   S2Rattle rattle;
   S2RattleSums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
                        S2_TAKE(step->arena, double, 3 * island->joints)};

@@ -131,8 +131,6 @@ typedef struct S2Rattle {
 
 // Is the island made of what this flow takes? By its definition and its touches.
 bool s2_island_rattles(const S2Step *step, const S2Island *island);
-// Velocities at the ends of a step, of bodies and locks that the program moves, have no derivative.
-void s2_rattle_refuse(const S2Step *step, const S2Island *island);
 // The island's substep, in pieces: v1 = (q1 - q0)/dt, q1, v2, impulses and reactions. *done is
 // false, and nothing is changed but statistics, where no piece was short enough: then the step is
 // unsolved, whatever follows. `frame`: the start of the substep. False: aborted. (rattle.c)
@@ -235,6 +233,11 @@ static inline void s2_rattle_bodies(const S2Rattle *rattle, const S2RattleTerm *
 static inline bool s2_rattle_ends_step(const S2Rattle *rattle) { // does the piece?
   return rattle->done + rattle->h >= rattle->step->dt * (1 - 1e-9);
 }
+// 3 a slot: how ground moves at the end of the piece. Where that is the end of the step, too, its
+// velocity is that of its motion there, else the mean.
+static inline const double *s2_rattle_ground_end(const S2Rattle *rattle) {
+  return s2_rattle_ends_step(rattle) ? rattle->step->given_end : rattle->step->free_v;
+}
 static inline bool s2_rattle_turns(const S2RowSides *side) { // does it measure an angle?
   return side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
 }
@@ -283,6 +286,12 @@ static inline double s2_rattle_row_mobility(const S2Rattle *rattle, const S2Row 
 // One stage from the guess of its impulses and states; false: it is not solved.
 bool s2_rattle_first(S2Rattle *rattle);
 bool s2_rattle_second(S2Rattle *rattle);
+// m/s or rad/s: what ground and locks that move as given bring along row r at the end of the piece,
+// beyond the row's own rate.
+double s2_rattle_given_speed(const S2Rattle *rattle, int r);
+// The component of a lock that row r holds, where its rate at the end of the step is not the mean;
+// S2_NONE: of none.
+int s2_rattle_lock_of(const S2Rattle *rattle, int r);
 // Do bodies that stand still solve stage 1 with the guessed impulses?
 bool s2_rattle_rests(S2Rattle *rattle);
 

@@ -45,26 +45,6 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
   return takes;
 }
 
-static bool slot_follows(const S2Step *step, int32_t slot) {
-  return slot != S2_NONE && step->node_of[slot] == S2_GROUND &&
-         step->world->bodies.at[slot].has_motion;
-}
-
-void s2_rattle_refuse(const S2Step *step, const S2Island *island) {
-  bool follows = false;
-  for (int i = 0; i < island->joints && step->world->notes != NULL; i++) {
-    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    follows |= joint->driven || slot_follows(step, joint->a) || slot_follows(step, joint->b);
-  }
-  for (int i = 0; i < island->touches && step->world->notes != NULL; i++) {
-    const S2Touch *touch = &step->touches[island->touch[i]];
-    follows |= slot_follows(step, touch->body_a) || slot_follows(step, touch->body_b);
-  }
-  if (follows) {
-    s2_note_refuse_joints(step, island, "flow \"rattle\" and what moves as the program says");
-  }
-}
-
 // ---- Rows that give way ------------------------------------------------------------------------
 //
 // With F = -(K g + D g') and the chord s = (g1 - g0)/h the half impulses are

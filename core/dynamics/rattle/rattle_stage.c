@@ -277,11 +277,11 @@ static void push_nodes(const S2Row *row, double x, double *rhs) {
   }
 }
 
-// What ground that moves brings along a row at the end of the piece, m/s or rad/s. Where that is
-// the end of the step, too, its velocity is that of its motion there, else the mean.
-static double ground_speed(const S2Rattle *rattle, int r, const S2RowSides *side) {
+// What ground that moves brings along a row at the end of the piece, m/s or rad/s.
+static double ground_speed(const S2Rattle *rattle, int r) {
   const S2Step *step = rattle->step;
-  const double *given = s2_rattle_ends_step(rattle) ? step->given_end : step->free_v;
+  const S2RowSides *side = &rattle->at1.side[r];
+  const double *given = s2_rattle_ground_end(rattle);
   const double *const j[2] = {side->a, side->b};
   int32_t slots[2];
   s2_rattle_bodies(rattle, &rattle->term[r], slots);
@@ -294,18 +294,30 @@ static double ground_speed(const S2Rattle *rattle, int r, const S2RowSides *side
   return speed;
 }
 
-// The same of a lock that the program moves: by how much its rate there is above the mean.
-static double lock_speed(const S2Rattle *rattle, int r) {
+int s2_rattle_lock_of(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
   const S2World *world = rattle->step->world;
   const S2Joint *joint = s2_rattle_of_contact(term) ? NULL : s2_rattle_joint(rattle, term);
   if (joint == NULL || !joint->driven || term->source != S2_RATTLE_OF_ROWS ||
-      !s2_rattle_ends_step(rattle)) {
+      !s2_rattle_ends_step(rattle) || !world->drives.at[rattle->island->joint[term->place]].valid) {
+    return S2_NONE;
+  }
+  return s2_lock_component(joint, term->index);
+}
+
+// The same of a lock that the program moves: by how much its rate there is above the mean.
+static double lock_speed(const S2Rattle *rattle, int r) {
+  int c = s2_rattle_lock_of(rattle, r);
+  if (c == S2_NONE) {
     return 0;
   }
-  const S2Drive *drive = &world->drives.at[rattle->island->joint[term->place]];
-  int c = s2_lock_component(joint, term->index);
-  return drive->valid ? drive->rate[c] - drive->end[c] : 0;
+  const S2Drive *drive =
+      &rattle->step->world->drives.at[rattle->island->joint[rattle->term[r].place]];
+  return drive->rate[c] - drive->end[c];
+}
+
+double s2_rattle_given_speed(const S2Rattle *rattle, int r) {
+  return ground_speed(rattle, r) + lock_speed(rattle, r);
 }
 
 // Unknown are k of equations and of soft rows, and the sums l + k of other rows with bounds.
@@ -321,7 +333,7 @@ static void make_second_row(S2RattleStage *stage, int r) {
   double *k = &stage->x[r], l = rattle->l[r], half = rattle->h / 2;
   double compliance = row->compliance, bias = row->bias; // of soft rows at the end
   *row = s2_rattle_row(rattle, r, side);
-  row->bias = rattle->at1.rate[r] + ground_speed(rattle, r, side) + lock_speed(rattle, r);
+  row->bias = rattle->at1.rate[r] + s2_rattle_given_speed(rattle, r);
   row->bias -= term->speed;
   stage->state[r] = rattle->touches > 0 ? S2_RATTLE_HELD : rattle->first[r];
   if (term->soft && term->trapezoid) { // k = l is known

@@ -1120,7 +1120,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   event->rattled = false;
   s2_event_set_piece(event, event->left);
   s2_event_place_ground(event);
-  s2_note_interval(step, event->island, splits);
+  s2_note_interval(step, event->island, splits, event->rattles && event->done == 0);
   step->hurries |= gives_up(event);
   bool ahead = event->ahead || event->halved || gives_up(event);
   // 1. What touches and approaches strikes.
@@ -1221,7 +1221,6 @@ static bool run_island(S2EventRun *event) {
   event->rattles = !event->ahead && !event->halved && s2_island_rattles_on(step, event->island);
   if (event->rattles) {
     event->flow = s2_rattle_new_flow(step, event->island);
-    s2_rattle_refuse(step, event->island);
     refuse_rattled(event);
   }
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;

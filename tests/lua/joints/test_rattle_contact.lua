@@ -439,15 +439,3 @@ test("constraints and laws see the time of their piece", function()
   lawful:step(60)
   ok(late <= 1 / 60 + 1e-12, late)
 end)
-
-test("bodies that a function moves have no derivative in this flow as yet", function()
-  raises('flow "rattle" and what moves as the program says', sim.grad, function(p)
-    local w = world(60, { audit = false })
-    local carrier = w:box { type = "kinematic", size = { 0.2, 0.2 }, mask = 0 }
-    carrier:motion(function(t) return p.v * t, 0, 0 end)
-    local bob = w:box { size = { 0.2, 0.2 }, position = { 0, -1 }, mass = 1, mask = 0 }
-    w:hinge { bob, carrier, anchor = { 0, 0 } }
-    w:step(5)
-    return bob.x
-  end, { v = 1 })
-end)

@@ -159,6 +159,19 @@ test("ground that moves takes along, and drags", function()
       return sum(box)
     end, { a = mu == 0.8 and 0.5 or 5, b = 0.1, m = 1, g = G, mu = mu, dt = 1 / 60 }, "together")
   end
+  -- A function of time, by its velocity at the end of a step, and at the start for what strikes then.
+  for _, mu in ipairs { 0.8, 0.2 } do
+    for _, drop in ipairs { 0, 0.003, 0.02 } do
+      agrees("lift, from " .. drop, function(p)
+        local w = world(p)
+        local lift = w:box { type = "kinematic", size = { 4, 0.2 }, position = { 0, -0.1 }, friction = p.mu, restitution = p.e }
+        lift:motion(function(t) return p.a * sim.sin(4 * t), p.b * t + p.a * t ^ 2 - 0.1, 0.1 * p.a * t ^ 2 end)
+        local box = w:box { size = { 0.4, 0.2 }, position = { 0.1, 0.1 + drop }, mass = p.m, friction = p.mu, velocity = { 0, -0.3 }, restitution = p.e }
+        w:step(12)
+        return sum(box)
+      end, { a = 0.3, b = 0.2, m = 1, g = G, mu = mu, e = 0.4, dt = 1 / 60 }, "together redundant")
+    end
+  end
   agrees("belt", function(p)
     local w = world(p)
     w:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, friction = p.mu, surface_speed = p.s }
@@ -420,7 +433,7 @@ local function between(lo, hi) return lo + (hi - lo) * math.random() end
 local function pick(list) return list[math.random(#list)] end
 
 local function random_ground()
-  return { kind = pick { "box", "wall", "tilted", "chain", "circle", "kinematic" }, mu = pick { 0, between(0.05, 1), between(0.05, 1) },
+  return { kind = pick { "box", "wall", "tilted", "chain", "circle", "kinematic", "follows" }, mu = pick { 0, between(0.05, 1), between(0.05, 1) },
     tilt = between(-0.15, 0.15), v = { between(-0.5, 0.5), between(-0.3, 0.3) }, w = between(-0.1, 0.1) }
 end
 
@@ -435,6 +448,11 @@ local function add_ground(w, ground, p)
   elseif ground.kind == "kinematic" then
     w:box { type = "kinematic", position = { 0, -0.5 }, size = { 20, 1 }, friction = mu, velocity = { ground.v[1] * p.b, ground.v[2] * p.b },
       angular_velocity = ground.w * p.b }
+  elseif ground.kind == "follows" then
+    local v = ground.v
+    w:box { type = "kinematic", position = { 0, -0.5 }, size = { 20, 1 }, friction = mu }:motion(function(t)
+      return v[1] * sim.sin(3 * t) * p.b, -0.5 + v[2] * sim.sin(t) * p.b + v[1] * t ^ 2, ground.w * t ^ 2
+    end)
   else
     w:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, angle = ground.kind == "tilted" and ground.tilt or 0, friction = mu, restitution = 0.5 }
     if ground.kind == "wall" then w:box { type = "static", position = { -1, 1 }, size = { 1, 4 }, friction = mu } end

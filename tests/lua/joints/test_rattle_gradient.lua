@@ -527,6 +527,88 @@ test("random scenes with limits that bounce", function()
   ok(bounced >= 20, bounced .. " bounced")
 end)
 
+-- ---- What moves as a function of time ------------------------------------------------------------
+
+-- What is locked to x = v t^3 ends a step with 3 v t^2, whatever it is joined to.
+test("a locked cart has the derivative of its function", function()
+  local function run(read)
+    return function(p)
+      local w = sim.world { dt = p.dt, flow = "rattle" }
+      local cart = w:box { size = { 0.2, 0.2 }, mass = 2, mask = 0 }
+      w:lock { cart, x = function(t) return p.v * t ^ 3 end, y = true, angle = true }
+      w:hinge { w:box { size = { 0.2, 0.2 }, position = { 0.4, 0 }, mass = 1, mask = 0 }, cart, anchor = { 0, 0 } }
+      w:step(6)
+      return cart[read]
+    end
+  end
+  local x, vx = sim.grad(run "x", { v = 2, dt = 1 / 60 }), sim.grad(run "vx", { v = 2, dt = 1 / 60 })
+  near(x.v, 0.1 ^ 3, 1e-12)
+  near(x.dt, 2 * 3 * 0.1 ^ 2 * 6, 1e-10)
+  near(vx.v, 3 * 0.1 ^ 2, 1e-8)
+  near(vx.dt, 2 * 6 * 0.1 * 6, 1e-6)
+end)
+
+local function random_motion()
+  local a, kind = { between(-1, 1), between(-1, 1), between(-1, 1), between(1, 6) }, pick { "body", "body", "places", "velocities" }
+  return function(w, p)
+    local function place(t)
+      return p.a * a[1] * sim.sin(a[4] * t), p.a * a[2] * t ^ 3 + p.b * t, p.b * a[3] * sim.sin(t) ^ 2
+    end
+    if kind == "body" then
+      local base = w:box { type = "kinematic", size = { 0.2, 0.2 }, mask = 0 }
+      base:motion(place)
+      return base
+    end
+    -- A lock has a mass to move, and may leave out its angle.
+    local base, free = w:box { size = { 0.2, 0.2 }, mass = p.m, mask = 0 }, a[2] > 0
+    if kind == "velocities" then
+      w:lock { base, x = true, y = true, angle = not free, velocity = function(t)
+        return free and 0 or p.b * sim.cos(t), p.a * a[1] * sim.cos(a[4] * t), p.b * a[2] * t
+      end }
+    else
+      w:lock { base, x = function(t) return (place(t)) end, y = function(t) local _, y = place(t) return y end, angle = not free }
+    end
+    return base
+  end
+end
+
+-- Chains on a body or a lock that follows a function of time, with joints that give way, bounds and reactions in the loss.
+test("random scenes on what moves as a function of time", function()
+  math.randomseed(19)
+  for n = 1, 60 do
+    local links, base, reads = {}, random_motion(), math.random() < 0.3
+    for i = 1, math.random(3) do
+      links[i] = random_link(i)
+    end
+    local way, steps, long = pick { "auto", "speculative", "event" }, math.random(3, 20), math.random() < 0.3
+    local p = { m = between(0.5, 2), v = between(-1, 1), x = between(-0.1, 0.1), stiff = between(0.5, 1.5), damp = between(0.5, 1.5),
+      g = pick { 0, 9.81 }, dt = 1 / pick { 60, 120 }, a = between(0.5, 1.5), b = between(-0.5, 0.5) }
+    if long then sim.checkpoint(4) end
+    agrees(function(q)
+      local w = sim.world { dt = q.dt, gravity = { 0, -q.g }, flow = "rattle", stepping = way }
+      local bodies, sum = { [0] = base(w, q) }, 0
+      for i, link in ipairs(links) do
+        bodies[i] = w:box { size = link.size, mass = link.mass * q.m, position = { i * 0.6 + q.x, link.y }, angle = link.angle, mask = 0,
+          velocity = { link.v[1] + q.v, link.v[2] }, angular_velocity = link.w }
+        local other = bodies[link.other]
+        local keys = keys_of(link, i, other, q)
+        keys[1], keys[2] = bodies[i], other
+        local joint = w[link.kind](w, keys)
+        if reads then w:after_step(function() sum = sum + 0.01 * joint.force[1] + 0.02 * joint.force[2] + 0.01 * joint.torque end) end
+      end
+      w:step(steps)
+      for i = 0, #bodies do
+        local b = bodies[i]
+        sum = sum + math.cos(i) * b.x + math.sin(2 * i) * b.y + 0.3 * b.angle + 0.1 * math.cos(3 * i) * b.vx + 0.1 * b.vy + 0.05 * b.omega
+      end
+      return sum
+    end, p, "function of time " .. n)
+    sim.checkpoint()
+  end
+end)
+
+-- ---- Edges -------------------------------------------------------------------------------------
+
 -- What joints carried says whether an island is stiff, and how stiff: then the flow by projection makes the next step, with loads
 -- that are the impulses of this one.
 test("impulses that make the next step stiff", function()
