@@ -181,6 +181,7 @@ void s2_rattle_find_states(S2RattlePiece *piece, bool second) {
   S2RattleState *state = second ? rattle->second : rattle->first;
   for (int r = 0; r < rattle->rows && rattle->touches > 0; r++) {
     const S2RattleTerm *term = &rattle->term[r];
+    piece->share[second][r] = piece->give[second][r] = piece->unit[second][r] = 0;
     if (state[r] == S2_RATTLE_KNOWN) {
       continue;
     }
@@ -189,16 +190,16 @@ void s2_rattle_find_states(S2RattlePiece *piece, bool second) {
                : term->source != S2_RATTLE_OF_SLIP ? joint_state(piece, r, second)
                : presses                           ? friction_state(piece, r, second)
                                                    : S2_RATTLE_OPEN;
+    piece->share[second][r] = term->law == S2_RATTLE_FRICTION ? s2_rattle_side(state[r]) : 0;
   }
 }
 
 // ---- Rows of a stage ---------------------------------------------------------------------------
 
-void s2_rattle_fold(const S2RattlePiece *piece, const S2RattleState *state, S2Row *push,
-                    double *bar) {
+void s2_rattle_fold(const S2RattlePiece *piece, bool second, S2Row *push, double *bar) {
   for (int r = 0; r < piece->rattle.rows; r++) {
     const S2RattleTerm *term = &piece->rattle.term[r];
-    double by = term->law == S2_RATTLE_FRICTION ? s2_rattle_side(state[r]) * term->mu : 0;
+    double by = piece->share[second][r] * term->mu;
     if (by != 0) {
       bar[r - 1] += by * bar[r];
       for (int c = 0; c < 3; c++) {
@@ -244,12 +245,11 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
 
 // ---- Materials ---------------------------------------------------------------------------------
 
-// What J p and the loss ask of friction row r that slides, to the coefficient.
+// What J p and the loss ask of friction row r, to the coefficient.
 void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed) {
   const S2Rattle *rattle = &piece->rattle;
-  double side = s2_rattle_side(second ? rattle->second[r] : rattle->first[r]);
   piece->pair[rattle->term[r].place].friction +=
-      side * stage_impulse(piece, r - 1, second) * pushed;
+      piece->share[second][r] * stage_impulse(piece, r - 1, second) * pushed;
 }
 
 void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end) {

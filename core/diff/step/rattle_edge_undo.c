@@ -12,10 +12,12 @@ static const double ALIKE = 1e-10;
 // Adjoints below this have no digits: the loss depends on nothing any more.
 static const double NOTHING = 1e-200;
 
-// The speed of a row in a stage: what it measures, less what it asks for.
-static double edge_speed(const S2RattlePiece *piece, int r, const S2Row *row, bool second) {
+double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
+  if (!second && term->law == S2_RATTLE_FRICTION) {
+    return s2_rattle_slip(rattle, r, rattle->u) - term->speed;
+  }
   if (!second) {
     double from = term->changes ? rattle->at0.value[r] : 0;
     return (rattle->at1.value[r] - from) / rattle->h + term->compliance * rattle->l[r] +
@@ -24,7 +26,8 @@ static double edge_speed(const S2RattlePiece *piece, int r, const S2Row *row, bo
   double soft = term->soft ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
   double back = rattle->arrival.any ? rattle->arrival.back[r] : 0;
   double rate = rattle->at1.rate[r] + s2_rattle_given_speed(rattle, r);
-  return s2_rattle_row_speed(row, rattle->v1) + rate + soft + back - term->speed;
+  S2Row row = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
+  return s2_rattle_row_speed(&row, rattle->v1) + rate + soft + back - term->speed;
 }
 
 static void find_edge(S2RattlePiece *piece, int r, bool second) {
@@ -41,7 +44,7 @@ static void find_edge(S2RattlePiece *piece, int r, bool second) {
   double room = limit ? x : fmin(most - x, x + most);
   bool held = *state == S2_RATTLE_HELD;
   bool bound = *state == S2_RATTLE_OPEN || *state == S2_RATTLE_AT_LO || *state == S2_RATTLE_AT_HI;
-  bool slow = bound && fabs(edge_speed(piece, r, &row, second)) * size <= least;
+  bool slow = bound && fabs(s2_rattle_row_off(piece, r, second)) * size <= least;
   piece->edge[second][r] = (held && room * w <= least) || slow;
   if (piece->edge[second][r]) {
     S2RattleState nearer = most - x < x + most ? S2_RATTLE_AT_HI : S2_RATTLE_AT_LO;

@@ -12,7 +12,7 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
   int rows = note->rattle.rows;
   S2Arena *arena = undo->arena;
   int nodes = 3 * island->nodes, slots = 3 * undo->world->bodies.count;
-  double *numbers = S2_TAKE_ZEROED(arena, double, 4 * nodes + 4 * rows + 2 * slots);
+  double *numbers = S2_TAKE_ZEROED(arena, double, 4 * nodes + 10 * rows + 2 * slots);
   double *of_rows = numbers + 4 * (size_t)nodes;
   S2RattlePiece piece = {
       .undo = undo,
@@ -28,7 +28,10 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
       .y = of_rows + rows,
       .c2 = of_rows + 2 * (size_t)rows,
       .b2 = of_rows + 3 * (size_t)rows,
-      .q1_bar = of_rows + 4 * (size_t)rows,
+      .share = {of_rows + 4 * (size_t)rows, of_rows + 5 * (size_t)rows},
+      .give = {of_rows + 6 * (size_t)rows, of_rows + 7 * (size_t)rows},
+      .unit = {of_rows + 8 * (size_t)rows, of_rows + 9 * (size_t)rows},
+      .q1_bar = of_rows + 10 * (size_t)rows,
       .mix = (double(*)[S2_JOINT_EQUATIONS])S2_TAKE(arena, double, S2_JOINT_EQUATIONS *rows),
       .at0 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
       .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows),

@@ -350,6 +350,7 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   if (rattle->second[r] != S2_RATTLE_HELD) {
     return;
   }
+  s2_rattle_unit_vjp(piece, r, true, row, bar);
   // J1 v1 + C2 k + b2 - speed
   speed_along_vjp(piece, r, row, -y);
   if (term->law == S2_RATTLE_FRICTION) {
@@ -375,14 +376,17 @@ static bool second_vjp(S2RattlePiece *piece) {
   // Masses of the stage, and what M and damping act on in it.
   for (int i = 0; i < nodes; i++) {
     bool cayley = rattle->step->dt * rattle->damping[i] <= 2 * rattle->inertial[i];
-    double drag = piece->half * rattle->damping[i];
-    mass[i] = rattle->inertial[i] + (cayley ? 0 : drag);
+    mass[i] = rattle->inertial[i] + (cayley ? 0 : piece->half * rattle->damping[i]);
+    damped[i] = cayley ? &rattle->u[i] : NULL;
+  }
+  s2_rattle_relax(piece, true, mass);
+  for (int i = 0; i < nodes; i++) {
     moved[i] = rattle->u[i] - rattle->v1[i];
-    damped[i] = cayley ? &rattle->u[i] : &rattle->v1[i];
+    damped[i] = damped[i] != NULL ? damped[i] : &rattle->v1[i];
   }
   for (int r = 0; r < rattle->rows; r++) {
     rows[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
-    rows[r].compliance = piece->c2[r];
+    rows[r].compliance = piece->c2[r] + piece->give[1][r];
   }
   double *k_bar = S2_TAKE(arena, double, rattle->rows);
   S2Row *pushes = S2_TAKE(arena, S2Row, rattle->rows);
@@ -390,7 +394,7 @@ static bool second_vjp(S2RattlePiece *piece) {
     k_bar[r] = s2_rattle_row_pull(piece, r, true);
     pushes[r] = rows[r];
   }
-  s2_rattle_fold(piece, rattle->second, pushes, k_bar);
+  s2_rattle_fold(piece, true, pushes, k_bar);
   if (!stage_adjoint(piece, rattle->second, mass, rows, pushes, piece->v1_bar, k_bar)) {
     return false;
   }
@@ -547,6 +551,7 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   if (rattle->first[r] != S2_RATTLE_HELD) {
     return;
   }
+  s2_rattle_unit_vjp(piece, r, false, row, rattle->late[r] ? end : bar);
   if (term->law == S2_RATTLE_FRICTION) {
     s2_rattle_slip_vjp(piece, r, false, end);
     return;
@@ -580,21 +585,24 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
   // Masses, and dl/du with what the poses at the end bring.
   for (int i = 0; i < nodes; i++) {
     mass[i] = rattle->inertial[i] + piece->half * (rattle->damping[i] + rattle->slope[i]);
+    piece->u_bar[i] += rattle->h * piece->q1_bar[3 * rattle->island->node[i / 3] + i % 3];
+  }
+  s2_rattle_relax(piece, false, mass);
+  for (int i = 0; i < nodes; i++) {
     moved[i] = rattle->v0[i] - rattle->u[i];
     damped[i] = &rattle->u[i];
-    piece->u_bar[i] += rattle->h * piece->q1_bar[3 * rattle->island->node[i / 3] + i % 3];
   }
   for (int r = 0; r < rattle->rows; r++) {
     start[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
     end[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
     start[r] = rattle->late[r] ? end[r] : start[r];
-    end[r].compliance = rattle->term[r].compliance;
+    end[r].compliance = rattle->term[r].compliance + piece->give[0][r];
     piece->l_bar[r] += s2_rattle_row_pull(piece, r, rattle->late[r]);
   }
   S2Row *pushes = S2_TAKE(arena, S2Row, rattle->rows);
   double *l_bar = s2_arena_copy(arena, piece->l_bar, rattle->rows);
   memcpy(pushes, start, sizeof *pushes * (size_t)rattle->rows);
-  s2_rattle_fold(piece, rattle->first, pushes, l_bar);
+  s2_rattle_fold(piece, false, pushes, l_bar);
   s2_rattle_see_slip(piece, end);
   if (!first_adjoint(piece, mass, end, pushes, l_bar)) {
     return false;
