@@ -76,6 +76,14 @@ static void event_place_ground(S2Undo *undo) {
   }
 }
 
+// Locks have their rates as the step begins while that is undone, too.
+static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
+  const S2World *world = undo->world;
+  for (int i = 0; i < interval->of->island.joints && world->drives.count > 0; i++) {
+    world->drives.at[interval->of->island.joint[i]].strikes = undo->striking;
+  }
+}
+
 // What strikes as the step begins meets ground at its velocity then, whose adjoints are taken
 // apart from those of its mean velocity.
 static void event_set_ground(S2Undo *undo, const S2Note *interval) {
@@ -88,6 +96,7 @@ static void event_set_ground(S2Undo *undo, const S2Note *interval) {
     }
   }
   undo->striking = interval->interval.sets_out;
+  event_set_locks(undo, interval);
 }
 
 static void event_set_ground_back(S2Undo *undo, const S2Note *interval) {
@@ -107,6 +116,7 @@ static void event_set_ground_back(S2Undo *undo, const S2Note *interval) {
     }
   }
   undo->striking = false;
+  event_set_locks(undo, interval);
 }
 
 static void event_forget_ground(S2Undo *undo, const S2Note *interval) {
@@ -204,6 +214,7 @@ static void event_scratch_bars(S2Undo *undo) {
   undo->law_free = of_laws + 4 * count;
   undo->answers.goal = S2_TAKE_ZEROED(arena, double, 3 * joints);
   undo->answers.rate = S2_TAKE_ZEROED(arena, double, 3 * joints);
+  undo->answers.begin = S2_TAKE_ZEROED(arena, double, 3 * joints);
   undo->answers.end = S2_TAKE_ZEROED(arena, double, 3 * joints);
   undo->bar = (S2StepAdjoint){
       .q0 = v,

@@ -50,6 +50,7 @@ void s2_undo_answer(S2Undo *undo) {
       .begun = s2_note_at(undo->notes, 0)->t,
       .goal = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
       .rate = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
+      .begin = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
       .end = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
   };
   // Whoever asks at the same poses and time gets what was answered then.
@@ -79,16 +80,16 @@ static void program_time_vjp(const S2Answers *answers, double dt, double t, doub
   answers->gradient->dt += bar * (t - answers->begun) / dt;
 }
 
-// From the adjoint of the velocities that were answered, and of those at both ends of the step
-// (NULL: nobody reads them), all 0 afterwards, to q and that of those before.
+// From the adjoint of the velocities that were answered, and of those at both ends of the step, all
+// 0 afterwards, to q and that of those before.
 static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, double h,
-                                   double v_bar[3], double *start_bar, double *end_bar,
+                                   double v_bar[3], double start_bar[3], double end_bar[3],
                                    double q_bar[3]) {
   double dt = undo->world->kept.def.dt,
          before[3] = {0}, *const bars[3] = {v_bar, start_bar, end_bar};
   for (int k = 0; k < answer->count; k++) {
     const S2Slope *slope = &answer->slope[k];
-    double bar = bars[k / 3] == NULL ? 0 : bars[k / 3][k % 3];
+    double bar = bars[k / 3][k % 3];
     for (int i = 0; i < 3; i++) {
       q_bar[i] += bar * slope->by[i];
     }
@@ -99,9 +100,7 @@ static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, d
   }
   for (int c = 0; c < 3; c++) {
     v_bar[c] = before[c];
-    for (int k = 1; k < 3 && bars[k] != NULL; k++) {
-      bars[k][c] = 0;
-    }
+    start_bar[c] = end_bar[c] = 0;
   }
 }
 
@@ -121,13 +120,13 @@ static void program_lock_vjp(S2Undo *undo, const S2Note *note, int32_t slot) {
   const double q[S2_JOINT_COLUMNS] = {note->h};
   const S2Answer *answer = s2_answer_of(&undo->answers, S2_ASKED_LOCK, slot, note->t, q);
   double *goal = undo->answers.goal + 3 * slot, *rate = undo->answers.rate + 3 * slot;
-  double *end = undo->answers.end + 3 * slot;
+  double *begin = undo->answers.begin + 3 * slot, *end = undo->answers.end + 3 * slot;
   for (int c = 0; c < 3; c++) { // what is not locked has the rate 0
     rate[c] = undo->world->joints.at[slot].locked[c] ? rate[c] : 0;
   }
   // What it was answered, by where the lock was.
   if (answer != NULL) {
-    program_velocities_vjp(undo, answer, note->h, rate, NULL, end, goal);
+    program_velocities_vjp(undo, answer, note->h, rate, begin, end, goal);
   }
   // Where it had followed an answer before, the goal had moved on with that.
   for (int c = 0; c < 3; c++) {

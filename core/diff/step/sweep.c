@@ -120,6 +120,7 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   step->dt = notes->fixed->def.dt / notes->fixed->def.substeps;
   if (joints > 0) {
     undo->remade = S2_TAKE_ZEROED(arena, S2Remade *, notes->at.count);
+    undo->drives = S2_TAKE(arena, S2Drive, joints);
     step->stiff = S2_TAKE_ZEROED(arena, bool, joints);
     step->turn = S2_TAKE(arena, S2Rot, notes->slots);
   }

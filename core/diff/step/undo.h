@@ -62,6 +62,7 @@ typedef struct S2Undo {
   double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the intervals of a step
   double
       share; // of what was left that an interval took; 0: until a meeting, whose gap has the rest
+  S2Drive *drives;              // a joint slot: of the substep
   bool striking;                // what happens as the step begins is being undone
   double *ground_v0, *ground_v; // 3 a slot: of its mean velocity, while v0 or the others are of
                                 // that at the start

@@ -96,6 +96,7 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   }
   if (world->callbacks.motion == NULL) {
     memset(call.v, 0, sizeof call.v);
+    memset(call.start, 0, sizeof call.start);
     memset(call.end, 0, sizeof call.end);
   } else if (!motion_ask(world, &call, slot)) {
     return false;
@@ -105,6 +106,7 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   for (int c = 0; c < 3; c++) {
     drive->goal[c] = call.q[c];
     drive->rate[c] = joint->locked[c] ? call.v[c] : 0;
+    drive->begin[c] = joint->locked[c] ? call.start[c] : 0;
     drive->end[c] = joint->locked[c] ? call.end[c] : 0;
     drive->place[c] = call.place[c];
   }
@@ -156,5 +158,6 @@ void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]) {
   for (int c = 0; c < 3; c++) {
     rate[c] = now ? drive->rate[c] : joint->rate[c];
     goal[c] = (now ? drive->goal[c] : joint->goal[c]) + since * rate[c];
+    rate[c] = now && drive->strikes ? drive->begin[c] : rate[c];
   }
 }

@@ -36,8 +36,8 @@ static void set_ground(const S2EventRun *event, int32_t slot, const double *v) {
   }
 }
 
-// An impact as the step begins is against what moves as given as it moves then, not at its mean
-// velocity.
+// An impact as the step begins is against what moves as given, and what locks, as it moves then,
+// not at its mean velocity.
 void s2_event_set_ground(const S2EventRun *event, bool striking) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -55,6 +55,9 @@ void s2_event_set_ground(const S2EventRun *event, bool striking) {
     const int32_t body[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
     for (int k = 0; k < 4; k++) {
       set_ground(event, body[k], v);
+    }
+    if (joint->driven) {
+      step->world->drives.at[island->joint[i]].strikes = striking;
     }
   }
 }

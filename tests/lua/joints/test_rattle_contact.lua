@@ -256,14 +256,20 @@ test("a box goes up and down with a lift, and along with a cart that a lock move
   end
 end)
 
--- What is welded to a carrier that sets out from rest stands still as the first step begins, and so does what a ball bounces off.
+-- What is welded to a carrier that sets out from rest, or locked to its motion, stands still as the first step begins, and so does
+-- what a ball bounces off.
 test("what strikes as a step begins meets joints at their velocity then", function()
-  for _, rate in ipairs(RATES) do
+  for i = 1, 2 * #RATES do
+    local rate, locked = RATES[(i + 1) // 2], i % 2 == 0
     local w = world(rate, { gravity = { 0, 0 } })
-    local carrier = w:box { type = "kinematic", size = { 0.2, 0.2 }, position = { 0, 2 }, mask = 0 }
-    carrier:motion(function(t) return t * t, 2, 0 end)
     local a = w:box { size = { 0.2, 0.2 }, mass = 1, position = { 0, 0 }, restitution = 1, friction = 0 }
-    w:weld { a, carrier, anchor = { 0, 0 } }
+    if locked then
+      w:lock { a, x = function(t) return t * t end, y = true, angle = true }
+    else
+      local carrier = w:box { type = "kinematic", size = { 0.2, 0.2 }, position = { 0, 2 }, mask = 0 }
+      carrier:motion(function(t) return t * t, 2, 0 end)
+      w:weld { a, carrier, anchor = { 0, 0 } }
+    end
     local ball = w:circle { radius = 0.1, mass = 0.5, position = { 0.2, 0 }, velocity = { -1, 0 }, restitution = 1, friction = 0 }
     w:step()
     near(ball.vx, 1, 1e-12)

@@ -172,17 +172,24 @@ test("ground that moves takes along, and drags", function()
       end, { a = 0.3, b = 0.2, m = 1, g = G, mu = mu, e = 0.4, dt = 1 / 60 }, "together redundant")
     end
   end
-  -- A ball that strikes what is welded to a carrier as the step begins.
-  agrees("carrier", function(p)
-    local w = world(p)
-    local carrier = w:box { type = "kinematic", size = { 0.2, 0.2 }, position = { 0, 2 }, mask = 0 }
-    carrier:motion(function(t) return p.a * t + p.b * t ^ 2, 2, 0 end)
-    local a = w:box { size = { 0.2, 0.4 }, mass = 1, position = { 0, 0 }, restitution = p.e, friction = 0.3 }
-    w:weld { a, carrier, anchor = { 0, 0 } }
-    local ball = w:circle { radius = 0.1, mass = p.m, position = { 0.2, 0.05 }, velocity = { -1, 0.2 }, restitution = p.e, friction = 0.3 }
-    w:step(3)
-    return sum(a, ball)
-  end, { a = 0.1, b = 0.5, m = 0.5, e = 0.4, g = G, dt = 1 / 60 }, "together")
+  -- A ball that strikes what is welded to a carrier, or locked to its motion, as the step begins.
+  for _, locked in ipairs { false, true } do
+    agrees("carrier", function(p)
+      local w = world(p)
+      local function way(t) return p.a * t + p.b * t ^ 2, 2, 0 end
+      local a = w:box { size = { 0.2, 0.4 }, mass = 1, position = { 0, 0 }, restitution = p.e, friction = 0.3 }
+      if locked then
+        w:lock { a, x = function(t) return (way(t)) end, y = true, angle = true }
+      else
+        local carrier = w:box { type = "kinematic", size = { 0.2, 0.2 }, position = { 0, 2 }, mask = 0 }
+        carrier:motion(way)
+        w:weld { a, carrier, anchor = { 0, 0 } }
+      end
+      local ball = w:circle { radius = 0.1, mass = p.m, position = { 0.2, 0.05 }, velocity = { -1, 0.2 }, restitution = p.e, friction = 0.3 }
+      w:step(3)
+      return sum(a, ball)
+    end, { a = 0.1, b = 0.5, m = 0.5, e = 0.4, g = G, dt = 1 / 60 }, "together")
+  end
   agrees("belt", function(p)
     local w = world(p)
     w:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, friction = p.mu, surface_speed = p.s }
