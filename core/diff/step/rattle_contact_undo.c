@@ -179,10 +179,10 @@ static S2RattleState joint_state(const S2RattlePiece *piece, int r, bool second)
 void s2_rattle_find_states(S2RattlePiece *piece, bool second) {
   S2Rattle *rattle = &piece->rattle;
   S2RattleState *state = second ? rattle->second : rattle->first;
-  for (int r = 0; r < rattle->rows && rattle->touches > 0; r++) {
+  for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     piece->share[second][r] = piece->give[second][r] = piece->unit[second][r] = 0;
-    if (state[r] == S2_RATTLE_KNOWN) {
+    if (rattle->touches == 0 || state[r] == S2_RATTLE_KNOWN) {
       continue;
     }
     bool presses = term->law == S2_RATTLE_FRICTION && state[r - 1] == S2_RATTLE_HELD;

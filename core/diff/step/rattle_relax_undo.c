@@ -1,7 +1,7 @@
-// Smooth derivatives of a piece with contacts. In the derivative each stage is that of the point of
-// the central path of its problem, with the rows as they are at its solution: z s = kappa for the
-// pairs of each contact and limit (mcp/adjoint/mcp_vjp.h). With dz = -z/s ds the rows are those of
-// contacts that hold and give way,
+// Smooth derivatives of a piece with contacts or limits. In the derivative each stage is that of
+// the point of the central path of its problem, with the rows as they are at its solution: z s =
+// kappa for the pairs of each contact and limit (mcp/adjoint/mcp_vjp.h). With dz = -z/s ds the rows
+// are those of contacts that hold and give way,
 //
 //     du_n + c dx_n = dk/z0,                            c = s0/z0
 //     du_t + (dx_t - m (mu dx_n + x_n dmu) - e dk)/g = 0,  a = z1/s1, b = z2/s2, r = z3/s3,
@@ -159,8 +159,7 @@ void s2_rattle_relax(S2RattlePiece *piece, bool second, const double *mass) {
   S2Rattle *rattle = &piece->rattle;
   Relaxed relaxed;
   bool smooth = piece->undo->world->kept.def.gradient == S2_GRADIENT_SMOOTH;
-  if (!smooth || rattle->touches == 0 || !relax_problem(piece, second, mass, &relaxed) ||
-      !relax_solve(piece, &relaxed)) {
+  if (!smooth || !relax_problem(piece, second, mass, &relaxed) || !relax_solve(piece, &relaxed)) {
     return;
   }
   // All of its rows hold. Velocities and impulses at the end of the piece are those on the path.

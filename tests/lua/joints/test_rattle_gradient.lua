@@ -527,6 +527,28 @@ test("random scenes with limits that bounce", function()
   ok(bounced >= 20, bounced .. " bounced")
 end)
 
+-- On the central path the impulse x of a slider on its limit obeys x (c + x/m) = kappa V^2 m, with c what forces bring in the step.
+test("a slider that is pushed off its limit has the smooth derivative of its central path", function()
+  for _, kappa in ipairs { 1e-8, 1e-4, 1e-2 } do
+    for _, push in ipairs { 0, 5, 9, 12 } do
+      local function f(p)
+        local w = sim.world { dt = 1 / 60, gravity = { 0, -10 }, flow = "rattle", gradient = "smooth", smoothing = kappa }
+        local box = w:box { size = { 0.4, 0.2 }, mass = p.m, mask = 0 }
+        w:slider { box, anchor = { 0, 0 }, axis = { 0, 1 }, limits = { 0, 1 } }
+        box:apply_force { 0, p.push }
+        w:step()
+        return box.vy
+      end
+      local h, m = 1 / 60, 1.3
+      local a = (push / m - 10) / 10
+      local x = (-a + math.sqrt(a * a + 4 * kappa)) / 2
+      local g = sim.grad(f, { push = push, m = m })
+      near(g.push, h / m * (a + x) / (a + 2 * x), 1e-8 * h, kappa .. ", " .. push)
+      near(g.m, -h * push / m ^ 2 * (a + x) / (a + 2 * x), 1e-8 * h * larger(1, push), kappa .. ", " .. push)
+    end
+  end
+end)
+
 -- ---- What moves as a function of time ------------------------------------------------------------
 
 -- What is locked to x = v t^3 ends a step with 3 v t^2, whatever it is joined to.
