@@ -479,7 +479,7 @@ typedef struct S2MotionCall {
   double t, h;    // s
   double q[3];    // angle (rad), x, y (m): where the body is, or where the lock holds it, at t
   double v[3];    // the mean velocity, rad/s, m/s; what is there already is that of the last step
-  S2Slope *slope; // NULL, or of v
+  S2Slope *slope; // NULL, or of v and, where `ends` is set, of start and end behind it
   bool sloped;
   // Asked for where `ends` is set, with S2_FLOW_RATTLE: the velocities at t and at t + h. What is
   // left NAN is v.

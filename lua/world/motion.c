@@ -13,7 +13,7 @@ static const char *const names[FUNCTIONS + 1] = {NULL, "angle", "x", "y", "veloc
 typedef struct Said { // what a function returns at a time
   double number[3];
   bool has[3];      // else it was nil
-  S2Slope slope[3]; // by[0]: by the time
+  S2Slope slope[3]; // by[0]: by the time; of a rate as of S2MotionCall.v
 } Said;
 
 typedef struct Asked {
@@ -74,19 +74,43 @@ static void motion_reach(lua_State *L, const Asked *asked, int c, double p, cons
 
 // p'(t) of the function on top of the stack, on the side of t on which the step is: by differences
 // over parts of it, which are exact for parabolas and 0 where nothing moves.
-static Said rate_at(lua_State *L, const Asked *asked, int which, double t, double side) {
+static Said rate_at(lua_State *L, const Asked *asked, int which, int end) {
   // Of the step, on one side: the error is a third derivative times by^2/3, next to rounding / by.
-  static const double PART = 1.0 / 1024;
-  double by = side * PART * asked->call->h;
+  static const double PART = 1.0 / 1024, weight[3] = {-3, 4, -1};
+  const S2MotionCall *call = asked->call;
+  double part = end == 0 ? PART : -PART, by = part * call->h, t = call->t + end * call->h;
   bool one = which != POSE;
-  Said here = call_at(L, asked, which, t, one), near = call_at(L, asked, which, t + by, one);
-  Said far = call_at(L, asked, which, t + 2 * by, one);
-  for (int i = 0; i < 3; i++) {
-    double first = near.number[i] - here.number[i], second = far.number[i] - here.number[i];
-    here.number[i] = (4 * first - second) / (2 * by);
-    here.has[i] = here.has[i] && near.has[i] && far.has[i];
+  Said at[3], rate = {.has = {true, true, true}};
+  for (int k = 0; k < 3; k++) {
+    at[k] = call_at(L, asked, which, t + k * by, one);
   }
-  return here;
+  S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
+  for (int i = 0; i < 3; i++) {
+    double first = at[1].number[i] - at[0].number[i], second = at[2].number[i] - at[0].number[i];
+    rate.number[i] = (4 * first - second) / (2 * by);
+    // Its times move with t and, by their parts, with h.
+    for (int k = 0; k < 3; k++) {
+      S2Slope of = {.origin = at[k].slope[i].origin};
+      of.by[3] = at[k].slope[i].by[0];
+      of.by[4] = (end + k * part) * of.by[3];
+      s2_lua_slopes_add(&slopes, &rate.slope[i], weight[k] / (2 * by), &of);
+      rate.has[i] = rate.has[i] && at[k].has[i];
+    }
+    rate.slope[i].by[4] -= rate.number[i] / call->h;
+  }
+  return rate;
+}
+
+// The velocities that a function gives for the end.
+static Said velocities_at(lua_State *L, const Asked *asked, int end) {
+  Said said = call_at(L, asked, VELOCITY, asked->call->t + end * asked->call->h, false);
+  for (int i = 0; i < 3; i++) {
+    S2Slope *slope = &said.slope[i];
+    slope->by[3] = slope->by[0];
+    slope->by[4] = end * slope->by[0];
+    slope->by[0] = 0;
+  }
+  return said;
 }
 
 // The velocities at both ends of the step, of the function on top of the stack.
@@ -94,13 +118,15 @@ static void motion_ends(lua_State *L, const Asked *asked, int which) {
   S2MotionCall *call = asked->call;
   static const int place[3] = {1, 2, 0}; // of x, y, angle among angle, x, y
   for (int end = 0; end < 2 && call->ends; end++) {
-    double t = call->t + end * call->h, *to = end == 0 ? call->start : call->end;
-    Said said = which == VELOCITY ? call_at(L, asked, VELOCITY, t, false)
-                                  : rate_at(L, asked, which, t, end == 0 ? 1 : -1);
+    double *to = end == 0 ? call->start : call->end;
+    Said said = which == VELOCITY ? velocities_at(L, asked, end) : rate_at(L, asked, which, end);
     int count = which == VELOCITY || which == POSE ? 3 : 1;
     for (int i = 0; i < count; i++) {
       int c = which == VELOCITY ? i : which == POSE ? place[i] : which - 1;
       to[c] = said.has[i] ? said.number[i] : to[c];
+      if (said.has[i] && call->sloped) {
+        call->slope[3 + 3 * end + c] = said.slope[i];
+      }
     }
   }
 }

@@ -91,8 +91,10 @@ void s2_answer_lock_vjp(const S2JointAt *at, int which, double since, double goa
   const S2World *world = at->world;
   const S2Answers *answers = world->callbacks.user;
   int32_t slot = (int32_t)(at->joint - world->joints.at);
+  const S2Drive *drive = &world->drives.at[slot];
   answers->goal[3 * slot + which] += goal_bar;
-  answers->rate[3 * slot + which] += rate_bar + since * goal_bar;
-  double rate = world->drives.at[slot].rate[which];
+  answers->rate[3 * slot + which] += since * goal_bar;
+  (drive->strikes ? answers->begin : answers->rate)[3 * slot + which] += rate_bar;
+  double rate = drive->rate[which];
   answers->gradient->dt += goal_bar * rate * since / world->kept.def.dt;
 }

@@ -14,6 +14,7 @@
 // Adjoints of the fields of the S2Step of the same names. All are added to.
 typedef struct S2StepAdjoint {
   double *q0, *v0, *force, *mass, *free_v, *v1, *v2, *q1; // 3 a slot
+  double *given_start, *given_end;                        // 3 a slot
   double *joint_impulse;                                  // S2_JOINT_ROWS a slot
   double *joint_reaction;                                 // 3 a slot
   double h;                                               // of S2Step.h, where it enters by itself

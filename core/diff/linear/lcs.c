@@ -56,6 +56,7 @@ static S2Status lcs_clone(const S2World *world, S2World **clone) {
   (*clone)->callbacks = world->callbacks;
   S2WorldDef def = world->kept.def;
   def.stepping = S2_SPECULATIVE;
+  def.flow = S2_FLOW_PROJECTED; // which has these steps, where s2_lcs_check() lets them pass
   return s2_world_configure(*clone, &def);
 }
 

@@ -38,9 +38,6 @@ S2Status s2_lcs_check(const S2World *world) {
     return s2_error(S2_INVALID,
                     "lcs: not with nonlinear steps or geometric stiffness: turn them off");
   }
-  if (def->flow != S2_FLOW_PROJECTED) {
-    return s2_error(S2_INVALID, "lcs: flow 'projected' expected, got 'rattle'");
-  }
   if (def->restitution_model == S2_REFLECTIONS) {
     return s2_error(S2_INVALID, "lcs: restitution_model 'newton' expected");
   }
@@ -52,9 +49,15 @@ S2Status s2_lcs_check(const S2World *world) {
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
-    if (s2_joint_active(world, &world->joints.at[slot])) {
-      S2_TRY(lcs_check_joint(world, slot));
+    if (!s2_joint_active(world, &world->joints.at[slot])) {
+      continue;
     }
+    // Speculative steps take the two stages for joints alone, whose impulses are two of each.
+    if (def->flow != S2_FLOW_PROJECTED) {
+      return s2_error(S2_INVALID, "lcs: flow 'projected' expected in a world with joints, got "
+                                  "'rattle'");
+    }
+    S2_TRY(lcs_check_joint(world, slot));
   }
   return s2_ok();
 }

@@ -67,13 +67,62 @@ static void event_place_ground(S2Undo *undo) {
       undo->ground0[at] = undo->bar.q0[at];
       undo->ground1[at] = undo->bar.q1[at];
       undo->bar.q0[at] = undo->bar.q1[at] = 0;
+      if (interval->interval.sets_out) {
+        undo->ground_v0[at] = undo->bar.v0[at];
+        undo->bar.v0[at] = 0;
+        undo->step.v0[at] = undo->step.given_start[at];
+      }
     }
   }
+}
+
+// Locks have their rates as the step begins while that is undone, too.
+static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
+  const S2World *world = undo->world;
+  for (int i = 0; i < interval->of->island.joints && world->drives.count > 0; i++) {
+    world->drives.at[interval->of->island.joint[i]].strikes = undo->striking;
+  }
+}
+
+// What strikes as the step begins meets ground at its velocity then, whose adjoints are taken
+// apart from those of its mean velocity.
+static void event_set_ground(S2Undo *undo, const S2Note *interval) {
+  S2StepAdjoint *bar = &undo->bar;
+  for (int i = 0; i < interval->of->grounds && interval->interval.sets_out; i++) {
+    for (int at = 3 * interval->of->ground[i], c = 0; c < 3; c++, at++) {
+      undo->ground_v[at] = bar->free_v[at] + bar->v1[at] + bar->v2[at];
+      bar->free_v[at] = bar->v1[at] = bar->v2[at] = 0;
+      undo->step.free_v[at] = undo->step.v1[at] = undo->step.v2[at] = undo->step.given_start[at];
+    }
+  }
+  undo->striking = interval->interval.sets_out;
+  event_set_locks(undo, interval);
+}
+
+static void event_set_ground_back(S2Undo *undo, const S2Note *interval) {
+  S2StepAdjoint *bar = &undo->bar;
+  const S2Note *start = s2_undo_last(undo, S2_ACT_FREE);
+  for (int i = 0; i < interval->of->grounds && interval->interval.sets_out; i++) {
+    for (int at = 3 * interval->of->ground[i], c = 0; c < 3; c++, at++) {
+      bar->given_start[at] += bar->v0[at];
+      bar->v0[at] = undo->ground_v0[at];
+      undo->step.v0[at] = start->free.v0[at];
+      if (undo->striking) {
+        bar->given_start[at] += bar->free_v[at] + bar->v1[at] + bar->v2[at];
+        bar->free_v[at] = undo->ground_v[at];
+        bar->v1[at] = bar->v2[at] = 0;
+        undo->step.free_v[at] = undo->step.v1[at] = undo->step.v2[at] = start->free.v0[at];
+      }
+    }
+  }
+  undo->striking = false;
+  event_set_locks(undo, interval);
 }
 
 static void event_forget_ground(S2Undo *undo, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   double done = event_since_start(undo, interval);
+  event_set_ground_back(undo, interval);
   for (int i = 0; i < interval->of->grounds; i++) {
     for (int at = 3 * interval->of->ground[i], c = 0; c < 3; c++, at++) {
       double done_bar = bar->q0[at] * undo->step.free_v[at];
@@ -154,7 +203,7 @@ static void event_scratch_bars(S2Undo *undo) {
   size_t count = 3 * (size_t)undo->notes->slots;
   size_t joints = (size_t)undo->notes->joint_slots;
   S2Arena *arena = undo->arena;
-  double *v = S2_TAKE_ZEROED(arena, double, 8 * count);
+  double *v = S2_TAKE_ZEROED(arena, double, 10 * count);
   // Answers and the gradient go to copies, too.
   undo->gradient = undo->answers.gradient = undo->scratch;
   double *of_laws = S2_TAKE_ZEROED(arena, double, 5 * count);
@@ -165,6 +214,8 @@ static void event_scratch_bars(S2Undo *undo) {
   undo->law_free = of_laws + 4 * count;
   undo->answers.goal = S2_TAKE_ZEROED(arena, double, 3 * joints);
   undo->answers.rate = S2_TAKE_ZEROED(arena, double, 3 * joints);
+  undo->answers.begin = S2_TAKE_ZEROED(arena, double, 3 * joints);
+  undo->answers.end = S2_TAKE_ZEROED(arena, double, 3 * joints);
   undo->bar = (S2StepAdjoint){
       .q0 = v,
       .v0 = v + count,
@@ -174,6 +225,8 @@ static void event_scratch_bars(S2Undo *undo) {
       .v1 = v + 5 * count,
       .v2 = v + 6 * count,
       .q1 = v + 7 * count,
+      .given_start = v + 8 * count,
+      .given_end = v + 9 * count,
       .joint_impulse = S2_TAKE_ZEROED(arena, double, event_impulses(undo)),
       .joint_reaction = S2_TAKE_ZEROED(arena, double, 3 * joints),
       .gradient = undo->scratch,
@@ -374,6 +427,7 @@ void s2_undo_struck(S2Undo *undo, const S2Note *note) {
   }
   s2_undo_put_nodes(note, note->plain.before, undo->step.v0);
   event_free_nodes(undo, note);
+  event_set_ground(undo, s2_undo_last(undo, S2_ACT_INTERVAL));
   event_take_sums(undo, note);
 }
 

@@ -50,6 +50,8 @@ void s2_undo_answer(S2Undo *undo) {
       .begun = s2_note_at(undo->notes, 0)->t,
       .goal = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
       .rate = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
+      .begin = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
+      .end = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
   };
   // Whoever asks at the same poses and time gets what was answered then.
   world->callbacks = (S2Callbacks){
@@ -78,22 +80,28 @@ static void program_time_vjp(const S2Answers *answers, double dt, double t, doub
   answers->gradient->dt += bar * (t - answers->begun) / dt;
 }
 
-// From the adjoint of the velocities that were answered (0 afterwards) to q, and that of those
-// before.
+// From the adjoint of the velocities that were answered, and of those at both ends of the step, all
+// 0 afterwards, to q and that of those before.
 static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, double h,
-                                   double v_bar[3], double q_bar[3]) {
-  double dt = undo->world->kept.def.dt, before[3] = {0};
-  for (int c = 0; c < 3; c++) {
-    const S2Slope *slope = &answer->slope[c];
+                                   double v_bar[3], double start_bar[3], double end_bar[3],
+                                   double q_bar[3]) {
+  double dt = undo->world->kept.def.dt,
+         before[3] = {0}, *const bars[3] = {v_bar, start_bar, end_bar};
+  for (int k = 0; k < answer->count; k++) {
+    const S2Slope *slope = &answer->slope[k];
+    double bar = bars[k / 3][k % 3];
     for (int i = 0; i < 3; i++) {
-      q_bar[i] += v_bar[c] * slope->by[i];
+      q_bar[i] += bar * slope->by[i];
     }
-    program_time_vjp(&undo->answers, dt, answer->t, v_bar[c] * slope->by[3]);
-    undo->gradient->dt += v_bar[c] * slope->by[4] * h / dt;
-    before[c] = v_bar[c] * slope->by[5];
-    s2_answer_origin_vjp(&undo->answers, slope->origin, v_bar[c]);
+    program_time_vjp(&undo->answers, dt, answer->t, bar * slope->by[3]);
+    undo->gradient->dt += bar * slope->by[4] * h / dt;
+    before[k % 3] += bar * slope->by[5];
+    s2_answer_origin_vjp(&undo->answers, slope->origin, bar);
   }
-  memcpy(v_bar, before, sizeof before);
+  for (int c = 0; c < 3; c++) {
+    v_bar[c] = before[c];
+    start_bar[c] = end_bar[c] = 0;
+  }
 }
 
 // What drove the lock before this note of the same substep; NULL: it was at its own goal.
@@ -112,12 +120,13 @@ static void program_lock_vjp(S2Undo *undo, const S2Note *note, int32_t slot) {
   const double q[S2_JOINT_COLUMNS] = {note->h};
   const S2Answer *answer = s2_answer_of(&undo->answers, S2_ASKED_LOCK, slot, note->t, q);
   double *goal = undo->answers.goal + 3 * slot, *rate = undo->answers.rate + 3 * slot;
+  double *begin = undo->answers.begin + 3 * slot, *end = undo->answers.end + 3 * slot;
   for (int c = 0; c < 3; c++) { // what is not locked has the rate 0
     rate[c] = undo->world->joints.at[slot].locked[c] ? rate[c] : 0;
   }
   // What it was answered, by where the lock was.
   if (answer != NULL) {
-    program_velocities_vjp(undo, answer, note->h, rate, goal);
+    program_velocities_vjp(undo, answer, note->h, rate, begin, end, goal);
   }
   // Where it had followed an answer before, the goal had moved on with that.
   for (int c = 0; c < 3; c++) {
@@ -148,10 +157,31 @@ void s2_undo_motions(S2Undo *undo, const S2Note *note) {
     const S2Answer *answer = world->bodies.at[slot].has_motion
                                  ? s2_answer_of(&undo->answers, S2_ASKED_BODY, slot, note->t, q)
                                  : NULL;
+    double *const of[4] = {undo->bar.v0 + 3 * slot, undo->bar.given_start + 3 * slot,
+                           undo->bar.given_end + 3 * slot, undo->bar.q0 + 3 * slot};
     if (answer != NULL) {
-      program_velocities_vjp(undo, answer, note->h, undo->bar.v0 + 3 * slot,
-                             undo->bar.q0 + 3 * slot);
+      program_velocities_vjp(undo, answer, note->h, of[0], of[1], of[2], of[3]);
     }
+    for (int c = 0; c < 3; c++) { // what nobody was asked about has one velocity
+      of[0][c] += of[1][c] + of[2][c];
+      of[1][c] = of[2][c] = 0;
+    }
+  }
+}
+
+void s2_undo_give(S2Undo *undo, const S2Note *note) {
+  const S2World *world = undo->world;
+  const double q[S2_JOINT_COLUMNS] = {note->h};
+  for (int i = 0; i < world->order.count && world->kept.def.flow == S2_FLOW_RATTLE; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Answer *answer = world->bodies.at[slot].has_motion
+                                 ? s2_answer_of(&undo->answers, S2_ASKED_BODY, slot, note->t, q)
+                                 : NULL;
+    const double *v = note->free.v0 + 3 * slot;
+    memcpy(undo->step.given_start + 3 * slot, answer != NULL ? answer->number + 3 : v,
+           3 * sizeof(double));
+    memcpy(undo->step.given_end + 3 * slot, answer != NULL ? answer->number + 6 : v,
+           3 * sizeof(double));
   }
 }
 

@@ -66,29 +66,34 @@ void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *
 
 // ---- Speeds ------------------------------------------------------------------------------------
 
-static double contact_velocity(const S2RattlePiece *piece, int32_t slot, int c, const double *v) {
+// Of stage 1, which has ground at its mean velocity.
+static double contact_velocity(const S2RattlePiece *piece, int32_t slot, int c) {
   const S2Step *step = piece->rattle.step;
   int32_t node = step->node_of[slot];
-  return node == S2_GROUND ? step->free_v[3 * slot + c] : v[3 * node + c];
+  return node == S2_GROUND ? step->free_v[3 * slot + c] : piece->rattle.u[3 * node + c];
 }
 
-// m/s: speed along row r with these sides, at the velocities v of nodes (3 a node). Ground has its
-// own velocity.
-static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides *side,
-                            const double *v) {
+// m/s: speed along row r with these sides, over the piece or at its end.
+static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides *side, bool end) {
+  const S2Rattle *rattle = &piece->rattle;
+  const double *v = end ? rattle->v1 : rattle->u;
+  const double *given = end ? s2_rattle_ground_end(rattle) : rattle->step->free_v;
   int32_t slot[2];
   double speed = 0;
   s2_rattle_bodies(&piece->rattle, &piece->rattle.term[r], slot);
-  for (int c = 0; c < 3; c++) {
-    speed += side->a[c] * contact_velocity(piece, slot[0], c, v);
-    speed += side->b[c] * contact_velocity(piece, slot[1], c, v);
+  for (int i = 0; i < 2; i++) {
+    int32_t node = rattle->step->node_of[slot[i]];
+    const double *of = node == S2_GROUND ? given + 3 * slot[i] : v + 3 * node;
+    const double *j = i == 0 ? side->a : side->b;
+    speed += j[0] * of[0] + j[1] * of[1] + j[2] * of[2];
   }
   return speed;
 }
 
-// The adjoint of that speed is `factor`: adds it to the row and to the velocity of the ground.
+// The adjoint of that speed over the piece is `factor`: adds it to the row and to the velocity of
+// the ground.
 static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSides *side,
-                              const double *v, double factor, S2RowBar *bar) {
+                              double factor, S2RowBar *bar) {
   const S2Step *step = piece->rattle.step;
   int32_t slot[2];
   s2_rattle_bodies(&piece->rattle, &piece->rattle.term[r], slot);
@@ -96,7 +101,7 @@ static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSide
     double *to = i == 0 ? bar->ja : bar->jb;
     const double *j = i == 0 ? side->a : side->b;
     for (int c = 0; c < 3; c++) {
-      to[c] += factor * contact_velocity(piece, slot[i], c, v);
+      to[c] += factor * contact_velocity(piece, slot[i], c);
       if (step->node_of[slot[i]] == S2_GROUND) {
         piece->undo->bar.free_v[3 * slot[i] + c] += factor * j[c];
       }
@@ -110,7 +115,7 @@ static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
   const S2RattleTerm *term = &rattle->term[r];
   if (second) {
     double soft = term->soft ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
-    return contact_speed(piece, r, &rattle->at1.side[r], rattle->v1) + soft - term->speed;
+    return contact_speed(piece, r, &rattle->at1.side[r], true) + soft - term->speed;
   }
   if (term->source == S2_RATTLE_OF_SLIP) {
     return s2_rattle_slip(rattle, r, rattle->u) - term->speed;
@@ -166,7 +171,9 @@ static S2RattleState joint_state(const S2RattlePiece *piece, int r, bool second)
     double speed =
         second ? piece->rattle.at1.rate[r] : piece->rattle.at1.value[r] / piece->rattle.h;
     S2Row row = s2_rattle_row(&piece->rattle, r, &piece->rattle.at1.side[r]);
-    speed += second ? s2_rattle_row_speed(&row, piece->rattle.v1) : 0;
+    double back = piece->rattle.arrival.any ? piece->rattle.arrival.back[r] : 0;
+    double given = second ? s2_rattle_given_speed(&piece->rattle, r) : 0;
+    speed += second ? s2_rattle_row_speed(&row, piece->rattle.v1) + given + back : 0;
     return press > speed ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
   }
   return term->law != S2_RATTLE_BOUNDED ? S2_RATTLE_HELD
@@ -175,33 +182,32 @@ static S2RattleState joint_state(const S2RattlePiece *piece, int r, bool second)
                                         : S2_RATTLE_HELD;
 }
 
-void s2_rattle_find_states(S2RattlePiece *piece) {
+void s2_rattle_find_states(S2RattlePiece *piece, bool second) {
   S2Rattle *rattle = &piece->rattle;
-  for (int r = 0; r < rattle->rows && rattle->touches > 0; r++) {
+  S2RattleState *state = second ? rattle->second : rattle->first;
+  for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
-    for (int second = 0; second < 2; second++) {
-      S2RattleState *state = second == 1 ? rattle->second : rattle->first;
-      if (state[r] == S2_RATTLE_KNOWN) {
-        continue;
-      }
-      bool rough = term->law == S2_RATTLE_FRICTION;
-      bool halved = rough && s2_rattle_halved(&rattle->term[r - 1]);
-      bool presses = rough && (halved ? rattle->first : state)[r - 1] == S2_RATTLE_HELD;
-      state[r] = term->source == S2_RATTLE_OF_GAP ? normal_state(piece, r, second)
-                 : !rough                         ? joint_state(piece, r, second)
-                 : presses                        ? friction_state(piece, r, second)
-                                                  : S2_RATTLE_OPEN;
+    piece->share[second][r] = piece->give[second][r] = piece->unit[second][r] = 0;
+    if (rattle->touches == 0 || state[r] == S2_RATTLE_KNOWN) {
+      continue;
     }
+    bool rough = term->law == S2_RATTLE_FRICTION;
+    bool halved = rough && s2_rattle_halved(&rattle->term[r - 1]);
+    bool presses = rough && (halved ? rattle->first : state)[r - 1] == S2_RATTLE_HELD;
+    state[r] = term->source == S2_RATTLE_OF_GAP ? normal_state(piece, r, second)
+               : !rough                         ? joint_state(piece, r, second)
+               : presses                        ? friction_state(piece, r, second)
+                                                : S2_RATTLE_OPEN;
+    piece->share[second][r] = rough ? s2_rattle_side(state[r]) : 0;
   }
 }
 
 // ---- Rows of a stage ---------------------------------------------------------------------------
 
-void s2_rattle_fold(const S2RattlePiece *piece, const S2RattleState *state, S2Row *push,
-                    double *bar) {
+void s2_rattle_fold(const S2RattlePiece *piece, bool second, S2Row *push, double *bar) {
   for (int r = 0; r < piece->rattle.rows; r++) {
     const S2RattleTerm *term = &piece->rattle.term[r];
-    double by = term->law == S2_RATTLE_FRICTION ? s2_rattle_side(state[r]) * term->mu : 0;
+    double by = piece->share[second][r] * term->mu;
     if (by != 0) {
       bar[r - 1] += by * bar[r];
       for (int c = 0; c < 3; c++) {
@@ -229,8 +235,8 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
     double part = rattle->late[r] ? 1 : 0.5;
     const S2RowSides none = {0};
     for (int c = 0; c < 3; c++) {
-      bar.ja[c] = part * rattle->h * contact_velocity(piece, slot[0], c, rattle->u);
-      bar.jb[c] = part * rattle->h * contact_velocity(piece, slot[1], c, rattle->u);
+      bar.ja[c] = part * rattle->h * contact_velocity(piece, slot[0], c);
+      bar.jb[c] = part * rattle->h * contact_velocity(piece, slot[1], c);
       turns[3 * slot[0] + c] = turns[3 * slot[1] + c] = 0;
     }
     s2_rattle_contact_poses(piece, r, &bar, turns);
@@ -247,14 +253,13 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
 
 // ---- Materials ---------------------------------------------------------------------------------
 
-// What J p and the loss ask of friction row r that slides, to the coefficient.
+// What J p and the loss ask of friction row r, to the coefficient.
 void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed) {
   const S2Rattle *rattle = &piece->rattle;
-  double side = s2_rattle_side(second ? rattle->second[r] : rattle->first[r]);
   piece->pair[rattle->term[r].place].friction +=
-      side * stage_impulse(piece, r - 1, second) * pushed;
+      piece->share[second][r] * stage_impulse(piece, r - 1, second) * pushed;
   if (second && s2_rattle_halved(&rattle->term[r - 1])) { // its bound is known: mu times 2 l
-    piece->l_bar[r - 1] += 2 * side * rattle->term[r].mu * pushed;
+    piece->l_bar[r - 1] += 2 * piece->share[second][r] * rattle->term[r].mu * pushed;
   }
 }
 
@@ -265,9 +270,9 @@ void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end)
   if (second) { // what it sees is as of other rows
     return;
   }
-  contact_speed_vjp(piece, r, &rattle->at1.side[r], rattle->u, -part * y, end);
+  contact_speed_vjp(piece, r, &rattle->at1.side[r], -part * y, end);
   if (!rattle->late[r]) {
-    contact_speed_vjp(piece, r, &rattle->at0.side[r], rattle->u, -part * y, &piece->at0[r]);
+    contact_speed_vjp(piece, r, &rattle->at0.side[r], -part * y, &piece->at0[r]);
   }
 }
 
@@ -320,10 +325,9 @@ void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
     S2RowSides start = smooth_sides(piece, r, rattle->late[r]), end = smooth_sides(piece, r, true);
     // Against the mean slip in stage 1, and with both stages together against that at the end.
     double slip[2] = {
-        (contact_speed(piece, r, &start, rattle->u) + contact_speed(piece, r, &end, rattle->u)) /
-                2 -
+        (contact_speed(piece, r, &start, false) + contact_speed(piece, r, &end, false)) / 2 -
             touch->surface_speed,
-        contact_speed(piece, r, &end, rattle->v1) - touch->surface_speed};
+        contact_speed(piece, r, &end, true) - touch->surface_speed};
     double first = fabs(slip[0]) <= still ? 0 : -copysign(rattle->l[r], slip[0]);
     double both = fabs(slip[1]) <= still ? 0 : -copysign(rattle->l[r] + rattle->k[r], slip[1]);
     S2Row row = s2_rattle_row(rattle, r, second ? &end : &start);

@@ -12,17 +12,22 @@ static const double ALIKE = 1e-10;
 // Adjoints below this have no digits: the loss depends on nothing any more.
 static const double NOTHING = 1e-200;
 
-// The speed of a row in a stage: what it measures, less what it asks for.
-static double edge_speed(const S2RattlePiece *piece, int r, const S2Row *row, bool second) {
+double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
+  if (!second && term->law == S2_RATTLE_FRICTION) {
+    return s2_rattle_slip(rattle, r, rattle->u) - term->speed;
+  }
   if (!second) {
     double change = rattle->at1.value[r] - s2_rattle_from(rattle, r);
     return change / rattle->h + term->compliance * rattle->l[r] + term->bias - term->speed;
   }
   double soft =
       term->soft && !s2_rattle_halved(term) ? piece->c2[r] * rattle->k[r] + piece->b2[r] : 0;
-  return s2_rattle_row_speed(row, rattle->v1) + rattle->at1.rate[r] + soft - term->speed;
+  double back = rattle->arrival.any ? rattle->arrival.back[r] : 0;
+  double rate = rattle->at1.rate[r] + s2_rattle_given_speed(rattle, r);
+  S2Row row = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
+  return s2_rattle_row_speed(&row, rattle->v1) + rate + soft + back - term->speed;
 }
 
 static void find_edge(S2RattlePiece *piece, int r, bool second) {
@@ -39,7 +44,7 @@ static void find_edge(S2RattlePiece *piece, int r, bool second) {
   double room = limit ? x : fmin(most - x, x + most);
   bool held = *state == S2_RATTLE_HELD;
   bool bound = *state == S2_RATTLE_OPEN || *state == S2_RATTLE_AT_LO || *state == S2_RATTLE_AT_HI;
-  bool slow = bound && fabs(edge_speed(piece, r, &row, second)) * size <= least;
+  bool slow = bound && fabs(s2_rattle_row_off(piece, r, second)) * size <= least;
   piece->edge[second][r] = (held && room * w <= least) || slow;
   if (piece->edge[second][r]) {
     S2RattleState nearer = most - x < x + most ? S2_RATTLE_AT_HI : S2_RATTLE_AT_LO;
@@ -47,12 +52,11 @@ static void find_edge(S2RattlePiece *piece, int r, bool second) {
   }
 }
 
-void s2_rattle_find_edges(S2RattlePiece *piece) {
+void s2_rattle_find_edges(S2RattlePiece *piece, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {
     if (rattle->term[r].law != S2_RATTLE_EQUATION && !s2_rattle_of_contact(&rattle->term[r])) {
-      find_edge(piece, r, false);
-      find_edge(piece, r, true);
+      find_edge(piece, r, second);
     }
   }
 }

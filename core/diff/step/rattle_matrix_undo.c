@@ -159,7 +159,7 @@ static double equation_speed(const S2RattlePiece *piece, const Coupled *coupled,
   double w = row->rate;
   for (int k = 0; k < 6; k++) {
     int32_t slot = slots[k / 3], node = slot == S2_NONE ? S2_GROUND : step->node_of[slot];
-    double ground = slot == S2_NONE ? 0 : step->free_v[3 * slot + k % 3];
+    double ground = slot == S2_NONE ? 0 : s2_rattle_ground_end(&piece->rattle)[3 * slot + k % 3];
     double v = node == S2_GROUND ? ground : piece->rattle.v1[3 * node + k % 3];
     w += (k < 3 ? row->ja[k] : row->jb[k - 3]) * v;
   }

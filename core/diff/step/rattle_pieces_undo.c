@@ -12,7 +12,7 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
   int rows = note->rattle.rows;
   S2Arena *arena = undo->arena;
   int nodes = 3 * island->nodes, slots = 3 * undo->world->bodies.count;
-  double *numbers = S2_TAKE_ZEROED(arena, double, 4 * nodes + 4 * rows + 2 * slots);
+  double *numbers = S2_TAKE_ZEROED(arena, double, 4 * nodes + 10 * rows + 2 * slots);
   double *of_rows = numbers + 4 * (size_t)nodes;
   S2RattlePiece piece = {
       .undo = undo,
@@ -28,7 +28,10 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
       .y = of_rows + rows,
       .c2 = of_rows + 2 * (size_t)rows,
       .b2 = of_rows + 3 * (size_t)rows,
-      .q1_bar = of_rows + 4 * (size_t)rows,
+      .share = {of_rows + 4 * (size_t)rows, of_rows + 5 * (size_t)rows},
+      .give = {of_rows + 6 * (size_t)rows, of_rows + 7 * (size_t)rows},
+      .unit = {of_rows + 8 * (size_t)rows, of_rows + 9 * (size_t)rows},
+      .q1_bar = of_rows + 10 * (size_t)rows,
       .mix = (double(*)[S2_JOINT_EQUATIONS])S2_TAKE(arena, double, S2_JOINT_EQUATIONS *rows),
       .at0 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
       .at1 = S2_TAKE_ZEROED(arena, S2RowBar, rows),
@@ -70,7 +73,8 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   flag_zeros(undo, island);
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   S2Step *step = &undo->step;
-  int nodes = 3 * island->nodes, size = s2_rattle_record_size(island->nodes, note->rattle.rows);
+  int nodes = 3 * island->nodes, rows = note->rattle.rows;
+  int size = s2_rattle_record_size(island->nodes, rows, s2_island_rebounds(step, island));
   double *q_bar = S2_TAKE(undo->arena, double, nodes), *v_bar = S2_TAKE(undo->arena, double, nodes);
   S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
   step->dt = note->h;
@@ -88,7 +92,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   for (int k = note->rattle.pieces - 1; k >= 0 && good; k--) {
     S2ArenaMark before = s2_arena_mark(undo->arena);
     S2RattleRecord record =
-        s2_rattle_record(note->rattle.piece + (size_t)(k * size), island->nodes, note->rattle.rows);
+        s2_rattle_record(note->rattle.piece + (size_t)(k * size), island->nodes, rows);
     S2RattlePiece piece = piece_make(undo, island, &frame, &record, note, k, NULL);
     for (int i = 0; i < nodes; i++) {
       piece.q1_bar[3 * island->node[i / 3] + i % 3] = q_bar[i];
@@ -105,7 +109,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
       undo->length_bar += (record.done + record.h) / step->dt * end_bar;
     } else if (good) {
       S2RattlePiece timing = piece_make(undo, island, &frame, &record, note, k, NULL);
-      timing.timing = true;
+      timing.unasked = true; // only the value of the limit counts
       timing.timing_bar = -end_bar / record.rises;
       good = record.rises < 0 && s2_rattle_piece_vjp(&timing); // else it only touches
       piece_gather(&timing, q_bar, v_bar);

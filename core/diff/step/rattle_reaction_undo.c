@@ -16,7 +16,7 @@ double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const 
   const S2Joint *of = &piece->rattle.step->world->joints.at[joint];
   const double *bar = reaction_of(piece, joint);
   double push[3] = {0};
-  if (piece->timing) {
+  if (piece->unasked) {
     return 0;
   }
   s2_rattle_push(side, reaction_arm(piece, of, end), 1, push);
@@ -30,7 +30,8 @@ static bool contact_asked(const S2RattlePiece *piece, int r, bool end, double on
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
   const S2Touch *touch = &(end ? &rattle->at1 : &rattle->at0)->touch[term->place];
-  const S2ContactGradient *at = s2_undo_asked_impulse(piece->undo, touch, term->index);
+  const S2ContactGradient *at =
+      piece->unasked ? NULL : s2_undo_asked_impulse(piece->undo, touch, term->index);
   if (at == NULL) {
     return false;
   }
@@ -76,7 +77,7 @@ double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end) {
   int32_t joint = rattle->island->joint[term->place];
   double kept = piece->undo->bar.joint_impulse[S2_JOINT_ROWS * joint + term->index];
   bool force = term->source == S2_RATTLE_OF_GROUND && term->index != S2_GROUND_TORQUE;
-  double sum = piece->timing || force ? 0 : kept; // no load depends on ground friction
+  double sum = piece->unasked || force ? 0 : kept; // no load depends on ground friction
   return term->effort ? sum : sum + s2_rattle_reaction_pull(piece, joint, side, end);
 }
 
@@ -91,7 +92,7 @@ void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impuls
   int32_t slot = rattle->island->joint[term->place];
   const S2Joint *joint = s2_rattle_joint(rattle, term);
   const double *reaction = reaction_of(piece, slot);
-  if (term->effort || impulse == 0 || piece->timing) {
+  if (term->effort || impulse == 0 || piece->unasked) {
     return;
   }
   S2Vec2 arm = reaction_arm(piece, joint, end);

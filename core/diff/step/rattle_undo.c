@@ -106,20 +106,37 @@ static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar
   }
 }
 
-// The same of ground that moves, whose velocity gets its own.
-static void ground_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBar *bar) {
-  const S2Step *step = piece->rattle.step;
-  const S2RowSides *side = &piece->rattle.at1.side[r];
+// The same of ground and locks that move as given, whose velocity gets its own.
+static void given_speed_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBar *bar) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2Step *step = rattle->step;
+  const S2RowSides *side = &rattle->at1.side[r];
+  const double *given = s2_rattle_ground_end(rattle);
+  double *given_bar =
+      s2_rattle_ends_step(rattle) ? piece->undo->bar.given_end : piece->undo->bar.free_v;
   int32_t slots[2];
   s2_rattle_bodies(&piece->rattle, &piece->rattle.term[r], slots);
   for (int i = 0; i < 2; i++) {
     double *to = i == 0 ? bar->ja : bar->jb;
     const double *j = i == 0 ? side->a : side->b;
     for (int c = 0; c < 3 && slots[i] != S2_NONE && step->node_of[slots[i]] == S2_GROUND; c++) {
-      to[c] += factor * step->free_v[3 * slots[i] + c];
-      piece->undo->bar.free_v[3 * slots[i] + c] += factor * j[c];
+      to[c] += factor * given[3 * slots[i] + c];
+      given_bar[3 * slots[i] + c] += factor * j[c];
     }
   }
+  int c = s2_rattle_lock_of(rattle, r);
+  if (c != S2_NONE) {
+    int at = 3 * rattle->island->joint[rattle->term[r].place] + c;
+    piece->undo->answers.rate[at] += factor;
+    piece->undo->answers.end[at] -= factor;
+  }
+}
+
+static void speed_along_vjp(S2RattlePiece *piece, int r, const S2Row *row, double factor) {
+  S2RowBar *bar = &piece->at1[r];
+  sides_vjp(row, factor, piece->rattle.v1, bar);
+  given_speed_vjp(piece, r, factor, bar);
+  bar->rate += factor;
 }
 
 // From the adjoints of rows at the start or the end of a piece to its poses and the joints' own
@@ -231,15 +248,21 @@ static bool factor_held(S2RattlePiece *piece, S2RattleState *state, const double
     if (held->count == 0) {
       return true;
     }
-    // More rows than velocities repeat each other: the last one, which is none of the equations.
-    bool many = held->count > 3 * piece->rattle.nodes;
+    // More rigid rows than velocities repeat each other: the last one, which is none of the
+    // equations.
+    int rigid = 0, last = 0;
+    for (int i = 0; i < held->count; i++) {
+      rigid += held->row[i].compliance == 0;
+      last = held->row[i].compliance == 0 ? i : last;
+    }
+    bool many = rigid > 3 * piece->rattle.nodes;
     if (!many && !s2_bilateral_init(matrix, problem, piece->undo->arena)) {
       return false;
     }
     if (!many && s2_bilateral_factor(matrix, held->left)) {
       return true;
     }
-    int redundant = many ? held->count - 1 : s2_bilateral_redundant(matrix);
+    int redundant = many ? last : s2_bilateral_redundant(matrix);
     if (redundant < 0) {
       return false;
     }
@@ -343,10 +366,9 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   if (rattle->second[r] != S2_RATTLE_HELD) {
     return;
   }
+  s2_rattle_unit_vjp(piece, r, true, row, bar);
   // J1 v1 + C2 k + b2 - speed
-  sides_vjp(row, -y, rattle->v1, bar);
-  ground_vjp(piece, r, -y, bar);
-  bar->rate -= y;
+  speed_along_vjp(piece, r, row, -y);
   if (term->source == S2_RATTLE_OF_SLIP) {
     s2_rattle_slip_vjp(piece, r, true, bar);
   } else if (!s2_rattle_of_contact(term)) {
@@ -371,15 +393,18 @@ static bool second_vjp(S2RattlePiece *piece) {
   // Masses of the stage, and what M and damping act on in it.
   for (int i = 0; i < nodes; i++) {
     bool cayley = rattle->step->dt * rattle->damping[i] <= 2 * rattle->inertial[i];
-    double drag = piece->half * rattle->damping[i];
-    mass[i] = rattle->inertial[i] + (cayley ? 0 : drag);
+    mass[i] = rattle->inertial[i] + (cayley ? 0 : piece->half * rattle->damping[i]);
+    damped[i] = cayley ? &rattle->u[i] : NULL;
+  }
+  s2_rattle_relax(piece, true, mass);
+  for (int i = 0; i < nodes; i++) {
     moved[i] = rattle->u[i] - rattle->v1[i];
-    damped[i] = cayley ? &rattle->u[i] : &rattle->v1[i];
+    damped[i] = damped[i] != NULL ? damped[i] : &rattle->v1[i];
   }
   for (int r = 0; r < rattle->rows; r++) {
     bool ground = rattle->term[r].source == S2_RATTLE_OF_GROUND;
     rows[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
-    rows[r].compliance = ground ? rattle->term[r].compliance : piece->c2[r];
+    rows[r].compliance = (ground ? rattle->term[r].compliance : piece->c2[r]) + piece->give[1][r];
   }
   double *k_bar = S2_TAKE(arena, double, rattle->rows);
   S2Row *pushes = S2_TAKE(arena, S2Row, rattle->rows);
@@ -387,7 +412,7 @@ static bool second_vjp(S2RattlePiece *piece) {
     k_bar[r] = s2_rattle_row_pull(piece, r, true);
     pushes[r] = rows[r];
   }
-  s2_rattle_fold(piece, rattle->second, pushes, k_bar);
+  s2_rattle_fold(piece, true, pushes, k_bar);
   if (!stage_adjoint(piece, rattle->second, mass, rows, pushes, piece->v1_bar, k_bar)) {
     return false;
   }
@@ -403,6 +428,59 @@ static bool second_vjp(S2RattlePiece *piece) {
     second_row_vjp(piece, r, &rows[r]);
   }
   return true;
+}
+
+// Stage 2 without the limits that arrive with restitution e takes the place of stage 2. They
+// leave with -e times the speed s along J1 that they have there, so s gets -e y and e gets -s y.
+// False: nothing arrives.
+static bool arrival_take_place(S2RattlePiece *piece) {
+  S2Rattle *rattle = &piece->rattle;
+  S2RattleArrival *arrival = &rattle->arrival;
+  if (!arrival->any) {
+    return false;
+  }
+  int nodes = 3 * rattle->nodes;
+  rattle->v1 = arrival->v;
+  rattle->k = arrival->k;
+  memset(piece->v1_bar, 0, sizeof(double) * (size_t)nodes);
+  for (int r = 0; r < rattle->rows; r++) {
+    double e = rattle->term[r].restitution, y = piece->y[r];
+    if (arrival->back[r] == 0 || y == 0) {
+      continue;
+    }
+    S2Row row = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
+    int32_t slot = rattle->island->joint[rattle->term[r].place];
+    // As find_rebounds() has it.
+    double parts = rattle->step->dt / rattle->h, speed = arrival->back[r] / e;
+    double change = sides_along(&row, rattle->v1) - sides_along(&row, rattle->v0);
+    bool edge = -speed - parts / 2 * fabs(change) <= 1e-9 * rattle->speed;
+    piece->undo->gradient->flags |= edge ? S2_GRADIENT_WEAK : 0;
+    piece->undo->gradient->joint[slot].restitution -= y * speed;
+    speed_along_vjp(piece, r, &row, -e * y);
+    for (int c = 0; c < 3; c++) {
+      piece->v1_bar[row.a >= 0 ? 3 * row.a + c : 0] -= row.a >= 0 ? e * y * row.ja[c] : 0;
+      piece->v1_bar[row.b >= 0 ? 3 * row.b + c : 0] -= row.b >= 0 ? e * y * row.jb[c] : 0;
+    }
+  }
+  rattle->second = arrival->state;
+  arrival->any = false;
+  piece->unasked = true;
+  return true;
+}
+
+// All that stage 2 says. `matrices`: as equations_vjp() takes them.
+static bool end_vjp(S2RattlePiece *piece, S2RowBar *matrices) {
+  bool unasked = piece->unasked, good = true;
+  do { // with what arrives, then without it
+    s2_rattle_find_states(piece, true);
+    s2_rattle_find_edges(piece, true);
+    good = second_vjp(piece);
+    s2_rattle_zeros_vjp(piece, true);
+    s2_rattle_smooth_vjp(piece, true);
+    s2_rattle_matrices_vjp(piece, true, matrices);
+  } while (good && arrival_take_place(piece));
+  piece->unasked = unasked;
+  return good;
 }
 
 // ---- Stage 1 -----------------------------------------------------------------------------------
@@ -491,6 +569,7 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   if (rattle->first[r] != S2_RATTLE_HELD) {
     return;
   }
+  s2_rattle_unit_vjp(piece, r, false, row, rattle->late[r] ? end : bar);
   double theta = term->trapezoid ? 0.5 : 1, from = s2_rattle_from(rattle, r), none = 0;
   bool begins = term->changes && from == rattle->at0.value[r]; // not from the surface on
   if (term->source == S2_RATTLE_OF_SLIP) {
@@ -528,21 +607,24 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
   // Masses, and dl/du with what the poses at the end bring.
   for (int i = 0; i < nodes; i++) {
     mass[i] = rattle->inertial[i] + piece->half * (rattle->damping[i] + rattle->slope[i]);
+    piece->u_bar[i] += rattle->h * piece->q1_bar[3 * rattle->island->node[i / 3] + i % 3];
+  }
+  s2_rattle_relax(piece, false, mass);
+  for (int i = 0; i < nodes; i++) {
     moved[i] = rattle->v0[i] - rattle->u[i];
     damped[i] = &rattle->u[i];
-    piece->u_bar[i] += rattle->h * piece->q1_bar[3 * rattle->island->node[i / 3] + i % 3];
   }
   for (int r = 0; r < rattle->rows; r++) {
     start[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
     end[r] = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
     start[r] = rattle->late[r] ? end[r] : start[r];
-    end[r].compliance = rattle->term[r].compliance;
+    end[r].compliance = rattle->term[r].compliance + piece->give[0][r];
     piece->l_bar[r] += s2_rattle_row_pull(piece, r, rattle->late[r]);
   }
   S2Row *pushes = S2_TAKE(arena, S2Row, rattle->rows);
   double *l_bar = s2_arena_copy(arena, piece->l_bar, rattle->rows);
   memcpy(pushes, start, sizeof *pushes * (size_t)rattle->rows);
-  s2_rattle_fold(piece, rattle->first, pushes, l_bar);
+  s2_rattle_fold(piece, false, pushes, l_bar);
   s2_rattle_see_slip(piece, end);
   if (!first_adjoint(piece, mass, end, pushes, l_bar)) {
     return false;
@@ -603,14 +685,11 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   S2RowBar *matrices[2] = {S2_TAKE_ZEROED(arena, S2RowBar, equations),
                            S2_TAKE_ZEROED(arena, S2RowBar, equations)};
   s2_rattle_soften_end(rattle, &rattle->at1, piece->c2, piece->b2, piece->mix);
-  s2_rattle_find_states(piece);
-  s2_rattle_find_edges(piece);
-  if (!second_vjp(piece)) {
+  s2_rattle_find_states(piece, false);
+  s2_rattle_find_edges(piece, false);
+  if (!end_vjp(piece, matrices[1])) {
     return false;
   }
-  s2_rattle_zeros_vjp(piece, true);
-  s2_rattle_smooth_vjp(piece, true);
-  s2_rattle_matrices_vjp(piece, true, matrices[1]);
   if (piece->timing_bar != 0) {
     piece->at1[piece->rattle.met].value += piece->timing_bar;
   }

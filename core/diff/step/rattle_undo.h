@@ -18,13 +18,16 @@ typedef struct S2RattlePiece {
   S2RowBar *at0, *at1;                      // a row: of the rows at both ends
   double h_bar, elapsed_bar0, elapsed_bar1; // of the piece's length, and of times at its ends
   double start_bar, end_bar;                // of when it begins and ends in the substep, with h_bar
-  bool timing;                              // only the value of the limit that ends it counts
+  bool unasked;                             // no loss asks for its impulses
   double timing_bar;                        // of that
   const S2Note *note;
   int laws;                   // of bodies of the island
   const S2LawAnswer *answers; // in stage 1, then in stage 2
   bool *lawful;               // a node
   bool *edge[2];              // a row of a stage: on the edge of two states
+  double *share[2];           // the same of friction: the part of its bound that it has, signed
+  double *give[2];            // velocity per impulse: by which it gives way beside its compliance
+  double *unit[2];            // of what it misses by its own mobility, the unit of kappa
   bool event;                 // of event stepping, with contacts
   S2TouchBar *pair;           // a touch of it
   double unused;              // adjoint of what no script can set
@@ -65,22 +68,30 @@ double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const 
 double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end);
 void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impulse, S2RowBar *bar);
 
-// rattle_edge_undo.c: finds rows on an edge, and lets them go; and flags one
+// rattle_edge_undo.c: finds rows of a stage on an edge, and lets them go; and flags one
 // whose other state has another derivative, with J p of a stage and what the reaction asks.
-void s2_rattle_find_edges(S2RattlePiece *piece);
+void s2_rattle_find_edges(S2RattlePiece *piece, bool second);
 void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed);
+
+// What row r of a stage misses, m/s or rad/s: what it measures, less what it asks for.
+double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second);
+
+// rattle_relax_undo.c: smooth derivatives: states, shares and what gives way, with velocities and
+// impulses on the central path, of a stage with these masses (3 a node, which stay).
+void s2_rattle_relax(S2RattlePiece *piece, bool second, const double *mass);
+// From y of row r to the unit of its kappa; `bar`: of that row.
+void s2_rattle_unit_vjp(S2RattlePiece *piece, int r, bool second, const S2Row *row, S2RowBar *bar);
 
 // rattle_contact_undo.c: states of the rows of a piece with contacts, whose solver finds no active
 // set.
-void s2_rattle_find_states(S2RattlePiece *piece);
+void s2_rattle_find_states(S2RattlePiece *piece, bool second);
 // From the adjoint of the row of a contact to its poses and shapes; the same at the end of the
 // piece to poses alone, q_bar (3 a slot).
 void s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar *bar);
 void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *bar, double *q_bar);
 // Friction that slides goes into the normal rows that push, and into what is asked of their
 // impulses.
-void s2_rattle_fold(const S2RattlePiece *piece, const S2RattleState *state, S2Row *push,
-                    double *bar);
+void s2_rattle_fold(const S2RattlePiece *piece, bool second, S2Row *push, double *bar);
 // What friction rows of stage 1 see of u.
 void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see);
 // Of friction row r: that slides, to its coefficient, with J p and what the loss asks; that sticks,

@@ -37,7 +37,8 @@ static Zero zero_of(const S2RattlePiece *piece, int32_t slot, double asked) {
     double j = i < 3 ? row[1].ja[i] : row[1].jb[i - 3];
     int32_t node = of == S2_NONE ? S2_GROUND : step->node_of[of];
     double v = node != S2_GROUND ? rattle->v1[3 * node + i % 3] : 0;
-    zero.speed[1] += j * (of == S2_NONE || node != S2_GROUND ? v : step->free_v[3 * of + i % 3]);
+    zero.speed[1] +=
+        j * (of == S2_NONE || node != S2_GROUND ? v : s2_rattle_ground_end(rattle)[3 * of + i % 3]);
   }
   return zero;
 }
@@ -153,11 +154,30 @@ static void zero_disc_vjp(const S2RattlePiece *piece, int32_t slot, double still
   }
 }
 
+// A limit without restitution stops what arrives. Its derivative by that would need the speed of
+// arrival, which only limits with restitution have.
+static void flag_zero_rebounds(const S2RattlePiece *piece) {
+  const S2Rattle *rattle = &piece->rattle;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    bool arrives = term->law == S2_RATTLE_LIMIT && !s2_rattle_of_contact(term) && rattle->late[r] &&
+                   rattle->l[r] == 0 && rattle->second[r] != S2_RATTLE_KNOWN;
+    int32_t slot = arrives ? rattle->island->joint[term->place] : S2_NONE;
+    if (arrives && term->restitution == 0 &&
+        S2_TRACKS_JOINT(piece->undo->gradient, slot, restitution)) {
+      piece->undo->gradient->flags |= S2_GRADIENT_PARTIAL;
+    }
+  }
+}
+
 // The adjoint of stage 2 (`end`) or stage 1; p are the momenta of the piece.
 void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2WorldGradient *all = piece->undo->gradient;
   double still = 1e-10 * rattle->speed; // slower is rounding
+  if (end) {
+    flag_zero_rebounds(piece);
+  }
   for (int i = 0; i < rattle->island->joints; i++) {
     int32_t slot = rattle->island->joint[i];
     const S2Joint *joint = &rattle->step->world->joints.at[slot];

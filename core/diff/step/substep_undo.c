@@ -26,8 +26,12 @@ void s2_undo_enter(S2Undo *undo) {
   for (int i = 0; i < undo->world->order.count; i++) {
     s2_step_free_body(step, undo->world->order.at[i]);
   }
-  undo->world->drives.at = note->free.drives;
+  s2_undo_give(undo, note);
+  undo->world->drives.at = undo->drives;
   undo->world->drives.count = note->free.drives == NULL ? 0 : undo->notes->joint_slots;
+  if (note->free.drives != NULL) {
+    memcpy(undo->drives, note->free.drives, sizeof(S2Drive) * (size_t)undo->notes->joint_slots);
+  }
   // Rows of joints ask for turns; in event stepping q0 moves with the intervals.
   bool event = s2_world_way(&undo->world->kept.def) == S2_EVENT;
   step->turned = undo->world->joint_order.count > 0 && !event;

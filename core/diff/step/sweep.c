@@ -84,12 +84,14 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   S2Step *step = &undo->step;
   S2StepAdjoint *bar = &undo->bar;
   double **const of_slots[] = {
-      &step->q0,        &step->v0,        &step->force,    &step->mass,      &step->free_v,
-      &step->v1,        &step->v2,        &step->q1,       &bar->q0,         &bar->v0,
-      &bar->force,      &bar->mass,       &bar->free_v,    &bar->v1,         &bar->v2,
-      &bar->q1,         &undo->displaced, &undo->start,    &undo->ground0,   &undo->ground1,
-      &undo->reflected, &undo->back,      &undo->held,     &undo->law,       &undo->law_q,
-      &undo->law_v,     &undo->law_free,  &undo->law_flow, &undo->flowed_q1, &undo->flowed_v2,
+      &step->q0,         &step->v0,        &step->force,       &step->mass,      &step->free_v,
+      &step->v1,         &step->v2,        &step->q1,          &bar->q0,         &bar->v0,
+      &bar->force,       &bar->mass,       &bar->free_v,       &bar->v1,         &bar->v2,
+      &bar->q1,          &undo->displaced, &undo->start,       &undo->ground0,   &undo->ground1,
+      &undo->reflected,  &undo->back,      &undo->held,        &undo->law,       &undo->law_q,
+      &undo->law_v,      &undo->law_free,  &undo->law_flow,    &undo->flowed_q1, &undo->flowed_v2,
+      &bar->given_start, &bar->given_end,  &step->given_start, &step->given_end, &undo->ground_v0,
+      &undo->ground_v,
   };
   double **const of_rows[] = {&step->joint_impulse, &bar->joint_impulse, &undo->impulse_bar,
                               &undo->waiting_impulse};
@@ -118,6 +120,7 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   step->dt = notes->fixed->def.dt / notes->fixed->def.substeps;
   if (joints > 0) {
     undo->remade = S2_TAKE_ZEROED(arena, S2Remade *, notes->at.count);
+    undo->drives = S2_TAKE(arena, S2Drive, joints);
     step->stiff = S2_TAKE_ZEROED(arena, bool, joints);
     step->turn = S2_TAKE(arena, S2Rot, notes->slots);
   }

@@ -62,8 +62,12 @@ typedef struct S2Undo {
   double *impulse_bar; // as S2StepAdjoint.joint_impulse: of the sum over the intervals of a step
   double
       share; // of what was left that an interval took; 0: until a meeting, whose gap has the rest
-  double *ground0, *ground1; // 3 a slot: what waits while q0 and q1 of ground are of an
-                             // interval's time
+  S2Drive *drives;              // a joint slot: of the substep
+  bool striking;                // what happens as the step begins is being undone
+  double *ground_v0, *ground_v; // 3 a slot: of its mean velocity, while v0 or the others are of
+                                // that at the start
+  double *ground0, *ground1;    // 3 a slot: what waits while q0 and q1 of ground are of an
+                                // interval's time
   S2WorldGradient *scratch;
   S2Answers answers;
   // impulse_undo.c: of the reactions of joints in the whole step, 3 a slot; of those of contact
@@ -166,6 +170,8 @@ void s2_undo_enter(S2Undo *undo);
 void s2_undo_answer(S2Undo *undo);
 // Of S2_ACT_FREE: v0 of bodies that move as the program says, and how locks move.
 void s2_undo_motions(S2Undo *undo, const S2Note *note);
+// The velocities at both ends of the step of what moves as given, as the note began with them.
+void s2_undo_give(S2Undo *undo, const S2Note *note);
 // Of the goal that a lock with a bound keeps at the end of a substep of this length.
 void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed);
 // Of what locks are at when the step ends: their goals and rates in the gradient.

@@ -20,7 +20,7 @@ typedef struct Answer { // of a callback, in the order they were asked
   AnswerKind kind;
   bool yes;         // PRE_SOLVE: enabled
   double number[9]; // v, and at both ends; friction, restitution, surface speed
-  int slopes;       // MOTION: first of its three, -1: they are not known; FORCE: the call
+  int slopes;       // MOTION: first of its 3 or 9, -1: they are not known; FORCE: the call
   int term, terms;  // FORCE: first of how many
 } Answer;
 
@@ -175,6 +175,7 @@ static bool checkpoint_ask_pre_solve(void *user, S2World *world, S2PreContact *c
 static bool checkpoint_ask_motion(void *user, S2World *world, S2MotionCall *call) {
   Witness *witness = user;
   Answer answer = {.kind = MOTION};
+  int slopes = call->ends ? 9 : 3;
   if (witness->replays) { // the mean velocity, and those at both ends
     bool good = checkpoint_next_answer(witness, MOTION, &answer);
     memcpy(call->v, answer.number, sizeof call->v);
@@ -182,17 +183,18 @@ static bool checkpoint_ask_motion(void *user, S2World *world, S2MotionCall *call
     memcpy(call->end, answer.number + 6, sizeof call->end);
     call->sloped = good && answer.slopes >= 0;
     if (call->sloped && call->slope != NULL) {
-      memcpy(call->slope, witness->segment->slopes.at + answer.slopes, 3 * sizeof(S2Slope));
+      memcpy(call->slope, witness->segment->slopes.at + answer.slopes,
+             sizeof(S2Slope) * (size_t)slopes);
     }
     return good;
   }
-  S2Slope slope[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
+  S2Slope slope[9] = {0};
   call->slope = slope;
   bool good = witness->real.motion(witness->real.user, world, call);
   call->slope = NULL;
   answer.slopes = call->sloped ? witness->segment->slopes.count : -1;
-  for (int c = 0; c < 3 && call->sloped; c++) {
-    *s2_array_append(witness->segment->slopes) = slope[c];
+  for (int i = 0; i < slopes && call->sloped; i++) {
+    *s2_array_append(witness->segment->slopes) = slope[i];
   }
   memcpy(answer.number, call->v, sizeof call->v);
   memcpy(answer.number + 3, call->start, sizeof call->start);

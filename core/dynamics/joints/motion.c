@@ -9,7 +9,7 @@
 // `joint`: the slot of the lock, of a body the one that moves it if it yields; else S2_NONE.
 static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
   // Room for slopes, when the step is noted for its derivative.
-  S2Slope slope[3] = {{{0}, 0}, {{0}, 0}, {{0}, 0}};
+  S2Slope slope[9] = {0};
   call->slope = world->notes == NULL ? NULL : slope;
   call->ends = world->kept.def.flow == S2_FLOW_RATTLE;
   for (int c = 0; c < 3; c++) {
@@ -35,9 +35,12 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
       return false;
     }
   }
-  for (int c = 0; c < 3; c++) {
-    call->start[c] = isfinite(call->start[c]) ? call->start[c] : call->v[c];
-    call->end[c] = isfinite(call->end[c]) ? call->end[c] : call->v[c];
+  double numbers[9];
+  memcpy(numbers, call->v, sizeof call->v);
+  for (int i = 3; i < 9; i++) { // what is not given at an end is the mean
+    double *at_end = i < 6 ? &call->start[i - 3] : &call->end[i - 6];
+    slope[i] = isfinite(*at_end) ? slope[i] : slope[i % 3];
+    numbers[i] = *at_end = isfinite(*at_end) ? *at_end : call->v[i % 3];
   }
   // Noted under the lock's slot, or the body's.
   bool lock = joint != S2_NONE;
@@ -45,8 +48,8 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
                                     .slot = lock ? joint : (int32_t)call->body.index - 1,
                                     .t = call->t,
                                     .q = {call->h},
-                                    .count = 3,
-                                    .number = call->v,
+                                    .count = call->ends ? 9 : 3,
+                                    .number = numbers,
                                     .slope = call->sloped ? slope : NULL});
   call->slope = NULL;
   return true;
@@ -95,6 +98,7 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   }
   if (world->callbacks.motion == NULL) {
     memset(call.v, 0, sizeof call.v);
+    memset(call.start, 0, sizeof call.start);
     memset(call.end, 0, sizeof call.end);
   } else if (!motion_ask(world, &call, slot)) {
     return false;
@@ -104,6 +108,7 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   for (int c = 0; c < 3; c++) {
     drive->goal[c] = call.q[c];
     drive->rate[c] = joint->locked[c] ? call.v[c] : 0;
+    drive->begin[c] = joint->locked[c] ? call.start[c] : 0;
     drive->end[c] = joint->locked[c] ? call.end[c] : 0;
     drive->place[c] = call.place[c];
   }
@@ -155,5 +160,6 @@ void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]) {
   for (int c = 0; c < 3; c++) {
     rate[c] = now ? drive->rate[c] : joint->rate[c];
     goal[c] = (now ? drive->goal[c] : joint->goal[c]) + since * rate[c];
+    rate[c] = now && drive->strikes ? drive->begin[c] : rate[c];
   }
 }

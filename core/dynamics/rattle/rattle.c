@@ -83,6 +83,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .touch = S2_TAKE(arena, int32_t, touches),
       .at0 = new_rows(arena, rows, touches),
       .at1 = new_rows(arena, rows, touches),
+      .arrival = s2_rattle_new_arrival(step, island, rows),
   };
   for (int i = 0; i < n; i++) {
     int32_t slot = island->node[i / 3];
@@ -285,27 +286,6 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
 
 // ---- For the derivative ------------------------------------------------------------------------
 
-static void record_piece(const S2Rattle *rattle, double *to) {
-  const double *const of_nodes[] = {rattle->v0, rattle->u, rattle->v1};
-  int nodes = 3 * rattle->nodes;
-  *to++ = rattle->h;
-  *to++ = rattle->done;
-  *to++ = rattle->met;
-  *to++ = rattle->rises;
-  for (int i = 0; i < nodes; i++) {
-    *to++ = rattle->q0[3 * rattle->island->node[i / 3] + i % 3];
-  }
-  for (int i = 0; i < 3 * nodes; i++) {
-    *to++ = of_nodes[i / nodes][i % nodes];
-  }
-  for (int r = 0; r < rattle->rows; r++) {
-    to[r] = rattle->l[r];
-    to[rattle->rows + r] = rattle->k[r];
-    to[2 * rattle->rows + r] = rattle->first[r];
-    to[3 * rattle->rows + r] = rattle->second[r];
-  }
-}
-
 // Laws as both stages had them, with their slopes.
 static bool record_laws(S2Rattle *rattle, S2LawAnswer *answers) {
   S2Arena *arena = rattle->step->arena;
@@ -349,12 +329,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
   s2_rattle_soften_contacts(&rattle);
   s2_rattle_measure(&rattle, rattle.q1, rattle.done + rattle.h, &rattle.at1);
   find_late(&rattle);
-  for (int r = 0; r < rattle.rows; r++) {
-    rattle.l[r] = record->l[r];
-    rattle.k[r] = record->k[r];
-    rattle.first[r] = (S2RattleState)record->first[r];
-    rattle.second[r] = (S2RattleState)record->second[r];
-  }
+  s2_rattle_recall(&rattle, record);
   s2_rattle_find_repeated(&rattle);
   return rattle;
 }
@@ -414,7 +389,7 @@ static Outcome second_with_laws(S2Rattle *rattle, double *law) {
 
 // `law` (NULL: none acts) has the forces of laws at q0, v0, and then those at q1, u.
 static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
-  rattle->rests = false;
+  rattle->rests = rattle->arrival.any = false;
   set_force(rattle, law);
   if (law == NULL && s2_rattle_rests(rattle)) {
     rattle_stay(rattle);
@@ -577,8 +552,8 @@ static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int piec
       *made += 1;
       s2_rattle_add_impulses(rattle, sums, NULL);
       if (record != NULL) {
-        record_piece(rattle, record);
-        record += s2_rattle_record_size(rattle->nodes, rattle->rows);
+        s2_rattle_record_piece(rattle, record);
+        record += s2_rattle_record_size(rattle->nodes, rattle->rows, rattle->arrival.v != NULL);
         outcome = lawful && !record_laws(rattle, answers) ? ABORTED : SOLVED;
         answers += 2 * laws;
       }
@@ -626,13 +601,13 @@ static bool note_flow(S2Rattle *rattle, const S2Choice *choices, int closes) {
     return true;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  int numbers = s2_rattle_record_size(rattle->nodes, rattle->rows);
+  int numbers = s2_rattle_record_size(rattle->nodes, rattle->rows, rattle->arrival.v != NULL);
   int laws = 2 * count_laws(step, rattle->island);
   double *record = S2_TAKE(step->arena, double, numbers);
   S2LawAnswer *answers = S2_TAKE_ZEROED(step->arena, S2LawAnswer, laws);
   bool going = laws == 0 || record_laws(rattle, answers);
   rattle->met = closes;
-  record_piece(rattle, record);
+  s2_rattle_record_piece(rattle, record);
   S2RattleNote note = {1, rattle->rows, laws, record, answers, rattle->placings, rattle->placing};
   s2_note_rattle(step, rattle->island, choices, &note, numbers);
   s2_arena_rewind(step->arena, mark);
@@ -762,7 +737,6 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  s2_rattle_refuse(step, island);
   S2Rattle rattle;
   S2RattleSums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
                        S2_TAKE(step->arena, double, 3 * island->joints)};
@@ -774,14 +748,16 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     pieces = more;
     rattle = rattle_make(step, island, frame, 0);
     int most = pieces + S2_RATTLE_MEETINGS, laws = count_laws(step, island), made;
-    int room = s2_rattle_record_size(island->nodes, S2_JOINT_ROWS * island->joints) * most;
+    bool rebounds = rattle.arrival.v != NULL;
+    int rows = S2_JOINT_ROWS * island->joints;
+    int room = s2_rattle_record_size(island->nodes, rows, rebounds) * most;
     double *record = step->world->notes == NULL ? NULL : S2_TAKE(step->arena, double, room);
     laws = record == NULL ? 0 : 2 * laws;
     S2LawAnswer *answers = S2_TAKE_ZEROED(step->arena, S2LawAnswer, laws * most);
     outcome = solve_pieces(&rattle, &sums, pieces, record, answers, &made);
     *done = outcome == SOLVED;
     if (*done) {
-      int size = s2_rattle_record_size(island->nodes, rattle.rows);
+      int size = s2_rattle_record_size(island->nodes, rattle.rows, rebounds);
       S2RattleNote note = {made,    rattle.rows,     laws * made,   record,
                            answers, rattle.placings, rattle.placing};
       s2_note_rattle(step, island, NULL, &note, size * made);

@@ -73,6 +73,14 @@ typedef struct S2RattleRows { // all rows at some poses, and as s2_rattle_measur
   S2Touch *touch; // of contacts, with the points that have rows
 } S2RattleRows;
 
+// Stage 2 without the limits that arrive with restitution, which says how fast they do.
+typedef struct S2RattleArrival {
+  bool any;
+  double *v, *k; // 3 a node; a row. NULL: no limit of the island has restitution
+  double *back;  // a row, m/s or rad/s: its speed there times e; 0: it does not rebound
+  S2RattleState *state;
+} S2RattleArrival;
+
 typedef struct S2Rattle {
   S2Step *step;
   S2Island *island;
@@ -92,6 +100,7 @@ typedef struct S2Rattle {
   bool *late;   // a row: a limit that begins open, a contact that does or overlaps (stage 1 pushes
                 // along J1)
   S2RattleState *first, *second; // a row: states of the active sets
+  S2RattleArrival arrival;
   // Both stages of a piece: the pattern of the rows that were held last, and which they are.
   S2Bilateral matrix;
   bool patterned;
@@ -125,9 +134,6 @@ typedef struct S2Rattle {
 
 // Is the island made of what this flow takes? By its definition and its touches.
 bool s2_island_rattles(const S2Step *step, const S2Island *island);
-// Velocities at the ends of a step, of bodies and locks that the program moves, have no derivative,
-// nor have rebounds of limits.
-void s2_rattle_refuse(const S2Step *step, const S2Island *island);
 // The island's substep, in pieces: v1 = (q1 - q0)/dt, q1, v2, impulses and reactions. *done is
 // false, and nothing is changed but statistics, where no piece was short enough: then the step is
 // unsolved, whatever follows. `frame`: the start of the substep. False: aborted. (rattle.c)
@@ -160,8 +166,8 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
                          const S2RattleFlow *flow);
 
-// What a piece leaves for its derivative, in one array of numbers: 4, then 3 a node and 1 a row
-// each.
+// What a piece leaves for its derivative, in one array of numbers: 5, then 3 a node and 1 a row
+// each. Where a limit has restitution those of its arrival follow.
 typedef struct S2RattleRecord {
   double h, done; // s
   int met;        // as S2Rattle has them
@@ -169,13 +175,20 @@ typedef struct S2RattleRecord {
   const double *q0, *v0, *u, *v1; // 3 a node
   const double *l, *k;            // N s
   const double *first, *second;   // S2RattleState
+  const double *arrival;          // v, k, back, states; NULL: nothing arrives
 } S2RattleRecord;
 // The most passes of s2_rattle_place.
 enum { S2_RATTLE_PLACINGS = 20 };
-static inline int s2_rattle_record_size(int nodes, int rows) {
-  return 4 + 12 * nodes + 4 * rows;
+static inline int s2_rattle_record_size(int nodes, int rows, bool rebounds) {
+  return 5 + 12 * nodes + 4 * rows + (rebounds ? 3 * nodes + 3 * rows : 0);
 }
+// rattle_record.c. Has a limit of the island restitution?
+bool s2_island_rebounds(const S2Step *step, const S2Island *island);
+S2RattleArrival s2_rattle_new_arrival(const S2Step *step, const S2Island *island, int rows);
+void s2_rattle_record_piece(const S2Rattle *rattle, double *to);
 S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows);
+// Impulses and states of the piece as they were recorded.
+void s2_rattle_recall(S2Rattle *rattle, const S2RattleRecord *record);
 // The piece as it was recorded, for the derivative: terms, and rows at both its ends. `choices`: 2
 // a touch; NULL: there are none.
 S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame,
@@ -248,6 +261,11 @@ static inline void s2_rattle_bodies(const S2Rattle *rattle, const S2RattleTerm *
 }
 static inline bool s2_rattle_ends_step(const S2Rattle *rattle) { // does the piece?
   return rattle->done + rattle->h >= rattle->step->dt * (1 - 1e-9);
+}
+// 3 a slot: how ground moves at the end of the piece. Where that is the end of the step, too, its
+// velocity is that of its motion there, else the mean.
+static inline const double *s2_rattle_ground_end(const S2Rattle *rattle) {
+  return s2_rattle_ends_step(rattle) ? rattle->step->given_end : rattle->step->free_v;
 }
 static inline bool s2_rattle_turns(const S2RowSides *side) { // does it measure an angle?
   return side->a[1] == 0 && side->a[2] == 0 && side->b[1] == 0 && side->b[2] == 0;
@@ -328,6 +346,12 @@ static inline double s2_rattle_row_mobility(const S2Rattle *rattle, const S2Row 
 // One stage from the guess of its impulses and states; false: it is not solved.
 bool s2_rattle_first(S2Rattle *rattle);
 bool s2_rattle_second(S2Rattle *rattle);
+// m/s or rad/s: what ground and locks that move as given bring along row r at the end of the piece,
+// beyond the row's own rate.
+double s2_rattle_given_speed(const S2Rattle *rattle, int r);
+// The component of a lock that row r holds, where its rate at the end of the step is not the mean;
+// S2_NONE: of none.
+int s2_rattle_lock_of(const S2Rattle *rattle, int r);
 // Do bodies that stand still solve stage 1 with the guessed impulses?
 bool s2_rattle_rests(S2Rattle *rattle);
 

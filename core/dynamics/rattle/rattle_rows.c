@@ -41,30 +41,6 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
   return takes;
 }
 
-static bool slot_follows(const S2Step *step, int32_t slot) {
-  return slot != S2_NONE && step->node_of[slot] == S2_GROUND &&
-         step->world->bodies.at[slot].has_motion;
-}
-
-void s2_rattle_refuse(const S2Step *step, const S2Island *island) {
-  bool follows = false, rebounds = false;
-  for (int i = 0; i < island->joints && step->world->notes != NULL; i++) {
-    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    rebounds |= joint->limit_lo < joint->limit_hi && joint->restitution > 0;
-    follows |= joint->driven || slot_follows(step, joint->a) || slot_follows(step, joint->b);
-  }
-  for (int i = 0; i < island->touches && step->world->notes != NULL; i++) {
-    const S2Touch *touch = &step->touches[island->touch[i]];
-    follows |= slot_follows(step, touch->body_a) || slot_follows(step, touch->body_b);
-  }
-  if (follows) {
-    s2_note_refuse_joints(step, island, "flow \"rattle\" and what moves as the program says");
-  }
-  if (rebounds) {
-    s2_note_refuse_joints(step, island, "flow \"rattle\" and limits with restitution");
-  }
-}
-
 // ---- Rows that give way ------------------------------------------------------------------------
 //
 // With F = -(K g + D g') and the chord s = (g1 - g0)/h the half impulses are
@@ -617,21 +593,4 @@ double s2_rattle_pins_error(const S2Rattle *rattle) {
     worst = square > worst ? square : worst;
   }
   return sqrt(worst);
-}
-
-S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows) {
-  const double *of_nodes = piece + 4, *of_rows = of_nodes + 12 * (size_t)nodes;
-  size_t node = 3 * (size_t)nodes, row = (size_t)rows;
-  return (S2RattleRecord){.h = piece[0],
-                          .done = piece[1],
-                          .met = (int)piece[2],
-                          .rises = piece[3],
-                          .q0 = of_nodes,
-                          .v0 = of_nodes + node,
-                          .u = of_nodes + 2 * node,
-                          .v1 = of_nodes + 3 * node,
-                          .l = of_rows,
-                          .k = of_rows + row,
-                          .first = of_rows + 2 * row,
-                          .second = of_rows + 3 * row};
 }

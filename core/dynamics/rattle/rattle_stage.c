@@ -306,11 +306,11 @@ static void push_nodes(const S2Row *row, double x, double *rhs) {
   }
 }
 
-// What ground that moves brings along a row at the end of the piece, m/s or rad/s. Where that is
-// the end of the step, too, its velocity is that of its motion there, else the mean.
-static double ground_speed(const S2Rattle *rattle, int r, const S2RowSides *side) {
+// What ground that moves brings along a row at the end of the piece, m/s or rad/s.
+static double ground_speed(const S2Rattle *rattle, int r) {
   const S2Step *step = rattle->step;
-  const double *given = s2_rattle_ends_step(rattle) ? step->given_end : step->free_v;
+  const S2RowSides *side = &rattle->at1.side[r];
+  const double *given = s2_rattle_ground_end(rattle);
   const double *const j[2] = {side->a, side->b};
   int32_t slots[2];
   s2_rattle_bodies(rattle, &rattle->term[r], slots);
@@ -323,18 +323,30 @@ static double ground_speed(const S2Rattle *rattle, int r, const S2RowSides *side
   return speed;
 }
 
-// The same of a lock that the program moves: by how much its rate there is above the mean.
-static double lock_speed(const S2Rattle *rattle, int r) {
+int s2_rattle_lock_of(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
   const S2World *world = rattle->step->world;
   const S2Joint *joint = s2_rattle_of_contact(term) ? NULL : s2_rattle_joint(rattle, term);
   if (joint == NULL || !joint->driven || term->source != S2_RATTLE_OF_ROWS ||
-      !s2_rattle_ends_step(rattle)) {
+      !s2_rattle_ends_step(rattle) || !world->drives.at[rattle->island->joint[term->place]].valid) {
+    return S2_NONE;
+  }
+  return s2_lock_component(joint, term->index);
+}
+
+// The same of a lock that the program moves: by how much its rate there is above the mean.
+static double lock_speed(const S2Rattle *rattle, int r) {
+  int c = s2_rattle_lock_of(rattle, r);
+  if (c == S2_NONE) {
     return 0;
   }
-  const S2Drive *drive = &world->drives.at[rattle->island->joint[term->place]];
-  int c = s2_lock_component(joint, term->index);
-  return drive->valid ? drive->rate[c] - drive->end[c] : 0;
+  const S2Drive *drive =
+      &rattle->step->world->drives.at[rattle->island->joint[rattle->term[r].place]];
+  return drive->rate[c] - drive->end[c];
+}
+
+double s2_rattle_given_speed(const S2Rattle *rattle, int r) {
+  return ground_speed(rattle, r) + lock_speed(rattle, r);
 }
 
 // Friction of a contact whose impulse stage 2 knows: within bounds that it knows.
@@ -358,7 +370,7 @@ static void make_second_row(S2RattleStage *stage, int r) {
   double *k = &stage->x[r], l = rattle->l[r], half = rattle->h / 2;
   double compliance = row->compliance, bias = row->bias; // of soft rows at the end
   *row = s2_rattle_row(rattle, r, side);
-  row->bias = rattle->at1.rate[r] + ground_speed(rattle, r, side) + lock_speed(rattle, r);
+  row->bias = rattle->at1.rate[r] + s2_rattle_given_speed(rattle, r);
   row->bias -= term->speed;
   stage->state[r] = rattle->touches > 0 ? S2_RATTLE_HELD : rattle->first[r];
   if (s2_rattle_halved(term)) { // k = l is known
@@ -428,6 +440,15 @@ bool s2_rattle_first(S2Rattle *rattle) {
   return solve_turning(&stage);
 }
 
+// From the unknowns of stage 2 to k itself.
+static void stage_take_halves(S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    stage->x[r] += s2_rattle_halved(term) ? rattle->l[r] : s2_rattle_sums(term) ? -rattle->l[r] : 0;
+  }
+}
+
 // Does a limit with restitution close at the end of the piece?
 static bool limit_arrives(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
@@ -437,52 +458,55 @@ static bool limit_arrives(const S2Rattle *rattle, int r) {
 
 // Restitution of limits that close is an impact at that time: the velocities without them say how
 // fast they arrive. What forces alone bring back within half a step does not rebound, or impacts
-// would follow each other for ever. `back`: a row, m/s or rad/s. False: not solved.
-static bool find_rebounds(S2Rattle *rattle, double *back) {
+// would follow each other for ever. False: not solved.
+static bool find_rebounds(S2Rattle *rattle) {
+  S2RattleArrival *arrival = &rattle->arrival;
   S2RattleStage stage = stage_make(rattle, true);
+  stage.x = arrival->k;
+  stage.v = arrival->v;
+  stage.state = arrival->state;
   make_second(&stage);
   for (int r = 0; r < rattle->rows; r++) {
-    back[r] = 0;
     if (limit_arrives(rattle, r)) {
       stage.state[r] = S2_RATTLE_KNOWN;
       stage.x[r] = stage.row[r].lo = stage.row[r].hi = 0;
     }
   }
+  // What it leads to says which of them rebound.
   bool solved = solve_turning(&stage);
   double parts = rattle->step->dt / rattle->h;
   for (int r = 0; r < rattle->rows && solved; r++) {
     const S2Row *row = &stage.row[r];
-    double speed = row->bias + s2_rattle_row_speed(row, rattle->v1);
+    double speed = row->bias + s2_rattle_row_speed(row, arrival->v);
     double before = row->bias + s2_rattle_row_speed(row, rattle->v0);
     bool fast = -speed > parts / 2 * fabs(speed - before);
-    back[r] = limit_arrives(rattle, r) && fast ? rattle->term[r].restitution * speed : 0;
+    bool back = limit_arrives(rattle, r) && fast;
+    arrival->back[r] = back ? rattle->term[r].restitution * speed : 0;
   }
+  stage_take_halves(&stage);
   return solved;
 }
 
 bool s2_rattle_second(S2Rattle *rattle) {
-  double *back = NULL;
-  for (int r = 0; r < rattle->rows && back == NULL; r++) {
-    back = limit_arrives(rattle, r) ? S2_TAKE(rattle->step->arena, double, rattle->rows) : NULL;
+  S2RattleArrival *arrival = &rattle->arrival;
+  arrival->any = false;
+  for (int r = 0; r < rattle->rows; r++) {
+    arrival->any |= limit_arrives(rattle, r);
   }
   s2_rattle_repeat_grounds(rattle);
-  if (back != NULL && !find_rebounds(rattle, back)) {
+  if (arrival->any && !find_rebounds(rattle)) {
     return false;
   }
   bool solved;
   do {
     S2RattleStage stage = stage_make(rattle, true);
     make_second(&stage);
-    for (int r = 0; r < rattle->rows && back != NULL; r++) {
-      stage.row[r].bias += back[r];
+    for (int r = 0; r < rattle->rows && arrival->any; r++) {
+      stage.row[r].bias += arrival->back[r];
     }
     solved = solve_turning(&stage);
+    stage_take_halves(&stage);
   } while (solved && rattle->grounds > 0 && s2_rattle_grounds_turn_back(rattle));
-  for (int r = 0; r < rattle->rows; r++) { // k itself
-    const S2RattleTerm *term = &rattle->term[r];
-    bool known = s2_rattle_halved(term);
-    rattle->k[r] += known ? rattle->l[r] : s2_rattle_sums(term) ? -rattle->l[r] : 0;
-  }
   return solved;
 }
 

@@ -1139,7 +1139,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   event->rattled = false;
   s2_event_set_piece(event, event->left);
   s2_event_place_ground(event);
-  s2_note_interval(step, event->island, splits);
+  s2_note_interval(step, event->island, splits, event->rattles && event->done == 0);
   step->hurries |= gives_up(event);
   bool ahead = event->ahead || event->halved || gives_up(event);
   // 1. What touches and approaches strikes.
@@ -1213,14 +1213,6 @@ static bool may_halve(const S2Step *step, const S2Island *island) {
          def->solver == S2_SOLVER_AUTO;
 }
 
-// Settings with which pieces by the two stages have no derivative.
-static void refuse_rattled(const S2EventRun *event) {
-  if (event->step->world->kept.def.gradient == S2_GRADIENT_SMOOTH) {
-    s2_note_refuse_joints(event->step, event->island,
-                          "flow \"rattle\", contacts and smooth derivatives");
-  }
-}
-
 static bool run_island(S2EventRun *event) {
   S2Step *step = event->step;
   int touches = event->island->touches, joints = event->island->joints;
@@ -1240,8 +1232,6 @@ static bool run_island(S2EventRun *event) {
   event->rattles = !event->ahead && !event->halved && s2_island_rattles_on(step, event->island);
   if (event->rattles) {
     event->flow = s2_rattle_new_flow(step, event->island);
-    s2_rattle_refuse(step, event->island);
-    refuse_rattled(event);
   }
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
   event->cuts = event->turns = event->arrived = 0;

@@ -381,5 +381,5 @@ void s2_event_note_met_at_start(const S2EventRun *event) {
   s2_note_interval_end(step, island);
   // The step goes on with all that is left.
   s2_event_set_piece(event, h);
-  s2_note_interval(step, island, 1);
+  s2_note_interval(step, island, 1, event->rattles && event->done == 0);
 }

@@ -28,16 +28,36 @@ static void place_ground(const S2EventRun *event, int32_t slot) {
   }
 }
 
-// An impact as the step begins is against what moves as given as it moves then, not at its mean
-// velocity.
+static void set_ground(const S2EventRun *event, int32_t slot, const double *v) {
+  const S2Step *step = event->step;
+  bool ground = slot != S2_NONE && step->node_of[slot] == S2_GROUND;
+  for (int c = 3 * slot; ground && c < 3 * slot + 3; c++) {
+    step->free_v[c] = step->v1[c] = step->v2[c] = v[c];
+  }
+}
+
+// An impact as the step begins is against what moves as given, and what locks, as it moves then,
+// not at its mean velocity.
 void s2_event_set_ground(const S2EventRun *event, bool striking) {
   const S2Step *step = event->step;
-  for (int i = 0; i < 2 * event->island->touches && event->rattles && event->done == 0; i++) {
-    const S2Touch *touch = &step->touches[event->island->touch[i / 2]];
-    int32_t slot = i % 2 == 0 ? touch->body_a : touch->body_b;
-    const double *v = striking ? step->given_start : event->v_start;
-    for (int c = 3 * slot; step->node_of[slot] == S2_GROUND && c < 3 * slot + 3; c++) {
-      step->free_v[c] = step->v1[c] = step->v2[c] = v[c];
+  const S2Island *island = event->island;
+  const double *v = striking ? step->given_start : event->v_start;
+  if (!event->rattles || event->done != 0) {
+    return;
+  }
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    set_ground(event, touch->body_a, v);
+    set_ground(event, touch->body_b, v);
+  }
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    const int32_t body[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
+    for (int k = 0; k < 4; k++) {
+      set_ground(event, body[k], v);
+    }
+    if (joint->driven) {
+      step->world->drives.at[island->joint[i]].strikes = striking;
     }
   }
 }

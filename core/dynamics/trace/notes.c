@@ -673,13 +673,14 @@ static void note_add_ground(const S2Step *step, int32_t slot, S2Note *note) {
   }
 }
 
-void s2_note_interval(const S2Step *step, const S2Island *island, int earlier) {
+void s2_note_interval(const S2Step *step, const S2Island *island, int earlier, bool sets_out) {
   S2Notes *notes = step->world->notes;
   if (notes == NULL) {
     return;
   }
   S2Note *note = s2_note_add_island(step, island, S2_ACT_INTERVAL);
   note->interval.earlier = earlier;
+  note->interval.sets_out = sets_out;
   note->of->ground =
       s2_note_take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
   // What its nodes touch, ...

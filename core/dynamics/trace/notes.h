@@ -221,7 +221,8 @@ typedef struct S2Note {
       double *q1; // where notes go on
     } go_back;
     struct {
-      int earlier; // how many there were before
+      int earlier;   // how many there were before
+      bool sets_out; // ground has v0, and what strikes meets it, as S2Step.given_start
     } interval;
     struct {
       bool unseen; // points in reach have no row on this way
@@ -385,7 +386,7 @@ void s2_note_slow(const S2Step *step, const S2Island *island, double energy, boo
                   const int32_t *ground, int grounds);
 
 // Event stepping. `earlier`: intervals of the island before this one.
-void s2_note_interval(const S2Step *step, const S2Island *island, int earlier);
+void s2_note_interval(const S2Step *step, const S2Island *island, int earlier, bool sets_out);
 void s2_note_interval_end(const S2Step *step, const S2Island *island);
 // `unseen`: points in reach have no row on the way that begins.
 void s2_note_set_out(const S2Step *step, const S2Island *island, bool unseen);

@@ -290,7 +290,8 @@ typedef struct S2Drive { // a lock that moves as the program says, in the (sub-)
   bool valid;
   double start;            // s since the state the world is in
   double goal[3], rate[3]; // at its start, and until its end
-  double end[3];           // the rate at its end
+  double begin[3], end[3]; // the rates there
+  bool strikes;            // what happens as it starts is being solved: its rate is that there
   bool place[3];           // the goal is a place, not what a velocity leads to
 } S2Drive;
 

@@ -470,6 +470,167 @@ test("motions onto limits are smooth", function()
   ok(crossed <= 2, crossed .. " crossed a switch")
 end)
 
+-- A slider falls onto a limit with restitution and leaves it again: the motion in closed form.
+test("a slider that bounces at its limit has the derivative of its parabola", function()
+  local function bounce(p)
+    local w = sim.world { dt = 1 / 60, flow = "rattle" }
+    local box = w:box { size = { 0.2, 0.2 }, mass = 1, position = { 0, 1 }, velocity = { 0, p.v }, mask = 0 }
+    w:slider { box, anchor = { 0, 1 }, axis = { 0, 1 }, limits = { p.lo, 3 }, restitution = p.e }
+    w:step(30)
+    return box.y + 0.3 * box.vy
+  end
+  local function exact(p)
+    local s = (p.v + (p.v * p.v - 2 * 9.81 * p.lo)^0.5) / 9.81
+    local v, t = -p.e * (p.v - 9.81 * s), 0.5 - s
+    return 1 + p.lo + v * t - 9.81 * t * t / 2 + 0.3 * (v - 9.81 * t)
+  end
+  local p = { v = 0.3, lo = -0.5, e = 0.6 }
+  near(bounce(p), exact(p), 1e-12)
+  local g, expected = sim.grad(bounce, p), sim.grad(exact, p)
+  for key in pairs(p) do near(g[key], expected[key], 1e-7, key) end
+  -- By a restitution of 0 alone the derivative is left out, and says so.
+  sim.grad(bounce, { v = 0.3, lo = -0.5, e = 0 })
+  ok(table.concat(sim.tape_stats().flags, " "):find "partial")
+end)
+
+-- Chains whose hinges and sliders reach their limits, bounce there and come to rest, with friction, springs and laws beside them. A
+-- limit and the angle of a slider that gives way are more rows than velocities.
+test("random scenes with limits that bounce", function()
+  math.randomseed(18)
+  local bounced = 0
+  for n = 1, 80 do
+    local count, way, steps, kinds, v = math.random(3), pick { "auto", "speculative", "event" }, math.random(5, 25), {}, {}
+    for i = 1, count do kinds[i], v[i] = pick { "hinge", "hinge", "slider" }, between(-2, 2) end
+    local extra, turn, bounces = math.random(4), between(0, 6), math.random() < 0.6
+    local p = { m = between(0.5, 2), v = between(-1, 1), lo = -between(0.02, 0.2), hi = between(0.02, 0.2), e = between(0.2, 0.9), dt = 1 / 60, f = between(0.05, 0.5) }
+    local function f(q)
+      local w, sum, last = sim.world { dt = q.dt, gravity = { 0, -9.81 }, flow = "rattle", stepping = way }, 0, nil
+      local joints, bodies, before = {}, {}, {}
+      for i, kind in ipairs(kinds) do
+        local body = w:box { size = { 0.5, 0.1 }, mass = i == 1 and q.m or 1, position = { i * 0.5 - 0.2, 0.02 * i }, mask = 0,
+          velocity = { 0.3, v[i] * 0.2 + q.v }, angular_velocity = v[i] }
+        joints[i] = w[kind](w, { body, last, anchor = { (i - 1) * 0.5, 0 }, axis = kind == "slider" and { math.cos(turn), math.sin(turn) } or nil,
+          limits = { q.lo, q.hi }, restitution = bounces and q.e or nil, friction = extra == 1 and q.f or nil,
+          stiffness = extra == 2 and 50 * q.f or nil, damping = extra == 2 and 0.2 or nil })
+        if extra == 3 then body:force_law(function(b) return -q.f * b.vx, -10 * q.f * b.y, 0 end) end
+        last, bodies[i] = body, body
+      end
+      w:step(steps)
+      for i, b in ipairs(bodies) do
+        sum = sum + math.cos(i) * b.x + math.sin(2 * i) * b.y + 0.3 * b.angle + 0.1 * math.cos(3 * i) * b.vx + 0.1 * b.vy + 0.05 * b.omega
+      end
+      return sum
+    end
+    agrees(f, p, "bounce " .. n)
+    bounced = bounced + (sim.grad(f, p).e ~= 0 and 1 or 0)
+  end
+  ok(bounced >= 20, bounced .. " bounced")
+end)
+
+-- On the central path the impulse x of a slider on its limit obeys x (c + x/m) = kappa V^2 m, with c what forces bring in the step.
+test("a slider that is pushed off its limit has the smooth derivative of its central path", function()
+  for _, kappa in ipairs { 1e-8, 1e-4, 1e-2 } do
+    for _, push in ipairs { 0, 5, 9, 12 } do
+      local function f(p)
+        local w = sim.world { dt = 1 / 60, gravity = { 0, -10 }, flow = "rattle", gradient = "smooth", smoothing = kappa }
+        local box = w:box { size = { 0.4, 0.2 }, mass = p.m, mask = 0 }
+        w:slider { box, anchor = { 0, 0 }, axis = { 0, 1 }, limits = { 0, 1 } }
+        box:apply_force { 0, p.push }
+        w:step()
+        return box.vy
+      end
+      local h, m = 1 / 60, 1.3
+      local a = (push / m - 10) / 10
+      local x = (-a + math.sqrt(a * a + 4 * kappa)) / 2
+      local g = sim.grad(f, { push = push, m = m })
+      near(g.push, h / m * (a + x) / (a + 2 * x), 1e-8 * h, kappa .. ", " .. push)
+      near(g.m, -h * push / m ^ 2 * (a + x) / (a + 2 * x), 1e-8 * h * larger(1, push), kappa .. ", " .. push)
+    end
+  end
+end)
+
+-- ---- What moves as a function of time ------------------------------------------------------------
+
+-- What is locked to x = v t^3 ends a step with 3 v t^2, whatever it is joined to.
+test("a locked cart has the derivative of its function", function()
+  local function run(read)
+    return function(p)
+      local w = sim.world { dt = p.dt, flow = "rattle" }
+      local cart = w:box { size = { 0.2, 0.2 }, mass = 2, mask = 0 }
+      w:lock { cart, x = function(t) return p.v * t ^ 3 end, y = true, angle = true }
+      w:hinge { w:box { size = { 0.2, 0.2 }, position = { 0.4, 0 }, mass = 1, mask = 0 }, cart, anchor = { 0, 0 } }
+      w:step(6)
+      return cart[read]
+    end
+  end
+  local x, vx = sim.grad(run "x", { v = 2, dt = 1 / 60 }), sim.grad(run "vx", { v = 2, dt = 1 / 60 })
+  near(x.v, 0.1 ^ 3, 1e-12)
+  near(x.dt, 2 * 3 * 0.1 ^ 2 * 6, 1e-10)
+  near(vx.v, 3 * 0.1 ^ 2, 1e-8)
+  near(vx.dt, 2 * 6 * 0.1 * 6, 1e-6)
+end)
+
+local function random_motion()
+  local a, kind = { between(-1, 1), between(-1, 1), between(-1, 1), between(1, 6) }, pick { "body", "body", "places", "velocities" }
+  return function(w, p)
+    local function place(t)
+      return p.a * a[1] * sim.sin(a[4] * t), p.a * a[2] * t ^ 3 + p.b * t, p.b * a[3] * sim.sin(t) ^ 2
+    end
+    if kind == "body" then
+      local base = w:box { type = "kinematic", size = { 0.2, 0.2 }, mask = 0 }
+      base:motion(place)
+      return base
+    end
+    -- A lock has a mass to move, and may leave out its angle.
+    local base, free = w:box { size = { 0.2, 0.2 }, mass = p.m, mask = 0 }, a[2] > 0
+    if kind == "velocities" then
+      w:lock { base, x = true, y = true, angle = not free, velocity = function(t)
+        return free and 0 or p.b * sim.cos(t), p.a * a[1] * sim.cos(a[4] * t), p.b * a[2] * t
+      end }
+    else
+      w:lock { base, x = function(t) return (place(t)) end, y = function(t) local _, y = place(t) return y end, angle = not free }
+    end
+    return base
+  end
+end
+
+-- Chains on a body or a lock that follows a function of time, with joints that give way, bounds and reactions in the loss.
+test("random scenes on what moves as a function of time", function()
+  math.randomseed(19)
+  for n = 1, 60 do
+    local links, base, reads = {}, random_motion(), math.random() < 0.3
+    for i = 1, math.random(3) do
+      links[i] = random_link(i)
+    end
+    local way, steps, long = pick { "auto", "speculative", "event" }, math.random(3, 20), math.random() < 0.3
+    local p = { m = between(0.5, 2), v = between(-1, 1), x = between(-0.1, 0.1), stiff = between(0.5, 1.5), damp = between(0.5, 1.5),
+      g = pick { 0, 9.81 }, dt = 1 / pick { 60, 120 }, a = between(0.5, 1.5), b = between(-0.5, 0.5) }
+    if long then sim.checkpoint(4) end
+    agrees(function(q)
+      local w = sim.world { dt = q.dt, gravity = { 0, -q.g }, flow = "rattle", stepping = way }
+      local bodies, sum = { [0] = base(w, q) }, 0
+      for i, link in ipairs(links) do
+        bodies[i] = w:box { size = link.size, mass = link.mass * q.m, position = { i * 0.6 + q.x, link.y }, angle = link.angle, mask = 0,
+          velocity = { link.v[1] + q.v, link.v[2] }, angular_velocity = link.w }
+        local other = bodies[link.other]
+        local keys = keys_of(link, i, other, q)
+        keys[1], keys[2] = bodies[i], other
+        local joint = w[link.kind](w, keys)
+        if reads then w:after_step(function() sum = sum + 0.01 * joint.force[1] + 0.02 * joint.force[2] + 0.01 * joint.torque end) end
+      end
+      w:step(steps)
+      for i = 0, #bodies do
+        local b = bodies[i]
+        sum = sum + math.cos(i) * b.x + math.sin(2 * i) * b.y + 0.3 * b.angle + 0.1 * math.cos(3 * i) * b.vx + 0.1 * b.vy + 0.05 * b.omega
+      end
+      return sum
+    end, p, "function of time " .. n)
+    sim.checkpoint()
+  end
+end)
+
+-- ---- Edges -------------------------------------------------------------------------------------
+
 -- What joints carried says whether an island is stiff, and how stiff: then the flow by projection makes the next step, with loads
 -- that are the impulses of this one.
 test("impulses that make the next step stiff", function()

@@ -221,13 +221,3 @@ test("links that bounce at their limits are of second order", function()
     ok(order >= 1.8, ("order %.2f from %.3e"):format(order, errors[i]))
   end
 end)
-
-test("limits with restitution have no derivative in this flow as yet", function()
-  raises('flow "rattle" and limits with restitution', sim.grad, function(p)
-    local w = sim.world { flow = "rattle" }
-    local box = w:box { size = { 0.2, 0.2 }, mass = 1, position = { 0, 1 }, velocity = { 0, p.v }, mask = 0 }
-    w:slider { box, anchor = { 0, 1 }, axis = { 0, 1 }, limits = { -0.5, 3 }, restitution = 0.5 }
-    w:step(5)
-    return box.y
-  end, { v = 1 })
-end)
