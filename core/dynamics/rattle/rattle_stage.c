@@ -218,10 +218,10 @@ static bool solve_turning(S2RattleStage *stage) {
     if (!stage_solve(stage)) {
       return false;
     }
-    double off = s2_stage_turn_ground(stage) / rattle->speed;
+    double off = s2_stage_turn_ground(stage) / stage->problem.velocity_scale;
     bool done = off <= ROUNDING || (off <= SOLVED && off >= before) || pass + 1 == TURNS;
     if (done) {
-      S2Residual residual = {.cone = off * rattle->speed, .scaled = off};
+      S2Residual residual = {.cone = off * stage->problem.velocity_scale, .scaled = off};
       s2_keep_worst(&rattle->worst, &residual);
       return off <= SOLVED;
     }

@@ -279,6 +279,25 @@ test("a disc slides straight and stops after v^2/(2 mu g), whichever way it goes
   end
 end)
 
+-- Far from the origin places round by more than a body at rest may move: that is no speed.
+test("pucks of all sizes stop for good, wherever they are", function()
+  math.randomseed(7)
+  local function between(lo, hi) return lo + (hi - lo) * math.random() end
+  for k = 1, fewer(200, 30) do
+    local size, far = 10 ^ between(-3, -0.5), 10 ^ between(-2, 2)
+    local rate, vx, vy = math.floor(between(30, 240)), between(-2, 2), between(-2, 2)
+    local w = world(rate, { gravity = { 0, 0 } })
+    local puck = w:circle { radius = size, mass = 0.2, position = { far, -far }, velocity = { vx, vy } }
+    w:ground_friction { body = puck, max_force = 0.6, max_torque = 0.01 * size }
+    w:step(2 * rate)
+    clean(w)
+    eq(puck.vx, 0)
+    eq(puck.vy, 0)
+    local way, v = math.sqrt((puck.x - far) ^ 2 + (puck.y + far) ^ 2), math.sqrt(vx ^ 2 + vy ^ 2)
+    near(way, v ^ 2 / 6, 3 / rate ^ 2, ("puck %d"):format(k))
+  end
+end)
+
 test("ground friction turns with the motion, of second order", function()
   local exact = rk4(function(y)
     local speed = math.sqrt(y[3] ^ 2 + y[4] ^ 2)
