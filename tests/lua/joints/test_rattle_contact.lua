@@ -3,51 +3,10 @@
 -- little wrong, audits, and what the flow does not do.
 local sim = require "sim2d"
 local scenes = require "audited_scenes"
+local rattled = require "rattled"
 
 local G = 9.81
-local RATES = { 60, 120, 240 }
-
-local function world(rate, settings)
-  local def = { dt = 1 / rate, flow = "rattle", stepping = "event", audit = true }
-  for key, value in pairs(settings or {}) do def[key] = value end
-  return sim.world(def)
-end
-
--- Every step is solved, and its audits find nothing.
-local function clean(w)
-  local s = w:stats()
-  eq(s.unsolved, 0)
-  for _, name in ipairs(scenes.findings) do eq(s[name], 0, name) end
-end
-
--- The error at 1/120 s is at most `bar`, and errors fall with second order.
-local function second_order(error_of, bar, message)
-  local errors = {}
-  for i, rate in ipairs(RATES) do errors[i] = error_of(rate) end
-  ok(errors[2] <= bar, ("%s: %.3e"):format(message, errors[2]))
-  for i = 1, #errors - 1 do
-    local order = math.log(errors[i] / errors[i + 1], 2)
-    ok(order >= 1.8, ("%s: order %.2f from %.3e to %.3e"):format(message, order, errors[i], errors[i + 1]))
-  end
-end
-
--- y of y' = f(y) at t.
-local function rk4(f, y, t, n)
-  local h = t / n
-  local function at(k, s)
-    local z = {}
-    for i = 1, #y do z[i] = y[i] + s * k[i] end
-    return z
-  end
-  for _ = 1, n do
-    local a = f(y)
-    local b = f(at(a, h / 2))
-    local c = f(at(b, h / 2))
-    local d = f(at(c, h))
-    for i = 1, #y do y[i] = y[i] + h / 6 * (a[i] + 2 * b[i] + 2 * c[i] + d[i]) end
-  end
-  return y
-end
+local RATES, world, clean, second_order, rk4 = rattled.RATES, rattled.world, rattled.clean, rattled.second_order, rattled.rk4
 
 -- A block of 1 kg, 0.6 m by 1 m, about its corner: distance, angle and inertia of that.
 local R, A = math.sqrt(0.34), math.atan(0.6)

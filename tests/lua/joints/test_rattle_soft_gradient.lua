@@ -1,45 +1,18 @@
 -- Derivatives of worlds with flow = "rattle" against differences: contacts that give way, viscosity of contacts and ground friction.
 local sim = require "sim2d"
+local rattled = require "rattled"
 
 local G = 9.81
 
-local function world(p, settings)
-  local def = { dt = p.dt or 1 / 60, gravity = { 0, -(p.g or G) }, flow = "rattle", stepping = "event" }
-  for key, value in pairs(settings or {}) do def[key] = value end
-  return sim.world(def)
-end
+local world, sum = rattled.world_of, rattled.sum
 
 local function floor(w, p)
   return w:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, friction = p.mu, contact_compliance = p.c, contact_damping = p.d,
     contact_viscosity = p.visc }
 end
 
-local function sum(...)
-  local total = 0
-  for i, b in ipairs { ... } do
-    total = total + i * (b.x + 2 * b.y + 0.5 * b.angle + 0.3 * b.vx + 0.2 * b.vy + 0.1 * b.omega)
-  end
-  return total
-end
-
--- Of four steps the central difference of fourth order that is nearest to the derivative, and how far differences are apart.
 local function nearest(f, p, key, g)
-  local best, apart, all = math.huge, math.huge, {}
-  for _, part in ipairs { 1e-3, 1e-4, 1e-5, 1e-6 } do
-    local h = part * larger(1e-5, math.abs(p[key]))
-    local function at(d)
-      local q = {}
-      for k, v in pairs(p) do q[k] = v end
-      q[key] = p[key] + d
-      return f(q)
-    end
-    local d = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
-    local size = larger(0.1, math.abs(d))
-    for _, other in ipairs(all) do apart = math.min(apart, math.abs(d - other) / size) end
-    all[#all + 1] = d
-    best = math.min(best, math.abs(g - d) / size)
-  end
-  return best, apart
+  return rattled.nearest(f, p, key, g, { 1e-3, 1e-4, 1e-5, 1e-6 }, 1e-5)
 end
 
 -- `said`: flags that the gradient may have.
