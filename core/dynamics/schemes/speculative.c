@@ -22,6 +22,7 @@
 //   there, and all is solved again;
 // - corners clip each other on the way, and are apart at its end: they get points where that
 //   begins.
+#include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
@@ -322,6 +323,9 @@ static bool look_ahead_work(S2Step *step, S2Island *island, void *choices) {
 }
 
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
+  if (step->world->audit != NULL) { // of a search before
+    s2_audit_forget(step);
+  }
   s2_note_plain(step, S2_ACT_RESET, step->v1);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   s2_step_integrate(step);

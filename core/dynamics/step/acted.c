@@ -46,9 +46,6 @@ static void log_kept(const S2Step *step) {
 
 void s2_log_begin(S2Step *step) {
   step->world->log.count = 0;
-  if (step->world->audit != NULL) {
-    s2_audit_forget(step);
-  }
   if (step->touch_count == 0) {
     return;
   }

@@ -258,6 +258,9 @@ static bool step_attempt(S2Step *step, S2Bisect *bisect) {
     }
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES);
+  if (step->world->audit != NULL) { // of an attempt before
+    s2_audit_forget(step);
+  }
   s2_log_islands(step);
   s2_note_integrate(step);
   s2_step_integrate(step);

@@ -130,11 +130,11 @@ S2_WIDE static void lu_eliminate(S2DenseLu *lu, double rank_tolerance, double *l
 S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *arena) {
   S2DenseLu lu = {
       .n = n,
-      .a = a,
       .row = S2_TAKE(arena, int, n),
       .column = S2_TAKE(arena, int, n),
       .work = S2_TAKE(arena, double, n),
   };
+  lu.a = a;
   for (int i = 0; i < n; ++i) {
     lu.row[i] = lu.column[i] = i;
   }
