@@ -299,7 +299,8 @@ static double *take_nodes(const S2Step *step, const S2Island *island, const doub
 // The two stages, where they take the island: v1 is the mean velocity of its step.
 static bool rattle_island(S2Step *step, S2Island *island) {
   bool done = false;
-  if (!s2_island_rattles(step, island) || step->stiff[island->joint[0]]) {
+  bool whole = step->h == step->dt; // pieces of a step in which something turns far are projected
+  if (!whole || !s2_island_rattles(step, island) || step->stiff[island->joint[0]]) {
     return true;
   }
   S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
@@ -317,6 +318,9 @@ bool s2_island_put_flowed(const S2Island *island, const double *flowed, double *
 }
 
 static bool look_ahead_work(S2Step *step, S2Island *island, void *choices) {
+  if (step->h == step->dt) { // a search before may have gone by the two stages
+    s2_audit_again(step, island);
+  }
   return s2_rest_keeps(step, island) ||
          (rattle_island(step, island) &&
           (island->flowed_q1 != NULL || s2_island_look_ahead(step, island, choices, NULL)));

@@ -203,6 +203,7 @@ static bool speculative_pieces(S2Step *step, double turns) {
   S2Bisect all = s2_bisect_begin(step), *pieces = &all;
   step->in_pieces = true;
   step->still = NULL; // no island is kept
+  s2_audit_again(step, NULL);
   pieces->next = step->dt / turns;
   while (pieces->left > 0) {
     if (pieces->left < step->dt && !s2_laws_set_out(step, NULL, NULL)) {
