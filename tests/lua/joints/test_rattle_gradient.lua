@@ -118,7 +118,7 @@ end
 test("random scenes of all joints", function()
   math.randomseed(11)
   local weak = 0
-  for n = 1, 100 do
+  for n = 1, fewer(100, 20) do
     local links = {}
     for i = 1, math.random(4) do links[i] = random_link(i) end
     local base = math.random() < 0.3 and { between(-1, 1), between(-1, 1), between(-1, 1) } or nil
@@ -132,7 +132,7 @@ end)
 -- Laws of bodies on joints and of one that flies alone, and that see each other.
 test("random scenes with force laws", function()
   math.randomseed(12)
-  for n = 1, 60 do
+  for n = 1, fewer(60, 12) do
     local links, laws = {}, {}
     for i = 1, math.random(3) do links[i] = random_link(i) end
     for body = 1, #links + 1 do
@@ -148,7 +148,7 @@ end)
 
 test("random scenes with reactions of joints in the loss", function()
   math.randomseed(16)
-  for n = 1, 60 do
+  for n = 1, fewer(60, 12) do
     local links = {}
     for i = 1, math.random(3) do links[i] = random_link(i) end
     local base = math.random() < 0.3 and { between(-1, 1), between(-1, 1), between(-1, 1) } or nil
@@ -184,7 +184,7 @@ end
 
 test("random scenes with constraints of the script", function()
   math.randomseed(13)
-  for n = 1, 50 do
+  for n = 1, fewer(50, 10) do
     local count, kinds, own = math.random(3), {}, math.random() < 0.5
     for i = 1, count do kinds[i] = pick { "wire", "rod", "pin", "hinge" } end
     kinds[math.random(count)] = pick { "wire", "rod", "pin" }
@@ -498,7 +498,7 @@ end)
 test("random scenes with limits that bounce", function()
   math.randomseed(18)
   local bounced = 0
-  for n = 1, 80 do
+  for n = 1, fewer(80, 16) do
     local count, way, steps, kinds, v = math.random(3), pick { "auto", "speculative", "event" }, math.random(5, 25), {}, {}
     for i = 1, count do kinds[i], v[i] = pick { "hinge", "hinge", "slider" }, between(-2, 2) end
     local extra, turn, bounces = math.random(4), between(0, 6), math.random() < 0.6
@@ -524,7 +524,7 @@ test("random scenes with limits that bounce", function()
     agrees(f, p, "bounce " .. n)
     bounced = bounced + (sim.grad(f, p).e ~= 0 and 1 or 0)
   end
-  ok(bounced >= 20, bounced .. " bounced")
+  ok(bounced >= fewer(20, 3), bounced .. " bounced")
 end)
 
 -- On the central path the impulse x of a slider on its limit obeys x (c + x/m) = kappa V^2 m, with c what forces bring in the step.
@@ -597,7 +597,7 @@ end
 -- Chains on a body or a lock that follows a function of time, with joints that give way, bounds and reactions in the loss.
 test("random scenes on what moves as a function of time", function()
   math.randomseed(19)
-  for n = 1, 60 do
+  for n = 1, fewer(60, 12) do
     local links, base, reads = {}, random_motion(), math.random() < 0.3
     for i = 1, math.random(3) do
       links[i] = random_link(i)
