@@ -470,6 +470,8 @@ typedef struct S2ForceCall {
 // state of the body of that slot. Terms add up.
 void s2_force_slope(S2World *world, int number, int32_t slot, S2BodyField part, double by);
 
+enum { S2_MOTION_NUMBERS = 9 }; // of v, start and end of S2MotionCall
+
 // How fast a kinematic body (s2_body_set_motion) or a driven lock is to move in the (sub-)step from
 // t to t + h. For a position p(t) that is (p(t + h) - q)/h, which is exact at t + h and drifts
 // nowhere. May be asked more than once for a step; must depend on nothing but this.

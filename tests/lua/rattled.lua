@@ -86,4 +86,17 @@ function rattled.nearest(f, p, key, g, parts, least)
   return best, apart
 end
 
+-- Is the gradient of f at p that of differences, by `nearest(f, p, key, g)`? `said`: flags that it may have.
+function rattled.agrees(nearest, what, f, p, said)
+  local g = sim.grad(f, p)
+  for _, flag in ipairs(sim.tape_stats().flags) do
+    ok((said or ""):find(flag), what .. " says " .. flag)
+  end
+  for key in pairs(p) do
+    local best = nearest(f, p, key, g[key])
+    ok(best <= 1e-6, ("%s, %s: off by %.1e"):format(what, key, best))
+  end
+  return g
+end
+
 return rattled

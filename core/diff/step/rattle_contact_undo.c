@@ -66,7 +66,7 @@ void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *
 
 // ---- Speeds ------------------------------------------------------------------------------------
 
-// Of stage 1, which has ground at its mean velocity.
+// rad/s, m/s: a body's mean velocity over the piece, also of ground.
 static double contact_velocity(const S2RattlePiece *piece, int32_t slot, int c) {
   const S2Step *step = piece->rattle.step;
   int32_t node = step->node_of[slot];

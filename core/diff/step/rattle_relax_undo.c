@@ -28,8 +28,8 @@ static double unknown_of(const S2RattlePiece *piece, int r, bool second) {
   return !second ? rattle->l[r] : rattle->k[r] + (sums ? rattle->l[r] : 0);
 }
 
-// What has opened within the piece has no row in stage 2. Here it has one, unless it comes back:
-// its velocity is not what keeps it apart then.
+// A contact that opens within the piece has no row in stage 2. The smooth derivative gives it one
+// if it still leaves at the end of the piece. If it comes back, its velocity does not keep it open.
 static bool relax_knows(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -39,8 +39,8 @@ static bool relax_knows(const S2RattlePiece *piece, int r, bool second) {
   return (second ? rattle->second : rattle->first)[r] == S2_RATTLE_KNOWN && !opens;
 }
 
-// Rows with their bounds, and the right side, so that the stage's solution is that of the problem.
-// False: it has rows with bounds of their own, contacts that give way or drag, or nothing to
+// The problem of the stage, made from its solution: rows with their bounds, and the right-hand
+// side. False: it has rows with bounds of their own, contacts that give way or drag, or nothing to
 // smooth.
 static bool relax_problem(S2RattlePiece *piece, bool second, const double *mass, Relaxed *relaxed) {
   const S2Rattle *rattle = &piece->rattle;

@@ -18,10 +18,10 @@ typedef enum AnswerKind { FORCE, FILTER, PRE_SOLVE, MOTION } AnswerKind;
 
 typedef struct Answer { // of a callback, in the order they were asked
   AnswerKind kind;
-  bool yes;         // PRE_SOLVE: enabled
-  double number[9]; // v, and at both ends; friction, restitution, surface speed
-  int slopes;       // MOTION: first of its 3 or 9, -1: they are not known; FORCE: the call
-  int term, terms;  // FORCE: first of how many
+  bool yes;                         // PRE_SOLVE: enabled
+  double number[S2_MOTION_NUMBERS]; // v, and at both ends; friction, restitution, surface speed
+  int slopes;      // MOTION: first of its 3 or 9, -1: they are not known; FORCE: the call
+  int term, terms; // FORCE: first of how many
 } Answer;
 
 typedef struct Kept {      // one step
@@ -188,7 +188,7 @@ static bool checkpoint_ask_motion(void *user, S2World *world, S2MotionCall *call
     }
     return good;
   }
-  S2Slope slope[9] = {0};
+  S2Slope slope[S2_MOTION_NUMBERS] = {0};
   call->slope = slope;
   bool good = witness->real.motion(witness->real.user, world, call);
   call->slope = NULL;

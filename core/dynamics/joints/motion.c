@@ -9,7 +9,7 @@
 // `joint`: the slot of the lock, of a body the one that moves it if it yields; else S2_NONE.
 static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
   // Room for slopes, when the step is noted for its derivative.
-  S2Slope slope[9] = {0};
+  S2Slope slope[S2_MOTION_NUMBERS] = {0};
   call->slope = world->notes == NULL ? NULL : slope;
   call->ends = world->kept.def.flow == S2_FLOW_RATTLE;
   for (int c = 0; c < 3; c++) {
@@ -35,9 +35,9 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
       return false;
     }
   }
-  double numbers[9];
+  double numbers[S2_MOTION_NUMBERS];
   memcpy(numbers, call->v, sizeof call->v);
-  for (int i = 3; i < 9; i++) { // what is not given at an end is the mean
+  for (int i = 3; i < S2_MOTION_NUMBERS; i++) { // what is not given at an end is the mean
     double *at_end = i < 6 ? &call->start[i - 3] : &call->end[i - 6];
     slope[i] = isfinite(*at_end) ? slope[i] : slope[i % 3];
     numbers[i] = *at_end = isfinite(*at_end) ? *at_end : call->v[i % 3];
@@ -48,7 +48,7 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
                                     .slot = lock ? joint : (int32_t)call->body.index - 1,
                                     .t = call->t,
                                     .q = {call->h},
-                                    .count = call->ends ? 9 : 3,
+                                    .count = call->ends ? S2_MOTION_NUMBERS : 3,
                                     .number = numbers,
                                     .slope = call->sloped ? slope : NULL});
   call->slope = NULL;

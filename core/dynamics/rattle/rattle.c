@@ -348,7 +348,7 @@ static void rattle_stay(S2Rattle *rattle) {
     bool known = open || s2_rattle_halved(term) || s2_rattle_other_stage(term, true);
     rattle->second[r] = known ? S2_RATTLE_KNOWN : rattle->first[r];
     if (term->source == S2_RATTLE_OF_GROUND && term->index >= S2_GROUND_FIRST) {
-      // What stage 2 gives with stage 1 is a row of its own (rattle_ground.c).
+      // The impulse of both stages belongs to another row (rattle_ground.c).
       int other = rattle->row_of[term->place][term->index - S2_GROUND_FIRST + S2_GROUND_SECOND];
       rattle->k[other] = 2 * rattle->l[r];
       rattle->k[r] = -rattle->l[r];

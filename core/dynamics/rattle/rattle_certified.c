@@ -31,7 +31,7 @@ static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, 
 typedef struct Certified { // all rows with their bounds, linear in the impulses
   S2Problem problem;
   S2Solution solution;
-  int32_t *of; // a row of the problem: that of the stage
+  int32_t *of; // the stage's row of each row of the problem
 } Certified;
 
 // The rows of the stage whose impulses it does not know, in the order of problems: equations, rows
@@ -165,7 +165,8 @@ static double off_certified(const S2RattleStage *stage) {
 }
 
 // Takes the velocities of the guessed impulses as the first point of linearisation of stage 1. That
-// saves a pass where the rows are those of the step before. False: the guess is too far from v0.
+// saves a pass if the rows did not change since the step before. False: the guess is too far from
+// v0.
 static bool stage_set_out(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   bool near = !stage->second;

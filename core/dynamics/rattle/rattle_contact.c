@@ -37,7 +37,8 @@ static double touch_mobility(const S2World *world, const S2Touch *touch, bool no
   return w;
 }
 
-// Does the step resolve them, (h w)^2 + 2 h w D <= 4 with w^2 and D those of the mobility?
+// Is the spring slow enough for the trapezoid, (h w)^2 + 2 h w_d <= 4? w^2 is its stiffness and w_d
+// its damping, each times the mobility.
 static bool spring_resolved(const S2Rattle *rattle, const S2Touch *touch) {
   double h = rattle->step->dt, w = touch_mobility(rattle->step->world, touch, true);
   return w * h * (h + 2 * touch->compliance * touch->damping) <= 4 * touch->compliance;

@@ -8,9 +8,10 @@
 // solution whose rows are turned to where it moves, and solved again, is a Newton step on the law
 // of the disc, and nothing is across in the end.
 //
-// What slides in stage 1 and is not turned back by it gets k = l, along the mean velocity, which is
-// of second order where that turns. Else each stage has rows of its own, as each has a motion of
-// its own: those of stage 1 have k = -l; those of stage 2 have l = 0 and the impulse of both as k.
+// A body that slides in stage 1, and that stage 2 does not turn back, gets k = l along the mean
+// velocity. That is of second order where the velocity turns. In all other cases the stages have
+// different rows, because they have different velocities. The rows of stage 1 then have k = -l. The
+// rows of stage 2 have l = 0, and their k is the impulse of both stages.
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/islands.h"
@@ -242,7 +243,8 @@ double s2_stage_turn_ground(S2RattleStage *stage) {
     double mass = stage->mass[at], radius = disc_radius(rattle, r, stage->second), off;
     S2Vec2 v = s2_vec2(stage->v[at], stage->v[at + 1]), force = ground_force(rattle, r, stage->x);
     double speed = s2_length(v);
-    bool inside = fabs(stage->x[r])<radius *(1 - AT_BOUND), slides = speed> still && !inside;
+    bool inside = fabs(stage->x[r]) < radius * (1 - AT_BOUND);
+    bool slides = speed > still && !inside;
     if (slides) {
       off = s2_length(s2_add_scaled(force, radius / speed, v)) / mass;
       aim_rows(rattle, r, s2_scale(1 / speed, v), speed / radius);
@@ -252,7 +254,7 @@ double s2_stage_turn_ground(S2RattleStage *stage) {
     }
     worst = off <= worst ? worst : off; // keeps a NaN
     put_force(rattle, r, force, stage->x);
-    // What the active set has said of rows that do not slide stays, as rows that repeat others.
+    // Rows that do not slide keep the states that the active set gave them: some repeat others.
     if (rattle->touches == 0 && slides) {
       stage->state[r] = S2_RATTLE_AT_LO;
       stage->state[r + 1] = S2_RATTLE_HELD;

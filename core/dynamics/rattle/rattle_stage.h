@@ -44,7 +44,7 @@ double s2_stage_clip(S2RattleState state, const S2Row *row, double x);
 void s2_stage_free_given(S2RattleStage *stage); // rows that were left out are held again
 
 // rattle_ground.c: turns the rows of ground friction to where the solution of the stage moves. m/s:
-// by how much the forces were off those of the disc.
+// how far the forces were from the law of the disc.
 double s2_stage_turn_ground(S2RattleStage *stage);
 
 // rattle_certified.c

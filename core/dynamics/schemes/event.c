@@ -715,7 +715,7 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   *h = known ? event->left / 2 : event->left;
   set_horizon(event, step->v0);
   *h = fmin(*h, event->horizon);
-  // Rows that are made anew are of one way: another one begins with those of now.
+  // A try may make rows at other places of its way. The next try begins with the rows of now.
   S2Touch *before = S2_TAKE(step->arena, S2Touch, island->touches);
   take_touches(event, before);
   for (;;) {

@@ -513,7 +513,7 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
     if (closed && flow_approaches(&pair, point)) {
       return flow_meets_at(s);
     }
-    // What is closed and opens has the slop to go on in.
+    // A closed pair that opens may go on for as long as it stays within the slop.
     double more = free_time(&pair, normal, closed ? gap + flow->slop : gap);
     if (s + more >= flow->until) {
       return NOTHING;

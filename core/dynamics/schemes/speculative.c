@@ -318,16 +318,17 @@ bool s2_island_put_flowed(const S2Island *island, const double *flowed, double *
 }
 
 static bool look_ahead_work(S2Step *step, S2Island *island, void *choices) {
-  if (step->h == step->dt) { // a search before may have gone by the two stages
-    s2_audit_again(step, island);
-  }
   return s2_rest_keeps(step, island) ||
          (rattle_island(step, island) &&
           (island->flowed_q1 != NULL || s2_island_look_ahead(step, island, choices, NULL)));
 }
 
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
-  if (step->world->audit != NULL) { // of a search before
+  // What audits noted in a search before, also of its way by the two stages, which whole steps
+  // take.
+  if (step->h == step->dt) {
+    s2_audit_again(step, NULL);
+  } else if (step->world->audit != NULL) {
     s2_audit_forget(step);
   }
   s2_note_plain(step, S2_ACT_RESET, step->v1);

@@ -92,7 +92,8 @@ static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   return u < 0 || gained < 0 ? sqrt(u * u - 2 * gained * at->gap) : 0;
 }
 
-// What viscosity alone has dragged along surfaces that turn is across no normal of them.
+// Viscosity alone gives impulses along the surfaces. Where these turn between pieces, the sum is
+// along none of them, so the normal is put across the sum.
 static void acted_lie_along(S2Acted *sum) {
   S2Vec2 all = s2_acted_impulse(sum), across = s2_right(all);
   double length = s2_length(all);

@@ -17,6 +17,7 @@ bool s2_step_touches(S2Step *step); // broad and narrow phase; false: aborted
 // that something passes through which moves as given, where that begins; *found: are there any?
 // False: aborted.
 bool s2_step_unforeseen(const S2Step *step, bool *found);
+// The same of the island's touches, but for overlaps that show at the end alone.
 bool s2_island_unforeseen_within(const S2Step *step, const S2Island *island, bool *found);
 void s2_step_settle(S2Step *step);                        // contact geometry at q1
 void s2_touch_settle(const S2Step *step, S2Touch *touch); // the same of one that is no sensor

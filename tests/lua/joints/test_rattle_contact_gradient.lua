@@ -15,18 +15,7 @@ local function nearest(f, p, key, g)
   return rattled.nearest(f, p, key, g, { 1e-4, 1e-5, 1e-6, 1e-7 }, 1e-2)
 end
 
--- `said`: flags that the gradient may have.
-local function agrees(what, f, p, said)
-  local g = sim.grad(f, p)
-  for _, flag in ipairs(sim.tape_stats().flags) do
-    ok((said or ""):find(flag), what .. " says " .. flag)
-  end
-  for key in pairs(p) do
-    local best = nearest(f, p, key, g[key])
-    ok(best <= 1e-6, ("%s, %s: off by %.1e"):format(what, key, best))
-  end
-  return g
-end
+local function agrees(...) return rattled.agrees(nearest, ...) end
 
 -- ---- What touches ------------------------------------------------------------------------------
 

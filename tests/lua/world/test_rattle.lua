@@ -1,6 +1,7 @@
 -- Worlds with flow = "rattle": accuracy and order of islands of joints, what friction and actuators
 -- do, force laws on joints, rest, and what the flow leaves to others.
 local sim = require "sim2d"
+local rattled = require "rattled"
 
 local function world(dt, settings)
   local def = { dt = dt, flow = "rattle" }
@@ -63,20 +64,7 @@ local function lagrange(time)
     local det = a * d - b * b
     return { s[3], s[4], (d * p - b * q) / det, (a * q - b * p) / det }
   end
-  local s, h = { 0, 0, 0, 0 }, time / n
-  local function at(k, part)
-    local z = {}
-    for i = 1, 4 do z[i] = s[i] + part * k[i] end
-    return z
-  end
-  for _ = 1, n do
-    local a = f(s)
-    local b = f(at(a, h / 2))
-    local c = f(at(b, h / 2))
-    local d = f(at(c, h))
-    for i = 1, 4 do s[i] = s[i] + h / 6 * (a[i] + 2 * b[i] + 2 * c[i] + d[i]) end
-  end
-  return s
+  return rattled.rk4(f, { 0, 0, 0, 0 }, time, n)
 end
 
 test("a double pendulum is where it should be after a second, to second order", function()
