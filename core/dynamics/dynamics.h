@@ -41,7 +41,8 @@ typedef enum S2Stepping {
 
 typedef enum S2FlowRule {
   S2_FLOW_PROJECTED, // velocities by implicit Euler, positions by projection
-  S2_FLOW_RATTLE,    // islands of joints alone: positions and velocities in a stage each, order 2
+  S2_FLOW_RATTLE,    // positions and velocities in a stage each, order 2, where an island allows it
+  S2_FLOW_AUTO,      // S2_FLOW_RATTLE with event stepping and no option that excludes it
 } S2FlowRule;
 // What holds contacts along the surface: S2_CONVEX is Coulomb's law made convex
 // (mcp/problem/convex.h), for rigid contacts under S2_SPECULATIVE.
@@ -106,6 +107,8 @@ S2WorldDef s2_world_def(void); // the defaults
 // What `stepping` comes to, where S2_AUTO is one of S2_EVENT (its large islands by themselves are
 // speculative) and S2_SPECULATIVE; never S2_AUTO.
 S2Stepping s2_world_way(const S2WorldDef *def);
+// Do islands that allow it take the flow by two stages? What S2_FLOW_AUTO stands for.
+bool s2_world_rattles(const S2WorldDef *def);
 S2Status s2_world_create(const S2WorldDef *def, S2World **world);
 void s2_world_destroy(S2World *world);
 const S2WorldDef *s2_world_settings(const S2World *world);

@@ -53,7 +53,7 @@ S2Status s2_lcs_check(const S2World *world) {
       continue;
     }
     // Speculative steps take the two stages for joints alone, whose impulses are two of each.
-    if (def->flow != S2_FLOW_PROJECTED) {
+    if (def->flow == S2_FLOW_RATTLE) {
       return s2_error(S2_INVALID, "lcs: flow 'projected' expected in a world with joints, got "
                                   "'rattle'");
     }

@@ -172,7 +172,7 @@ void s2_undo_motions(S2Undo *undo, const S2Note *note) {
 void s2_undo_give(S2Undo *undo, const S2Note *note) {
   const S2World *world = undo->world;
   const double q[S2_JOINT_COLUMNS] = {note->h};
-  for (int i = 0; i < world->order.count && world->kept.def.flow == S2_FLOW_RATTLE; i++) {
+  for (int i = 0; i < world->order.count && s2_world_rattles(&world->kept.def); i++) {
     int32_t slot = world->order.at[i];
     const S2Answer *answer = world->bodies.at[slot].has_motion
                                  ? s2_answer_of(&undo->answers, S2_ASKED_BODY, slot, note->t, q)

@@ -35,7 +35,7 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
         (fabs(inertial[c] * v0) + fabs(inertial[c] * v1) + fabs(audit->force[3 * slot + c])) / unit;
     // Damping acts in each piece of a step on the velocity at its end, with the flow by two stages
     // on that which carries the body.
-    bool stages = world->kept.def.flow == S2_FLOW_RATTLE;
+    bool stages = s2_world_rattles(&world->kept.def);
     double carried = (world->q.at[3 * slot + c] - audit->q0[3 * slot + c]) / audit->h;
     double change = fabs(v1 - v0) + (stages ? fabs(carried - v1) : 0);
     damped += rate * audit->h * inertial[c] * (change + fabs(contacts[c]) / inertial[c]) / unit;

@@ -79,7 +79,7 @@ static Against joint_against(const S2World *world, const S2Joint *joint, const S
 // a lock that a function moves has the velocity at the end of the step.
 static bool follows_a_motion(const S2World *world, const S2Joint *joint) {
   const S2Body *bodies = world->bodies.at;
-  return (joint->driven && world->kept.def.flow == S2_FLOW_RATTLE) ||
+  return (joint->driven && s2_world_rattles(&world->kept.def)) ||
          (joint->a != S2_NONE && bodies[joint->a].has_motion) ||
          (joint->b != S2_NONE && bodies[joint->b].has_motion);
 }

@@ -11,7 +11,7 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
   // Room for slopes, when the step is noted for its derivative.
   S2Slope slope[S2_MOTION_NUMBERS] = {0};
   call->slope = world->notes == NULL ? NULL : slope;
-  call->ends = world->kept.def.flow == S2_FLOW_RATTLE;
+  call->ends = s2_world_rattles(&world->kept.def);
   for (int c = 0; c < 3; c++) {
     call->start[c] = call->end[c] = NAN;
   }

@@ -165,7 +165,7 @@ static bool gather_island(const Compiler *compiler, int32_t root, S2ProgramIslan
     table->joints += 1;
   }
   table->floats = table->grounds == 0;
-  table->rattles = world->kept.def.flow == S2_FLOW_RATTLE;
+  table->rattles = s2_world_rattles(&world->kept.def);
   return true;
 }
 

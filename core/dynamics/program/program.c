@@ -250,7 +250,7 @@ static void box_still(S2World *world) {
 static void write_account(S2World *world) {
   const S2Program *program = world->program;
   S2WorldStats *stats = &world->stats;
-  int iterations = world->kept.def.flow == S2_FLOW_RATTLE ? 0 : program->islands;
+  int iterations = s2_world_rattles(&world->kept.def) ? 0 : program->islands;
   stats->iterations += (uint64_t)iterations;
   stats->last_iterations = iterations;
   stats->last_status = S2_SOLVED;

@@ -23,7 +23,7 @@ static bool takes_joint(const S2Joint *joint) {
 }
 
 bool s2_island_rattles(const S2Step *step, const S2Island *island) {
-  bool takes = step->world->kept.def.flow == S2_FLOW_RATTLE && island->touches == 0 &&
+  bool takes = s2_world_rattles(&step->world->kept.def) && island->touches == 0 &&
                island->joints > 0 && island->nodes > 0;
   for (int i = 0; takes && i < island->joints; i++) {
     takes = takes_joint(&step->world->joints.at[island->joint[i]]);
@@ -33,7 +33,7 @@ bool s2_island_rattles(const S2Step *step, const S2Island *island) {
 
 bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
   const S2WorldDef *def = &step->world->kept.def;
-  bool takes = def->flow == S2_FLOW_RATTLE && island->touches > 0 && island->nodes > 0 &&
+  bool takes = s2_world_rattles(def) && island->touches > 0 && island->nodes > 0 &&
                !(island->joints > 0 && step->stiff[island->joint[0]]);
   for (int i = 0; takes && i < island->joints; i++) {
     takes = takes_joint(&step->world->joints.at[island->joint[i]]);

@@ -144,7 +144,7 @@ void s2_log_touch(const S2Step *step, int32_t index, const S2Touch *as, const do
       S2Acted more;
       acted_fill(&more, as, k, normal, tangent);
       acted_join(&log->at[known], &more);
-      if (step->world->kept.def.flow == S2_FLOW_RATTLE) {
+      if (s2_world_rattles(&step->world->kept.def)) {
         acted_lie_along(&log->at[known]);
       }
       continue;

@@ -68,7 +68,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
       .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),
   };
-  if (world->kept.def.flow == S2_FLOW_RATTLE) {
+  if (s2_world_rattles(&world->kept.def)) {
     step.given_start = step_velocities(world, arena);
     step.given_end = step_velocities(world, arena);
   }

@@ -88,6 +88,12 @@ S2Stepping s2_world_way(const S2WorldDef *def) {
   return not_with_event(def) == NULL && event_stabilises(def) ? S2_EVENT : S2_SPECULATIVE;
 }
 
+bool s2_world_rattles(const S2WorldDef *def) {
+  return def->flow == S2_FLOW_RATTLE ||
+         (def->flow == S2_FLOW_AUTO && s2_world_way(def) == S2_EVENT &&
+          not_with_rattle(def) == NULL);
+}
+
 static S2Status world_check_def(const S2WorldDef *def) {
   S2_TRY(s2_fields_check(s2_world_fields, def));
   if (def->stepping == S2_EVENT) {
