@@ -11,7 +11,7 @@ local scenes = require "audited_scenes"
 
 local args = sim.options { scenes = { 20000, "random scenes" }, first = { 1, "the first seed" }, steps = { 60, "of each scene" },
   stepping = { "each", "each: by the seed; all: four runs a scene; or the name of one" },
-  flow = { "projected", "of all worlds" }, surfaces = { "rigid", "rigid, or soft: a third of the bodies give way" } }
+  flow = { "auto", "of all worlds" }, surfaces = { "rigid", "rigid, or soft: a third of the bodies give way" } }
 if args.flow == "rattle" and (args.stepping == "each" or args.stepping == "all" or args.stepping == "bisect") then
   error("--flow rattle: choose a --stepping, one of auto, event and speculative", 0)
 end
