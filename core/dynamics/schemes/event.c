@@ -263,7 +263,7 @@ static bool gives_up(const S2EventRun *event) {
 }
 
 static int most_splits(const S2EventRun *event) {
-  return event->large ? 0 : event->island->joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
+  return event->island->joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
 }
 
 // Is a piece of h the shortest there is?
@@ -801,15 +801,12 @@ static bool needs_euler(const S2Step *step, const S2Island *island) {
   return needs;
 }
 
-// Too many bodies for the search for meetings, where that is not asked for?
-static bool has_many(const S2Step *step, const S2Island *island) {
-  return step->world->kept.def.stepping == S2_AUTO && island->nodes > S2_AUTO_BODIES;
-}
-
-// With joints large islands take the two stages with rows that look ahead: a joint goes by one flow
-// however many bodies come near. Contacts alone would take 2 to 3 times as long by them.
+// With joints islands of any size are split: a joint goes by one flow however many bodies come
+// near, and rows that look ahead hold bodies in place whose speeds go on growing.
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
-  bool many = has_many(step, island) && !(island->joints > 0 && s2_island_rattles_on(step, island));
+  bool splits = island->joints > 0 && s2_island_rattles_on(step, island);
+  bool many =
+      step->world->kept.def.stepping == S2_AUTO && island->nodes > S2_AUTO_BODIES && !splits;
   // Errors are asked for once, in the one solve of a step that looks ahead.
   bool asks = false;
   for (int i = 0; i < island->joints && !asks; i++) {
@@ -1236,7 +1233,6 @@ static bool run_island(S2EventRun *event) {
   event->ahead = s2_island_looks_ahead(step, event->island);
   event->halved = event->ahead && step->halves[event->island->node[0]];
   event->ahead = event->ahead && !event->halved;
-  event->large = has_many(step, event->island);
   event->rattles = !event->ahead && !event->halved && s2_island_rattles_on(step, event->island);
   if (event->rattles) {
     event->flow = s2_rattle_new_flow(step, event->island);

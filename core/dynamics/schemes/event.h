@@ -25,7 +25,6 @@ typedef struct S2EventRun {
   bool rattles;       // pieces with rows are made by the two stages (rattle/)
   bool rattled;       // this piece is
   S2RattleFlow flow;  // what they gave last
-  bool large;         // too many bodies for splits: the two stages look ahead if they take it
   bool ahead;         // all of its step is speculative
   bool halved;        // the same, in several pieces
   int halvings;       // how often a piece may still be tried with half its length

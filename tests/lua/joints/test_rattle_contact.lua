@@ -420,3 +420,54 @@ test("constraints and laws see the time of their piece", function()
   lawful:step(60)
   ok(late <= 1 / 60 + 1e-12, late)
 end)
+
+-- ---- Large islands -----------------------------------------------------------------------------
+
+-- `n` hinged links that fall from the horizontal.
+local function hang_links(w, n)
+  local links = {}
+  for i = 1, n do
+    links[i] = w:capsule { length = 0.2, radius = 0.03, position = { 0.3 * i - 0.15, 0 }, mass = 0.2 }
+    w:hinge { links[i], links[i - 1], anchor = { 0.3 * (i - 1), 0 } }
+  end
+  return links
+end
+
+-- A ball that only passes by makes a larger island of the chain, and no other motion.
+test("a chain moves alike whatever comes near", function()
+  for _, n in ipairs { 4, 8, 12 } do
+    local alone, beside = sim.world { dt = 1 / 120, audit = true }, sim.world { dt = 1 / 120, audit = true }
+    local a, b = hang_links(alone, n), hang_links(beside, n)
+    beside:circle { radius = 0.05, position = { 0.45, -0.0905 }, velocity = { 0, -4 }, gravity_scale = 0 }
+    for _ = 1, 60 do
+      alone:step()
+      beside:step()
+      near(a[n].x, b[n].x, 1e-12)
+      near(a[n].y, b[n].y, 1e-12)
+    end
+    clean(alone)
+    clean(beside)
+  end
+end)
+
+-- A chain of twelve lands on the ground: rows look ahead, blows follow, and nothing is gained.
+test("a chain of more than eight bodies lands and rests", function()
+  local w = sim.world { dt = 1 / 120, audit = true }
+  floor(w, 0.5)
+  local links, before = {}, nil
+  for i = 1, 12 do
+    links[i] = w:capsule { length = 0.2, radius = 0.03, position = { 0.25 * i, 0.5 + 0.02 * i }, mass = 0.2 }
+    if before then w:hinge { links[i], before, anchor = { 0.25 * i - 0.125, 0.5 + 0.02 * i - 0.01 } } end
+    before = links[i]
+  end
+  local energy, highest = w:energy().total, 0
+  for _ = 1, 480 do
+    w:step()
+    local now = w:energy().total
+    highest = math.max(highest, now - energy)
+    energy = now
+  end
+  clean(w)
+  ok(highest <= 1e-5, highest)
+  for _, link in ipairs(links) do near(link.y, 0.03, 1e-9) end
+end)
