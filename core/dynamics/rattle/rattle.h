@@ -226,6 +226,10 @@ static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2Rat
 static inline bool s2_rattle_of_contact(const S2RattleTerm *term) {
   return term->source == S2_RATTLE_OF_GAP || term->source == S2_RATTLE_OF_SLIP;
 }
+// Is the row off its place where its value is not 0? (rattle_place.c)
+static inline bool s2_rattle_has_place(const S2RattleTerm *term) {
+  return !term->changes && term->law != S2_RATTLE_FRICTION;
+}
 // The normal row of a contact's row r; r itself where that is none.
 static inline int s2_rattle_normal(const S2Rattle *rattle, int r) {
   while (rattle->term[r].source == S2_RATTLE_OF_SLIP) {
