@@ -110,7 +110,8 @@ typedef struct S2Rattle {
   double *force;         // 3 a node: f of the stage
   double *slope;         // 3 a node: what laws damp beside that, kg/s
   bool laws_held;        // laws did not agree with u: they are those at v0
-  double speed;          // V of scaled residuals, m/s
+  double tolerance;      // of scaled residuals
+  double speed;          // V of those, m/s
   // m: errors that are rounding; with which Newton's method ends; that somebody has made by hand
   double rounding, enough, placed;
   S2Residual worst; // of all stages of the step
