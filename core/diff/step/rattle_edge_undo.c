@@ -76,3 +76,19 @@ void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double 
       fabs(pushed) > ALIKE * size * sqrt(s2_rattle_row_mobility(&piece->rattle, &row)) + NOTHING;
   piece->undo->gradient->flags |= matters ? S2_GRADIENT_WEAK : 0;
 }
+
+// A row with bounds that repeats others has the impulse that it had before, and how the others
+// share the load depends on that: a loss that asks for their forces has no derivative.
+void s2_rattle_flag_repeated(const S2RattlePiece *piece) {
+  const S2Rattle *rattle = &piece->rattle;
+  bool repeats = false, asked = false;
+  for (int r = 0; r < rattle->rows; r++) {
+    bool given = rattle->first[r] == S2_RATTLE_GIVEN || rattle->second[r] == S2_RATTLE_GIVEN;
+    repeats |= given && rattle->term[r].law != S2_RATTLE_EQUATION;
+  }
+  for (int i = 0; i < 3 * rattle->island->joints; i++) {
+    asked |= piece->undo->bar.joint_reaction[3 * rattle->island->joint[i / 3] + i % 3] != 0;
+  }
+  piece->undo->gradient->flags |= repeats ? S2_GRADIENT_REDUNDANT : 0;
+  piece->undo->gradient->flags |= repeats && asked ? S2_GRADIENT_UNDETERMINED : 0;
+}

@@ -660,22 +660,6 @@ static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_ba
   return since_bar;
 }
 
-// A row with bounds that repeats others has the impulse that it had before, and how the others
-// share the load depends on that: a loss that asks for their forces has no derivative.
-static void flag_repeated(const S2RattlePiece *piece) {
-  const S2Rattle *rattle = &piece->rattle;
-  bool repeats = false, asked = false;
-  for (int r = 0; r < rattle->rows; r++) {
-    bool given = rattle->first[r] == S2_RATTLE_GIVEN || rattle->second[r] == S2_RATTLE_GIVEN;
-    repeats |= given && rattle->term[r].law != S2_RATTLE_EQUATION;
-  }
-  for (int i = 0; i < 3 * rattle->island->joints; i++) {
-    asked |= piece->undo->bar.joint_reaction[3 * rattle->island->joint[i / 3] + i % 3] != 0;
-  }
-  piece->undo->gradient->flags |= repeats ? S2_GRADIENT_REDUNDANT : 0;
-  piece->undo->gradient->flags |= repeats && asked ? S2_GRADIENT_UNDETERMINED : 0;
-}
-
 bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   S2Rattle *rattle = &piece->rattle;
   S2StepAdjoint *bar = &piece->undo->bar;
@@ -700,7 +684,7 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   if (!first_vjp(piece, values)) {
     return false;
   }
-  flag_repeated(piece);
+  s2_rattle_flag_repeated(piece);
   s2_rattle_zeros_vjp(piece, false);
   s2_rattle_smooth_vjp(piece, false);
   s2_rattle_materials_vjp(piece);
@@ -724,54 +708,90 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   return true;
 }
 
-// Pass by pass. With g of the rows that were held, q + dq with M dq = J' x, J dq + g = 0, so M p +
-// J' y = dl/dq, J p = 0, dl = p (dJ' x - dM dq) - y (dJ dq + dg).
+// Poses off the joints by more than rounding are placed on them as a step begins: those on them are
+// as if that had moved them by nothing. Else the derivative by a pose or an anchor would be that of
+// errors below rounding, which stage 1 takes into velocities. Rows that hold, with nothing off.
+static void placing_of_none(const S2RattlePiece *piece, S2RattleState *state) {
+  const S2Rattle *rattle = &piece->rattle;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    bool presses = rattle->first[r] == S2_RATTLE_HELD && !rattle->late[r];
+    bool held = s2_rattle_has_place(term) && (term->law != S2_RATTLE_LIMIT || presses);
+    state[r] = held ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
+  }
+}
+
+typedef struct Placing { // a pass
+  S2Row *row;            // at the poses before
+  S2RattleState *state;
+  double *x, *dq; // by rows, 3 a node: what it moved
+} Placing;
+
+// With g of the rows that were held, q + dq with M dq = J' x, J dq + g = 0, so M p + J' y = dl/dq,
+// J p = 0, dl = p (dJ' x - dM dq) - y (dJ dq + dg).
+static bool placing_vjp(S2RattlePiece *piece, const Placing *pass, double *q_bar) {
+  const S2Rattle *rattle = &piece->rattle;
+  int nodes = 3 * rattle->nodes, rows = rattle->rows;
+  double *none = S2_TAKE_ZEROED(piece->undo->arena, double, rows);
+  if (!stage_adjoint(piece, pass->state, rattle->inertial, pass->row, pass->row, q_bar, none)) {
+    return false;
+  }
+  memset(piece->at0, 0, sizeof *piece->at0 * (size_t)rows);
+  memset(piece->q0_bar, 0, sizeof *q_bar * (size_t)(3 * rattle->step->world->bodies.count));
+  for (int r = 0; r < rows; r++) {
+    sides_vjp(&pass->row[r], pass->x[r], piece->p, &piece->at0[r]);
+    sides_vjp(&pass->row[r], -piece->y[r], pass->dq, &piece->at0[r]);
+    piece->at0[r].value -= piece->y[r];
+  }
+  for (int i = 0; i < nodes; i++) {
+    S2BodyGradient *g = &piece->undo->gradient->body[rattle->island->node[i / 3]];
+    *(i % 3 == 0 ? &g->inertia : &g->mass) -= piece->p[i] * pass->dq[i];
+  }
+  rows_vjp(piece, false, piece->at0, NULL);
+  for (int i = 0; i < nodes; i++) {
+    q_bar[i] += piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3];
+    piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3] = 0;
+  }
+  (void)ground_places_vjp(piece, rattle->done, piece->q0_bar); // at the time 0
+  return true;
+}
+
 bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar) {
   S2Rattle *rattle = &piece->rattle;
   const S2RattleNote *note = &piece->note->rattle;
   S2Arena *arena = piece->undo->arena;
   int nodes = 3 * rattle->nodes, rows = rattle->rows;
-  S2Row *row = S2_TAKE(arena, S2Row, rows);
-  S2RattleState *state = S2_TAKE(arena, S2RattleState, rows);
-  double *x = S2_TAKE(arena, double, rows), *off = S2_TAKE_ZEROED(arena, double, 2 * rows);
-  double *dq = S2_TAKE(arena, double, nodes), *still = S2_TAKE_ZEROED(arena, double, nodes);
-  bool good = true;
+  Placing pass = {S2_TAKE(arena, S2Row, rows), S2_TAKE(arena, S2RattleState, rows),
+                  S2_TAKE_ZEROED(arena, double, rows), S2_TAKE_ZEROED(arena, double, nodes)};
+  double *off = S2_TAKE(arena, double, rows), *still = S2_TAKE_ZEROED(arena, double, nodes);
+  bool begins = rattle->done == 0, good = true;
   piece->elapsed_bar0 = 0;
-  for (int k = note->placings - 1; k >= 0 && good; k--) {
+  // At the poses as they were placed.
+  for (int r = 0; r < rows && begins && note->placings == 0; r++) {
+    pass.row[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
+  }
+  if (begins && note->placings == 0) {
+    placing_of_none(piece, pass.state);
+    good = placing_vjp(piece, &pass, q_bar);
+  }
+  for (int k = note->placings - 1; k >= 0 && good; k--) { // pass by pass
     const double *q = note->placing + (ptrdiff_t)(nodes + rows) * k, *held = q + nodes;
     for (int i = 0; i < nodes; i++) {
       rattle->q0[3 * rattle->island->node[i / 3] + i % 3] = q[i];
     }
     s2_rattle_measure(rattle, rattle->q0, rattle->done, &rattle->at0);
     for (int r = 0; r < rows; r++) {
-      row[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
-      state[r] = held[r] != 0 ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
+      pass.row[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
+      pass.state[r] = held[r] != 0 ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
       off[r] = -rattle->at0.value[r];
     }
-    // x and dq once more, then p and y.
-    good = stage_adjoint(piece, state, rattle->inertial, row, row, still, off);
-    memcpy(x, piece->y, sizeof *x * (size_t)rows);
+    // x and dq once more.
+    good = stage_adjoint(piece, pass.state, rattle->inertial, pass.row, pass.row, still, off);
+    memcpy(pass.x, piece->y, sizeof *pass.x * (size_t)rows);
     for (int i = 0; i < nodes; i++) {
-      dq[i] = -piece->p[i];
+      pass.dq[i] = -piece->p[i];
     }
-    good = good && stage_adjoint(piece, state, rattle->inertial, row, row, q_bar, off + rows);
-    memset(piece->at0, 0, sizeof *piece->at0 * (size_t)rows);
-    memset(piece->q0_bar, 0, sizeof *q_bar * (size_t)(3 * rattle->step->world->bodies.count));
-    for (int r = 0; r < rows && good; r++) {
-      sides_vjp(&row[r], x[r], piece->p, &piece->at0[r]);
-      sides_vjp(&row[r], -piece->y[r], dq, &piece->at0[r]);
-      piece->at0[r].value -= piece->y[r];
-    }
-    for (int i = 0; i < nodes && good; i++) {
-      S2BodyGradient *g = &piece->undo->gradient->body[rattle->island->node[i / 3]];
-      *(i % 3 == 0 ? &g->inertia : &g->mass) -= piece->p[i] * dq[i];
-    }
-    rows_vjp(piece, false, piece->at0, NULL);
-    for (int i = 0; i < nodes; i++) {
-      q_bar[i] += piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3];
-      piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3] = 0;
-    }
-    (void)ground_places_vjp(piece, rattle->done, piece->q0_bar); // at the time 0
+    good = good && placing_vjp(piece, &pass, q_bar);
   }
   piece->undo->bar.elapsed += piece->event ? piece->elapsed_bar0 : 0;
   return good;

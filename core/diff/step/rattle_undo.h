@@ -69,9 +69,11 @@ double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end);
 void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impulse, S2RowBar *bar);
 
 // rattle_edge_undo.c: finds rows of a stage on an edge, and lets them go; and flags one
-// whose other state has another derivative, with J p of a stage and what the reaction asks.
+// whose other state has another derivative, with J p of a stage and what the reaction asks; flags
+// rows with bounds that repeat others.
 void s2_rattle_find_edges(S2RattlePiece *piece, bool second);
 void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed);
+void s2_rattle_flag_repeated(const S2RattlePiece *piece);
 
 // What row r of a stage misses, m/s or rad/s: what it measures, less what it asks for.
 double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second);

@@ -228,9 +228,14 @@ S2_KERNEL void second_solve(Run *run, Stages *stages, Mask on) {
 
 // ---- The step ---------------------------------------------------------------------------------
 
+S2_INLINE Real stages_tolerance(const Run *run) {
+  return smaller(run->of->tolerance, real(S2_RATTLE_SOLVED));
+}
+
 // V of stage 1: s2_rattle's place_speed().
-S2_INLINE Real stages_place_speed(const Stages *stages) {
-  return larger(stages->speed, real(S2_RATTLE_NO_SPEED) * stages->rounding / stages->h);
+S2_INLINE Real stages_place_speed(const Run *run, const Stages *stages) {
+  Real rounded = real(S2_RATTLE_NO_SPEED) * stages->rounding;
+  return larger(stages->speed, rounded / (stages_tolerance(run) * stages->h));
 }
 
 // Poses that were placed off the joints are for the general path to project.
@@ -282,7 +287,7 @@ S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   }
   stages_place(run, stages);
   Real scaled = keep_larger(worst, stages_worst(run, &stages->off));
-  scaled = scaled / stages_place_speed(stages);
+  scaled = scaled / stages_place_speed(run, stages);
   rests &= MASK(scaled <= real(S2_RATTLE_ROUNDING));
   Real raw = stages_raw(run, &stages->off);
   state->residual = select(rests, larger(state->residual, scaled), state->residual);
@@ -327,7 +332,7 @@ S2_KERNEL void stages_react(Run *run, const Stages *stages, Mask on) {
 S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
   const S2Table *t = run->table;
   Real enough = smaller(real(S2_RATTLE_PLACE) * run->of->length,
-                        real(S2_RATTLE_WAY) * stages->speed * stages->h);
+                        real(S2_RATTLE_WAY) * stages_tolerance(run) * stages->speed * stages->h);
   stages->enough = larger(enough, stages->rounding);
   stages_ground(run, stages);
   stages_rhs(run, stages, &run->v0);
@@ -337,7 +342,7 @@ S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
   // Lanes that rest have impulses already.
   if (moves) {
     first_solve(run, stages, on);
-    stages_accept(run, &stages->off, stages_place_speed(stages), on);
+    stages_accept(run, &stages->off, stages_place_speed(run, stages), on);
   }
   stages_stay(run, stages, rests);
   pairs_copy(t, &stages->l, &stages->k);

@@ -62,6 +62,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .island = island,
       .frame = frame,
       .nodes = island->nodes,
+      .tolerance = fmin(step->world->kept.def.tolerance, S2_RATTLE_SOLVED),
       .term = S2_TAKE(arena, S2RattleTerm, rows),
       .row_of = (int32_t(*)[S2_JOINT_ROWS])S2_TAKE(arena, int32_t, rows),
       .inertial = numbers,
@@ -161,7 +162,8 @@ static void set_speed(S2Rattle *rattle) {
     bool turns = s2_rattle_turns(&rattle->at0.side[r]);
     rattle->speed = fmax(rattle->speed, asked * (turns ? length : 1));
   }
-  double enough = fmin(S2_RATTLE_PLACE * length, S2_RATTLE_WAY * rattle->speed * rattle->h);
+  double way = S2_RATTLE_WAY * rattle->tolerance * rattle->speed * rattle->h;
+  double enough = fmin(S2_RATTLE_PLACE * length, way);
   rattle->enough = fmax(enough, rattle->rounding);
 }
 

@@ -110,7 +110,8 @@ typedef struct S2Rattle {
   double *force;         // 3 a node: f of the stage
   double *slope;         // 3 a node: what laws damp beside that, kg/s
   bool laws_held;        // laws did not agree with u: they are those at v0
-  double speed;          // V of scaled residuals, m/s
+  double tolerance;      // of scaled residuals
+  double speed;          // V of those, m/s
   // m: errors that are rounding; with which Newton's method ends; that somebody has made by hand
   double rounding, enough, placed;
   S2Residual worst; // of all stages of the step
@@ -225,6 +226,10 @@ static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2Rat
 }
 static inline bool s2_rattle_of_contact(const S2RattleTerm *term) {
   return term->source == S2_RATTLE_OF_GAP || term->source == S2_RATTLE_OF_SLIP;
+}
+// Is the row off its place where its value is not 0? (rattle_place.c)
+static inline bool s2_rattle_has_place(const S2RattleTerm *term) {
+  return !term->changes && term->law != S2_RATTLE_FRICTION;
 }
 // The normal row of a contact's row r; r itself where that is none.
 static inline int s2_rattle_normal(const S2Rattle *rattle, int r) {

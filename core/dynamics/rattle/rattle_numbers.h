@@ -9,9 +9,10 @@
 // m: what rounding leaves of differences of places, in parts of bodies and their distance from the
 // origin.
 #define S2_RATTLE_ROUNDED 4e-16
-// Newton's method ends with errors of this part of a body's size, or of what V goes in the piece.
+// Newton's method ends with errors of this part of a body's size, or of what V goes in the piece
+// times the tolerance.
 #define S2_RATTLE_PLACE 1e-13
-#define S2_RATTLE_WAY   1e-11
+#define S2_RATTLE_WAY   1e-2
 // Newton passes; a chord serves as long as a pass gains so much.
 #define S2_RATTLE_PASSES 25
 #define S2_RATTLE_CHORD  1e-3
@@ -19,8 +20,8 @@
 // set of rows that a certified solution has is right.
 #define S2_RATTLE_ROUNDING 1e-12
 #define S2_RATTLE_SOLVED   1e-9
-// Rounded places over h are no speeds: V of stage 1 is at least so many times that, by which its
-// tolerance is 25 times what rounding leaves.
-#define S2_RATTLE_NO_SPEED 2.5e10
+// Rounded places over h are no speeds: V of stage 1 is such that its tolerance is at least so many
+// times what rounding leaves. The tolerance is the world's, at most S2_RATTLE_SOLVED.
+#define S2_RATTLE_NO_SPEED 25.0
 
 #endif

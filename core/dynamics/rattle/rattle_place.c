@@ -14,7 +14,7 @@ static bool row_off(const S2Rattle *rattle, int r, double *off) {
   double size = s2_rattle_turns(&rattle->at0.side[r]) ? rattle->island->length : 1;
   double value = rattle->at0.value[r] * size;
   *off = term->law == S2_RATTLE_LIMIT ? fmax(-value, 0) : fabs(value);
-  return !term->changes && term->law != S2_RATTLE_FRICTION;
+  return s2_rattle_has_place(term);
 }
 
 static double place_off(const S2Rattle *rattle) {

@@ -233,7 +233,7 @@ static bool solve_turning(S2RattleStage *stage) {
 // ---- The two stages ----------------------------------------------------------------------------
 
 static double place_speed(const S2Rattle *rattle) {
-  return fmax(rattle->speed, NO_SPEED * rattle->rounding / rattle->h);
+  return fmax(rattle->speed, NO_SPEED * rattle->rounding / (rattle->tolerance * rattle->h));
 }
 
 static S2RattleStage stage_make(S2Rattle *rattle, bool second) {
