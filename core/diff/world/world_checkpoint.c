@@ -18,9 +18,10 @@ typedef enum AnswerKind { FORCE, FILTER, PRE_SOLVE, MOTION } AnswerKind;
 
 typedef struct Answer { // of a callback, in the order they were asked
   AnswerKind kind;
-  bool yes;                         // PRE_SOLVE: enabled
-  double number[S2_MOTION_NUMBERS]; // v, and at both ends; friction, restitution, surface speed
-  int slopes;      // MOTION: first of its 3 or 9, -1: they are not known; FORCE: the call
+  bool yes; // PRE_SOLVE: enabled
+  double
+      number[S2_MOTION_NUMBERS]; // v, and at both ends; friction, restitution, surface speed; force
+  int slopes;      // MOTION: first of its 3 or 9, FORCE: the call; -1: nobody knows, or wants them
   int term, terms; // FORCE: first of how many
 } Answer;
 
@@ -109,10 +110,13 @@ static bool checkpoint_force_again(Witness *witness, S2World *world, S2ForceCall
   if (!checkpoint_next_answer(witness, FORCE, &answer)) {
     return false;
   }
-  S2ForceCall asked = *call;
-  *call = segment->calls.at[answer.slopes];
-  call->body = asked.body;
-  for (int i = 0; i < answer.terms && asked.wanted; i++) {
+  memcpy(call->force, answer.number, sizeof call->force);
+  if (answer.slopes >= 0) {
+    S2BodyId body = call->body;
+    *call = segment->calls.at[answer.slopes];
+    call->body = body;
+  }
+  for (int i = 0; i < answer.terms; i++) {
     const S2ForceTerm *term = &segment->terms.at[answer.term + i];
     s2_force_slope(world, term->number, term->slot, term->part, term->by);
   }
@@ -125,17 +129,18 @@ static bool checkpoint_ask_force(void *user, S2World *world, S2ForceCall *call) 
   if (witness->replays) {
     return checkpoint_force_again(witness, world, call);
   }
-  // Slopes, too, for when the step is made again.
-  Answer answer = {.kind = FORCE, .slopes = segment->calls.count, .term = segment->terms.count};
-  bool wanted = call->wanted;
-  call->wanted = true;
   bool good = witness->real.force(witness->real.user, world, call);
-  call->wanted = wanted;
-  answer.terms = world->slopes.count;
-  for (int i = 0; i < answer.terms; i++) {
-    *s2_array_append(segment->terms) = world->slopes.at[i];
+  Answer answer = {.kind = FORCE, .slopes = -1};
+  memcpy(answer.number, call->force, sizeof call->force);
+  if (call->wanted) { // with its slopes
+    answer.slopes = segment->calls.count;
+    answer.term = segment->terms.count;
+    answer.terms = world->slopes.count;
+    for (int i = 0; i < answer.terms; i++) {
+      *s2_array_append(segment->terms) = world->slopes.at[i];
+    }
+    *s2_array_append(segment->calls) = *call;
   }
-  *s2_array_append(segment->calls) = *call;
   checkpoint_note_answer(witness, &answer);
   return good;
 }
