@@ -30,6 +30,56 @@ static bool dense_agrees(int n, const double *a, const double *x, const double *
   return missed <= ASKED * asked + NOTHING;
 }
 
+// A stage's system: rows in units of their own mobility, which `scale` is for.
+typedef struct Dense {
+  const S2Problem *problem;
+  const S2Row *push, *see;
+  int n;
+  const int32_t *index;
+  const double *scale;
+  S2DenseLu lu;
+  const double *x; // its solution
+} Dense;
+
+static double dense_scale(const Dense *dense, int r) {
+  const S2Row *row = &dense->push[r];
+  double own = s2_mcp_delassus(dense->problem, row, row) + row->compliance;
+  return own > 0 ? 1 / sqrt(own) : 0;
+}
+
+// Would row r, which is on an edge and counts as free, repeat rows that hold? Then it takes from
+// what they pass on, and what would make them contradict each other has another derivative with it:
+// the place of one of two boxes side by side that friction holds.
+static bool dense_takes(const Dense *dense, int r, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *c = S2_TAKE(arena, double, dense->n), scale = dense_scale(dense, r), left = 1, asked = 0;
+  for (int i = 0; i < dense->n; i++) {
+    const S2Row *row = &dense->see[dense->index[i]];
+    c[i] = s2_mcp_delassus(dense->problem, row, &dense->push[r]) * dense->scale[i] * scale;
+    asked = fmax(asked, fabs(dense->x[i]));
+  }
+  s2_dense_lu_solve(&dense->lu, c);
+  bool takes = false;
+  for (int i = 0; i < dense->n; i++) {
+    const S2Row *row = &dense->push[dense->index[i]];
+    double seen = s2_mcp_delassus(dense->problem, &dense->see[r], row) * dense->scale[i] * scale;
+    left -= seen * c[i];
+    takes |= fabs(c[i]) > ASKED && fabs(c[i] * dense->x[i]) > ASKED * asked + NOTHING;
+  }
+  s2_arena_rewind(arena, mark);
+  return takes && fabs(left) <= ASKED;
+}
+
+static void flag_tied(const S2RattlePiece *piece, const S2RattleState *state, const Dense *dense) {
+  bool second = state == piece->rattle.second;
+  for (int r = 0; r < piece->rattle.rows; r++) {
+    bool edge = piece->edge[second][r] && state[r] != S2_RATTLE_HELD;
+    if (edge && dense_takes(dense, r, piece->undo->arena)) {
+      piece->undo->gradient->flags |= S2_GRADIENT_WEAK;
+    }
+  }
+}
+
 bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                      const S2Row *push, const S2Row *see, const double *right,
                      const double *l_bar) {
@@ -49,10 +99,9 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
   for (int i = 0; i < nodes; i++) {
     speed[i] = right[i] / mass[i];
   }
+  Dense dense = {&problem, push, see, n, index, scale, {0}, NULL};
   for (int i = 0; i < n; i++) { // in units in which a row alone has the matrix 1
-    const S2Row *row = &push[index[i]];
-    double own = s2_mcp_delassus(&problem, row, row) + row->compliance;
-    scale[i] = own > 0 ? 1 / sqrt(own) : 0;
+    scale[i] = dense_scale(&dense, index[i]);
   }
   // What rows see of what others push.
   for (int i = 0; i < n; i++) {
@@ -70,6 +119,9 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
   s2_dense_lu_solve(&lu, x);
   bool determined = lu.rank == n || dense_agrees(n, kept, x, b);
   piece->undo->gradient->flags |= determined ? 0 : S2_GRADIENT_UNDETERMINED;
+  dense.lu = lu;
+  dense.x = x;
+  flag_tied(piece, state, &dense);
   // p = W^-1 (right - J' y)
   memcpy(piece->p, right, sizeof(double) * (size_t)nodes);
   for (int i = 0; i < n; i++) {
