@@ -47,12 +47,29 @@ static double dense_scale(const Dense *dense, int r) {
   return own > 0 ? 1 / sqrt(own) : 0;
 }
 
-// Would row r, which is on an edge and counts as free, repeat rows that hold? Then it takes from
-// what they pass on, and what would make them contradict each other has another derivative with it:
-// the place of one of two boxes side by side that friction holds.
-static bool dense_takes(const Dense *dense, int r, S2Arena *arena) {
+// What row r measures by the poses at the start of the piece, times `by`, to q (3 a slot): rows
+// that count a change measure nothing of them.
+static void dense_by_start(const S2Rattle *rattle, int r, double by, double *q) {
+  const S2RattleTerm *term = &rattle->term[r];
+  const S2RowSides *side = &rattle->at1.side[r];
+  int32_t slot[2];
+  s2_rattle_bodies(rattle, term, slot);
+  for (int c = 0; c < 6 && !term->changes && term->source != S2_RATTLE_OF_SLIP; c++) {
+    if (slot[c / 3] != S2_NONE) {
+      q[3 * slot[c / 3] + c % 3] += by * (c < 3 ? side->a[c] : side->b[c - 3]);
+    }
+  }
+}
+
+// Would row r of a contact in stage 1, which is on an edge and counts as free, repeat rows that
+// hold? Then it takes from what they pass on. If some poses at the start would make them contradict
+// each other, the derivative by these is another one: the place of one of two boxes side by side
+// that friction holds.
+static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
-  double *c = S2_TAKE(arena, double, dense->n), scale = dense_scale(dense, r), left = 1, asked = 0;
+  int slots = 3 * rattle->step->world->bodies.count;
+  double *c = S2_TAKE(arena, double, dense->n), *q = S2_TAKE_ZEROED(arena, double, slots);
+  double scale = dense_scale(dense, r), left = 1, asked = 0, moved = 0;
   for (int i = 0; i < dense->n; i++) {
     const S2Row *row = &dense->see[dense->index[i]];
     c[i] = s2_mcp_delassus(dense->problem, row, &dense->push[r]) * dense->scale[i] * scale;
@@ -60,21 +77,26 @@ static bool dense_takes(const Dense *dense, int r, S2Arena *arena) {
   }
   s2_dense_lu_solve(&dense->lu, c);
   bool takes = false;
+  dense_by_start(rattle, r, 1, q);
   for (int i = 0; i < dense->n; i++) {
     const S2Row *row = &dense->push[dense->index[i]];
     double seen = s2_mcp_delassus(dense->problem, &dense->see[r], row) * dense->scale[i] * scale;
     left -= seen * c[i];
     takes |= fabs(c[i]) > ASKED && fabs(c[i] * dense->x[i]) > ASKED * asked + NOTHING;
+    dense_by_start(rattle, dense->index[i], -c[i] * dense->scale[i] / scale, q);
+  }
+  for (int i = 0; i < slots; i++) {
+    moved = fmax(moved, fabs(q[i]) / (i % 3 == 0 ? rattle->island->length : 1));
   }
   s2_arena_rewind(arena, mark);
-  return takes && fabs(left) <= ASKED;
+  return takes && fabs(left) <= ASKED && moved > ASKED;
 }
 
 static void flag_tied(const S2RattlePiece *piece, const S2RattleState *state, const Dense *dense) {
-  bool second = state == piece->rattle.second;
-  for (int r = 0; r < piece->rattle.rows; r++) {
-    bool edge = piece->edge[second][r] && state[r] != S2_RATTLE_HELD;
-    if (edge && dense_takes(dense, r, piece->undo->arena)) {
+  const S2Rattle *rattle = &piece->rattle;
+  for (int r = 0; r < rattle->rows && state == rattle->first; r++) {
+    bool edge = piece->edge[0][r] && s2_rattle_of_contact(&rattle->term[r]);
+    if (edge && dense_takes(rattle, dense, r, piece->undo->arena)) {
       piece->undo->gradient->flags |= S2_GRADIENT_WEAK;
     }
   }
