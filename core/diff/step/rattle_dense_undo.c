@@ -76,6 +76,7 @@ static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Are
     asked = fmax(asked, fabs(dense->x[i]));
   }
   s2_dense_lu_solve(&dense->lu, c);
+  // Part of its own mobility that is not that of rows that hold, and what both measure.
   bool takes = false;
   dense_by_start(rattle, r, 1, q);
   for (int i = 0; i < dense->n; i++) {

@@ -343,6 +343,7 @@ static S2Status checkpoint_step_again(Witness *witness, S2World *world, unsigned
   S2Trace *trace = s2_trace_new();
   *s2_array_append(segment->traces) = (Again){trace};
   S2Status status = s2_world_step_traced(world, trace);
+  // Where it differs, a callback has no answer, and the step stops.
   if (status.code != S2_OK && !witness->differs) {
     return status;
   }
