@@ -141,6 +141,7 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
   S2DenseLu lu = s2_dense_lu_factor(n, a, REPEATS, arena);
   s2_dense_lu_solve(&lu, x);
   bool determined = lu.rank == n || dense_agrees(n, kept, x, b);
+  piece->undo->gradient->flags |= lu.rank == n ? 0 : S2_GRADIENT_REDUNDANT;
   piece->undo->gradient->flags |= determined ? 0 : S2_GRADIENT_UNDETERMINED;
   dense.lu = lu;
   dense.x = x;
