@@ -95,10 +95,9 @@ static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
   }
   if ((diff->flags & S2_GRADIENT_JUMP) != 0) {
     s2_lua_warn_call(L,
-                     "a compliance (in nonlinear worlds also the quadratic or cubic of a "
-                     "spring) is 0: steps with it are made in another way, and the loss jumps as "
-                     "it leaves 0; the gradient leaves it out: start from a small number, such "
-                     "as 1e-9");
+                     "a compliance, or the quadratic or cubic of a spring, is 0: steps with it are "
+                     "made in another way, and the loss jumps as it leaves 0; the gradient leaves "
+                     "it out: start from a small number, such as 1e-9");
   }
 }
 

@@ -1,4 +1,5 @@
 // What a sweep notes of a step and its solves where every derivative of a loss is 0 (quiet.h).
+#include "diff/step/rattle_undo.h"
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/joint.h"
 
@@ -141,48 +142,49 @@ void s2_quiet_look_at_flight(const S2Undo *undo) {
 
 // ---- A solve ----------------------------------------------------------------------------------
 
-static void quiet_look_at_joint_row(const S2SolveUndo *solve, int r) {
-  const S2Undo *undo = solve->undo;
+// A row of joint `slot`, which pushes with all it may (`full`), or pushes at all.
+static void quiet_look_at_joint_row(const S2Undo *undo, int32_t slot, int row, bool full,
+                                    bool pushes) {
   const S2WorldGradient *all = undo->gradient;
-  const S2JointPart *part = &solve->assembly->part[r];
-  const S2Row *row = &solve->assembly->problem.row[r];
-  double lambda = solve->note->of->lambda[r];
-  bool full = lambda >= row->hi * (1 - 1e-9) || lambda <= row->lo * (1 - 1e-9);
-  int32_t slot = part->joint;
   // A reason holds where no row denies it.
-  if (part->row == S2_JOINT_MOTOR && full) {
+  if (row == S2_JOINT_MOTOR && full) {
     all->quiet->denied[S2_QUIET_MOTOR_IDLE] = true;
     if (S2_TRACKS_JOINT(all, slot, motor_speed)) {
       quiet_of_joint(undo, S2_QUIET_MOTOR_FULL, slot,
                      "the motor of %s pushes with all it may, so its speed has no effect");
     }
-  } else if (part->row == S2_JOINT_MOTOR) {
+  } else if (row == S2_JOINT_MOTOR) {
     all->quiet->denied[S2_QUIET_MOTOR_FULL] = true;
     if (S2_TRACKS_JOINT(all, slot, motor_max)) {
       quiet_of_joint(undo, S2_QUIET_MOTOR_IDLE, slot,
                      "the motor of %s needs less than it may push with, so that bound has no "
                      "effect");
     }
-  } else if (part->row == S2_JOINT_DRY && full) {
+  } else if (row == S2_JOINT_DRY && full) {
     all->quiet->denied[S2_QUIET_DRY] = true;
-  } else if (part->row == S2_JOINT_DRY && S2_TRACKS_JOINT(all, slot, friction)) {
+  } else if (row == S2_JOINT_DRY && S2_TRACKS_JOINT(all, slot, friction)) {
     quiet_of_joint(undo, S2_QUIET_DRY, slot,
                    "%s does not move: its dry friction holds it, and a little more or less of it "
                    "would do so too");
-  } else if ((part->row == S2_JOINT_LO || part->row == S2_JOINT_HI) && lambda > 0) {
+  } else if ((row == S2_JOINT_LO || row == S2_JOINT_HI) && pushes) {
     all->quiet->denied[S2_QUIET_LIMIT] = true;
   }
 }
 
+// Adjoints of an island, 3 a node: of its velocities, and of pushes; and its masses.
+typedef struct QuietBars {
+  const double *v, *push, *mass;
+} QuietBars;
+
 // Does the loss depend on the velocity of a body along `t`, but on no push on it, but for rounding?
-static bool quiet_is_held(const S2SolveUndo *solve, int32_t slot, S2Vec2 t) {
+static bool quiet_is_held(const S2Undo *undo, const QuietBars *bars, int32_t slot, S2Vec2 t) {
   static const double rounding = 1e-9;
-  int node = solve->undo->step.node_of[slot];
+  int node = undo->step.node_of[slot];
   if (node == S2_GROUND) {
     return false;
   }
-  const double *bar = solve->dl_dv + 3 * node, *push = solve->data.rhs + 3 * node;
-  const double *mass = solve->assembly->problem.mass + 3 * node;
+  const double *bar = bars->v + 3 * node, *push = bars->push + 3 * node;
+  const double *mass = bars->mass + 3 * node;
   double asked = fabs(t.x * bar[1] + t.y * bar[2]), most = 0;
   for (int c = 0; c < 3; c++) {
     most = fmax(most, mass[c] * fabs(push[c]));
@@ -190,28 +192,19 @@ static bool quiet_is_held(const S2SolveUndo *solve, int32_t slot, S2Vec2 t) {
   return asked > rounding * hypot(bar[1], bar[2]) && most <= rounding * asked;
 }
 
-static void quiet_look_at_point(const S2SolveUndo *solve, int i, int k, int normal) {
-  const S2Undo *undo = solve->undo;
+// A point that presses. It shows that material has an effect, unless it sticks: friction below its
+// bound has none, and may hold all that enters.
+static void quiet_look_at_point(const S2Undo *undo, const S2Touch *touch, int k, bool sticks,
+                                const QuietBars *bars) {
   const S2WorldGradient *all = undo->gradient;
-  const S2Touch *touch = &solve->touches[i];
-  S2SolveKind kind = solve->note->solve.kind;
-  const double *lambda = solve->note->of->lambda;
   int32_t a = touch->body_a, b = touch->body_b;
-  if (!(lambda[normal] > 0)) {
-    return;
-  }
-  // A point that presses shows that material and impacts have an effect.
   bool material = quiet_tracks_material(all, a) || quiet_tracks_material(all, b) ||
                   S2_TRACKS_PIECE(all, touch->shape_a, friction) ||
                   S2_TRACKS_PIECE(all, touch->shape_b, friction);
   all->quiet->denied[S2_QUIET_UNTOUCHED] |= material;
-  all->quiet->denied[S2_QUIET_UNSTRUCK] |= kind == S2_SOLVE_IMPACT;
-  bool rough = s2_solve_is_rough(kind, touch);
-  bool slides = !rough || fabs(lambda[normal + 1]) >= touch->friction * lambda[normal] * (1 - 1e-9);
-  if (slides) {
+  if (!sticks) {
     return;
   }
-  // It sticks: friction below its bound has no effect, and may hold all that enters.
   bool friction = S2_TRACKS_BODY(all, a, friction) || S2_TRACKS_BODY(all, b, friction);
   if (friction) {
     bool ground = undo->step.node_of[a] == S2_GROUND;
@@ -219,12 +212,26 @@ static void quiet_look_at_point(const S2SolveUndo *solve, int i, int k, int norm
                   "body %s sticks to body %s: a little more or less friction has no effect");
   }
   S2Vec2 t = s2_left(touch->points[k].at.normal);
-  bool of_a = quiet_is_held(solve, a, t);
-  if (of_a || quiet_is_held(solve, b, t)) {
+  bool of_a = quiet_is_held(undo, bars, a, t);
+  if (of_a || quiet_is_held(undo, bars, b, t)) {
     quiet_of_pair(undo, S2_QUIET_HELD, of_a ? a : b, of_a ? b : a,
                   "body %s sticks to body %s: friction holds it against what the parameters "
                   "change (gradient = \"smooth\" sees beyond that)");
   }
+}
+
+static void quiet_look_at_solved_point(const S2SolveUndo *solve, int i, int k, int normal) {
+  S2SolveKind kind = solve->note->solve.kind;
+  const S2Touch *touch = &solve->touches[i];
+  const double *lambda = solve->note->of->lambda;
+  if (!(lambda[normal] > 0)) {
+    return;
+  }
+  QuietBars bars = {solve->dl_dv, solve->data.rhs, solve->assembly->problem.mass};
+  bool rough = s2_solve_is_rough(kind, touch);
+  bool slides = !rough || fabs(lambda[normal + 1]) >= touch->friction * lambda[normal] * (1 - 1e-9);
+  solve->undo->gradient->quiet->denied[S2_QUIET_UNSTRUCK] |= kind == S2_SOLVE_IMPACT;
+  quiet_look_at_point(solve->undo, touch, k, !slides, &bars);
 }
 
 void s2_quiet_look_at_solve(const S2SolveUndo *solve) {
@@ -241,8 +248,12 @@ void s2_quiet_look_at_solve(const S2SolveUndo *solve) {
         fast > solve->still && quiet_any(solve->dl_dv + 3 * i, 3 * sizeof(double));
   }
   for (int r = 0; r < solve->assembly->parts; r++) {
-    if (solve->assembly->part[r].joint != S2_NONE) {
-      quiet_look_at_joint_row(solve, r);
+    const S2JointPart *part = &solve->assembly->part[r];
+    const S2Row *row = &solve->assembly->problem.row[r];
+    double lambda = note->of->lambda[r];
+    bool full = lambda >= row->hi * (1 - 1e-9) || lambda <= row->lo * (1 - 1e-9);
+    if (part->joint != S2_NONE) {
+      quiet_look_at_joint_row(undo, part->joint, part->row, full, lambda > 0);
     }
   }
   // Normal rows, each followed by that of its friction, in the order of the points.
@@ -251,8 +262,36 @@ void s2_quiet_look_at_solve(const S2SolveUndo *solve) {
     const S2Touch *touch = &solve->touches[i / 2];
     if (i % 2 < touch->count && undo->open.choices[i].use &&
         s2_solve_presses(note->solve.kind, touch)) {
-      quiet_look_at_point(solve, i / 2, i % 2, r);
+      quiet_look_at_solved_point(solve, i / 2, i % 2, r);
       r += 1 + s2_solve_is_rough(note->solve.kind, touch);
+    }
+  }
+}
+
+// ---- A piece of the flow by two stages --------------------------------------------------------
+
+void s2_quiet_look_at_piece(const S2RattlePiece *piece) {
+  const S2Rattle *rattle = &piece->rattle;
+  const S2Undo *undo = piece->undo;
+  if (undo->gradient->quiet == NULL || undo->gradient->tracked == NULL) {
+    return;
+  }
+  double still = 1e-10 * rattle->speed; // less is rounding
+  for (int i = 0; i < rattle->nodes; i++) {
+    undo->gradient->quiet->moved |=
+        quiet_speed(rattle->u + 3 * i, rattle->island->length) > still &&
+        quiet_any(piece->u_bar + 3 * i, 3 * sizeof(double));
+  }
+  QuietBars bars = {piece->u_bar, piece->p, rattle->inertial};
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    bool full = rattle->first[r] != S2_RATTLE_HELD, pushes = rattle->l[r] + rattle->k[r] > 0;
+    if (term->source == S2_RATTLE_OF_GAP && pushes) {
+      bool rough = r + 1 < rattle->rows && rattle->term[r + 1].source == S2_RATTLE_OF_SLIP;
+      bool sticks = rough && rattle->first[r + 1] == S2_RATTLE_HELD;
+      quiet_look_at_point(undo, &rattle->at0.touch[term->place], term->index, sticks, &bars);
+    } else if (!s2_rattle_of_contact(term)) {
+      quiet_look_at_joint_row(undo, rattle->island->joint[term->place], term->index, full, pushes);
     }
   }
 }

@@ -30,6 +30,79 @@ static bool dense_agrees(int n, const double *a, const double *x, const double *
   return missed <= ASKED * asked + NOTHING;
 }
 
+// A stage's system: rows in units of their own mobility, which `scale` is for.
+typedef struct Dense {
+  const S2Problem *problem;
+  const S2Row *push, *see;
+  int n;
+  const int32_t *index;
+  const double *scale;
+  S2DenseLu lu;
+  const double *x; // its solution
+} Dense;
+
+static double dense_scale(const Dense *dense, int r) {
+  const S2Row *row = &dense->push[r];
+  double own = s2_mcp_delassus(dense->problem, row, row) + row->compliance;
+  return own > 0 ? 1 / sqrt(own) : 0;
+}
+
+// What row r measures by the poses at the start of the piece, times `by`, to q (3 a slot): rows
+// that count a change measure nothing of them.
+static void dense_by_start(const S2Rattle *rattle, int r, double by, double *q) {
+  const S2RattleTerm *term = &rattle->term[r];
+  const S2RowSides *side = &rattle->at1.side[r];
+  int32_t slot[2];
+  s2_rattle_bodies(rattle, term, slot);
+  for (int c = 0; c < 6 && !term->changes && term->source != S2_RATTLE_OF_SLIP; c++) {
+    if (slot[c / 3] != S2_NONE) {
+      q[3 * slot[c / 3] + c % 3] += by * (c < 3 ? side->a[c] : side->b[c - 3]);
+    }
+  }
+}
+
+// Would row r of a contact in stage 1, which is on an edge and counts as free, repeat rows that
+// hold? Then it takes from what they pass on. If some poses at the start would make them contradict
+// each other, the derivative by these is another one: the place of one of two boxes side by side
+// that friction holds.
+static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  int slots = 3 * rattle->step->world->bodies.count;
+  double *c = S2_TAKE(arena, double, dense->n), *q = S2_TAKE_ZEROED(arena, double, slots);
+  double scale = dense_scale(dense, r), left = 1, asked = 0, moved = 0;
+  for (int i = 0; i < dense->n; i++) {
+    const S2Row *row = &dense->see[dense->index[i]];
+    c[i] = s2_mcp_delassus(dense->problem, row, &dense->push[r]) * dense->scale[i] * scale;
+    asked = fmax(asked, fabs(dense->x[i]));
+  }
+  s2_dense_lu_solve(&dense->lu, c);
+  // Part of its own mobility that is not that of rows that hold, and what both measure.
+  bool takes = false;
+  dense_by_start(rattle, r, 1, q);
+  for (int i = 0; i < dense->n; i++) {
+    const S2Row *row = &dense->push[dense->index[i]];
+    double seen = s2_mcp_delassus(dense->problem, &dense->see[r], row) * dense->scale[i] * scale;
+    left -= seen * c[i];
+    takes |= fabs(c[i]) > ASKED && fabs(c[i] * dense->x[i]) > ASKED * asked + NOTHING;
+    dense_by_start(rattle, dense->index[i], -c[i] * dense->scale[i] / scale, q);
+  }
+  for (int i = 0; i < slots; i++) {
+    moved = fmax(moved, fabs(q[i]) / (i % 3 == 0 ? rattle->island->length : 1));
+  }
+  s2_arena_rewind(arena, mark);
+  return takes && fabs(left) <= ASKED && moved > ASKED;
+}
+
+static void flag_tied(const S2RattlePiece *piece, const S2RattleState *state, const Dense *dense) {
+  const S2Rattle *rattle = &piece->rattle;
+  for (int r = 0; r < rattle->rows && state == rattle->first; r++) {
+    bool edge = piece->edge[0][r] && s2_rattle_of_contact(&rattle->term[r]);
+    if (edge && dense_takes(rattle, dense, r, piece->undo->arena)) {
+      piece->undo->gradient->flags |= S2_GRADIENT_WEAK;
+    }
+  }
+}
+
 bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                      const S2Row *push, const S2Row *see, const double *right,
                      const double *l_bar) {
@@ -49,10 +122,9 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
   for (int i = 0; i < nodes; i++) {
     speed[i] = right[i] / mass[i];
   }
+  Dense dense = {&problem, push, see, n, index, scale, {0}, NULL};
   for (int i = 0; i < n; i++) { // in units in which a row alone has the matrix 1
-    const S2Row *row = &push[index[i]];
-    double own = s2_mcp_delassus(&problem, row, row) + row->compliance;
-    scale[i] = own > 0 ? 1 / sqrt(own) : 0;
+    scale[i] = dense_scale(&dense, index[i]);
   }
   // What rows see of what others push.
   for (int i = 0; i < n; i++) {
@@ -69,7 +141,11 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
   S2DenseLu lu = s2_dense_lu_factor(n, a, REPEATS, arena);
   s2_dense_lu_solve(&lu, x);
   bool determined = lu.rank == n || dense_agrees(n, kept, x, b);
+  piece->undo->gradient->flags |= lu.rank == n ? 0 : S2_GRADIENT_REDUNDANT;
   piece->undo->gradient->flags |= determined ? 0 : S2_GRADIENT_UNDETERMINED;
+  dense.lu = lu;
+  dense.x = x;
+  flag_tied(piece, state, &dense);
   // p = W^-1 (right - J' y)
   memcpy(piece->p, right, sizeof(double) * (size_t)nodes);
   for (int i = 0; i < n; i++) {

@@ -685,6 +685,7 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
     return false;
   }
   s2_rattle_flag_repeated(piece);
+  s2_quiet_look_at_piece(piece);
   s2_rattle_zeros_vjp(piece, false);
   s2_rattle_smooth_vjp(piece, false);
   s2_rattle_materials_vjp(piece);

@@ -112,4 +112,7 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
 // are the momenta of the piece.
 void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end);
 
+// quiet_look.c, see diff/world/quiet.h: of a piece whose stage 1 is undone.
+void s2_quiet_look_at_piece(const S2RattlePiece *piece);
+
 #endif

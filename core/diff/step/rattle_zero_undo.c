@@ -170,6 +170,15 @@ static void flag_zero_rebounds(const S2RattlePiece *piece) {
   }
 }
 
+// Springs with a curve take the flow by projection, so the loss jumps as a curve leaves 0.
+static void flag_zero_curves(const S2RattlePiece *piece, int32_t slot) {
+  S2WorldGradient *all = piece->undo->gradient;
+  const S2Joint *joint = &piece->rattle.step->world->joints.at[slot];
+  bool curve = joint->has_spring && all->tracked != NULL &&
+               (S2_TRACKS_JOINT(all, slot, quadratic) || S2_TRACKS_JOINT(all, slot, cubic));
+  all->flags |= curve ? S2_GRADIENT_JUMP : 0;
+}
+
 // The adjoint of stage 2 (`end`) or stage 1; p are the momenta of the piece.
 void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
   const S2Rattle *rattle = &piece->rattle;
@@ -182,6 +191,7 @@ void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
     int32_t slot = rattle->island->joint[i];
     const S2Joint *joint = &rattle->step->world->joints.at[slot];
     bool drives = s2_joint_kind(joint->type)->drive != NULL;
+    flag_zero_curves(piece, slot);
     if (joint->type == S2_GROUND_FRICTION) {
       zero_disc_vjp(piece, slot, still, end);
       continue;

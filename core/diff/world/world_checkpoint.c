@@ -18,9 +18,10 @@ typedef enum AnswerKind { FORCE, FILTER, PRE_SOLVE, MOTION } AnswerKind;
 
 typedef struct Answer { // of a callback, in the order they were asked
   AnswerKind kind;
-  bool yes;                         // PRE_SOLVE: enabled
-  double number[S2_MOTION_NUMBERS]; // v, and at both ends; friction, restitution, surface speed
-  int slopes;      // MOTION: first of its 3 or 9, -1: they are not known; FORCE: the call
+  bool yes; // PRE_SOLVE: enabled
+  double
+      number[S2_MOTION_NUMBERS]; // v, and at both ends; friction, restitution, surface speed; force
+  int slopes;      // MOTION: first of its 3 or 9, FORCE: the call; -1: nobody knows, or wants them
   int term, terms; // FORCE: first of how many
 } Answer;
 
@@ -86,12 +87,14 @@ typedef struct Witness {
   S2Segment *segment;
   int next; // answer; when they are given
   bool replays;
+  bool differs; // it asks what it did not ask the first time
 } Witness;
 
 static bool checkpoint_next_answer(Witness *witness, AnswerKind kind, Answer *answer) {
   const S2Segment *segment = witness->segment;
   if (witness->next >= segment->answers.count || segment->answers.at[witness->next].kind != kind) {
-    return false; // steps differ: s2_segment_trace says so
+    witness->differs = true;
+    return false;
   }
   *answer = segment->answers.at[witness->next++];
   return true;
@@ -107,10 +110,13 @@ static bool checkpoint_force_again(Witness *witness, S2World *world, S2ForceCall
   if (!checkpoint_next_answer(witness, FORCE, &answer)) {
     return false;
   }
-  S2ForceCall asked = *call;
-  *call = segment->calls.at[answer.slopes];
-  call->body = asked.body;
-  for (int i = 0; i < answer.terms && asked.wanted; i++) {
+  memcpy(call->force, answer.number, sizeof call->force);
+  if (answer.slopes >= 0) {
+    S2BodyId body = call->body;
+    *call = segment->calls.at[answer.slopes];
+    call->body = body;
+  }
+  for (int i = 0; i < answer.terms; i++) {
     const S2ForceTerm *term = &segment->terms.at[answer.term + i];
     s2_force_slope(world, term->number, term->slot, term->part, term->by);
   }
@@ -123,17 +129,18 @@ static bool checkpoint_ask_force(void *user, S2World *world, S2ForceCall *call) 
   if (witness->replays) {
     return checkpoint_force_again(witness, world, call);
   }
-  // Slopes, too, for when the step is made again.
-  Answer answer = {.kind = FORCE, .slopes = segment->calls.count, .term = segment->terms.count};
-  bool wanted = call->wanted;
-  call->wanted = true;
   bool good = witness->real.force(witness->real.user, world, call);
-  call->wanted = wanted;
-  answer.terms = world->slopes.count;
-  for (int i = 0; i < answer.terms; i++) {
-    *s2_array_append(segment->terms) = world->slopes.at[i];
+  Answer answer = {.kind = FORCE, .slopes = -1};
+  memcpy(answer.number, call->force, sizeof call->force);
+  if (call->wanted) { // with its slopes
+    answer.slopes = segment->calls.count;
+    answer.term = segment->terms.count;
+    answer.terms = world->slopes.count;
+    for (int i = 0; i < answer.terms; i++) {
+      *s2_array_append(segment->terms) = world->slopes.at[i];
+    }
+    *s2_array_append(segment->calls) = *call;
   }
-  *s2_array_append(segment->calls) = *call;
   checkpoint_note_answer(witness, &answer);
   return good;
 }
@@ -294,7 +301,11 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
   // Callbacks are listened to while the step is made.
   Witness witness = {.real = world->callbacks, .segment = segment};
   checkpoint_put_between(&witness, world);
-  S2Status status = s2_world_step(world);
+  // A step that is noted asks force laws more often (for what they were at its end), and it is to
+  // ask the same when it is made again: so it is noted here, too.
+  S2Trace *trace = witness.real.force == NULL ? NULL : s2_trace_new();
+  S2Status status = trace == NULL ? s2_world_step(world) : s2_world_step_traced(world, trace);
+  s2_trace_free(trace);
   world->callbacks = witness.real;
   // A step that fails leaves nothing.
   if (status.code != S2_OK) {
@@ -331,11 +342,15 @@ static S2Status checkpoint_step_again(Witness *witness, S2World *world, unsigned
   checkpoint_put_between(witness, world);
   S2Trace *trace = s2_trace_new();
   *s2_array_append(segment->traces) = (Again){trace};
-  S2_TRY(s2_world_step_traced(world, trace));
-  if (last) {
+  S2Status status = s2_world_step_traced(world, trace);
+  // Where it differs, a callback has no answer, and the step stops.
+  if (status.code != S2_OK && !witness->differs) {
+    return status;
+  }
+  if (last && !witness->differs) {
     return s2_ok();
   }
-  if (s2_world_image_size(world) != segment->size) {
+  if (witness->differs || s2_world_image_size(world) != segment->size) {
     return s2_error(S2_INVALID, "a step between checkpoints went another way the second time");
   }
   s2_world_image_write(world, image);

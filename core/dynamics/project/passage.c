@@ -233,7 +233,8 @@ double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses) 
   double h = step->h, speed = (ways.way + ways.turned) / h,
          thin = s2_touch_thin(step->world, touch);
   double widths = speed * h / (CROSSING_LOOK * thin);
-  if (!(widths > 2)) { // its end tells all
+  // Its end tells all, or looks would be farther apart than what they look for is thin.
+  if (!(widths > 2) || widths * CROSSING_LOOK > CROSSING_PARTS) {
     return INFINITY;
   }
   // Parts of the way: which one it is does not move with the inputs.

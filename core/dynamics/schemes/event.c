@@ -1013,7 +1013,7 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     bool solved = !event->rattled || event->flow.solved;
     fits = solved && (!rows || way_fits(event, way));
     bool arrives = !solved && isfinite(event->flow.met);
-    way->lost = !solved && !arrives && way->h * S2_TURN_PIECES <= event->left;
+    way->lost = !solved && !arrives && is_least(event, way->h);
     if (way->lost) {
       return true;
     }

@@ -179,7 +179,8 @@ test("points that share friction slide against each other", function()
       w:run { steps = 70 }
       return rod.x + rod.y + rod.angle
     end
-    right(f, { angle = 0.3, m = 0.8 })
+    -- Within 1e-4 of two of these masses a landing on both points sets in a step earlier: a kink.
+    right(f, { angle = 0.3, m = 0.8 }, 1e-5)
   end
 end)
 

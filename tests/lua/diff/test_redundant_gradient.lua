@@ -120,8 +120,8 @@ test("a box that sticks beside a wall that it touches", function()
   end
 end)
 
-local function landing(p)
-  local w = sim.world { dt = 1 / 60, stepping = "event" }
+local function landing(p, flow)
+  local w = sim.world { dt = 1 / 60, stepping = "event", flow = flow }
   w:box { type = "static", position = { 0, -0.5 }, size = { 40, 1 }, friction = 0.5, restitution = p.e or 0 }
   local b = w:box { size = { 0.6, 0.4 }, mass = 1, position = { 0.5, p.y or 0.25 }, angle = p.angle or 0,
     velocity = { p.v or 1, 0 }, angular_velocity = p.w or 0, friction = 0.5, restitution = p.e or 0 }
@@ -130,9 +130,14 @@ local function landing(p)
 end
 
 test("by what turns a box that lands flat there is no derivative", function()
+  local function projected(p) return landing(p, "projected") end
   for _, p in ipairs { { angle = 0 }, { w = 0 }, { angle = 0, y = 0.26, e = 0.3 } } do
-    local keys, flags = examine(landing, p)
+    local keys, flags = examine(projected, p)
     ok(#keys > 0 and flags:find "together", table.concat(keys, " ") .. ": " .. flags)
+    -- By two stages what lies flat afterwards forgets how it was turned, as it should; what bounces does not.
+    keys, flags = examine(landing, p)
+    eq(#keys, p.e and 1 or 0)
+    ok(flags:find "together", flags)
   end
   local keys, flags = examine(landing, { y = 0.25, v = 1 })
   eq(#keys, 0, table.concat(keys, " "))

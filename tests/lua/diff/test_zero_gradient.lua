@@ -203,16 +203,26 @@ local NOTHING = {
 for _, stepping in ipairs { "auto", "event", "speculative" } do
   test("one-sided derivatives at 0: " .. stepping, function()
     way = stepping
+    local curves = 0
     for name, f in pairs(KEYS) do
       local value, g = sim.value_and_grad(f, 0)
       eq(value, f(0), name .. ": the value of plain numbers")
+      -- A spring without a curve takes the two stages, one with a curve the flow by projection: the loss jumps.
+      if flags() == "jump" and stepping ~= "speculative" then
+        ok(name == "spring quadratic" or name == "spring cubic", name .. ": jump")
+        eq(g, 0)
+        curves = curves + 1
+        goto next_key
+      end
       local wanted = difference(f, 1e-5)
       ok(apart(g, wanted) < 1e-5, ("%s: %.9g, difference %.9g"):format(name, g, wanted))
       local known = name:find "wheel" and "weak" or name:find "box" and "redundant" or stepping == "speculative" and (name == "restitution" and "partial impact" or "impact")
       ok(flags() == "" or flags() == known, name .. ": " .. flags())
       local _, beside = sim.value_and_grad(f, 1e-9)
       ok(apart(g, beside) < 1e-5, ("%s: %.9g at 0, %.9g at 1e-9"):format(name, g, beside))
+      ::next_key::
     end
+    eq(curves, stepping == "speculative" and 0 or 2)
     for name, f in pairs(NOTHING) do
       local _, g = sim.value_and_grad(f, 0)
       eq({ g, f(1e-3) - f(0) }, { 0, 0 }, name)

@@ -471,3 +471,21 @@ test("a chain of more than eight bodies lands and rests", function()
   ok(highest <= 1e-12, highest)
   for _, link in ipairs(links) do eq(link.vy, 0) end
 end)
+
+-- Where no piece has a solution, however short, the pieces of a step still come to an end.
+test("a step that nothing solves has an end", function()
+  local w = world(50)
+  w:box { type = "static", position = { 0, -0.5 }, size = { 9, 1 } }
+  local pushed = w:circle { radius = 0.4, position = { 0, 0.43 }, velocity = { 0, -2 }, restitution = 0.3 }
+  w:circle { radius = 0.4, position = { 0.1, 1.3 }, velocity = { 0, -3 } }
+  local box = w:box { position = { 2, 0.5 }, size = { 0.5, 1 } }
+  local top = w:circle { radius = 0.2, position = { 2, 1.7 } }
+  w:box { type = "kinematic", position = { 5, 3 }, size = { 1, 1 } }
+  w:hinge { box, top, anchor = { 2, 1.2 }, break_force = 3 }
+  for _ = 1, 2 do
+    pushed:apply_force { 1e300, 0 }
+    w:step()
+  end
+  eq(w:stats().unsolved, 2)
+  ok(w:stats().solves < 20000, w:stats().solves)
+end)
