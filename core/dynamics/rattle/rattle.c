@@ -377,6 +377,31 @@ static bool turns_too_far(const S2Rattle *rattle) {
   return far;
 }
 
+// Do the forces that stage 1 found turn too fast for the piece? They are explicit in it, and those
+// of the last step, which the number of pieces is from, may have been none. Second derivatives of
+// what a script constrains are too dear for that.
+static bool loads_turn_too_fast(const S2Rattle *rattle) {
+  const S2World *world = rattle->step->world;
+  for (int i = 0; i < rattle->island->joints; i++) {
+    const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
+    double impulse[S2_JOINT_ROWS];
+    bool acts = false;
+    for (int k = 0; k < S2_JOINT_ROWS; k++) {
+      int r = rattle->row_of[i][k];
+      impulse[k] = r < 0 ? 0 : rattle->l[r];
+      acts |= impulse[k] != 0;
+    }
+    bool known = (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) == 0;
+    S2JointAt at = {world, joint, rattle->q1, rattle->done + rattle->h, NULL, NULL};
+    S2JointLoad load = {impulse, rattle->h / 2};
+    if (acts && known && !s2_joint_is_wide(joint) &&
+        s2_joint_turns_too_fast(rattle->step, &at, &load, rattle->h, S2_RATTLE_SWINGS) > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static Outcome second_with_laws(S2Rattle *rattle, double *law) {
   if (law != NULL) {
     if (!ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law, NULL)) {
@@ -401,7 +426,8 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   } else if (!s2_rattle_first(rattle)) {
     outcome = TOO_LONG;
   }
-  if (outcome != SOLVED || (!last && turns_too_far(rattle))) {
+  bool splits = outcome == SOLVED && !last;
+  if (outcome != SOLVED || (splits && (turns_too_far(rattle) || loads_turn_too_fast(rattle)))) {
     return outcome == ABORTED ? ABORTED : TOO_LONG;
   }
   return rattle->looks ? SOLVED : second_with_laws(rattle, law);
