@@ -332,27 +332,35 @@ static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *tur
   return s2_joint_turns_too_fast(step, &at, &load, step->h, S2_TURNS_TOO_FAST);
 }
 
+void s2_island_stiffen(S2Step *step, const S2Island *island) {
+  // Joints and bodies of the island are marked alike.
+  for (int i = 0; i < island->joints; i++) {
+    step->stiff[island->joint[i]] = true;
+  }
+  for (int i = 0; i < island->nodes; i++) {
+    step->ahead[island->node[i]] = true;
+  }
+  step->world->stats.stiffened += 1;
+}
+
 void s2_step_find_stiff(S2Step *step) {
   memset(step->ahead, 0, sizeof(bool) * (size_t)step->world->bodies.count);
   for (int k = 0; k < step->island_count; k++) {
     S2Island *island = &step->islands[k];
     // The flow by two stages makes shorter pieces, up to so many.
     bool splits = island->joints > 0 && s2_island_rattles(step, island);
-    double most = splits ? S2_TURNS_TOO_FAST * S2_RATTLE_STIFF * S2_RATTLE_STIFF : 0;
+    double most = splits ? S2_TURNS_TOO_FAST * S2_RATTLE_PIECES * S2_RATTLE_PIECES : 0;
     // A single joint that turns too fast makes its whole island implicit.
     const S2Rot *turn = island->joints == 0 ? NULL : s2_step_turns(step, island, step->q0);
     island->turning = 0;
     for (int i = 0; i < island->joints && island->turning <= most; i++) {
       island->turning = fmax(island->turning, turned_too_fast(step, island->joint[i], turn));
     }
-    bool stiff = island->turning > most;
-    // Joints and bodies of the island are marked alike.
     for (int i = 0; i < island->joints; i++) {
-      step->stiff[island->joint[i]] = stiff;
+      step->stiff[island->joint[i]] = false;
     }
-    for (int i = 0; i < island->nodes; i++) {
-      step->ahead[island->node[i]] = stiff;
+    if (island->turning > most) {
+      s2_island_stiffen(step, island);
     }
-    step->world->stats.stiffened += stiff;
   }
 }

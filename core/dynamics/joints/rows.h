@@ -53,6 +53,8 @@ double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2
 // Which islands are too stiff for the world's way to take forces that turn? Sets `stiff` of their
 // joints and `ahead` of their bodies. (geometric.c)
 void s2_step_find_stiff(S2Step *step);
+// The island is one of them in this step.
+void s2_island_stiffen(S2Step *step, const S2Island *island);
 
 // What pushes bodies on the ground, after a solve with the impulses lambda that left v (3 a node);
 // true when it is not what the rows were made for. (ground_friction.c)

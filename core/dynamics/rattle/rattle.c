@@ -11,9 +11,9 @@
 #include <string.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// Pieces of a substep. Beyond them bodies may turn further, as wheels on their hubs do, if the
-// stages are solved.
-enum { PIECES = 64 };
+// Pieces of a substep. With them bodies may turn further, as wheels on their hubs do, if the stages
+// are solved.
+enum { PIECES = S2_RATTLE_PIECES };
 // Asks of force laws in stage 1 until force and velocity agree, and when differences begin to help.
 enum { ASKS = 40, SLOW = 3 };
 // Part of a force: it agrees; it is no law of the velocity that could.
@@ -23,7 +23,8 @@ static const double DIFFERENCE = 1e-6;
 // Part of a piece's length by which what it leads to is differenced; that is none before its end.
 static const double RISES = 1e-3, LATEST = 1e-9;
 
-typedef enum Outcome { SOLVED, TOO_LONG, ABORTED } Outcome;
+// STIFF: forces turn too fast for the most pieces.
+typedef enum Outcome { SOLVED, TOO_LONG, STIFF, ABORTED } Outcome;
 
 // ---- Making ------------------------------------------------------------------------------------
 
@@ -430,6 +431,9 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   if (outcome != SOLVED || (splits && (turns_too_far(rattle) || loads_turn_too_fast(rattle)))) {
     return outcome == ABORTED ? ABORTED : TOO_LONG;
   }
+  if (last && rattle->kept != NULL && loads_turn_too_fast(rattle)) {
+    return STIFF;
+  }
   return rattle->looks ? SOLVED : second_with_laws(rattle, law);
 }
 
@@ -792,7 +796,10 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     }
     s2_arena_rewind(step->arena, attempt);
   }
-  if (outcome == TOO_LONG) {
+  // What is too stiff for that is implicit Euler's.
+  if (outcome == STIFF || (outcome == TOO_LONG && island->turning > 0)) {
+    s2_island_stiffen(step, island);
+  } else if (outcome == TOO_LONG) {
     give_up(step, island);
   }
   s2_arena_rewind(step->arena, mark);

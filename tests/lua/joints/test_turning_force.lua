@@ -57,10 +57,14 @@ for name, make in pairs(KINDS) do
   test("it goes down with the step: " .. name, function()
     for _, flow in ipairs { "auto", "projected" } do
       local coarse, fine = lost(make, 0.01, 1 / 60, flow), lost(make, 0.01, 1 / 240, flow)
-      if flow == "auto" and name == "hinge" then
-        -- Pieces that resolve the swings of the light links are as long in both: energy sways by (h w)^2 of what is in them.
-        -- The first step has no forces of a step before: in one piece it lost hold of the links, which gained 4500 J.
-        ok(math.abs(coarse) < 2e-3 and math.abs(fine) < 2e-3, ("%g, %g of 50 J"):format(coarse, fine))
+      if flow == "auto" then
+        -- Pieces that resolve the swings of the light links are about as long in both, and energy sways by (h w)^2 of what is in
+        -- these. The first step has no forces of a step before: in one piece it lost hold of the links, which gained 4500 J.
+        -- Joints that give way store (m g)^2 C/2 each under the load; that swings too fast for these steps, and is damped.
+        local stored = name == "hinge" and 0 or 4 * (100 * 9.81) ^ 2 * 1e-6 / 2
+        for _, loss in ipairs { coarse, fine } do
+          ok(loss > -2e-3 and loss < stored + 2e-3, ("%g, %g of 50 J, %g stored"):format(coarse, fine, stored))
+        end
       else
         ok(coarse < 8 and fine < 0.6 * coarse, ("%g, %g of 50 J"):format(coarse, fine))
       end
