@@ -33,7 +33,13 @@ static void leave_out(double k[36], int side) {
   }
 }
 
-static void stiffness_assemble(const S2JointAt *at, S2Blend blend, double k[36]) {
+// What a joint did in its last step.
+static S2JointLoad last_load(const S2Joint *joint) {
+  return (S2JointLoad){joint->impulse, joint->reaction_time};
+}
+
+static void stiffness_assemble(const S2JointAt *at, const S2JointLoad *load, S2Blend blend,
+                               double k[36]) {
   const S2Joint *joint = at->joint;
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
@@ -48,14 +54,14 @@ static void stiffness_assemble(const S2JointAt *at, S2Blend blend, double k[36])
   // K = -sum lambda/h Hess(g), over the equations.
   for (int i = 0; i < count; i++) {
     for (int r = 0; r < count; r++) {
-      stiffness_add(k, -joint->impulse[i] / joint->reaction_time * soft[i].mix[r], &hessians[r]);
+      stiffness_add(k, -load->impulse[i] / load->time * soft[i].mix[r], &hessians[r]);
     }
   }
   // Limits act along the coordinate, one of them at most.
-  double limit = joint->impulse[S2_JOINT_LO] - joint->impulse[S2_JOINT_HI];
+  double limit = load->impulse[S2_JOINT_LO] - load->impulse[S2_JOINT_HI];
   if (limit != 0 && kind->coordinate != NULL) {
     kind->coordinate(at, &rows[0], &hessians[0]);
-    stiffness_add(k, -limit / joint->reaction_time, &hessians[0]);
+    stiffness_add(k, -limit / load->time, &hessians[0]);
   }
 }
 
@@ -79,7 +85,8 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
   }
   // K over the bodies that can move.
   double k[36], value[6], q[36], largest = 0;
-  stiffness_assemble(at, blend, k);
+  S2JointLoad load = last_load(joint);
+  stiffness_assemble(at, &load, blend, k);
   const int32_t slots[2] = {joint->a, joint->b};
   for (int side = 0; side < 2; side++) {
     if (slots[side] == S2_NONE || at->world->bodies.at[slots[side]].type == S2_STATIC) {
@@ -196,11 +203,11 @@ static bool is_below(const double k[36], double bound) {
 
 // (h w)^2 of the fastest swing across the joint's force that its rigid rows allow, with nothing
 // else holding its bodies; 0 where it is below `least`.
-static double fastest_turning(const S2JointAt *at, S2Blend blend, const double scale[6],
-                              double least) {
+static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Blend blend,
+                              const double scale[6], double least) {
   // h^2 M^-1/2 K M^-1/2, whose eigenvalues are (h w)^2.
   double k[36], square = 0, value[6], q[36], most = 0;
-  stiffness_assemble(at, blend, k);
+  stiffness_assemble(at, load, blend, k);
   for (int i = 0; i < 36; i++) {
     k[i] *= blend.h * blend.h * scale[i / 6] * scale[i % 6];
     square += k[i] * k[i];
@@ -240,23 +247,24 @@ static double fastest_turning(const S2JointAt *at, S2Blend blend, const double s
 // The same of a rigid hinge, closely. What its rows allow moves the anchors alike, d/dt (p_a - p_b)
 // = 0 but for the error that is there already: force f then swings each body by its arm alone, as
 // f.ra wa^2 - f.rb wb^2. Bridges and chains under load are beneath this and above the bound below.
-static double most_hinge_turning(const S2JointAt *at, const double *mass_a, const double *mass_b,
-                                 double h) {
+static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
+                                 const double *const mass[2], double h) {
   const S2Joint *joint = at->joint;
   // Arms, lengthened at b by the error of the pin; `swing` is arm over inertia.
   S2Pin pin;
   s2_measure_pin(at, &pin);
   double error = s2_length(s2_vec2(pin.value[0], pin.value[1]));
-  double force = s2_length(s2_vec2(joint->impulse[0], joint->impulse[1])) / joint->reaction_time;
+  double force = s2_length(s2_vec2(load->impulse[0], load->impulse[1])) / load->time;
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b) + 3 * error;
-  double swing_a = mass_a != NULL && mass_a[0] > 0 ? arm_a / mass_a[0] : 0;
-  double swing_b = mass_b != NULL && mass_b[0] > 0 ? arm_b / mass_b[0] : 0;
+  double swing_a = mass[0] != NULL && mass[0][0] > 0 ? arm_a / mass[0][0] : 0;
+  double swing_b = mass[1] != NULL && mass[1][0] > 0 ? arm_b / mass[1][0] : 0;
   return h * h * force * fmax(swing_a, swing_b);
 }
 
 // A bound on that without turning anything, by the sizes of the second derivatives in measure.c.
 // The joints of most worlds are far below: looking closer would cost them a good part of a step.
-static double most_turning(const S2JointAt *at, const double scale[6], double h) {
+static double most_turning(const S2JointAt *at, const S2JointLoad *load, const double scale[6],
+                           double h) {
   const S2Joint *joint = at->joint;
   static const double world[3] = {0, 0, 0};
   const double *qa = joint->a == S2_NONE ? world : at->q + 3 * joint->a;
@@ -268,7 +276,7 @@ static double most_turning(const S2JointAt *at, const double scale[6], double h)
   // All that may act, as if it were along one direction.
   double force = 0;
   for (int r = 0; r <= S2_JOINT_HI; r++) {
-    force += fabs(joint->impulse[r]) / joint->reaction_time;
+    force += fabs(load->impulse[r]) / load->time;
   }
   // Blocks of Hess(g) by measure.c: turn against turn, turn of b against shift.
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
@@ -286,8 +294,31 @@ static double most_turning(const S2JointAt *at, const double scale[6], double h)
   return h * h * force * turn;
 }
 
-// (h w)^2 of the turning of this joint's force, where the world's way does not follow it; else 0.
-static double turns_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) {
+double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2JointLoad *load,
+                               double h, double least) {
+  const S2WorldDef *def = &step->world->kept.def;
+  const S2Joint *joint = at->joint;
+  const double *mass[2] = {joint->a == S2_NONE ? NULL : step->mass + 3 * joint->a,
+                           joint->b == S2_NONE ? NULL : step->mass + 3 * joint->b};
+  // From cheap to dear: a bound for hinges, a bound for all, the eigenvalues themselves.
+  bool hinge = joint->type == S2_HINGE && s2_joint_is_rigid(joint);
+  if (hinge && most_hinge_turning(at, load, mass, h) < least) {
+    return 0;
+  }
+  // M^-1/2, 0 for what does not move.
+  double scale[6];
+  for (int c = 0; c < 6; c++) {
+    bool moves = mass[c / 3] != NULL && mass[c / 3][c % 3] > 0;
+    scale[c] = moves ? 1 / sqrt(mass[c / 3][c % 3]) : 0;
+  }
+  if (most_turning(at, load, scale, h) < least) {
+    return 0;
+  }
+  return fastest_turning(at, load, s2_joint_blend(def, h), scale, least);
+}
+
+// The same with the impulses of the last step, where the world's way does not follow it; else 0.
+static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
   const S2Joint *joint = &world->joints.at[slot];
@@ -297,23 +328,19 @@ static double turns_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn
     return 0;
   }
   S2JointAt at = {world, joint, step->q0, step->t - world->kept.time, turn, NULL};
-  const double *mass[2] = {joint->a == S2_NONE ? NULL : step->mass + 3 * joint->a,
-                           joint->b == S2_NONE ? NULL : step->mass + 3 * joint->b};
-  // From cheap to dear: a bound for hinges, a bound for all, the eigenvalues themselves.
-  bool hinge = joint->type == S2_HINGE && s2_joint_is_rigid(joint);
-  if (hinge && most_hinge_turning(&at, mass[0], mass[1], step->h) < S2_TURNS_TOO_FAST) {
-    return 0;
+  S2JointLoad load = last_load(joint);
+  return s2_joint_turns_too_fast(step, &at, &load, step->h, S2_TURNS_TOO_FAST);
+}
+
+void s2_island_stiffen(S2Step *step, const S2Island *island) {
+  // Joints and bodies of the island are marked alike.
+  for (int i = 0; i < island->joints; i++) {
+    step->stiff[island->joint[i]] = true;
   }
-  // M^-1/2, 0 for what does not move.
-  double scale[6];
-  for (int c = 0; c < 6; c++) {
-    bool moves = mass[c / 3] != NULL && mass[c / 3][c % 3] > 0;
-    scale[c] = moves ? 1 / sqrt(mass[c / 3][c % 3]) : 0;
+  for (int i = 0; i < island->nodes; i++) {
+    step->ahead[island->node[i]] = true;
   }
-  if (most_turning(&at, scale, step->h) < S2_TURNS_TOO_FAST) {
-    return 0;
-  }
-  return fastest_turning(&at, s2_joint_blend(def, step->h), scale, S2_TURNS_TOO_FAST);
+  step->world->stats.stiffened += 1;
 }
 
 void s2_step_find_stiff(S2Step *step) {
@@ -322,21 +349,18 @@ void s2_step_find_stiff(S2Step *step) {
     S2Island *island = &step->islands[k];
     // The flow by two stages makes shorter pieces, up to so many.
     bool splits = island->joints > 0 && s2_island_rattles(step, island);
-    double most = splits ? S2_TURNS_TOO_FAST * S2_RATTLE_STIFF * S2_RATTLE_STIFF : 0;
+    double most = splits ? S2_TURNS_TOO_FAST * S2_RATTLE_PIECES * S2_RATTLE_PIECES : 0;
     // A single joint that turns too fast makes its whole island implicit.
     const S2Rot *turn = island->joints == 0 ? NULL : s2_step_turns(step, island, step->q0);
     island->turning = 0;
     for (int i = 0; i < island->joints && island->turning <= most; i++) {
-      island->turning = fmax(island->turning, turns_too_fast(step, island->joint[i], turn));
+      island->turning = fmax(island->turning, turned_too_fast(step, island->joint[i], turn));
     }
-    bool stiff = island->turning > most;
-    // Joints and bodies of the island are marked alike.
     for (int i = 0; i < island->joints; i++) {
-      step->stiff[island->joint[i]] = stiff;
+      step->stiff[island->joint[i]] = false;
     }
-    for (int i = 0; i < island->nodes; i++) {
-      step->ahead[island->node[i]] = stiff;
+    if (island->turning > most) {
+      s2_island_stiffen(step, island);
     }
-    step->world->stats.stiffened += stiff;
   }
 }

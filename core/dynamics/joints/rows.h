@@ -42,9 +42,19 @@ bool s2_step_limit_rebounds(const S2Step *step, const S2Island *island);
 // at q1 with v2?
 bool s2_step_limit_arrives(const S2Step *step, const S2Island *island);
 
+typedef struct S2JointLoad {
+  const double *impulse; // S2_JOINT_ROWS
+  double time;           // s: in which it acted
+} S2JointLoad;
+// (h w)^2 of how fast the force of a joint turns with its bodies; 0 where it is below `least`.
+// (geometric.c)
+double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2JointLoad *load,
+                               double h, double least);
 // Which islands are too stiff for the world's way to take forces that turn? Sets `stiff` of their
 // joints and `ahead` of their bodies. (geometric.c)
 void s2_step_find_stiff(S2Step *step);
+// The island is one of them in this step.
+void s2_island_stiffen(S2Step *step, const S2Island *island);
 
 // What pushes bodies on the ground, after a solve with the impulses lambda that left v (3 a node);
 // true when it is not what the rows were made for. (ground_friction.c)

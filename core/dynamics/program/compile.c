@@ -2,6 +2,7 @@
 #include "dynamics/joints/joint.h"
 #include "dynamics/program/program.h"
 #include "dynamics/program/stock.h"
+#include "dynamics/rattle/rattle.h"
 #include "mcp/chain/bilateral.h"
 
 #include <string.h>
@@ -56,7 +57,9 @@ static bool fits_world(const S2World *world) {
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
-    if (joint->type == S2_CONSTRAINT || (s2_joint_active(world, joint) && !fits_joint(joint))) {
+    bool other = joint->type == S2_CONSTRAINT || !fits_joint(joint) ||
+                 (s2_world_rattles(&world->kept.def) && !s2_joint_rattles(world, joint));
+    if (other && (joint->type == S2_CONSTRAINT || s2_joint_active(world, joint))) {
       return false;
     }
   }

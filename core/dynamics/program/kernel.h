@@ -30,24 +30,15 @@ S2_KERNEL void kernel_seats(Run *run, Seats *seats) {
   }
 }
 
-// May forces turn too fast for the step (geometric.c)? By bounds of its bounds: sums of sizes in
-// place of lengths.
+// May the forces of the last step turn too fast for this one?
 S2_KERNEL Mask kernel_stiff(const Run *run, const Seats *seats) {
   const S2Table *t = run->table;
   const State *state = run->state;
   Mask stiff = MASK(real(0) != real(0));
-  Real square = run->of->h * run->of->h;
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
-    const Real *swing = run->of->joint[g].swing, *value = run->start.value.at[g];
-    const Real *qa = seats->q[t->a[g]], *qb = seats->q[t->b[g]];
-    Real force = size(state->lambda[g][0]) + size(state->lambda[g][1]), turns;
-    if (t->type[g] == S2_TABLE_HINGE) {
-      turns = larger(swing[0], swing[1] + swing[2] * (size(value[0]) + size(value[1])));
-    } else {
-      turns = swing[0] + swing[1] * (size(qa[1] - qb[1]) + size(qa[2] - qb[2]));
-    }
-    Real most = NEARLY * S2_TURNS_TOO_FAST * state->acted[g];
-    stiff |= ~MASK(square * force * turns <= most);
+    Real force = size(state->lambda[g][0]) + size(state->lambda[g][1]);
+    Real turns = run->of->h * run->of->h * force * joint_swing(run, &run->start, seats, g);
+    stiff |= ~MASK(turns <= NEARLY * S2_TURNS_TOO_FAST * state->acted[g]);
   }
   return stiff;
 }

@@ -11,6 +11,18 @@
 // Of bounds that the general path knows exactly: what is between is for it to judge.
 static const double NEARLY = 0.99;
 
+// (h w)^2 over h^2 and the sum of the sizes of the impulses' forces, at most: a bound of the bounds
+// of geometric.c.
+S2_INLINE Real joint_swing(const Run *run, const Rows *rows, const Seats *seats, int g) {
+  const S2Table *t = run->table;
+  const Real *swing = run->of->joint[g].swing, *value = rows->value.at[g];
+  if (t->type[g] == S2_TABLE_HINGE) {
+    return larger(swing[0], swing[1] + swing[2] * (size(value[0]) + size(value[1])));
+  }
+  const Real *qa = seats->q[t->a[g]], *qb = seats->q[t->b[g]];
+  return swing[0] + swing[1] * (size(qa[1] - qb[1]) + size(qa[2] - qb[2]));
+}
+
 typedef struct Shake {
   Seats *seats;
   Nodes from, dq; // q1 at first, and what it has been displaced by

@@ -190,6 +190,19 @@ S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
   return far;
 }
 
+// May the forces of stage 1 turn too fast, as loads_turn_too_fast() asks?
+S2_KERNEL Mask first_stiff(const Run *run, const Stages *stages) {
+  const S2Table *t = run->table;
+  Real h = stages->h;
+  Mask stiff = MASK(real(0) != real(0));
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    Real impulse = size(stages->l.at[g][0]) + size(stages->l.at[g][1]);
+    Real turns = h * h * impulse * joint_swing(run, &run->end, &stages->seats, g);
+    stiff |= ~MASK(turns <= real(NEARLY * S2_RATTLE_SWINGS) * (h / real(2)));
+  }
+  return stiff;
+}
+
 // ---- Stage 2 ----------------------------------------------------------------------------------
 
 // Velocities of the impulses k and what the rows are off, m.
@@ -349,6 +362,8 @@ S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
   if (moves) {
     far = on & ~run->missed & first_turns(run, stages);
     on &= ~far;
+    run->missed |= on & first_stiff(run, stages);
+    on &= ~run->missed;
     second_solve(run, stages, on);
     stages_accept(run, &stages->off, stages->speed, on);
   }

@@ -61,7 +61,7 @@ typedef struct S2Table {
     Number arm_a[2], arm_b[2]; /* m, body axes */                                                  \
     Number across[2];          /* of a slider, body axes of b */                                   \
     Number angle;              /* rad, of a against b as it was made */                            \
-    Number swing[3];           /* bounds of how fast forces turn, see kernel_stiff() */            \
+    Number swing[3];           /* bounds of how fast forces turn, see joint_swing() */             \
     Number size;               /* m, that its angle is measured by */                              \
   } joint[S2_TABLE_JOINTS];                                                                        \
   Number h, length, tolerance, speed; /* s, m, 1, m/s: the least velocity scale */

@@ -11,9 +11,9 @@
 #include <string.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// Pieces of a substep. Beyond them bodies may turn further, as wheels on their hubs do, if the
-// stages are solved.
-enum { PIECES = 64 };
+// Pieces of a substep. With them bodies may turn further, as wheels on their hubs do, if the stages
+// are solved.
+enum { PIECES = S2_RATTLE_PIECES };
 // Asks of force laws in stage 1 until force and velocity agree, and when differences begin to help.
 enum { ASKS = 40, SLOW = 3 };
 // Part of a force: it agrees; it is no law of the velocity that could.
@@ -23,7 +23,8 @@ static const double DIFFERENCE = 1e-6;
 // Part of a piece's length by which what it leads to is differenced; that is none before its end.
 static const double RISES = 1e-3, LATEST = 1e-9;
 
-typedef enum Outcome { SOLVED, TOO_LONG, ABORTED } Outcome;
+// STIFF: forces turn too fast for the most pieces.
+typedef enum Outcome { SOLVED, TOO_LONG, STIFF, ABORTED } Outcome;
 
 // ---- Making ------------------------------------------------------------------------------------
 
@@ -379,6 +380,31 @@ static bool turns_too_far(const S2Rattle *rattle) {
   return far;
 }
 
+// Do the forces that stage 1 found turn too fast for the piece? They are explicit in it, and those
+// of the last step, which the number of pieces is from, may have been none. Second derivatives of
+// what a script constrains are too dear for that.
+static bool loads_turn_too_fast(const S2Rattle *rattle) {
+  const S2World *world = rattle->step->world;
+  for (int i = 0; i < rattle->island->joints; i++) {
+    const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
+    double impulse[S2_JOINT_ROWS];
+    bool acts = false;
+    for (int k = 0; k < S2_JOINT_ROWS; k++) {
+      int r = rattle->row_of[i][k];
+      impulse[k] = r < 0 ? 0 : rattle->l[r];
+      acts |= impulse[k] != 0;
+    }
+    bool known = (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) == 0;
+    S2JointAt at = {world, joint, rattle->q1, rattle->done + rattle->h, NULL, NULL};
+    S2JointLoad load = {impulse, rattle->h / 2};
+    if (acts && known && !s2_joint_is_wide(joint) &&
+        s2_joint_turns_too_fast(rattle->step, &at, &load, rattle->h, S2_RATTLE_SWINGS) > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static Outcome second_with_laws(S2Rattle *rattle, double *law) {
   if (law != NULL) {
     if (!ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law, NULL)) {
@@ -403,8 +429,12 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   } else if (!s2_rattle_first(rattle)) {
     outcome = TOO_LONG;
   }
-  if (outcome != SOLVED || (!last && turns_too_far(rattle))) {
+  bool splits = outcome == SOLVED && !last;
+  if (outcome != SOLVED || (splits && (turns_too_far(rattle) || loads_turn_too_fast(rattle)))) {
     return outcome == ABORTED ? ABORTED : TOO_LONG;
+  }
+  if (last && rattle->kept != NULL && loads_turn_too_fast(rattle)) {
+    return STIFF;
   }
   return rattle->looks ? SOLVED : second_with_laws(rattle, law);
 }
@@ -768,7 +798,10 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     }
     s2_arena_rewind(step->arena, attempt);
   }
-  if (outcome == TOO_LONG) {
+  // What is too stiff for that is implicit Euler's.
+  if (outcome == STIFF || (outcome == TOO_LONG && island->turning > 0)) {
+    s2_island_stiffen(step, island);
+  } else if (outcome == TOO_LONG) {
     give_up(step, island);
   }
   s2_arena_rewind(step->arena, mark);

@@ -16,9 +16,9 @@
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/laws.h"
 
-// Pieces of a substep that forces which turn too fast for it are given; beyond it is implicit
-// Euler's.
-enum { S2_RATTLE_STIFF = 16 };
+// Pieces of a substep that forces which turn too fast for it are given, at most; beyond it is
+// implicit Euler's.
+enum { S2_RATTLE_PIECES = 64 };
 // Pieces of a substep that end where a limit closes. Limits that close later than that are rows of
 // pieces that go on.
 enum { S2_RATTLE_MEETINGS = 8 };
@@ -132,6 +132,9 @@ typedef struct S2Rattle {
   double rises; // 1/s: by how much its value changes with the piece's length; only where noted
   double last;  // s: the length of the piece before
 } S2Rattle;
+
+// Does the flow take islands with this joint, by what it is?
+bool s2_joint_rattles(const S2World *world, const S2Joint *joint);
 
 // Is the island made of what this flow takes? By its definition and its touches.
 bool s2_island_rattles(const S2Step *step, const S2Island *island);

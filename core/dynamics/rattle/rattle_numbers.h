@@ -6,6 +6,12 @@
 // rad: no body turns further in a piece. Stage 1 has a solution up to about 1; chains that whip are
 // off in energy by ten times as much with pieces of 0.5.
 #define S2_RATTLE_TURN 0.25
+// (h w)^2 of a swing across a joint's force in a piece: stable up to this. The number of pieces
+// leaves S2_TURNS_TOO_FAST of it by the forces of the last step.
+#define S2_RATTLE_SWINGS 4.0
+// Mobility of a joint's rows times the heavier mass: above it the digits of a double do not
+// suffice.
+#define S2_RATTLE_LIGHT 1e9
 // m: what rounding leaves of differences of places, in parts of bodies and their distance from the
 // origin.
 #define S2_RATTLE_ROUNDED 4e-16

@@ -2,6 +2,7 @@
 // values, rates and sides at any poses.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
+#include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -14,43 +15,6 @@ static bool takes_constraint(const S2Joint *joint) {
   return !s2_constraint_one_sided(joint) && s2_joint_projected(joint) && !joint->velocity_only &&
          joint->more[0] == S2_NONE && s2_joint_is_rigid(joint);
 }
-
-static bool takes_joint(const S2Joint *joint) {
-  bool others = (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0;
-  return !s2_lock_yields(joint) && !s2_spring_curved(joint) && joint->more[0] == S2_NONE &&
-         (!others || s2_joint_is_rigid(joint)) &&
-         (joint->type != S2_CONSTRAINT || takes_constraint(joint));
-}
-
-bool s2_island_rattles(const S2Step *step, const S2Island *island) {
-  bool takes = s2_world_rattles(&step->world->kept.def) && island->touches == 0 &&
-               island->joints > 0 && island->nodes > 0;
-  for (int i = 0; takes && i < island->joints; i++) {
-    takes = takes_joint(&step->world->joints.at[island->joint[i]]);
-  }
-  return takes;
-}
-
-bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
-  const S2WorldDef *def = &step->world->kept.def;
-  bool takes = s2_world_rattles(def) && island->touches > 0 && island->nodes > 0 &&
-               !(island->joints > 0 && step->stiff[island->joint[0]]);
-  for (int i = 0; takes && i < island->joints; i++) {
-    takes = takes_joint(&step->world->joints.at[island->joint[i]]);
-  }
-  return takes;
-}
-
-// ---- Rows that give way ------------------------------------------------------------------------
-//
-// With F = -(K g + D g') and the chord s = (g1 - g0)/h the half impulses are
-//
-//   trapezoid        l = h/2 F((g0 + g1)/2, s),  k = l
-//   implicit Euler   l = h/2 F(g1, s),           k = h/2 F(g1 + h/2 J1 v1, J1 v1)
-//
-// The former keeps the energy of springs and has order 2, the latter damps what is too fast for the
-// step and tends to the rigid row as C = K^-1 tends to 0. Multiplied out by C these are the rows of
-// compliance.c, with twice the compliance for h and for h/2.
 
 // 1/kg or 1/(kg m^2): at most what a unit impulse along a linear row of the joint gives of speed,
 // or what one about the joint's angle does. Masses and arms alone decide, not the poses.
@@ -67,9 +31,59 @@ static double linear_mobility(const S2World *world, const S2Joint *joint) {
   return w;
 }
 
-// The same about the angle, less what the pin takes where the joint has one: with the two bodies
-// turned as the joint was made, S the pin's own mobility and c that of the pin by the angle,
-// 1/I_a + 1/I_b - c' S^-1 c.
+// Do the digits of an impulse suffice for what it does to the lightest body? Rounding one that
+// stops the heavier body moves the lighter one by this many times 1e-16 of the speed. Projection
+// has impulses of two doubles.
+static bool digits_suffice(const S2World *world, const S2Joint *joint) {
+  double heavier = 0;
+  for (int i = 0; i < 2; i++) {
+    int32_t slot = i == 0 ? joint->a : joint->b;
+    bool moves = slot != S2_NONE && s2_body_moves(&world->bodies.at[slot]);
+    heavier = moves ? fmax(heavier, world->bodies.at[slot].mass) : heavier;
+  }
+  return heavier * linear_mobility(world, joint) <= S2_RATTLE_LIGHT;
+}
+
+bool s2_joint_rattles(const S2World *world, const S2Joint *joint) {
+  bool others = (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0;
+  return !s2_lock_yields(joint) && !s2_spring_curved(joint) && joint->more[0] == S2_NONE &&
+         (!others || s2_joint_is_rigid(joint)) &&
+         (joint->type != S2_CONSTRAINT || takes_constraint(joint)) && digits_suffice(world, joint);
+}
+
+bool s2_island_rattles(const S2Step *step, const S2Island *island) {
+  bool takes = s2_world_rattles(&step->world->kept.def) && island->touches == 0 &&
+               island->joints > 0 && island->nodes > 0;
+  for (int i = 0; takes && i < island->joints; i++) {
+    takes = s2_joint_rattles(step->world, &step->world->joints.at[island->joint[i]]);
+  }
+  return takes;
+}
+
+bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
+  const S2WorldDef *def = &step->world->kept.def;
+  bool takes = s2_world_rattles(def) && island->touches > 0 && island->nodes > 0 &&
+               !(island->joints > 0 && step->stiff[island->joint[0]]);
+  for (int i = 0; takes && i < island->joints; i++) {
+    takes = s2_joint_rattles(step->world, &step->world->joints.at[island->joint[i]]);
+  }
+  return takes;
+}
+
+// ---- Rows that give way ------------------------------------------------------------------------
+//
+// With F = -(K g + D g') and the chord s = (g1 - g0)/h the half impulses are
+//
+//   trapezoid        l = h/2 F((g0 + g1)/2, s),  k = l
+//   implicit Euler   l = h/2 F(g1, s),           k = h/2 F(g1 + h/2 J1 v1, J1 v1)
+//
+// The former keeps the energy of springs and has order 2, the latter damps what is too fast for the
+// step and tends to the rigid row as C = K^-1 tends to 0. Multiplied out by C these are the rows of
+// compliance.c, with twice the compliance for h and for h/2.
+
+// As linear_mobility() has it, about the angle, less what the pin takes where the joint has one:
+// with the two bodies turned as the joint was made, S the pin's own mobility and c that of the pin
+// by the angle, 1/I_a + 1/I_b - c' S^-1 c.
 static double angular_mobility(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   bool pinned = kind->equation[0] == s2_measure_x && joint->compliance.size == 0 &&

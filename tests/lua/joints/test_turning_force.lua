@@ -15,8 +15,8 @@ local KINDS = {
 }
 
 -- Four light links with a heavy one at the end, hung up and pushed; `unit`: of length, m.
-local function chain(make, unit, dt, p)
-  local world = sim.world { gravity = { 0, -9.81 * unit }, dt = dt }
+local function chain(make, unit, dt, p, flow)
+  local world = sim.world { gravity = { 0, -9.81 * unit }, dt = dt, flow = flow }
   local above
   for i = 1, 4 do
     local link = world:box { size = { 0.1 * unit, (p and p.size or 0.5) * unit }, mask = 0,
@@ -29,11 +29,14 @@ local function chain(make, unit, dt, p)
   return world, above
 end
 
-local function lost(make, unit, dt)
-  local world, last = chain(make, unit, dt)
+-- What is lost in 1 s, of 50 J, and where the heavy link is then. Projection takes implicit Euler, the two stages shorter pieces.
+local function lost(make, unit, dt, flow)
+  local world, last = chain(make, unit, dt, nil, flow)
   local before = world:energy().total
   world:run { duration = 1, progress = false }
-  ok(world:stats().stiffened > 0)
+  local stats = world:stats()
+  ok(flow == "projected" and stats.stiffened > 0 or stats.solves / 2 > 2 * stats.steps)
+  eq(stats.unsolved_solves, 0)
   return (before - world:energy().total) / unit ^ 2, last.x / unit
 end
 
@@ -41,17 +44,31 @@ for name, make in pairs(KINDS) do
   -- The positive part of a stiffness over turns and shifts was taken in m and rad: of links of a centimetre it held
   -- turns with hundreds of times what acts there, and took 48 of 50 J at every step.
   test("what a long step loses has no unit: " .. name, function()
-    local loss, x = lost(make, 1, 1 / 60)
-    for _, unit in ipairs { 1e-3, 1e-2, 100 } do
-      local other, there = lost(make, unit, 1 / 60)
-      near(other, loss, 1e-3 * loss, ("of %g m"):format(unit))
-      near(there, x, 1e-4)
+    for _, flow in ipairs { "auto", "projected" } do
+      local loss, x = lost(make, 1, 1 / 60, flow)
+      for _, unit in ipairs { 1e-3, 1e-2, 100 } do
+        local other, there = lost(make, unit, 1 / 60, flow)
+        near(other, loss, 1e-3 * math.abs(loss), ("of %g m"):format(unit))
+        near(there, x, 1e-4)
+      end
     end
   end)
 
   test("it goes down with the step: " .. name, function()
-    local coarse, fine = lost(make, 0.01, 1 / 60), lost(make, 0.01, 1 / 240)
-    ok(coarse < 8 and fine < 0.6 * coarse, ("%g, %g of 50 J"):format(coarse, fine))
+    for _, flow in ipairs { "auto", "projected" } do
+      local coarse, fine = lost(make, 0.01, 1 / 60, flow), lost(make, 0.01, 1 / 240, flow)
+      if flow == "auto" then
+        -- Pieces that resolve the swings of the light links are about as long in both, and energy sways by (h w)^2 of what is in
+        -- these. The first step has no forces of a step before: in one piece it lost hold of the links, which gained 4500 J.
+        -- Joints that give way store (m g)^2 C/2 each under the load; that swings too fast for these steps, and is damped.
+        local stored = name == "hinge" and 0 or 4 * (100 * 9.81) ^ 2 * 1e-6 / 2
+        for _, loss in ipairs { coarse, fine } do
+          ok(loss > -2e-3 and loss < stored + 2e-3, ("%g, %g of 50 J, %g stored"):format(coarse, fine, stored))
+        end
+      else
+        ok(coarse < 8 and fine < 0.6 * coarse, ("%g, %g of 50 J"):format(coarse, fine))
+      end
+    end
   end)
 
   test("derivatives of such steps: " .. name, function()
@@ -69,7 +86,7 @@ for name, make in pairs(KINDS) do
         q[key] = x
         return f(q)
       end
-      local h = 1e-3 * value
+      local h = 3e-4 * value
       local slope = (4 * (at(value + h / 2) - at(value - h / 2)) / h - (at(value + h) - at(value - h)) / (2 * h)) / 3
       near(g[key], slope, 1e-6 * math.abs(slope) + 1e-8, key)
     end
