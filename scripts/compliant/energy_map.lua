@@ -15,7 +15,8 @@ local n, LENGTH = e.options.n, 100 -- of the spring, so that it never turns over
 
 -- What a step of 1 s makes of (x, v); k is X, as the mass is 1 kg.
 local function step(X, alpha, beta, x, v)
-  local world = sim.world { dt = 1, gravity = { 0, 0 }, alpha = alpha, beta = beta }
+  -- (1, 1) too: by default it would not blend but take its steps in two stages.
+  local world = sim.world { dt = 1, gravity = { 0, 0 }, flow = "projected", alpha = alpha, beta = beta }
   local ball = world:circle { position = { LENGTH + x, 0 }, velocity = { v, 0 }, radius = 0.1, mass = 1 }
   world:spring { ball, nil, anchor_b = { 0, 0 }, rest_length = LENGTH, stiffness = X }
   world:step()

@@ -24,12 +24,12 @@ end
 local scenes = { names = { "slide", "drag", "land" } }
 
 -- Scenes return what they measure as { what, error, bar }: passed where no error is above its bar.
--- `trace(t, v)`, where given,, sees the motion.
+-- `trace(t, v, x)`, where given, sees the motion.
 function scenes.slide(settings, trace)
   local world, box = make(settings, 1e-3, 0, 1)
   local lift, force, stopped = 0, 0, math.huge
   for t in world:steps(0.4) do
-    if trace then trace(t, box.vx) end
+    if trace then trace(t, box.vx, box.x) end
     lift = math.max(lift, math.abs(box.y - 0.1), math.abs(box.angle))
     if box.vx > 0.01 then
       local sum = 0
@@ -51,7 +51,7 @@ function scenes.drag(settings, trace)
     local force, before = math.min(1.8 * g, 4 * g * step * world.dt), box.vx
     box:apply_force { force, 0 }
     world:step()
-    if trace then trace(world.time, box.vx) end
+    if trace then trace(world.time, box.vx, box.x) end
     if step < 100 then creep = math.max(creep, math.abs(box.vx)) end
     error = math.max(error, math.abs((box.vx - before) / world.dt - math.max(0, force - mu * g)))
   end

@@ -15,9 +15,9 @@ local s, c = math.sin(phi), math.cos(phi)
 local x, inertia = r / s, 0.02
 local d = x * c
 
--- Acceleration in the first step, and the force of a jaw on the ball
+-- Acceleration in the first step, and the force of a jaw on the ball. The ball goes a dt^2 / 2 meanwhile, which both notice.
 local function squeeze(mu)
-  local world = sim.world { gravity = { 0, 0 }, dt = 1e-3 }
+  local world = sim.world { gravity = { 0, 0 }, dt = 1e-4 }
   local ball = world:circle { radius = r, position = { x, 0 }, mass = m, friction = mu }
   for _, side in ipairs { -1, 1 } do
     local jaw = world:segment { type = "dynamic", from = { 0, 0 }, to = { 0.6 * c, side * 0.6 * s }, mass = 1e-3,

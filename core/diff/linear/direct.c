@@ -359,7 +359,8 @@ S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
                        const S2Reduction *reduction, int steps, S2Arena *arena, S2Linear *linear,
                        bool *direct) {
   s2_program_hasten(world);
-  *direct = s2_program_hangs(world);
+  // Steps of two stages are others, also where q1 = q0 + h v1, as in a step from rest.
+  *direct = s2_program_hangs(world) && !s2_world_rattles(s2_world_settings(world));
   for (int i = 0; i < count; i++) {
     *direct = *direct && inputs[i].kind <= S2_INPUT_JOINT_TORQUE; // no fields
   }

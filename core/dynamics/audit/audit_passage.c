@@ -102,6 +102,30 @@ static double pair_speed(const Pair *pair, double from, double to) {
          turn_b * pair->world->bodies.at[pair->b].reach;
 }
 
+static S2Vec2 pair_apart(const Pair *pair, double t) {
+  double qa[3], qb[3];
+  s2_audit_pose(pair->audit, pair->a, t, qa);
+  s2_audit_pose(pair->audit, pair->b, t, qb);
+  return s2_vec2(qa[1] - qb[1], qa[2] - qb[2]);
+}
+
+// m: the longest way that one goes past the other, in the whole step or in a piece of it. What is
+// thrown back within the step has gone farther than its two ends are apart.
+static double pair_way(const Pair *pair) {
+  S2Vec2 first = pair_apart(pair, 0), at = first;
+  double way = s2_length(s2_sub(pair_apart(pair, INFINITY), first));
+  for (double t = 0;;) {
+    t = fmin(s2_audit_next_knot(pair->audit, pair->a, t),
+             s2_audit_next_knot(pair->audit, pair->b, t));
+    if (!isfinite(t)) {
+      return way;
+    }
+    S2Vec2 next = pair_apart(pair, t);
+    way = fmax(way, s2_length(s2_sub(next, at)));
+    at = next;
+  }
+}
+
 // m: how deep a pair may seem to be in each other between two poses that are right, as paths
 // between them are not bent as turning surfaces are. What seems to be no deeper went round a
 // corner, or slid over what is round: there the radius of that counts, and all of the slide.
@@ -109,18 +133,14 @@ static double pair_bend(const Pair *pair) {
   const S2Auditor *audit = pair->audit;
   const int32_t slots[2] = {pair->a, pair->b};
   const S2Shape *shapes[2] = {&pair->shape_a, &pair->shape_b};
-  double bend = 0, way = 0, reach = INFINITY, turned = 0, radius = 0;
-  S2Vec2 apart[2];
+  double bend = 0, way = pair_way(pair), reach = INFINITY, turned = 0, radius = 0;
   for (int k = 0; k < 2; k++) {
-    double q1[3], turn = s2_audit_turn_at_most(audit, slots[k]);
+    double turn = s2_audit_turn_at_most(audit, slots[k]);
     bend += turn * turn / 4 * pair->world->bodies.at[slots[k]].reach;
     turned += shapes[k]->count > 1 ? turn * pair->world->bodies.at[slots[k]].reach : 0;
     radius += shapes[k]->radius;
-    s2_audit_pose(audit, slots[k], INFINITY, q1);
-    apart[k] = s2_vec2(q1[1] - audit->q0[3 * slots[k] + 1], q1[2] - audit->q0[3 * slots[k] + 2]);
     reach = fmin(reach, pair->world->bodies.at[slots[k]].reach);
   }
-  way = s2_length(s2_sub(apart[0], apart[1]));
   double slide = radius > 0 ? way + turned : way;
   reach = radius > 0 ? fmin(reach, radius) : reach;
   return fmin(bend + slide * slide / (4 * reach), S2_AUDIT_DEPTH * pair->thin);

@@ -131,6 +131,19 @@ test("audits know how far turning there and back and small corners bend a path",
   end
 end)
 
+-- It goes 1 mm over the top to the wall and all of that back in one step: the way there bends by its square over 8 times the
+-- sum of the radii, 6e-7 m, and the ends of the step are in one place.
+test("audits know how far a way there and back over what is round bends", function()
+  local w = sim.world { audit = true, dt = 1 / 240, stepping = "event" }
+  w:circle { type = "static", radius = 0.1 }
+  w:box { type = "static", position = { -0.6, 0.2 }, size = { 1, 0.4 }, restitution = 0.3 }
+  local disc = w:circle { radius = 0.1, position = { 1e-3, math.sqrt(0.2 ^ 2 - 1e-6) }, velocity = { -1, 0 }, restitution = 0.3 }
+  w:step()
+  assert(disc.vx > 0.2)
+  near(disc.x, 1e-3, 1e-4)
+  eq(w:stats().overlaps, 0)
+end)
+
 -- A disc slides on a bar that turns, without friction, gravity or anything that parts them: in the frame of the bar
 -- x'' = w^2 x, and the Coriolis force presses it on the bar throughout. A second disc on a hinge at its centre changes nothing.
 -- (With the hinge and restitution it bounced off the bar, up to 4 times in each step, as the rows of a step do not turn.)
