@@ -91,7 +91,7 @@ static Certified make_certified(S2RattleStage *stage) {
   return certified;
 }
 
-static const S2SolverOptions CERTIFIED_OPTIONS = {.tolerance = 1e-11, .max_iterations = 100};
+static const S2SolverOptions CERTIFIED_OPTIONS = {.tolerance = 1e-9, .max_iterations = 100};
 
 // False: no method finds a solution.
 static bool find_certified(const S2RattleStage *stage, Certified *certified) {
