@@ -352,8 +352,9 @@ double s2_rattle_given_speed(const S2Rattle *rattle, int r);
 // The component of a lock that row r holds, where its rate at the end of the step is not the mean;
 // S2_NONE: of none.
 int s2_rattle_lock_of(const S2Rattle *rattle, int r);
-// Do bodies that stand still solve stage 1 with the guessed impulses?
-bool s2_rattle_rests(S2Rattle *rattle);
+// Do bodies that stand still solve stage 1 with the guessed impulses? Exactly, or but for what
+// springs make of rounded places?
+bool s2_rattle_rests(S2Rattle *rattle, bool *exactly);
 
 // rattle_meet.c: the least value of limits that began open, at the end of the piece, and its row.
 double s2_rattle_least_limit(const S2Rattle *rattle, int *row);

@@ -54,6 +54,19 @@ static double turn_late(S2RattleStage *stage) {
   return worst;
 }
 
+// The last pass has turned late rows once more, after it took the velocities: these are those of
+// the impulses and rows that the step is told of, so that momentum is what was pushed, to rounding.
+void s2_stage_push_late(S2RattleStage *stage) {
+  bool pushed = false;
+  for (int r = 0; r < stage->rattle->rows; r++) {
+    pushed |= stage->rattle->late[r] && stage->x[r] != 0;
+  }
+  if (pushed) {
+    s2_mcp_velocity(&stage->problem, stage->x, stage->v);
+    move_nodes(stage->rattle, stage->v);
+  }
+}
+
 // r of all rows at the impulses x; the largest of those that are held, as a displacement, m.
 double s2_stage_measure(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;

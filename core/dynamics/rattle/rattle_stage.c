@@ -437,7 +437,9 @@ bool s2_rattle_first(S2Rattle *rattle) {
   // The pattern stays in the arena for the other stage, until the piece ends.
   S2RattleStage stage = stage_make(rattle, false);
   make_first(&stage);
-  return solve_turning(&stage);
+  bool solved = solve_turning(&stage);
+  s2_stage_push_late(&stage);
+  return solved;
 }
 
 // From the unknowns of stage 2 to k itself.
@@ -534,7 +536,7 @@ static double rest_rounding(const S2RattleStage *stage) {
   return fmin(fmax(ROUNDING, most), SOLVED / 10);
 }
 
-bool s2_rattle_rests(S2Rattle *rattle) {
+bool s2_rattle_rests(S2Rattle *rattle, bool *exactly) {
   double fastest = 0, length = rattle->island->length;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     fastest = fmax(fastest, fabs(rattle->v0[i]) * (i % 3 == 0 ? length : 1));
@@ -556,6 +558,7 @@ bool s2_rattle_rests(S2Rattle *rattle) {
   if (!(residual.scaled <= most)) { // a NaN is no rest
     return false;
   }
+  *exactly = residual.scaled <= ROUNDING;
   s2_keep_worst(&rattle->worst, &residual);
   return true;
 }

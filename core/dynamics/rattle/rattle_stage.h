@@ -32,6 +32,8 @@ static inline bool s2_stage_knows(S2RattleState state) {
 // rattle_residual.c
 // r of all rows at the impulses x; the largest of those that are held, as a displacement, m.
 double s2_stage_measure(S2RattleStage *stage);
+// Velocities and poses of stage 1, once solved, by late rows as they are in the end.
+void s2_stage_push_late(S2RattleStage *stage);
 // r of stage 1 at the velocities v: (g(q1) - from)/h + C l + b.
 void s2_stage_measure_first(S2RattleStage *stage, const double *v);
 // As stage 1 is linearised first: at velocities 0 of the nodes, with the ground at its end.
