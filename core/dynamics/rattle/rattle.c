@@ -77,6 +77,8 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .q0 = S2_TAKE(arena, double, slots),
       .q1 = S2_TAKE(arena, double, slots),
       .late = S2_TAKE_ZEROED(arena, bool, rows),
+      .point = S2_TAKE(arena, S2TouchPoint, touches > 0 ? rows : 0),
+      .pushed = S2_TAKE(arena, S2TouchPoint, touches > 0 ? rows : 0),
       .first = S2_TAKE(arena, S2RattleState, rows),
       .second = S2_TAKE(arena, S2RattleState, rows),
       .pattern_of = S2_TAKE(arena, int32_t, rows),
@@ -391,13 +393,7 @@ static Outcome second_with_laws(S2Rattle *rattle, double *law) {
 static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   rattle->rests = rattle->arrival.any = false;
   set_force(rattle, law);
-  bool exactly;
-  if (law == NULL && s2_rattle_rests(rattle, &exactly)) {
-    // Where springs amplify rounded places, impulses of the step before do not balance the forces.
-    // Those of stage 1 do, so that the steps to come find them exact.
-    if (!exactly && !s2_rattle_first(rattle)) {
-      return TOO_LONG;
-    }
+  if (law == NULL && s2_rattle_rests(rattle)) {
     rattle_stay(rattle);
     return SOLVED;
   }

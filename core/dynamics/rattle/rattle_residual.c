@@ -37,8 +37,13 @@ static double turn_late(S2RattleStage *stage) {
   double worst = 0, length = rattle->island->length;
   for (int r = 0; r < rattle->rows; r++) {
     S2Row *row = &stage->row[r];
+    const S2RattleTerm *term = &rattle->term[r];
     if (!rattle->late[r]) {
       continue;
+    }
+    if (term->source == S2_RATTLE_OF_GAP) { // the velocities are those by the row as it was
+      rattle->pushed[r] = rattle->point[r];
+      rattle->point[r] = rattle->at1.touch[term->place].points[term->index];
     }
     S2Row now = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
     double push = rattle->h * fabs(stage->x[r]);
@@ -52,19 +57,6 @@ static double turn_late(S2RattleStage *stage) {
     }
   }
   return worst;
-}
-
-// The last pass has turned late rows once more, after it took the velocities: these are those of
-// the impulses and rows that the step is told of, so that momentum is what was pushed, to rounding.
-void s2_stage_push_late(S2RattleStage *stage) {
-  bool pushed = false;
-  for (int r = 0; r < stage->rattle->rows; r++) {
-    pushed |= stage->rattle->late[r] && stage->x[r] != 0;
-  }
-  if (pushed) {
-    s2_mcp_velocity(&stage->problem, stage->x, stage->v);
-    move_nodes(stage->rattle, stage->v);
-  }
 }
 
 // r of all rows at the impulses x; the largest of those that are held, as a displacement, m.

@@ -32,8 +32,6 @@ static inline bool s2_stage_knows(S2RattleState state) {
 // rattle_residual.c
 // r of all rows at the impulses x; the largest of those that are held, as a displacement, m.
 double s2_stage_measure(S2RattleStage *stage);
-// Velocities and poses of stage 1, once solved, by late rows as they are in the end.
-void s2_stage_push_late(S2RattleStage *stage);
 // r of stage 1 at the velocities v: (g(q1) - from)/h + C l + b.
 void s2_stage_measure_first(S2RattleStage *stage, const double *v);
 // As stage 1 is linearised first: at velocities 0 of the nodes, with the ground at its end.
@@ -52,6 +50,8 @@ double s2_stage_turn_ground(S2RattleStage *stage);
 // rattle_certified.c
 // Impulses and, of joints alone, states; false: it has no solution.
 bool s2_stage_solve_certified(S2RattleStage *stage);
+// The same by the modes of the problem, whose answer is exact, where there are such.
+bool s2_stage_solve_modes(S2RattleStage *stage);
 // Certified problems alone, each linearised where the one before has led: for graphs that have no
 // pattern, and sets that do not settle.
 bool s2_stage_solve_symmetric(S2RattleStage *stage);
