@@ -283,7 +283,7 @@ static void make_first(S2RattleStage *stage) {
     row->lo = term->law == S2_RATTLE_LIMIT ? 0 : -term->most * half;
     row->hi = term->most * half;
     if (term->source == S2_RATTLE_OF_GAP) {
-      rattle->point[r] = rattle->at0.touch[term->place].points[term->index];
+      rattle->pushed[r] = rattle->point[r] = rattle->at0.touch[term->place].points[term->index];
     }
     if (rattle->touches > 0) { // the solver finds the set
       stage->state[r] = S2_RATTLE_HELD;
