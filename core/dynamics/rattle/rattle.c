@@ -79,6 +79,8 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .q0 = S2_TAKE(arena, double, slots),
       .q1 = S2_TAKE(arena, double, slots),
       .late = S2_TAKE_ZEROED(arena, bool, rows),
+      .point = S2_TAKE(arena, S2TouchPoint, touches > 0 ? rows : 0),
+      .pushed = S2_TAKE(arena, S2TouchPoint, touches > 0 ? rows : 0),
       .first = S2_TAKE(arena, S2RattleState, rows),
       .second = S2_TAKE(arena, S2RattleState, rows),
       .pattern_of = S2_TAKE(arena, int32_t, rows),

@@ -99,6 +99,9 @@ typedef struct S2Rattle {
   double *kept; // S2_JOINT_ROWS a joint of the island: N s of the last piece; NULL
   bool *late;   // a row: a limit that begins open, a contact that does or overlaps (stage 1 pushes
                 // along J1)
+  // A row of a gap: its point as the row of stage 1 is now. And, if it is late, as it was when the
+  // velocities were taken: by that it has pushed, to rounding, what the step is told of.
+  S2TouchPoint *point, *pushed;
   S2RattleState *first, *second; // a row: states of the active sets
   S2RattleArrival arrival;
   // Both stages of a piece: the pattern of the rows that were held last, and which they are.
@@ -360,7 +363,8 @@ double s2_rattle_given_speed(const S2Rattle *rattle, int r);
 // The component of a lock that row r holds, where its rate at the end of the step is not the mean;
 // S2_NONE: of none.
 int s2_rattle_lock_of(const S2Rattle *rattle, int r);
-// Do bodies that stand still solve stage 1 with the guessed impulses?
+// Do bodies that stand still solve stage 1 with the guessed impulses? Where those do so but for
+// what springs make of rounded places, they are corrected.
 bool s2_rattle_rests(S2Rattle *rattle);
 
 // rattle_meet.c: the least value of limits that began open, at the end of the piece, and its row.

@@ -224,6 +224,15 @@ static bool first_pass(S2RattleStage *stage, Certified *certified, S2ActiveModes
   return true;
 }
 
+bool s2_stage_solve_modes(S2RattleStage *stage) {
+  S2ArenaMark mark = s2_arena_mark(stage->rattle->step->arena);
+  Certified certified;
+  S2ActiveModes *modes;
+  bool solved = first_pass(stage, &certified, &modes);
+  s2_arena_rewind(stage->rattle->step->arena, mark);
+  return solved;
+}
+
 // Passes with the modes and the factor of the first one: what rows that hold miss is taken away.
 // False: it does not come to an end.
 static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,

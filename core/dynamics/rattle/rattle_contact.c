@@ -268,9 +268,10 @@ static void put_stage(const S2Rattle *rattle, const double *of, bool second, S2T
     if (term->source != S2_RATTLE_OF_GAP) {
       continue;
     }
-    const S2RattleRows *at = second || rattle->late[r] ? &rattle->at1 : &rattle->at0;
+    const S2RattleRows *at = second ? &rattle->at1 : &rattle->at0;
     S2TouchPoint *point = &to[term->place].points[term->index];
-    *point = at->touch[term->place].points[term->index];
+    bool late = !second && rattle->late[r];
+    *point = late ? rattle->pushed[r] : at->touch[term->place].points[term->index];
     point->normal_impulse = of[r];
     point->tangent_impulse = 0;
     for (int s = r + 1; s < rattle->rows && rattle->term[s].source == S2_RATTLE_OF_SLIP; s++) {

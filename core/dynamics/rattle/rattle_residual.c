@@ -37,8 +37,13 @@ static double turn_late(S2RattleStage *stage) {
   double worst = 0, length = rattle->island->length;
   for (int r = 0; r < rattle->rows; r++) {
     S2Row *row = &stage->row[r];
+    const S2RattleTerm *term = &rattle->term[r];
     if (!rattle->late[r]) {
       continue;
+    }
+    if (term->source == S2_RATTLE_OF_GAP) { // the velocities are those by the row as it was
+      rattle->pushed[r] = rattle->point[r];
+      rattle->point[r] = rattle->at1.touch[term->place].points[term->index];
     }
     S2Row now = s2_rattle_row(rattle, r, &rattle->at1.side[r]);
     double push = rattle->h * fabs(stage->x[r]);

@@ -16,6 +16,9 @@ enum { TURNS = 40 }; // solves with rows of ground friction, which converge by s
 static const double CHORD = S2_RATTLE_CHORD;
 static const double ROUNDING = S2_RATTLE_ROUNDING, SOLVED = S2_RATTLE_SOLVED;
 static const double NO_SPEED = S2_RATTLE_NO_SPEED;
+// Of what rounding leaves of places: a gap that is none; by how much springs may be off with
+// impulses that balance the forces.
+static const double GAP_ROUNDED = 2, SPRING_ROUNDED = 16;
 // Part of its bounds, or of its impulse, by which an impulse may be beyond its bound: rounding.
 static const double SLACK = 1e-15;
 
@@ -293,6 +296,9 @@ static void make_first(S2RattleStage *stage) {
     row->compliance = term->compliance;
     row->lo = term->law == S2_RATTLE_LIMIT ? 0 : -term->most * half;
     row->hi = term->most * half;
+    if (term->source == S2_RATTLE_OF_GAP) {
+      rattle->pushed[r] = rattle->point[r] = rattle->at0.touch[term->place].points[term->index];
+    }
     if (rattle->touches > 0) { // the solver finds the set
       stage->state[r] = S2_RATTLE_HELD;
     }
@@ -548,6 +554,49 @@ static double rest_rounding(const S2RattleStage *stage) {
   return fmin(fmax(ROUNDING, most), SOLVED / 10);
 }
 
+// The certificate at rest, where gaps that are rounding are none: of springs up to `rounded` times
+// what a difference of places has.
+static S2Residual certify_rest(S2RattleStage *stage, double rounded) {
+  const S2Rattle *rattle = stage->rattle;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    double most = (term->soft ? rounded : GAP_ROUNDED) * rattle->rounding;
+    if (term->source == S2_RATTLE_OF_GAP && fabs(gap_off(stage, r)) <= most) {
+      stage->r[r] = 0;
+    }
+  }
+  return s2_stage_certificate(stage);
+}
+
+// Impulses that balance the forces with the gaps as they are. They bend springs by a few times the
+// rounding of places, with which the next step finds the island at rest. Left as they were where no
+// such impulses are found.
+static void balance_rest(S2RattleStage *stage) {
+  const S2Rattle *rattle = stage->rattle;
+  double *guess = s2_arena_copy(rattle->step->arena, stage->x, rattle->rows);
+  bool solved = s2_stage_solve_modes(stage);
+  s2_stage_stand_still(stage);
+  if (!solved || !(certify_rest(stage, SPRING_ROUNDED).scaled <= ROUNDING)) {
+    memcpy(stage->x, guess, sizeof(double) * (size_t)rattle->rows);
+  }
+}
+
+// Where springs amplify the rounding of places, the impulses of the step before balance the forces
+// but for that.
+static bool rests_but_for_rounding(S2RattleStage *stage, S2Residual *residual) {
+  *residual = certify_rest(stage, SPRING_ROUNDED);
+  if (residual->scaled <= ROUNDING) {
+    return true;
+  }
+  s2_stage_stand_still(stage);
+  *residual = certify_rest(stage, GAP_ROUNDED);
+  bool rests = residual->scaled <= rest_rounding(stage); // a NaN is no rest
+  if (rests && residual->scaled > ROUNDING) {
+    balance_rest(stage);
+  }
+  return rests;
+}
+
 bool s2_rattle_rests(S2Rattle *rattle) {
   double fastest = 0, length = rattle->island->length;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -560,16 +609,11 @@ bool s2_rattle_rests(S2Rattle *rattle) {
   S2RattleStage stage = stage_make(rattle, false);
   make_first(&stage);
   s2_stage_stand_still(&stage);
-  for (int r = 0; r < rattle->rows; r++) { // gaps that are rounding are none
-    bool rounded = fabs(gap_off(&stage, r)) <= 2 * rattle->rounding;
-    stage.r[r] = rattle->term[r].source == S2_RATTLE_OF_GAP && rounded ? 0 : stage.r[r];
-  }
-  S2Residual residual = s2_stage_certificate(&stage);
-  double most = rest_rounding(&stage);
+  S2Residual residual;
+  bool rests = rests_but_for_rounding(&stage, &residual);
   s2_arena_rewind(rattle->step->arena, mark);
-  if (!(residual.scaled <= most)) { // a NaN is no rest
-    return false;
+  if (rests) {
+    s2_keep_worst(&rattle->worst, &residual);
   }
-  s2_keep_worst(&rattle->worst, &residual);
-  return true;
+  return rests;
 }

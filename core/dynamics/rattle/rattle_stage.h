@@ -50,6 +50,8 @@ double s2_stage_turn_ground(S2RattleStage *stage);
 // rattle_certified.c
 // Impulses and, of joints alone, states; false: it has no solution.
 bool s2_stage_solve_certified(S2RattleStage *stage);
+// The same by the modes of the problem, whose answer is exact, where there are such.
+bool s2_stage_solve_modes(S2RattleStage *stage);
 // Certified problems alone, each linearised where the one before has led: for graphs that have no
 // pattern, and sets that do not settle.
 bool s2_stage_solve_symmetric(S2RattleStage *stage);
