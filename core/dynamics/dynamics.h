@@ -94,8 +94,9 @@ typedef enum S2Combine {
 // The settings, their defaults and what they may be are the lines of fields.def. Beside what is
 // said there: with `alpha` below 1 forces act with alpha times their value at the end of the step,
 // with `beta` positions move with beta times the velocity there, the rest from its start
-// (docs/stepping.md); (1, 1) is implicit Euler, (1/2, 1/2) of second order. beta = 0: joints must
-// be compliant. `tolerance` is on S2Residual.scaled, `smoothing` the kappa of S2_GRADIENT_SMOOTH.
+// (docs/stepping-options.md); (1, 1) is implicit Euler, (1/2, 1/2) of second order. beta = 0:
+// joints must be compliant. `tolerance` is on S2Residual.scaled, `smoothing` the kappa of
+// S2_GRADIENT_SMOOTH.
 typedef struct S2WorldDef {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) type member;
 #define S2_PROGRAM_SETTING(member, type, default, domain, names, unit, derivative, meaning)        \
@@ -637,7 +638,7 @@ S2Energy s2_world_energy(const S2World *world);
 void s2_world_momentum(const S2World *world, double momentum[3]); // angular about the origin, x, y
 
 // What the setting `audit` found in the last step, the worst of each kind; 0: nothing. See
-// docs/stepping.md, "Audits".
+// docs/audits.md.
 typedef struct S2AuditResiduals {
   double passage;  // m, of a pair of rigid shapes within the step, beyond the overlap it began with
   double jump;     // m, that a body moved beyond what its velocity and impulses explain

@@ -18,9 +18,9 @@
 //     drive     J v - goal + slack
 //     slack     2 m - lambda
 //
-// v is v1 of the speculative step (docs/stepping.md), which carries the positions. Where the step
-// ends with an impact there are rows of the same kinds for v2, behind all others: theirs act only
-// on speeds.
+// v is v1 of the speculative step (docs/stepping-options.md), which carries the positions. Where
+// the step ends with an impact there are rows of the same kinds for v2, behind all others: theirs
+// act only on speeds.
 #ifndef S2_LCS_H
 #define S2_LCS_H
 

@@ -319,7 +319,7 @@ void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian 
 void s2_joint_bend_rows(const S2JointAt *at, const double *v, S2JointRow *rows, int count);
 // Speed that a rigid row asks for against the end of the step: u = -this.
 double s2_joint_return(S2Blend blend, const S2JointRow *row);
-// Rows with compliance and damping, blended (docs/stepping.md).
+// Rows with compliance and damping, blended (docs/stepping-options.md).
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]);
 // The row u + C' lambda + b >= 0 of a contact that gives way; h > 0, `speed` at the start. Its

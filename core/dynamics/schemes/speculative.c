@@ -1,5 +1,5 @@
 // Speculative stepping: fixed dt, rows that look ahead, two solves (algorithm B1 in
-// docs/stepping.md).
+// docs/stepping-options.md).
 //
 // 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0: the solve
 //    stops it exactly at the surface. These velocities v1 carry the positions.
