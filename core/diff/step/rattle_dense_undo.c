@@ -1,6 +1,6 @@
-// The adjoint of a stage with contacts: a dense system, as friction that slides makes it
-// nonsymmetric, and points that stick together repeat each other. Islands of these pieces are
-// small.
+// The adjoint of a stage as a dense system with the largest pivots. Stages with contacts take it,
+// as friction that slides makes them nonsymmetric, and points that stick together repeat each
+// other: islands of these pieces are small. So do joints that have no factor otherwise.
 #include "diff/step/rattle_undo.h"
 #include "mcp/pivot/dense_lu.h"
 #include "mcp/solvers.h"
@@ -69,7 +69,9 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
   S2DenseLu lu = s2_dense_lu_factor(n, a, REPEATS, arena);
   s2_dense_lu_solve(&lu, x);
   bool determined = lu.rank == n || dense_agrees(n, kept, x, b);
+  bool repeats = lu.rank < n && piece->rattle.touches == 0;
   piece->undo->gradient->flags |= determined ? 0 : S2_GRADIENT_UNDETERMINED;
+  piece->undo->gradient->flags |= repeats ? S2_GRADIENT_REDUNDANT : 0;
   // p = W^-1 (right - J' y)
   memcpy(piece->p, right, sizeof(double) * (size_t)nodes);
   for (int i = 0; i < n; i++) {
