@@ -1,6 +1,6 @@
-// The adjoint of a stage with contacts: a dense system, as friction that slides makes it
-// nonsymmetric, and points that stick together repeat each other. Islands of these pieces are
-// small.
+// The adjoint of a stage as a dense system with the largest pivots. Stages with contacts take it,
+// as friction that slides makes them nonsymmetric, and points that stick together repeat each
+// other: islands of these pieces are small. So do joints that have no factor otherwise.
 #include "diff/step/rattle_undo.h"
 #include "mcp/pivot/dense_lu.h"
 #include "mcp/solvers.h"

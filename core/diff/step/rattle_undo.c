@@ -226,54 +226,33 @@ typedef struct Held { // rows that a stage holds
   int count;
 } Held;
 
-// The matrix of the rows that are held, without those that repeat others. False: there is none.
-static bool factor_held(S2RattlePiece *piece, S2RattleState *state, const double *mass,
+// The matrix of the rows that are held. False: there is none without pivoting.
+static bool factor_held(const S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                         const S2Row *push, const S2Row *see, Held *held, S2Bilateral *matrix,
                         S2Problem *problem) {
-  for (;;) {
-    held->count = 0;
-    for (int r = 0; r < piece->rattle.rows; r++) {
-      if (state[r] == S2_RATTLE_HELD) {
-        int n = held->count++;
-        held->row[n] = push[r];
-        held->row[n].lo = -INFINITY;
-        held->row[n].hi = INFINITY;
-        memcpy(held->left[n].a, see[r].ja, sizeof held->left[n].a);
-        memcpy(held->left[n].b, see[r].jb, sizeof held->left[n].b);
-        held->index[n] = r;
-      }
+  int rigid = 0;
+  for (int r = 0; r < piece->rattle.rows; r++) {
+    if (state[r] == S2_RATTLE_HELD) {
+      int n = held->count++;
+      held->row[n] = push[r];
+      held->row[n].lo = -INFINITY;
+      held->row[n].hi = INFINITY;
+      memcpy(held->left[n].a, see[r].ja, sizeof held->left[n].a);
+      memcpy(held->left[n].b, see[r].jb, sizeof held->left[n].b);
+      held->index[n] = r;
+      rigid += push[r].compliance == 0;
     }
-    *problem = (S2Problem){
-        .nodes = piece->rattle.nodes, .rows = held->count, .mass = mass, .row = held->row};
-    if (held->count == 0) {
-      return true;
-    }
-    // More rigid rows than velocities repeat each other: the last one, which is none of the
-    // equations.
-    int rigid = 0, last = 0;
-    for (int i = 0; i < held->count; i++) {
-      rigid += held->row[i].compliance == 0;
-      last = held->row[i].compliance == 0 ? i : last;
-    }
-    bool many = rigid > 3 * piece->rattle.nodes;
-    if (!many && !s2_bilateral_init(matrix, problem, piece->undo->arena)) {
-      return false;
-    }
-    if (!many && s2_bilateral_factor(matrix, held->left)) {
-      return true;
-    }
-    int redundant = many ? last : s2_bilateral_redundant(matrix);
-    if (redundant < 0) {
-      return false;
-    }
-    state[held->index[redundant]] = S2_RATTLE_GIVEN;
-    piece->undo->gradient->flags |= S2_GRADIENT_REDUNDANT;
   }
+  *problem = (S2Problem){
+      .nodes = piece->rattle.nodes, .rows = held->count, .mass = mass, .row = held->row};
+  return held->count == 0 || (rigid <= 3 * piece->rattle.nodes && // else they repeat each other
+                              s2_bilateral_init(matrix, problem, piece->undo->arena) &&
+                              s2_bilateral_factor(matrix, held->left));
 }
 
 // p and y of a stage with masses `mass`, rows that push and rows that see. `right`: of the
 // velocities; l_bar of the impulses. False: the rows cannot be factored.
-static bool stage_adjoint(S2RattlePiece *piece, S2RattleState *state, const double *mass,
+static bool stage_adjoint(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                           const S2Row *push, const S2Row *see, const double *right,
                           const double *l_bar) {
   S2Arena *arena = piece->undo->arena;
@@ -284,11 +263,11 @@ static bool stage_adjoint(S2RattlePiece *piece, S2RattleState *state, const doub
   S2Problem problem;
   S2Bilateral matrix;
   memset(piece->y, 0, sizeof(double) * (size_t)rows);
-  if (piece->rattle.touches > 0) {
+  // A pivot may be small by chance, of a light body between heavy ones, and rows that were placed
+  // may repeat each other.
+  if (piece->rattle.touches > 0 ||
+      !factor_held(piece, state, mass, push, see, &held, &matrix, &problem)) {
     return s2_rattle_dense(piece, state, mass, push, see, right, l_bar);
-  }
-  if (!factor_held(piece, state, mass, push, see, &held, &matrix, &problem)) {
-    return false;
   }
   for (int i = 0; i < nodes; i++) {
     scaled[i] = right[i] / mass[i];
@@ -716,8 +695,10 @@ static void placing_of_none(const S2RattlePiece *piece, S2RattleState *state) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
-    bool presses = rattle->first[r] == S2_RATTLE_HELD && !rattle->late[r];
-    bool held = s2_rattle_has_place(term) && (term->law != S2_RATTLE_LIMIT || presses);
+    bool holds = term->law == S2_RATTLE_LIMIT
+                     ? rattle->first[r] == S2_RATTLE_HELD && !rattle->late[r]
+                     : rattle->first[r] != S2_RATTLE_GIVEN; // which repeats others
+    bool held = s2_rattle_has_place(term) && holds;
     state[r] = held ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
   }
 }
