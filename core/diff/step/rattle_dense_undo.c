@@ -164,3 +164,73 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
   s2_arena_rewind(arena, mark);
   return finite;
 }
+
+int s2_rattle_repeated(const S2Problem *problem, S2Arena *arena) {
+  int n = 3 * problem->nodes, count = 0, last = 0, found = -1;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  double *basis = S2_TAKE_ZEROED(arena, double, (n + 1) * n);
+  for (int i = 0; i < problem->rows && count <= n && found < 0; i++) {
+    const S2Row *row = &problem->row[i];
+    double *x = basis + count * n, own = 0, left = 0;
+    memset(x, 0, sizeof *x * (size_t)n);
+    for (int c = 0; c < 6 && row->compliance == 0; c++) {
+      int32_t node = c < 3 ? row->a : row->b;
+      int at = 3 * node + c % 3;
+      x[node >= 0 ? at : 0] +=
+          node < 0 ? 0 : (c < 3 ? row->ja[c] : row->jb[c - 3]) / sqrt(problem->mass[at]);
+    }
+    for (int k = 0; k < n; k++) {
+      own += x[k] * x[k];
+    }
+    // What those before it leave of it, twice, as rounding has it.
+    for (int j = 0; j < 2 * count; j++) {
+      const double *of = basis + (j % count) * n;
+      double along = 0;
+      for (int k = 0; k < n; k++) {
+        along += x[k] * of[k];
+      }
+      for (int k = 0; k < n; k++) {
+        x[k] -= along * of[k];
+      }
+    }
+    for (int k = 0; k < n; k++) {
+      left += x[k] * x[k];
+    }
+    // Rows that give way repeat none.
+    last = row->compliance == 0 ? i : last;
+    found = row->compliance == 0 && left <= REPEATS * own ? i : -1;
+    for (int k = 0; k < n && left > 0; k++) {
+      x[k] /= sqrt(left);
+    }
+    count += row->compliance == 0;
+  }
+  s2_arena_rewind(arena, mark);
+  return found >= 0 ? found : last;
+}
+
+void s2_rattle_flag_shares(const S2RattlePiece *piece, const S2RattleState *state,
+                           const S2Problem *held, const double *y, const S2Row *see,
+                           const double *free, const double *l_bar) {
+  bool missed = false;
+  S2ArenaMark mark = s2_arena_mark(piece->undo->arena);
+  double *size = s2_arena_copy(piece->undo->arena, free, 3 * held->nodes); // of the terms of p
+  for (int i = 0; i < 6 * held->rows; i++) {
+    const S2Row *row = &held->row[i / 6];
+    int32_t node = i % 6 < 3 ? row->a : row->b, at = 3 * node + i % 3;
+    double j = i % 6 < 3 ? row->ja[i % 3] : row->jb[i % 3];
+    size[node >= 0 ? at : 0] = fabs(size[node >= 0 ? at : 0]);
+    size[node >= 0 ? at : 0] += node >= 0 ? fabs(j * y[i / 6]) / held->mass[at] : 0;
+  }
+  for (int r = 0; r < piece->rattle.rows; r++) {
+    const S2Row *row = &see[r];
+    double terms = fabs(l_bar[r]);
+    for (int c = 0; c < 3; c++) {
+      terms += row->a >= 0 ? fabs(row->ja[c] * size[3 * row->a + c]) : 0;
+      terms += row->b >= 0 ? fabs(row->jb[c] * size[3 * row->b + c]) : 0;
+    }
+    double off = s2_rattle_row_speed(row, piece->p) + l_bar[r];
+    missed |= state[r] == S2_RATTLE_GIVEN && fabs(off) > ASKED * terms + NOTHING;
+  }
+  s2_arena_rewind(piece->undo->arena, mark);
+  piece->undo->gradient->flags |= missed ? S2_GRADIENT_UNDETERMINED : 0;
+}

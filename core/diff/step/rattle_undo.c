@@ -248,12 +248,10 @@ static bool factor_held(S2RattlePiece *piece, S2RattleState *state, const double
     if (held->count == 0) {
       return true;
     }
-    // More rigid rows than velocities repeat each other: the last one, which is none of the
-    // equations.
-    int rigid = 0, last = 0;
+    // More rigid rows than velocities repeat each other.
+    int rigid = 0;
     for (int i = 0; i < held->count; i++) {
       rigid += held->row[i].compliance == 0;
-      last = held->row[i].compliance == 0 ? i : last;
     }
     bool many = rigid > 3 * piece->rattle.nodes;
     if (!many && !s2_bilateral_init(matrix, problem, piece->undo->arena)) {
@@ -262,7 +260,8 @@ static bool factor_held(S2RattlePiece *piece, S2RattleState *state, const double
     if (!many && s2_bilateral_factor(matrix, held->left)) {
       return true;
     }
-    int redundant = many ? last : s2_bilateral_redundant(matrix);
+    int redundant =
+        many ? s2_rattle_repeated(problem, piece->undo->arena) : s2_bilateral_redundant(matrix);
     if (redundant < 0) {
       return false;
     }
@@ -317,6 +316,7 @@ static bool stage_adjoint(S2RattlePiece *piece, S2RattleState *state, const doub
   for (int i = 0; i < nodes; i++) {
     piece->p[i] /= mass[i];
   }
+  s2_rattle_flag_shares(piece, state, &problem, x, see, scaled, l_bar);
   return true;
 }
 

@@ -106,6 +106,14 @@ void s2_rattle_materials_vjp(const S2RattlePiece *piece);
 bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                      const S2Row *push, const S2Row *see, const double *right, const double *l_bar);
 
+// Of more rigid rows than velocities, the first one that repeats rows before it.
+int s2_rattle_repeated(const S2Problem *problem, S2Arena *arena);
+// Of rows that are left out as they repeat those that are held, with the solution y: whose share of
+// a load the loss asks for. `free`: p without rows.
+void s2_rattle_flag_shares(const S2RattlePiece *piece, const S2RattleState *state,
+                           const S2Problem *held, const double *y, const S2Row *see,
+                           const double *free, const double *l_bar);
+
 // rattle_zero_undo.c: bounds of 0 that a script differentiates by, in stage 2 (`end`) or stage 1; p
 // are the momenta of the piece.
 void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end);
