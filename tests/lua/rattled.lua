@@ -90,7 +90,8 @@ end
 function rattled.agrees(nearest, what, f, p, said)
   local g = sim.grad(f, p)
   for _, flag in ipairs(sim.tape_stats().flags) do
-    ok((said or ""):find(flag), what .. " says " .. flag)
+    -- (friction at both ends of a side that sticks shares a load, which no motion depends on)
+    ok(flag == "redundant" or (said or ""):find(flag), what .. " says " .. flag)
   end
   for key in pairs(p) do
     local best = nearest(f, p, key, g[key])

@@ -52,6 +52,16 @@ static int order_rows(const S2RattleStage *stage, int32_t *of) {
   return n;
 }
 
+// What certified problems have beside the impulse of row r. Of contacts stage 2 knows the sums of
+// both stages; where the load that they share with joints is not determined, it is the least one,
+// and it is the same in both stages if those of equations are sums, too.
+static double impulse_beside(const S2RattleStage *stage, int r) {
+  const S2Rattle *rattle = stage->rattle;
+  bool sums = stage->second && rattle->touches > 0 && rattle->term[r].law == S2_RATTLE_EQUATION &&
+              !s2_stage_knows(stage->state[r]);
+  return sums ? rattle->l[r] : 0;
+}
+
 // With the stage's J on both sides. Stage 1 is linearised at the velocities v, at which r has been
 // measured.
 static Certified make_certified(S2RattleStage *stage) {
@@ -65,9 +75,10 @@ static Certified make_certified(S2RattleStage *stage) {
   s2_mcp_row_velocity(&stage->problem, stage->v, speed);
   for (int r = 0; r < rattle->rows; r++) {
     const S2Row *row = &stage->row[r];
-    for (int c = 0; c < 3 && s2_stage_knows(stage->state[r]) && stage->x[r] != 0; c++) {
-      rhs[row->a >= 0 ? 3 * row->a + c : 0] += row->a >= 0 ? row->ja[c] * stage->x[r] : 0;
-      rhs[row->b >= 0 ? 3 * row->b + c : 0] += row->b >= 0 ? row->jb[c] * stage->x[r] : 0;
+    double known = s2_stage_knows(stage->state[r]) ? stage->x[r] : -impulse_beside(stage, r);
+    for (int c = 0; c < 3 && known != 0; c++) {
+      rhs[row->a >= 0 ? 3 * row->a + c : 0] += row->a >= 0 ? row->ja[c] * known : 0;
+      rhs[row->b >= 0 ? 3 * row->b + c : 0] += row->b >= 0 ? row->jb[c] * known : 0;
     }
   }
   int32_t *of = S2_TAKE(arena, int32_t, rattle->rows);
@@ -82,7 +93,8 @@ static Certified make_certified(S2RattleStage *stage) {
     if (!stage->second) {
       rows[i].bias = stage->r[r] - speed[r] - row->compliance * stage->x[r];
     }
-    x[i] = stage->x[r];
+    x[i] = stage->x[r] + impulse_beside(stage, r);
+    rows[i].bias -= row->compliance * impulse_beside(stage, r);
   }
   Certified certified = {.problem = stage->problem, .solution = {.v = v, .lambda = x}, .of = of};
   certified.problem.rows = n;
@@ -110,7 +122,7 @@ static void take_certified(S2RattleStage *stage, const Certified *certified) {
     const S2Row *row = &certified->problem.row[i];
     if (rattle->touches > 0) { // symmetric passes need no set
       stage->change[r] = row->bias + row->compliance * x[i] + s2_rattle_row_speed(row, v);
-      stage->x[r] = x[i];
+      stage->x[r] = x[i] - impulse_beside(stage, r);
     } else {
       stage->state[r] = state_of(&certified->problem, rattle->term[r].law, i, v, x[i]);
       stage->x[r] = s2_stage_clip(stage->state[r], &stage->row[r], x[i]);
