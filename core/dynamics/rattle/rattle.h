@@ -358,6 +358,11 @@ int s2_rattle_lock_of(const S2Rattle *rattle, int r);
 // Do bodies that stand still solve stage 1 with the guessed impulses?
 bool s2_rattle_rests(S2Rattle *rattle);
 
+// rattle_turns.c: is the piece too long for how far its bodies and rows turn in stage 1, or for how
+// fast the forces do that it found?
+bool s2_rattle_turns_too_far(const S2Rattle *rattle);
+bool s2_rattle_loads_turn(const S2Rattle *rattle);
+
 // rattle_meet.c: the least value of limits that began open, at the end of the piece, and its row.
 double s2_rattle_least_limit(const S2Rattle *rattle, int *row);
 // The search for the length of a piece at the end of which that is 0, between one that leaves it
