@@ -707,17 +707,21 @@ static void rattle_account(S2Rattle *rattle, int pieces) {
   }
 }
 
-// No piece was short enough: what follows is not what the flow asks for.
-static void give_up(S2Step *step, const S2Island *island) {
-  char label[S2_NAME_SIZE + 32];
-  s2_joint_label(step->world, island->joint[0], label);
-  count_as_unsolved(step);
-  s2_world_warn(
-      step->world,
-      "flow rattle: an island of %d bod%s (%s%s) was not solved in %d pieces of the step: "
-      "do its joints contradict each other? The step was made by projection",
-      island->nodes, island->nodes == 1 ? "y" : "ies", label, island->joints > 1 ? ", ..." : "",
-      PIECES);
+void s2_rattle_warn_of_unsolved(const S2Step *step) {
+  for (int i = 0; i < step->island_count; i++) {
+    const S2Island *island = &step->islands[i];
+    if (!island->gave_up) {
+      continue;
+    }
+    char label[S2_NAME_SIZE + 32];
+    s2_joint_label(step->world, island->joint[0], label);
+    s2_world_warn(
+        step->world,
+        "flow rattle: an island of %d bod%s (%s%s) was not solved in %d pieces of the step: "
+        "do its joints contradict each other? The step was made by projection",
+        island->nodes, island->nodes == 1 ? "y" : "ies", label, island->joints > 1 ? ", ..." : "",
+        PIECES);
+  }
 }
 
 bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done) {
@@ -760,7 +764,8 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   if (outcome == STIFF || (outcome == TOO_LONG && island->turning > 0)) {
     s2_island_stiffen(step, island);
   } else if (outcome == TOO_LONG) {
-    give_up(step, island);
+    count_as_unsolved(step); // what follows is not what the flow asks for
+    island->gave_up = true;
   }
   s2_arena_rewind(step->arena, mark);
   step->world->stats.seconds_solve += s2_stats_clock(step->world) - started;

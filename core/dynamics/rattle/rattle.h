@@ -132,6 +132,8 @@ typedef struct S2Rattle {
   double last;  // s: the length of the piece before
 } S2Rattle;
 
+// As a step ends: islands that it did not solve, where nothing else has been said of the step.
+void s2_rattle_warn_of_unsolved(const S2Step *step);
 // Does the flow take islands with this joint, by what it is?
 bool s2_joint_rattles(const S2World *world, const S2Joint *joint);
 
