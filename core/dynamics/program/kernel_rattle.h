@@ -171,7 +171,7 @@ S2_KERNEL void first_solve(Run *run, Stages *stages, Mask on) {
   run->missed |= on & ~MASK(now <= rounding);
 }
 
-// Bodies, and the directions along which rows push: as turns_too_far() has it.
+// Bodies, and the directions along which rows push: as s2_rattle_turns_too_far() has it.
 S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
   const S2Table *t = run->table;
   Mask far = MASK(real(0) != real(0));
@@ -190,7 +190,7 @@ S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
   return far;
 }
 
-// May the forces of stage 1 turn too fast, as loads_turn_too_fast() asks?
+// May the forces of stage 1 turn too fast, as s2_rattle_loads_turn() asks?
 S2_KERNEL Mask first_stiff(const Run *run, const Stages *stages) {
   const S2Table *t = run->table;
   Real h = stages->h;

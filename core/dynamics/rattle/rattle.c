@@ -366,47 +366,6 @@ static void rattle_stay(S2Rattle *rattle) {
   }
 }
 
-// Bodies, and the directions along which rows push: rods between bodies turn, too.
-static bool turns_too_far(const S2Rattle *rattle) {
-  bool far = false;
-  for (int r = 0; r < rattle->rows; r++) {
-    const double *from = rattle->at0.side[r].b, *to = rattle->at1.side[r].b;
-    double x = to[1] - from[1], y = to[2] - from[2];
-    double size = from[1] * from[1] + from[2] * from[2];
-    far |= rattle->l[r] != 0 && x * x + y * y > TURN * TURN * (1 + 1e-9) * size;
-    far |= rattle->l[r] != 0 && s2_rattle_arm_runs(rattle, r) > TURN * rattle->island->length;
-  }
-  for (int i = 0; i < rattle->nodes; i++) {
-    far |= fabs(rattle->h * rattle->u[3 * i]) > TURN * (1 + 1e-9);
-  }
-  return far;
-}
-
-// Do the forces that stage 1 found turn too fast for the piece? They are explicit in it, and those
-// of the last step, which the number of pieces is from, may have been none. Second derivatives of
-// what a script constrains are too dear for that.
-static bool loads_turn_too_fast(const S2Rattle *rattle) {
-  const S2World *world = rattle->step->world;
-  for (int i = 0; i < rattle->island->joints; i++) {
-    const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
-    double impulse[S2_JOINT_ROWS];
-    bool acts = false;
-    for (int k = 0; k < S2_JOINT_ROWS; k++) {
-      int r = rattle->row_of[i][k];
-      impulse[k] = r < 0 ? 0 : rattle->l[r];
-      acts |= impulse[k] != 0;
-    }
-    bool known = (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) == 0;
-    S2JointAt at = {world, joint, rattle->q1, rattle->done + rattle->h, NULL, NULL};
-    S2JointLoad load = {impulse, rattle->h / 2};
-    if (acts && known && !s2_joint_is_wide(joint) &&
-        s2_joint_turns_too_fast(rattle->step, &at, &load, rattle->h, S2_RATTLE_SWINGS) > 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 static Outcome second_with_laws(S2Rattle *rattle, double *law) {
   if (law != NULL) {
     if (!ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law, NULL)) {
@@ -432,10 +391,11 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
     outcome = TOO_LONG;
   }
   bool splits = outcome == SOLVED && !last;
-  if (outcome != SOLVED || (splits && (turns_too_far(rattle) || loads_turn_too_fast(rattle)))) {
+  if (outcome != SOLVED ||
+      (splits && (s2_rattle_turns_too_far(rattle) || s2_rattle_loads_turn(rattle)))) {
     return outcome == ABORTED ? ABORTED : TOO_LONG;
   }
-  if (last && rattle->kept != NULL && loads_turn_too_fast(rattle)) {
+  if (last && rattle->kept != NULL && s2_rattle_loads_turn(rattle)) {
     return STIFF;
   }
   return rattle->looks ? SOLVED : second_with_laws(rattle, law);
@@ -751,17 +711,21 @@ static void rattle_account(S2Rattle *rattle, int pieces) {
   }
 }
 
-// No piece was short enough: what follows is not what the flow asks for.
-static void give_up(S2Step *step, const S2Island *island) {
-  char label[S2_NAME_SIZE + 32];
-  s2_joint_label(step->world, island->joint[0], label);
-  count_as_unsolved(step);
-  s2_world_warn(
-      step->world,
-      "flow rattle: an island of %d bod%s (%s%s) was not solved in %d pieces of the step: "
-      "do its joints contradict each other? The step was made by projection",
-      island->nodes, island->nodes == 1 ? "y" : "ies", label, island->joints > 1 ? ", ..." : "",
-      PIECES);
+void s2_rattle_warn_of_unsolved(const S2Step *step) {
+  for (int i = 0; i < step->island_count; i++) {
+    const S2Island *island = &step->islands[i];
+    if (!island->gave_up) {
+      continue;
+    }
+    char label[S2_NAME_SIZE + 32];
+    s2_joint_label(step->world, island->joint[0], label);
+    s2_world_warn(
+        step->world,
+        "flow rattle: an island of %d bod%s (%s%s) was not solved in %d pieces of the step: "
+        "do its joints contradict each other? The step was made by projection",
+        island->nodes, island->nodes == 1 ? "y" : "ies", label, island->joints > 1 ? ", ..." : "",
+        PIECES);
+  }
 }
 
 bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done) {
@@ -804,7 +768,8 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   if (outcome == STIFF || (outcome == TOO_LONG && island->turning > 0)) {
     s2_island_stiffen(step, island);
   } else if (outcome == TOO_LONG) {
-    give_up(step, island);
+    count_as_unsolved(step); // what follows is not what the flow asks for
+    island->gave_up = true;
   }
   s2_arena_rewind(step->arena, mark);
   step->world->stats.seconds_solve += s2_stats_clock(step->world) - started;

@@ -136,6 +136,8 @@ typedef struct S2Rattle {
   double last;  // s: the length of the piece before
 } S2Rattle;
 
+// As a step ends: islands that it did not solve, where nothing else has been said of the step.
+void s2_rattle_warn_of_unsolved(const S2Step *step);
 // Does the flow take islands with this joint, by what it is?
 bool s2_joint_rattles(const S2World *world, const S2Joint *joint);
 
@@ -366,6 +368,11 @@ int s2_rattle_lock_of(const S2Rattle *rattle, int r);
 // Do bodies that stand still solve stage 1 with the guessed impulses? Where those do so but for
 // what springs make of rounded places, they are corrected.
 bool s2_rattle_rests(S2Rattle *rattle);
+
+// rattle_turns.c: is the piece too long for how far its bodies and rows turn in stage 1, or for how
+// fast the forces do that it found?
+bool s2_rattle_turns_too_far(const S2Rattle *rattle);
+bool s2_rattle_loads_turn(const S2Rattle *rattle);
 
 // rattle_meet.c: the least value of limits that began open, at the end of the piece, and its row.
 double s2_rattle_least_limit(const S2Rattle *rattle, int *row);

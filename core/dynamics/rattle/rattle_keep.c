@@ -21,7 +21,12 @@ void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, doubl
   S2Step first = *step, second = *step;
   first.v2 = second.v0 = flow->u;
   second.v2 = flow->v1;
+  bool presses = false; // else forces alone lead along the way of the search for meetings
   for (int i = 0; i < island->touches; i++) {
+    for (int k = 0; k < flow->first[i].count; k++) {
+      presses |= flow->first[i].points[k].normal_impulse != 0;
+      presses |= flow->second[i].points[k].normal_impulse != 0;
+    }
     s2_log_touch(&first, island->touch[i], &flow->first[i], NULL);
     s2_log_touch(&second, island->touch[i], &flow->second[i], NULL);
   }
@@ -33,7 +38,7 @@ void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, doubl
     int32_t at = 3 * island->node[i];
     S2AuditFlight flight = {step->q0 + at, step->q1 + at, step->v0 + at, flow->v1 + at,
                             flow->u + at};
-    s2_audit_flight(step, island->node[i], end, h, &flight, false);
+    s2_audit_flight(step, island->node[i], end, h, &flight, !presses);
   }
   flow_note_rest(step, island, flow);
   s2_keep_worst(&step->residuals.solve, &flow->residual);

@@ -12,8 +12,8 @@
 // Constraints of the program, but for those on one side, with bounds or at velocity level, if
 // rigid.
 static bool takes_constraint(const S2Joint *joint) {
-  return !s2_constraint_one_sided(joint) && s2_joint_projected(joint) && !joint->velocity_only &&
-         joint->more[0] == S2_NONE && s2_joint_is_rigid(joint);
+  return !s2_constraint_one_sided(joint) && !joint->velocity_only && joint->more[0] == S2_NONE &&
+         s2_joint_is_rigid(joint);
 }
 
 // 1/kg or 1/(kg m^2): at most what a unit impulse along a linear row of the joint gives of speed,
@@ -46,8 +46,8 @@ static bool digits_suffice(const S2World *world, const S2Joint *joint) {
 
 bool s2_joint_rattles(const S2World *world, const S2Joint *joint) {
   bool others = (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0;
-  return !s2_lock_yields(joint) && !s2_spring_curved(joint) && joint->more[0] == S2_NONE &&
-         (!others || s2_joint_is_rigid(joint)) &&
+  return s2_joint_projected(joint) && !s2_lock_yields(joint) && !s2_spring_curved(joint) &&
+         joint->more[0] == S2_NONE && (!others || s2_joint_is_rigid(joint)) &&
          (joint->type != S2_CONSTRAINT || takes_constraint(joint)) && digits_suffice(world, joint);
 }
 

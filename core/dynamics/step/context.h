@@ -27,6 +27,7 @@ typedef struct S2Island { // bodies that act on each other, in ascending order e
   double joint_error;
   bool kept;      // it stays as the last step left it (rest/rest.h)
   bool bounced;   // bisect: rebounds are part of its motion, and may be paid for, too
+  bool gave_up;   // the two stages (rattle/) did not solve it in their most pieces
   bool accounted; // what projection lifts in it is paid for (repay.c)
   double turning; // (h w)^2 of forces that turn too fast for the step (geometric.c); else 0
   // Speculative steps: 3 a node, where the two stages (rattle/) have made its step; NULL: they have

@@ -20,6 +20,7 @@
 #include "dynamics/project/passage.h"
 #include "dynamics/project/project.h"
 #include "dynamics/project/warn.h"
+#include "dynamics/rattle/rattle.h"
 #include "dynamics/rest/rest.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/schemes/threads.h"
@@ -355,6 +356,7 @@ static S2Status step_substep(S2World *world, int substep, int substeps, bool *cu
                                      : step_speculative(&step);
   world->stepping = false;
   *cut_short = step.cut_short;
+  s2_rattle_warn_of_unsolved(&step);
   S2Status status =
       done ? s2_step_commit(&step) : s2_error(S2_ABORTED, "the step was stopped by a callback");
   s2_motions_end(world);

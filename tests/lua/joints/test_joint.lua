@@ -392,7 +392,8 @@ end)
 
 test("the linear solver of jointed islands can be chosen", function()
   local function chain(choice)
-    local world = sim.world { dt = 1 / 240, linear_solver = choice }
+    -- The two stages solve joints by elimination of their own.
+    local world = sim.world { dt = 1 / 240, linear_solver = choice, flow = "projected" }
     local last
     for i = 1, 12 do
       local link = world:box { position = { i - 0.5, 0 }, size = { 0.9, 0.1 }, mass = i == 12 and 50 or 1 }
@@ -461,6 +462,11 @@ test("a motor without a bound contradicts the limit it drives to, and the warnin
       end
       warned = warned + 1
       local what = ("contradiction: no velocities meet the motor and the limit of %s 'm' at once"):format(kind)
+      -- In the step that meets the limit the two stages have no solution; projection, which stops short of it, still has one.
+      if warned == 1 and event.message:find(("flow rattle: .*%s 'm'.* was not solved"):format(kind)) then
+        named = named + 1
+        return
+      end
       local remedy = ("with a max_%s %s 'm' would yield"):format(kind == "slider" and "force" or "torque", kind)
       named = named + (event.message:find(what, 1, true) and event.message:find(remedy, 1, true) and 1 or 0)
     end)

@@ -175,7 +175,7 @@ test("what slides on a bar that turns stays on it, with joints and without, and 
       near(off[true], off[false], 1e-12)
       error[n] = off[true]
     end
-    near(error[6] / error[24], 4, 0.4) -- of first order
+    near(error[6] / error[24], 16, 0.5) -- of second order
   end
 end)
 
@@ -492,68 +492,86 @@ local function seen(make, count, kind)
   return some, any
 end
 
+-- Faults of the flow by projection (docs/stepping.md, "Known faults"). The two stages have none of them: the same worlds are sound there.
+
 test("a box that slips on what carries it is found", function()
-  eq(seen(function()
-    local T, way, mu, size = u(1, 3), u(0.3, 2), u(0.6, 1), u(0.1, 0.6)
-    local w = sim.world { audit = true, dt = 1 / pick { 60, 120, 240 }, stepping = pick { "auto", "event" } }
-    local platform = w:box { type = "kinematic", size = { 6, 0.2 }, friction = mu }
-    w:box { size = { size, size }, position = { 0, 0.1 + size / 2 }, friction = mu }
-    platform:motion(function(t)
-      local s = math.min(t / T, 1)
-      return way * s ^ 3 * (10 - 15 * s + 6 * s ^ 2), 0, 0
-    end)
-    return w, 60
-  end, 50, "slips"), 50)
+  local function slips(flow)
+    return seen(function()
+      local T, way, mu, size = u(1, 3), u(0.3, 2), u(0.6, 1), u(0.1, 0.6)
+      local w = sim.world { audit = true, dt = 1 / pick { 60, 120, 240 }, stepping = pick { "auto", "event" }, flow = flow }
+      local platform = w:box { type = "kinematic", size = { 6, 0.2 }, friction = mu }
+      w:box { size = { size, size }, position = { 0, 0.1 + size / 2 }, friction = mu }
+      platform:motion(function(t)
+        local s = math.min(t / T, 1)
+        return way * s ^ 3 * (10 - 15 * s + 6 * s ^ 2), 0, 0
+      end)
+      return w, 60
+    end, 50, "slips")
+  end
+  eq(slips "projected", 50)
+  eq({ slips "auto" }, { 0, 0 })
 end)
 
 -- Without friction a box slides over bends of 0.1 to 1 micrometre: all the height there is worth a few microjoules, and
 -- corrections take a thousandth of the energy and more.
 test("a box that is braked by bends of its ground is found", function()
-  local braked = 0
-  local some = seen(function()
-    local d, v, h = 10 ^ u(-7, -6), u(0.05, 0.3), u(0.3, 0.7)
-    local w = sim.world { audit = true, dt = 1 / pick { 60, 120 } }
-    local points = {}
-    for i = -4, 4 do points[#points + 1] = { i, -d * math.abs(i) } end
-    w:chain { points = points, friction = 0 }
-    w:box { size = { u(0.6, 1.4), h }, position = { -0.06, h / 2 + d }, velocity = { v, 0 }, friction = 0, mass = 1 }
-    w:on("solver_warning", function() end)
-    w:step(60)
-    local lost = 1 - 2 * w:energy().kinetic / v ^ 2
-    if lost > 1e-3 + 9.81 * 4 * d / (v ^ 2 / 2) then
-      braked = braked + 1
-      ok(w:stats().energies > 0)
+  for _, flow in ipairs { "projected", "auto" } do
+    local braked = 0
+    local some, any = seen(function()
+      local d, v, h = 10 ^ u(-7, -6), u(0.05, 0.3), u(0.3, 0.7)
+      local w = sim.world { audit = true, dt = 1 / pick { 60, 120 }, flow = flow }
+      local points = {}
+      for i = -4, 4 do points[#points + 1] = { i, -d * math.abs(i) } end
+      w:chain { points = points, friction = 0 }
+      w:box { size = { u(0.6, 1.4), h }, position = { -0.06, h / 2 + d }, velocity = { v, 0 }, friction = 0, mass = 1 }
+      w:on("solver_warning", function() end)
+      w:step(60)
+      local lost = 1 - 2 * w:energy().kinetic / v ^ 2
+      if lost > 1e-3 + 9.81 * 4 * d / (v ^ 2 / 2) then
+        braked = braked + 1
+        ok(w:stats().energies > 0)
+      end
+      return w, 1
+    end, 50, "energies")
+    if flow == "projected" then
+      ok(braked > 20)
+      ok(some >= braked)
+    else
+      eq({ braked, any }, { 0, 0 })
     end
-    return w, 1
-  end, 50, "energies")
-  ok(braked > 20)
-  ok(some >= braked)
+  end
 end)
 
 -- The motor takes max_torque times the way, the step takes more: (w h)^2/2 of the kinetic energy in each.
 test("a motor that brakes by more than its torque is found", function()
-  eq(seen(function()
-    local w = sim.world { audit = true, dt = 1 / pick { 60, 120, 240 } }
-    local b = w:circle { radius = 0.02, mass = 1, inertia = 10 ^ u(-3, -1), position = { u(0.5, 1.5), 0 }, mask = 0 }
-    w:hinge { b, anchor = { 0, 0 }, motor = { speed = 0, max_torque = 10 ^ u(-2, -0.7) } }
-    return w, math.floor(6 / w.dt)
-  end, 50, "energies"), 50)
+  local function brakes(flow)
+    return seen(function()
+      local w = sim.world { audit = true, dt = 1 / pick { 60, 120, 240 }, flow = flow }
+      local b = w:circle { radius = 0.02, mass = 1, inertia = 10 ^ u(-3, -1), position = { u(0.5, 1.5), 0 }, mask = 0 }
+      w:hinge { b, anchor = { 0, 0 }, motor = { speed = 0, max_torque = 10 ^ u(-2, -0.7) } }
+      return w, math.floor(6 / w.dt)
+    end, 50, "energies")
+  end
+  eq(brakes "projected", 50)
+  eq({ brakes "auto" }, { 0, 0 })
 end)
 
 -- A velocity along the chord of a step that turns by phi has phi^2/4 of its energy against the joint.
 test("velocities that a joint does not allow are found beyond 0.063 rad a step", function()
-  local fast = 0
-  local some = seen(function()
-    local dt, l, a = pick { 0.02, 0.01, 0.005 }, u(0.3, 1), math.pi - u(0.1, 0.5)
-    local w = sim.world { audit = true, dt = dt }
-    local bob = w:circle { radius = 0.05, position = { l * math.sin(a), -l * math.cos(a) }, mask = 0 }
-    w:hinge { bob, anchor = { 0, 0 } }
-    -- the speed at the bottom
-    fast = fast + (math.sqrt(2 * 9.81 * l * (1 - math.cos(a)) / (l ^ 2 + 0.05 ^ 2 / 2)) * dt > 0.066 and 1 or 0)
-    return w, math.floor(2 / dt)
-  end, 50, "drifts")
-  ok(fast > 20)
-  ok(some >= fast)
+  for _, flow in ipairs { "projected", "auto" } do
+    local fast = 0
+    local some, any = seen(function()
+      local dt, l, a = pick { 0.02, 0.01, 0.005 }, u(0.3, 1), math.pi - u(0.1, 0.5)
+      local w = sim.world { audit = true, dt = dt, flow = flow }
+      local bob = w:circle { radius = 0.05, position = { l * math.sin(a), -l * math.cos(a) }, mask = 0 }
+      w:hinge { bob, anchor = { 0, 0 } }
+      -- the speed at the bottom
+      fast = fast + (math.sqrt(2 * 9.81 * l * (1 - math.cos(a)) / (l ^ 2 + 0.05 ^ 2 / 2)) * dt > 0.066 and 1 or 0)
+      return w, math.floor(2 / dt)
+    end, 50, "drifts")
+    ok(fast > 20)
+    if flow == "projected" then ok(some >= fast) else eq({ some, any }, { 0, 0 }) end
+  end
 end)
 
 -- ---- Sound motions ------------------------------------------------------------------------------

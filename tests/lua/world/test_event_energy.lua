@@ -1,11 +1,11 @@
 -- Event stepping gains no energy: boxes, discs and capsules without restitution in a closed crate
 -- that moves, measured in the crate.
 local sim = require "sim2d"
-local function crate(seed, V, mu)
+local function crate(seed, V, mu, flow)
   local g, e = 9.81, 0
   sim.random.seed(seed)
   local r = sim.random.split()
-  local w = sim.world { dt = 1 / 60, stepping = "event", gravity = { 0, -g } }
+  local w = sim.world { dt = 1 / 60, stepping = "event", gravity = { 0, -g }, flow = flow }
   for _, k in ipairs { { 0, -0.5, 4, 1 }, { -2, 1.5, 1, 5 }, { 2, 1.5, 1, 5 }, { 0, 4.5, 4, 1 } } do
     w:box { type = "kinematic", position = { k[1], k[2] }, size = { k[3], k[4] }, velocity = V, friction = mu, restitution = e }
   end
@@ -19,12 +19,13 @@ local function crate(seed, V, mu)
     else def.length, def.radius = 0.3, 0.12; B[i] = w:capsule(def) end
   end
   local function energy()
-    local E, weight = 0, 0
+    local E, weight, kinetic = 0, 0, 0
     for _, b in ipairs(B) do
-      E = E + b.mass*((b.vx-V[1])^2 + (b.vy-V[2])^2)/2 + b.inertia*b.angular_velocity^2/2 + b.mass*g*(b.y - V[2]*w.time)
+      local own = b.mass*((b.vx-V[1])^2 + (b.vy-V[2])^2)/2 + b.inertia*b.angular_velocity^2/2
+      E, kinetic = E + own + b.mass*g*(b.y - V[2]*w.time), kinetic + own
       weight = weight + b.mass*g
     end
-    return E, weight
+    return E, weight, kinetic
   end
   return w, energy, B
 end
@@ -32,20 +33,28 @@ end
 -- What mends lift at rest: overlaps of 1e-9 of a body, where nothing moves that could pay for it.
 local MENDED = 2e-9
 
+-- The flow by projection takes back what a step brings. By the two stages energy sways by the square of what rows turn in a step:
+-- here by 2.6e-4 of the kinetic energy at most (3e-5 at 1/480 s). It never rises above the start.
+local SWAY = 5e-4
+
 test("without restitution nothing gains energy in a moving crate", function()
-  for _, mu in ipairs { 0, 0.5 } do
-    for _, V in ipairs { { 0, 0 }, { 0, 1 }, { 0, 10 }, { 5, 0 }, { 100, 0 } } do
-      for seed = 1, 2 do
-        local w, energy = crate(seed, V, mu)
-        local start, weight = energy()
-        local last = start
-        for step = 1, 40 do
-          w:step()
-          local now = energy()
-          ok(now - last <= 1e-12 * start + MENDED * weight,
-            ("friction %g, %g, %g m/s, seed %d, step %d: %.1e J of %.1f"):format(mu, V[1], V[2], seed,
-              step, now - last, start))
-          last = now
+  for _, flow in ipairs { "auto", "projected" } do
+    for _, mu in ipairs { 0, 0.5 } do
+      for _, V in ipairs { { 0, 0 }, { 0, 1 }, { 0, 10 }, { 5, 0 }, { 100, 0 } } do
+        for seed = 1, 2 do
+          local w, energy = crate(seed, V, mu, flow)
+          local start, weight, kinetic = energy()
+          local last = start
+          for step = 1, 40 do
+            w:step()
+            local more = MENDED * weight + (flow == "auto" and SWAY * kinetic or 0)
+            local now, _, moving = energy()
+            local what = ("%s, friction %g, %g, %g m/s, seed %d, step %d: %.1e J of %.1f"):format(flow, mu, V[1], V[2], seed,
+              step, now - last, start)
+            ok(now - last <= 1e-12 * start + more, what)
+            ok(now <= start * (1 + 1e-12), what)
+            last, kinetic = now, moving
+          end
         end
       end
     end
