@@ -693,35 +693,21 @@ static void keep_end(const S2Rattle *rattle, const S2RattleSums *sums) {
   }
 }
 
-static void count_as_unsolved(S2Step *step) {
-  S2WorldStats *stats = &step->world->stats;
-  stats->unsolved += !step->world->missed;
-  stats->unsolved_solves += 1;
-  stats->last_status = S2_MAX_ITERATIONS;
-  step->world->missed = true;
-  step->unsolved += 1;
-  s2_note_unsolved(step);
-}
-
 // What it leaves for statistics and the certificate.
 static void rattle_account(S2Rattle *rattle, int pieces) {
   S2Step *step = rattle->step;
   S2WorldStats *stats = &step->world->stats;
-  bool met = rattle->worst.scaled <= step->world->kept.def.tolerance;
-  s2_keep_worst(&step->residuals.solve, &rattle->worst);
+  s2_rattle_certify(step, rattle->island, &rattle->worst);
   stats->solves += 2 * (uint64_t)pieces;
   stats->used[S2_SOLVER_LINEAR] += 2 * (uint64_t)pieces;
   rattle->island->joint_error = s2_rattle_pins_error(rattle);
-  if (!met) {
-    count_as_unsolved(step);
-  }
 }
 
 // No piece was short enough: what follows is not what the flow asks for.
 static void give_up(S2Step *step, const S2Island *island) {
   char label[S2_NAME_SIZE + 32];
   s2_joint_label(step->world, island->joint[0], label);
-  count_as_unsolved(step);
+  s2_rattle_miss(step);
   s2_world_warn(
       step->world,
       "flow rattle: an island of %d bod%s (%s%s) was not solved in %d pieces of the step: "
