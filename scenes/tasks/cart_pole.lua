@@ -1,5 +1,5 @@
 -- Cart-pole: a pole is to be kept up by pushes of the cart to the left or right (Gymnasium's CartPole-v1: its
--- constants and thresholds; its explicit Euler steps are the engine's implicit ones here).
+-- constants and thresholds; its explicit Euler steps are the engine's of two stages here).
 --
 -- Observed: place and speed of the cart, m, m/s; angle and speed of the pole, rad (to the right), rad/s. Action: 1, 10 N
 -- to the left, or 2, to the right, for 0.02 s. Reward: 1 a step. Ends beyond 2.4 m or 12 degrees, and after 500 steps.

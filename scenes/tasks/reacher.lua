@@ -30,7 +30,7 @@ end
 
 -- A spring from the end to the target, as torques: J' (k way) - d speed.
 local function baseline()
-  local STIFFNESS, DAMPING = 25, 0.5 -- N/m, N m s/rad
+  local STIFFNESS, DAMPING = 40, 0.3 -- N/m, N m s/rad
   return function(_, _, s)
     local c1, s1 = s[1], s[2]
     local c12, s12 = c1 * s[3] - s1 * s[4], s1 * s[3] + c1 * s[4]

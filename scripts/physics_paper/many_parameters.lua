@@ -93,8 +93,9 @@ sim.table { columns = { "n", "exact: runs", { "ms", format = "%.1f" }, "differen
 local exact, differences, none = of["exact gradients"], of["differences"], of["no gradients"]
 
 local masses = { 0.3, -0.2, 0.5, -0.6, 0.1, 0.4, -0.5, 0.2 }
+-- With the default step of 1e-3 differences go past a pair of beads that just meet.
 e:below("exact gradient of 8 against extrapolated differences", 1e-6,
-  sim.check_grad(loss_of { 0, 0, 0, 0, 0, 0, 0, 0 }, masses, { print = false }))
+  sim.check_grad(loss_of { 0, 0, 0, 0, 0, 0, 0, 0 }, masses, { print = false, step = 1e-4 }))
 for k, n in ipairs(exact.n) do
   e:equal(("runs for %2d masses: differences / exact"):format(n), n + 1, differences.runs[k] / exact.runs[k],
     0.1 * (n + 1))

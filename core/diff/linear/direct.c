@@ -6,6 +6,13 @@
 //     w = dv0 + h M^-1 dF + M^-1 (sum p_r Hess0_r) dq0
 //     dv1 = w + M^-1 J0' dp, dq1 = dq0 + h dv1
 // where dp follows from J0 dv1 = -(dJ0) v1 without SHAKE, from J1 dq1 = 0 with it.
+// A step of two stages (rattle/), if it is one piece, is
+//     u = v0 + h/2 M^-1 F + M^-1 J0' l   with g(q1) = 0, q1 = q0 + h u
+//     v1 = u + h/2 M^-1 F + M^-1 J1' k   with J1 v1 = 0
+// Stage 1 is the step above with SHAKE, half of the forces and u for v1. Stage 2 is that without
+// SHAKE, from u, with the rows of the end for those of the start. p = l + k is published, and
+//     (J0 + J1)' l = M (2 u - v0 - v1) + J1' p
+// says which part is l.
 #include "diff/linear/direct.h"
 
 #include "diff/linear/lines.h"
@@ -29,9 +36,10 @@ typedef struct Direct {
   const S2Input *inputs;
   const S2Reduction *reduction;
   S2Arena *arena;
-  int n, m, count;                // numbers of q; 2 reduction->m; inputs
-  double *mass;                   // n
-  double *before, *after, *speed; // n: q0, q1 and v1
+  int n, m, count;         // numbers of q; 2 reduction->m; inputs
+  double *mass;            // n
+  double *before, *after;  // n: q0 and q1
+  double *set_out, *speed; // n: v0 and v1
   Tangents tangents;
 } Direct;
 
@@ -54,6 +62,7 @@ static S2Status direct_open(Direct *direct, S2LineSystem *system) {
   direct->before = S2_TAKE(arena, double, n + 1);
   direct->after = S2_TAKE(arena, double, n + 1);
   direct->speed = S2_TAKE(arena, double, n + 1);
+  direct->set_out = S2_TAKE(arena, double, n + 1);
   direct->tangents = (Tangents){n, all, S2_TAKE_ZEROED(arena, double, n *all + 1),
                                 S2_TAKE_ZEROED(arena, double, n *all + 1)};
   for (int i = 0; i < world->order.count; i++) {
@@ -76,9 +85,9 @@ static S2Status direct_open(Direct *direct, S2LineSystem *system) {
 
 // ---- A step ------------------------------------------------------------------------------------
 
-// w, in place of the old dv0, before the step is taken and but for the impulses: forces of inputs,
-// and those that turn with what they act along.
-static S2Status direct_push(const Direct *direct, const S2LineSystem *system) {
+// h M^-1 dF (n x all, from 0), before the step is taken: forces of inputs, and those that turn with
+// what they act along.
+static S2Status direct_push(const Direct *direct, const S2LineSystem *system, double *push_by) {
   const Tangents *t = &direct->tangents;
   int n = direct->n, all = t->count;
   double h = s2_world_settings(direct->world)->dt;
@@ -96,7 +105,7 @@ static S2Status direct_push(const Direct *direct, const S2LineSystem *system) {
     }
     double amount = free ? 1 : input->amount[0];
     for (int i = 0; i < n; i++) {
-      t->v[i * all + direct->m + k] += h * amount * line.j[i] / direct->mass[i];
+      push_by[i * all + direct->m + k] += h * amount * line.j[i] / direct->mass[i];
     }
   }
   // Commands there are.
@@ -112,11 +121,18 @@ static S2Status direct_push(const Direct *direct, const S2LineSystem *system) {
                    turning.by_pose);
     }
     for (int i = 0; i < n; i++) {
-      t->v[i * all + d] += turning.by_pose[i] / direct->mass[i];
+      push_by[i * all + d] += turning.by_pose[i] / direct->mass[i];
     }
   }
   s2_arena_rewind(direct->arena, mark);
   return s2_ok();
+}
+
+// dv += part of the pushes
+static void direct_add_push(const Direct *direct, const double *push_by, double part) {
+  for (int i = 0; i < direct->n * direct->tangents.count; i++) {
+    direct->tangents.v[i] += part * push_by[i];
+  }
 }
 
 // What old impulses bring as their rows turn; they are those of the step just taken.
@@ -153,9 +169,10 @@ static void direct_turn(const Direct *direct, const S2LineSystem *start, const d
   s2_arena_rewind(direct->arena, mark);
 }
 
-// dp, and with it dv1 and dq1. `shook`: a row, was SHAKE at work on it.
+// dp, and with it dv1, and dq1 where velocities move the bodies. `shook`: a row, was SHAKE at work
+// on it.
 static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
-                        const bool *shook) {
+                        const bool *shook, bool moves) {
   const Tangents *t = &direct->tangents;
   int n = direct->n, rigid = start->rigid, all = t->count;
   double h = s2_world_settings(direct->world)->dt;
@@ -207,12 +224,83 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
         t->v[c * all + d] += part * p[d * rigid + r];
       }
     }
-    for (int d = 0; d < all; d++) {
+    for (int d = 0; d < all && moves; d++) {
       t->q[c * all + d] += h * t->v[c * all + d];
     }
   }
   s2_arena_rewind(direct->arena, mark);
   return good;
+}
+
+// The part l of the impulses p that stage 1 gave, and the rest k. False: none explains the step.
+static bool direct_halves(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
+                          const double *p, double *l, double *k) {
+  int n = direct->n, rigid = start->rigid;
+  double h = s2_world_settings(direct->world)->dt;
+  double *left = S2_TAKE(direct->arena, double, n + 1); // M (2 u - v0 - v1) + J1' p - (J0 + J1)' l
+  S2Dense g = {.size = rigid,
+               .nonsymmetric = true,
+               .a = S2_TAKE(direct->arena, double, rigid *rigid + 1),
+               .pivot = S2_TAKE(direct->arena, int32_t, rigid + 1)};
+  for (int c = 0; c < n; c++) {
+    double mean = (direct->after[c] - direct->before[c]) / h;
+    left[c] = direct->mass[c] * (2 * mean - direct->set_out[c] - direct->speed[c]);
+    for (int r = 0; r < rigid; r++) {
+      left[c] += end->line[r].j[c] * p[r];
+    }
+  }
+  // Normal equations, in the metric of the masses.
+  for (int r = 0; r < rigid; r++) {
+    l[r] = 0;
+    for (int c = 0; c < n; c++) {
+      double both = (start->line[r].j[c] + end->line[r].j[c]) / direct->mass[c];
+      l[r] += both * left[c];
+      for (int s = 0; s < rigid; s++) {
+        g.a[s * rigid + r] =
+            (c == 0 ? 0 : g.a[s * rigid + r]) + both * (start->line[s].j[c] + end->line[s].j[c]);
+      }
+    }
+  }
+  if (rigid > 0 && !s2_dense_factor(&g)) {
+    return false;
+  }
+  if (rigid > 0) {
+    s2_dense_solve_many(&g, l, 1);
+  }
+  for (int r = 0; r < rigid; r++) {
+    k[r] = p[r] - l[r];
+    for (int c = 0; c < n; c++) {
+      left[c] -= (start->line[r].j[c] + end->line[r].j[c]) * l[r];
+    }
+  }
+  bool explains = true;
+  for (int c = 0; c < n; c++) {
+    double way = h * left[c] / direct->mass[c];
+    explains &= fabs(way) <= WHOLE * (1 + fabs(direct->after[c]));
+  }
+  return explains;
+}
+
+// The tangents over both stages; `end` is of the velocities there.
+static bool direct_stages(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
+                          const double *p, const double *push_by) {
+  int rigid = start->rigid;
+  double *l = S2_TAKE(direct->arena, double, rigid + 1),
+         *k = S2_TAKE(direct->arena, double, rigid + 1);
+  bool *by_place = S2_TAKE(direct->arena, bool, rigid + 1);
+  bool *by_speed = S2_TAKE_ZEROED(direct->arena, bool, rigid + 1);
+  memset(by_place, true, (size_t)rigid);
+  if (!direct_halves(direct, start, end, p, l, k)) {
+    return false;
+  }
+  direct_add_push(direct, push_by, 0.5);
+  direct_turn(direct, start, l);
+  if (!direct_hold(direct, start, end, by_place, true)) {
+    return false;
+  }
+  direct_add_push(direct, push_by, 0.5);
+  direct_turn(direct, end, k);
+  return direct_hold(direct, end, end, by_speed, false);
 }
 
 // Did linearised rows leave the joints of that island, so that SHAKE was at work? Then velocities
@@ -283,21 +371,34 @@ static bool direct_rows(const Direct *direct, const S2LineSystem *system, const 
   return true;
 }
 
+// Did the bodies go by the velocities at the end? By the two stages: was the step one piece?
+static bool direct_is(const Direct *direct, uint64_t solves) {
+  const S2World *world = direct->world;
+  double h = s2_world_settings(world)->dt;
+  if (s2_world_rattles(s2_world_settings(world))) {
+    return solves == 2 * (uint64_t)world->program->islands;
+  }
+  bool is = true;
+  for (int i = 0; i < direct->n && is; i++) {
+    double apart = direct->after[i] - direct->before[i] - h * direct->speed[i];
+    is = fabs(apart) <= WHOLE * (1 + fabs(direct->after[i]));
+  }
+  return is;
+}
+
 // Takes the step and moves the tangents over it; `system` is of its start, then of its end.
 static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direct) {
   S2World *world = direct->world;
-  int n = direct->n;
+  uint64_t solves = world->stats.solves;
+  double *push_by = S2_TAKE_ZEROED(direct->arena, double, direct->n * direct->tangents.count + 1);
   direct_gather(&system->lines, world->q.at, direct->before);
-  S2_TRY(direct_push(direct, system));
+  direct_gather(&system->lines, world->v.at, direct->set_out);
+  S2_TRY(direct_push(direct, system, push_by));
   S2_TRY(s2_world_step(world));
   direct_gather(&system->lines, world->q.at, direct->after);
   direct_gather(&system->lines, world->v.at, direct->speed);
   // Was it such a step?
-  double h = s2_world_settings(world)->dt;
-  for (int i = 0; i < n && *is_direct; i++) {
-    double apart = direct->after[i] - direct->before[i] - h * direct->speed[i];
-    *is_direct = fabs(apart) <= WHOLE * (1 + fabs(direct->after[i]));
-  }
+  *is_direct = direct_is(direct, world->stats.solves - solves);
   if (!*is_direct) {
     return s2_ok();
   }
@@ -306,12 +407,14 @@ static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direc
   S2LineSystem end;
   S2_TRY(s2_lines_solve_for(world, direct->reduction, direct->arena, &end));
   *is_direct = direct_rows(direct, system, &end, impulse, shook);
-  if (!*is_direct) {
-    return s2_ok();
+  if (*is_direct && s2_world_rattles(s2_world_settings(world))) {
+    *is_direct = direct_stages(direct, system, &end, impulse, push_by);
+  } else if (*is_direct) {
+    direct_add_push(direct, push_by, 1);
+    direct_turn(direct, system, impulse);
+    s2_lines_retune(system); // rows at the start turn with the velocities of the end
+    *is_direct = direct_hold(direct, system, &end, shook, true);
   }
-  direct_turn(direct, system, impulse);
-  s2_lines_retune(system); // rows at the start turn with the velocities of the end
-  *is_direct = direct_hold(direct, system, &end, shook);
   *system = end;
   return s2_ok();
 }
@@ -320,7 +423,7 @@ static S2Status direct_steps(S2World *world, const S2Input *inputs, int count,
                              const S2Reduction *reduction, int steps, S2Arena *arena,
                              S2Linear *linear, bool *is_direct) {
   int n = reduction->n, m = 2 * reduction->m;
-  Direct direct = {world, inputs, reduction, arena, n, m, count, NULL, NULL, NULL, NULL, {0}};
+  Direct direct = {world, inputs, reduction, arena, n, m, count, NULL, NULL, NULL, NULL, NULL, {0}};
   *linear = (S2Linear){.states = m,
                        .inputs = count,
                        .a = S2_TAKE_ZEROED(arena, double, m *m + 1),
@@ -359,8 +462,9 @@ S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
                        const S2Reduction *reduction, int steps, S2Arena *arena, S2Linear *linear,
                        bool *direct) {
   s2_program_hasten(world);
-  // Steps of two stages are others, also where q1 = q0 + h v1, as in a step from rest.
-  *direct = s2_program_hangs(world) && !s2_world_rattles(s2_world_settings(world));
+  const S2WorldDef *def = s2_world_settings(world);
+  // Free bodies beside steps of two stages: theirs are the same if steps are split at events.
+  *direct = s2_program_hangs(world) && (!s2_world_rattles(def) || s2_world_way(def) == S2_EVENT);
   for (int i = 0; i < count; i++) {
     *direct = *direct && inputs[i].kind <= S2_INPUT_JOINT_TORQUE; // no fields
   }

@@ -687,28 +687,14 @@ static void keep_end(const S2Rattle *rattle, const S2RattleSums *sums) {
   }
 }
 
-static void count_as_unsolved(S2Step *step) {
-  S2WorldStats *stats = &step->world->stats;
-  stats->unsolved += !step->world->missed;
-  stats->unsolved_solves += 1;
-  stats->last_status = S2_MAX_ITERATIONS;
-  step->world->missed = true;
-  step->unsolved += 1;
-  s2_note_unsolved(step);
-}
-
 // What it leaves for statistics and the certificate.
 static void rattle_account(S2Rattle *rattle, int pieces) {
   S2Step *step = rattle->step;
   S2WorldStats *stats = &step->world->stats;
-  bool met = rattle->worst.scaled <= step->world->kept.def.tolerance;
-  s2_keep_worst(&step->residuals.solve, &rattle->worst);
+  s2_rattle_certify(step, rattle->island, &rattle->worst);
   stats->solves += 2 * (uint64_t)pieces;
   stats->used[S2_SOLVER_LINEAR] += 2 * (uint64_t)pieces;
   rattle->island->joint_error = s2_rattle_pins_error(rattle);
-  if (!met) {
-    count_as_unsolved(step);
-  }
 }
 
 void s2_rattle_warn_of_unsolved(const S2Step *step) {
@@ -768,7 +754,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   if (outcome == STIFF || (outcome == TOO_LONG && island->turning > 0)) {
     s2_island_stiffen(step, island);
   } else if (outcome == TOO_LONG) {
-    count_as_unsolved(step); // what follows is not what the flow asks for
+    s2_rattle_miss(step); // what follows is not what the flow asks for
     island->gave_up = true;
   }
   s2_arena_rewind(step->arena, mark);

@@ -170,6 +170,10 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island);
 // its touches. `last`: it may turn as far as it likes. False: aborted.
 bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
                     const S2LawFrame *frame, double h, bool last, S2RattleFlow *flow);
+// rattle_keep.c: the worst residual of both stages counts. If it is above the tolerance the step is
+// an unsolved one, with a warning.
+void s2_rattle_certify(S2Step *step, const S2Island *island, const S2Residual *residual);
+void s2_rattle_miss(S2Step *step); // an unsolved one, without a warning
 // That piece counts: its impulses are logged, its bodies followed, its residuals kept.
 // (rattle_keep.c)
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,

@@ -103,6 +103,16 @@ static Certified make_certified(S2RattleStage *stage) {
   return certified;
 }
 
+void s2_stage_dump(S2RattleStage *stage) {
+  S2Step *step = stage->rattle->step;
+  if (step->world->dump_directory != NULL) {
+    S2ArenaMark mark = s2_arena_mark(step->arena);
+    Certified certified = make_certified(stage);
+    s2_step_dump(step, &certified.problem);
+    s2_arena_rewind(step->arena, mark);
+  }
+}
+
 static const S2SolverOptions CERTIFIED_OPTIONS = {.tolerance = 1e-9, .max_iterations = 100};
 
 // False: no method finds a solution.

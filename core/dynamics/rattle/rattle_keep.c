@@ -1,8 +1,36 @@
-// A piece of event stepping by the two stages that counts: what it leaves for the step.
+// What islands and pieces of event stepping that the two stages have solved leave for the step.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/solve.h"
+#include "dynamics/trace/notes.h"
+
+void s2_rattle_miss(S2Step *step) {
+  S2WorldStats *stats = &step->world->stats;
+  stats->unsolved += !step->world->missed;
+  stats->unsolved_solves += 1;
+  stats->last_status = S2_MAX_ITERATIONS;
+  step->world->missed = true;
+  step->unsolved += 1;
+  s2_note_unsolved(step);
+}
+
+void s2_rattle_certify(S2Step *step, const S2Island *island, const S2Residual *residual) {
+  S2World *world = step->world;
+  s2_keep_worst(&step->residuals.solve, residual);
+  if (residual->scaled <= world->kept.def.tolerance) {
+    return;
+  }
+  s2_rattle_miss(step);
+  s2_audit_missed(step, island, residual->dynamics);
+  if (world->warning[0] == 0) { // one a step
+    s2_world_warn(world,
+                  "step %llu (t = %.6g s): an island of %d bod%s was solved to a scaled residual "
+                  "of %.1e only, tolerance %.1e",
+                  (unsigned long long)world->kept.steps + 1, step->t, island->nodes,
+                  island->nodes == 1 ? "y" : "ies", residual->scaled, world->kept.def.tolerance);
+  }
+}
 
 // For the next step: was the island found at rest?
 static void flow_note_rest(const S2Step *step, const S2Island *island, const S2RattleFlow *flow) {
@@ -41,7 +69,7 @@ void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, doubl
     s2_audit_flight(step, island->node[i], end, h, &flight, !presses);
   }
   flow_note_rest(step, island, flow);
-  s2_keep_worst(&step->residuals.solve, &flow->residual);
+  s2_rattle_certify(step, island, &flow->residual);
   stats->solves += (uint64_t)flow->solves;
   stats->used[S2_SOLVER_PDIPM] += (uint64_t)flow->solves;
 }

@@ -247,6 +247,14 @@ static bool solve_turning(S2RattleStage *stage) {
   return false;
 }
 
+static bool solve_and_dump(S2RattleStage *stage) {
+  bool solved = solve_turning(stage);
+  if (solved) {
+    s2_stage_dump(stage);
+  }
+  return solved;
+}
+
 // ---- The two stages ----------------------------------------------------------------------------
 
 static double place_speed(const S2Rattle *rattle) {
@@ -457,7 +465,7 @@ bool s2_rattle_first(S2Rattle *rattle) {
   // The pattern stays in the arena for the other stage, until the piece ends.
   S2RattleStage stage = stage_make(rattle, false);
   make_first(&stage);
-  return solve_turning(&stage);
+  return solve_and_dump(&stage);
 }
 
 // From the unknowns of stage 2 to k itself.
@@ -493,7 +501,7 @@ static bool find_rebounds(S2Rattle *rattle) {
     }
   }
   // What it leads to says which of them rebound.
-  bool solved = solve_turning(&stage);
+  bool solved = solve_and_dump(&stage);
   double parts = rattle->step->dt / rattle->h;
   for (int r = 0; r < rattle->rows && solved; r++) {
     const S2Row *row = &stage.row[r];
@@ -524,7 +532,7 @@ bool s2_rattle_second(S2Rattle *rattle) {
     for (int r = 0; r < rattle->rows && arrival->any; r++) {
       stage.row[r].bias += arrival->back[r];
     }
-    solved = solve_turning(&stage);
+    solved = solve_and_dump(&stage);
     stage_take_halves(&stage);
   } while (solved && rattle->grounds > 0 && s2_rattle_grounds_turn_back(rattle));
   return solved;

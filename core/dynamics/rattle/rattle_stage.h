@@ -56,5 +56,7 @@ bool s2_stage_solve_modes(S2RattleStage *stage);
 // pattern, and sets that do not settle.
 bool s2_stage_solve_symmetric(S2RattleStage *stage);
 bool s2_stage_solve_contacts(S2RattleStage *stage);
+// Writes the problem of the stage, linear about its solution, where the world writes its problems.
+void s2_stage_dump(S2RattleStage *stage);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void solve_dump(S2Step *step, const S2Problem *problem) {
+void s2_step_dump(S2Step *step, const S2Problem *problem) {
   S2World *world = step->world;
   if (world->dump_directory != NULL) {
     char path[4096];
@@ -305,7 +305,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
     solve_posed(step, island, &assembly, kind, NULL, &posed, &solution);
   }
   step->ground_last = false;
-  solve_dump(step, &posed);
+  s2_step_dump(step, &posed);
   // An attempt that missed the tolerance tells its caller why, and changes nothing; one that the
   // budget has cut is as good as any other.
   if (outcome != NULL) {

@@ -12,6 +12,9 @@
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                    double *v, S2SolveStatus *outcome);
 
+// Writes a problem to the world's directory of them, if it has one.
+void s2_step_dump(S2Step *step, const S2Problem *problem);
+
 // A solve is where a step may be stopped: false, and the step ends there.
 bool s2_step_goes_on(const S2Step *step);
 

@@ -335,3 +335,38 @@ test("of what stands in balance the derivatives are those of differences, by for
     near(B[1][1] / B[3][1], flow == "auto" and 0.005 or 0.01, 1e-6)
   end
 end)
+
+-- The rows of both stages turn, each with its own part of the impulse; commands are held over both.
+test("in motion the derivatives of both stages are those of differences", function()
+  local function moved(at, u)
+    local world, _, joints = cart_poles(2, { dt = 0.01 })
+    for i, joint in ipairs(joints) do
+      world:actuator { "act " .. i, joint = joint, kind = i == 1 and "force" or "torque" }
+      joint[i == 1 and "translation" or "angle"] = at[i]
+    end
+    for i, joint in ipairs(joints) do joint.speed = at[3 + i] end
+    world:act(u)
+    return world, joints
+  end
+  local function stepped(at, u)
+    local world, joints = moved(at, u)
+    world:step()
+    return coordinates(joints)
+  end
+  local at, u, e = { 0.2, 0.7, -0.5, 1, -3, 4 }, { 2, 0.5, -1 }, 1e-5
+  local world, joints = moved(at, u)
+  local inputs = {}
+  for i, joint in ipairs(joints) do inputs[i] = { joint = joint, [i == 1 and "force" or "torque"] = 1 } end
+  local A, B = world:linearize { inputs = inputs, coordinates = joints }
+  for _, side in ipairs { { at, A }, { u, B } } do
+    local list, matrix = side[1], side[2]
+    for k, here in ipairs(list) do
+      list[k] = here + e
+      local above = stepped(at, u)
+      list[k] = here - e
+      local slope = (above - stepped(at, u)) / (2 * e)
+      list[k] = here
+      for i = 1, 6 do near(matrix[i][k], slope[i], 1e-8) end
+    end
+  end
+end)
