@@ -39,12 +39,22 @@ static S2PointBar contact_point_bar(const S2RattlePiece *piece, int r, bool end,
                       .gap = gap ? bar->value : 0};
 }
 
-void s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar *bar) {
+int s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar *bars) {
   const S2Rattle *rattle = &piece->rattle;
-  S2PointBar point = contact_point_bar(piece, r, end, bar);
+  S2PointBar sum = contact_point_bar(piece, r, end, &bars[r]);
+  int last = r;
+  // The normal row and those along the surface are of one point.
+  while (last + 1 < rattle->rows && rattle->term[last + 1].source == S2_RATTLE_OF_SLIP) {
+    last += 1;
+    S2PointBar more = contact_point_bar(piece, last, end, &bars[last]);
+    sum.normal = s2_add(sum.normal, more.normal);
+    sum.point = s2_add(sum.point, more.point);
+    sum.arm_b = s2_add(sum.arm_b, more.arm_b);
+  }
   s2_touch_point_vjp(piece->undo->world, contact_touch(piece, r, end), rattle->term[r].index,
-                     end ? rattle->q1 : rattle->q0, &point, end ? piece->q1_bar : piece->q0_bar,
+                     end ? rattle->q1 : rattle->q0, &sum, end ? piece->q1_bar : piece->q0_bar,
                      piece->undo->gradient);
+  return last;
 }
 
 void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *bar,
@@ -225,8 +235,8 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *turns = S2_TAKE_ZEROED(arena, double, 3 * step->world->bodies.count);
   for (int r = 0; r < rattle->rows; r++) {
-    if (rattle->term[r].source != S2_RATTLE_OF_SLIP) {
-      continue;
+    if (rattle->term[r].source != S2_RATTLE_OF_SLIP || rattle->first[r] != S2_RATTLE_HELD) {
+      continue; // what is not held sees nothing
     }
     int32_t slot[2];
     s2_rattle_bodies(rattle, &rattle->term[r], slot);

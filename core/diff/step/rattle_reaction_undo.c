@@ -16,7 +16,7 @@ double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const 
   const S2Joint *of = &piece->rattle.step->world->joints.at[joint];
   const double *bar = reaction_of(piece, joint);
   double push[3] = {0};
-  if (piece->unasked) {
+  if (piece->unasked || (bar[0] == 0 && bar[1] == 0 && bar[2] == 0)) {
     return 0;
   }
   s2_rattle_push(side, reaction_arm(piece, of, end), 1, push);
@@ -92,7 +92,8 @@ void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impuls
   int32_t slot = rattle->island->joint[term->place];
   const S2Joint *joint = s2_rattle_joint(rattle, term);
   const double *reaction = reaction_of(piece, slot);
-  if (term->effort || impulse == 0 || piece->unasked) {
+  bool asked = reaction[0] != 0 || reaction[1] != 0 || reaction[2] != 0;
+  if (term->effort || impulse == 0 || piece->unasked || !asked) {
     return;
   }
   S2Vec2 arm = reaction_arm(piece, joint, end);

@@ -147,11 +147,23 @@ static S2PlaceBar rattle_place_bar(S2RattlePiece *piece, bool end) {
                       .gradient = piece->undo->gradient};
 }
 
-static S2JointAt rattle_joint_at(const S2RattlePiece *piece, const S2Joint *joint, bool end) {
+static S2JointAt rattle_joint_at(const S2RattlePiece *piece, const S2Joint *joint, bool end,
+                                 const S2Rot *turn) {
   const S2Rattle *rattle = &piece->rattle;
   double elapsed = rattle->done + (end ? rattle->h : 0);
   return (S2JointAt){
-      rattle->step->world, joint, end ? rattle->q1 : rattle->q0, elapsed, NULL, NULL};
+      rattle->step->world, joint, end ? rattle->q1 : rattle->q0, elapsed, turn, NULL};
+}
+
+// Both rows of a rigid hinge.
+static void pin_vjp(const S2JointAt *at, const S2RowBar *bars, const S2PlaceBar *place) {
+  S2PinBar pin;
+  for (int k = 0; k < 2; k++) {
+    pin.value[k] = bars[k].value;
+    memcpy(pin.ja[k], bars[k].ja, sizeof pin.ja[k]);
+    memcpy(pin.jb[k], bars[k].jb, sizeof pin.jb[k]);
+  }
+  s2_joint_pin_vjp(at, &pin, place);
 }
 
 static S2RowBar scaled_bar(const S2RowBar *bar, double factor) {
@@ -168,15 +180,17 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
                      double (*mix)[S2_JOINT_EQUATIONS]) {
   const S2Rattle *rattle = &piece->rattle;
   S2PlaceBar place = rattle_place_bar(piece, end);
+  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  const S2Rot *turn = s2_step_turns(rattle->step, rattle->island, end ? rattle->q1 : rattle->q0);
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     if (s2_rattle_of_contact(term)) {
-      s2_rattle_contact_vjp(piece, r, end, &bars[r]);
+      r = s2_rattle_contact_vjp(piece, r, end, bars);
       continue;
     }
     const S2Joint *joint = s2_rattle_joint(rattle, term);
     S2JointGradient *g = &piece->undo->gradient->joint[rattle->island->joint[term->place]];
-    S2JointAt at = rattle_joint_at(piece, joint, end);
+    S2JointAt at = rattle_joint_at(piece, joint, end, turn);
     if (term->source == S2_RATTLE_OF_GROUND) { // where it lies is no question, to first order
       for (int c = 0; c < 3; c++) {
         place.q[3 * joint->a + c] += bars[r].value * term->mix[c];
@@ -193,6 +207,10 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
       s2_joint_function_vjp(&at, function, &bar, &place);
       continue;
     }
+    if (joint->type == S2_HINGE && s2_joint_is_rigid(joint)) {
+      pin_vjp(&at, &bars[r++], &place);
+      continue;
+    }
     const double *parts = mix != NULL ? mix[r] : term->mix;
     for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
       S2RowBar bar = scaled_bar(&bars[r], parts[i]);
@@ -201,6 +219,7 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
       }
     }
   }
+  s2_arena_rewind(rattle->step->arena, mark);
 }
 
 // What rows that matrices couple say of the values of equations.
@@ -210,7 +229,7 @@ static void equations_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars) 
   for (int i = 0; i < S2_JOINT_EQUATIONS * rattle->island->joints; i++) {
     int32_t slot = rattle->island->joint[i / S2_JOINT_EQUATIONS];
     const S2Joint *joint = &rattle->step->world->joints.at[slot];
-    S2JointAt at = rattle_joint_at(piece, joint, end);
+    S2JointAt at = rattle_joint_at(piece, joint, end, NULL);
     if (bars[i].value != 0) {
       s2_joint_function_vjp(&at, i % S2_JOINT_EQUATIONS, &bars[i], &place);
     }

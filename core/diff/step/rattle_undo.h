@@ -87,9 +87,10 @@ void s2_rattle_unit_vjp(S2RattlePiece *piece, int r, bool second, const S2Row *r
 // rattle_contact_undo.c: states of the rows of a piece with contacts, whose solver finds no active
 // set.
 void s2_rattle_find_states(S2RattlePiece *piece, bool second);
-// From the adjoint of the row of a contact to its poses and shapes; the same at the end of the
-// piece to poses alone, q_bar (3 a slot).
-void s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar *bar);
+// From the adjoints of the rows of a point of contact, the first of which is r, to its poses and
+// shapes: the last of these rows. The same of one row at the end of the piece to poses alone, q_bar
+// (3 a slot).
+int s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar *bars);
 void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *bar, double *q_bar);
 // Friction that slides goes into the normal rows that push, and into what is asked of their
 // impulses.

@@ -134,11 +134,15 @@ static void rattle_soften(const S2Joint *joint, const S2JointRow *rows, int coun
   s2_joint_soften(joint, still, count, (S2Blend){.h = h, .alpha = 1, .beta = beta}, soft);
 }
 
+static bool rows_coupled(const S2Joint *joint) {
+  return joint->compliance.size > 0 || joint->damping.size > 0;
+}
+
 // A row is resolved where (h w)^2 <= 4 and h w D <= 2 over the whole step: w <= C of the trapezoid.
-// Rows that matrices couple are so all together.
+// Rows that matrices couple are so all together. `soft`: those of the trapezoid over dt.
 static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
-                          const S2JointRow *rows, int count, bool resolved[S2_JOINT_EQUATIONS]) {
-  S2SoftRow soft[S2_JOINT_EQUATIONS];
+                          const S2JointRow *rows, int count, bool resolved[S2_JOINT_EQUATIONS],
+                          S2SoftRow soft[S2_JOINT_EQUATIONS]) {
   bool all = true;
   rattle_soften(joint, rows, count, dt, 0.5, soft);
   for (int i = 0; i < count; i++) {
@@ -146,9 +150,31 @@ static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
     resolved[i] = !soft[i].rigid && w <= 2 * soft[i].compliance;
     all &= resolved[i] || soft[i].rigid;
   }
-  bool coupled = joint->compliance.size > 0 || joint->damping.size > 0;
-  for (int i = 0; i < count && coupled; i++) {
+  for (int i = 0; i < count && rows_coupled(joint); i++) {
     resolved[i] = all && !soft[i].rigid;
+  }
+}
+
+// The rows over the length of the piece, each by its form. Both forms of rigid rows are one, unless
+// matrices couple them.
+static void soften_resolved(const S2Rattle *rattle, const S2Joint *joint, const S2JointRow *rows,
+                            int count, bool resolved[S2_JOINT_EQUATIONS],
+                            S2SoftRow soft[S2_JOINT_EQUATIONS]) {
+  S2SoftRow euler[S2_JOINT_EQUATIONS];
+  double dt = rattle->step->dt;
+  bool coupled = rows_coupled(joint), any = false;
+  find_resolved(rattle->step->world, dt, joint, rows, count, resolved, soft);
+  for (int i = 0; i < count; i++) {
+    any |= !resolved[i] && (coupled || !soft[i].rigid);
+  }
+  if (rattle->h != dt) {
+    rattle_soften(joint, rows, count, rattle->h, 0.5, soft);
+  }
+  if (any) {
+    rattle_soften(joint, rows, count, rattle->h, 1, euler);
+  }
+  for (int i = 0; i < count && any; i++) {
+    soft[i] = resolved[i] ? soft[i] : euler[i];
   }
 }
 
@@ -176,20 +202,17 @@ static S2RattleTerm *terms_append(Lists *lists, int list, int place, int index,
 
 static void terms_add_equations(const S2Rattle *rattle, const S2JointAt *at, int place,
                                 Lists *lists) {
-  const S2World *world = rattle->step->world;
   const S2Joint *joint = at->joint;
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  S2SoftRow soft[2][S2_JOINT_EQUATIONS]; // by implicit Euler; by the trapezoid
+  S2SoftRow soft[S2_JOINT_EQUATIONS];
   bool resolved[S2_JOINT_EQUATIONS] = {false};
   bool rigid = s2_joint_is_rigid(joint);
   int count = rigid ? s2_joint_row_count(at) : s2_joint_rows(at, rows);
   if (!rigid) {
-    find_resolved(world, rattle->step->dt, joint, rows, count, resolved);
-    rattle_soften(joint, rows, count, rattle->h, 1, soft[0]);
-    rattle_soften(joint, rows, count, rattle->h, 0.5, soft[1]);
+    soften_resolved(rattle, joint, rows, count, resolved, soft);
   }
   for (int i = 0; i < count; i++) {
-    const S2SoftRow *of = &soft[resolved[i]][i];
+    const S2SoftRow *of = &soft[i];
     if (!rigid && !isfinite(of->compliance)) { // neither stiffness nor damping
       continue;
     }
@@ -448,6 +471,15 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
   s2_arena_rewind(step->arena, mark);
 }
 
+// Has the joint a row that gives way by implicit Euler?
+static bool softens_at_end(const S2Rattle *rattle, const int32_t *of) {
+  bool any = false;
+  for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
+    any |= of[i] >= 0 && rattle->term[of[i]].soft && !rattle->term[of[i]].trapezoid;
+  }
+  return any;
+}
+
 static void soften_joint_end(const S2Rattle *rattle, const S2JointAt *at, const int32_t *of,
                              const S2RattleRows *rows, double *compliance, double *bias,
                              double (*mix)[S2_JOINT_EQUATIONS]) {
@@ -478,7 +510,7 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
     const int32_t *of = rattle->row_of[i];
     S2JointAt at = {world, joint, rattle->q1, elapsed, NULL, NULL};
-    if (!s2_joint_is_rigid(joint)) {
+    if (!s2_joint_is_rigid(joint) && softens_at_end(rattle, of)) {
       soften_joint_end(rattle, &at, of, rows, compliance, bias, mix);
     }
     int r = of[S2_JOINT_SERVO];
