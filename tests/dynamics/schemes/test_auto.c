@@ -184,7 +184,8 @@ static void heap_loses_energy_and_rests(S2FlowRule flow, uint64_t seed) {
   for (int i = 0; i < 120 * 8; i++) {
     must(s2_world_step(world));
     double now = total(world);
-    assert_true(now <= before + (flow == S2_FLOW_PROJECTED ? 1e-10 : 1e-8) * start);
+    double sway = flow == S2_FLOW_PROJECTED ? 0 : 1e-6 * s2_world_energy(world).kinetic;
+    assert_true(now <= before + 1e-10 * start + sway);
     assert_true(now <= start);
     before = now;
   }
