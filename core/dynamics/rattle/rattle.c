@@ -163,7 +163,10 @@ static void set_speed(S2Rattle *rattle) {
     bool turns = s2_rattle_turns(&rattle->at0.side[r]);
     rattle->speed = fmax(rattle->speed, asked * (turns ? length : 1));
   }
-  double enough = fmin(S2_RATTLE_PLACE * length, S2_RATTLE_WAY * rattle->speed * rattle->h);
+  // The world may ask for more (of joints alone Newton's method comes to rounding).
+  double asked = rattle->step->world->kept.def.tolerance / 10;
+  double way = rattle->touches > 0 ? fmin(S2_RATTLE_WAY, asked) : S2_RATTLE_WAY;
+  double enough = fmin(S2_RATTLE_PLACE * length, way * rattle->speed * rattle->h);
   rattle->enough = fmax(enough, rattle->rounding);
 }
 
@@ -695,7 +698,7 @@ static void keep_end(const S2Rattle *rattle, const S2RattleSums *sums) {
   }
 }
 
-static void count_as_unsolved(S2Step *step) {
+void s2_rattle_count_unsolved(S2Step *step) {
   S2WorldStats *stats = &step->world->stats;
   stats->unsolved += !step->world->missed;
   stats->unsolved_solves += 1;
@@ -715,7 +718,7 @@ static void rattle_account(S2Rattle *rattle, int pieces) {
   stats->used[S2_SOLVER_LINEAR] += 2 * (uint64_t)pieces;
   rattle->island->joint_error = s2_rattle_pins_error(rattle);
   if (!met) {
-    count_as_unsolved(step);
+    s2_rattle_count_unsolved(step);
   }
 }
 
@@ -723,7 +726,7 @@ static void rattle_account(S2Rattle *rattle, int pieces) {
 static void give_up(S2Step *step, const S2Island *island) {
   char label[S2_NAME_SIZE + 32];
   s2_joint_label(step->world, island->joint[0], label);
-  count_as_unsolved(step);
+  s2_rattle_count_unsolved(step);
   s2_world_warn(
       step->world,
       "flow rattle: an island of %d bod%s (%s%s) was not solved in %d pieces of the step: "
