@@ -698,7 +698,7 @@ static void keep_end(const S2Rattle *rattle, const S2RattleSums *sums) {
   }
 }
 
-void s2_rattle_count_unsolved(S2Step *step) {
+static void count_as_unsolved(S2Step *step) {
   S2WorldStats *stats = &step->world->stats;
   stats->unsolved += !step->world->missed;
   stats->unsolved_solves += 1;
@@ -718,7 +718,7 @@ static void rattle_account(S2Rattle *rattle, int pieces) {
   stats->used[S2_SOLVER_LINEAR] += 2 * (uint64_t)pieces;
   rattle->island->joint_error = s2_rattle_pins_error(rattle);
   if (!met) {
-    s2_rattle_count_unsolved(step);
+    count_as_unsolved(step);
   }
 }
 
@@ -726,7 +726,7 @@ static void rattle_account(S2Rattle *rattle, int pieces) {
 static void give_up(S2Step *step, const S2Island *island) {
   char label[S2_NAME_SIZE + 32];
   s2_joint_label(step->world, island->joint[0], label);
-  s2_rattle_count_unsolved(step);
+  count_as_unsolved(step);
   s2_world_warn(
       step->world,
       "flow rattle: an island of %d bod%s (%s%s) was not solved in %d pieces of the step: "

@@ -164,8 +164,6 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island);
 // its touches. `last`: it may turn as far as it likes. False: aborted.
 bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
                     const S2LawFrame *frame, double h, bool last, S2RattleFlow *flow);
-// A step with a stage that does not meet the world's tolerance. (rattle.c)
-void s2_rattle_count_unsolved(S2Step *step);
 // That piece counts: its impulses are logged, its bodies followed, its residuals kept.
 // (rattle_keep.c)
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,

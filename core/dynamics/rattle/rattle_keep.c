@@ -36,9 +36,6 @@ void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, doubl
     s2_audit_flight(step, island->node[i], end, h, &flight, false);
   }
   flow_note_rest(step, island, flow);
-  if (!(flow->residual.scaled <= step->world->kept.def.tolerance)) {
-    s2_rattle_count_unsolved(step);
-  }
   s2_keep_worst(&step->residuals.solve, &flow->residual);
   stats->solves += (uint64_t)flow->solves;
   stats->used[S2_SOLVER_PDIPM] += (uint64_t)flow->solves;
