@@ -10,7 +10,7 @@ local poured = {}
 function poured.pour(p)
   local random = sim.random.split()
   random:seed(p.seed or 1)
-  local world = sim.world { dt = 1 / 60, gravity = { 0, -10 }, stepping = p.stepping, contact = p.contact, tolerance = p.tolerance,
+  local world = sim.world { dt = 1 / 60, gravity = { 0, -10 }, stepping = p.stepping, flow = p.flow, contact = p.contact, tolerance = p.tolerance,
     budget = p.budget, substeps = p.substeps }
   local half = math.ceil(math.sqrt(p.count)) * 0.55 + 1
   for _, w in ipairs(WALLS) do

@@ -113,12 +113,18 @@ void s2_stage_dump(S2RattleStage *stage) {
   }
 }
 
-static const S2SolverOptions CERTIFIED_OPTIONS = {.tolerance = 1e-9, .max_iterations = 100};
+// Of the residual of a certified problem, where the world asks for no less.
+static const double CERTIFIED = 1e-9;
+
+static S2SolverOptions certified_options(const S2RattleStage *stage) {
+  double asked = stage->rattle->step->world->kept.def.tolerance;
+  return (S2SolverOptions){.tolerance = fmin(CERTIFIED, asked), .max_iterations = 100};
+}
 
 // False: no method finds a solution.
 static bool find_certified(const S2RattleStage *stage, Certified *certified) {
-  s2_mcp_solve(&certified->problem, &CERTIFIED_OPTIONS, stage->rattle->step->arena,
-               &certified->solution);
+  S2SolverOptions options = certified_options(stage);
+  s2_mcp_solve(&certified->problem, &options, stage->rattle->step->arena, &certified->solution);
   stage->rattle->step->world->stats.iterations += (uint64_t)certified->solution.iterations;
   return certified->solution.residual.scaled < 1e3 * SOLVED;
 }
@@ -231,7 +237,8 @@ static bool first_pass(S2RattleStage *stage, Certified *certified, S2ActiveModes
   *modes = NULL;
   if (!one_contact(&certified->problem)) {
     S2ArenaMark mark = s2_arena_mark(arena);
-    *modes = s2_active_keep(&certified->problem, &CERTIFIED_OPTIONS, arena, &certified->solution);
+    S2SolverOptions options = certified_options(stage);
+    *modes = s2_active_keep(&certified->problem, &options, arena, &certified->solution);
     stage->rattle->step->world->stats.iterations += (uint64_t)certified->solution.iterations;
     if (*modes == NULL) {
       s2_arena_rewind(arena, mark);
@@ -306,11 +313,12 @@ static bool contacts_at_once(S2RattleStage *stage) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   Certified certified;
   S2ActiveModes *modes;
+  S2SolverOptions options = certified_options(stage);
   bool done = first_pass(stage, &certified, &modes);
   if (done && !stage->second && off_certified(stage) > rattle->enough) {
     modes = modes != NULL || !pushes_stay(stage)
                 ? modes
-                : s2_active_keep(&certified.problem, &CERTIFIED_OPTIONS, rattle->step->arena,
+                : s2_active_keep(&certified.problem, &options, rattle->step->arena,
                                  &certified.solution);
     done = modes != NULL && pushes_stay(stage) && correct_in_modes(stage, &certified, modes);
   }

@@ -287,7 +287,10 @@ static S2JointId ground(S2World *world, S2BodyId body, double force, double torq
   return make(world, def);
 }
 
-// Any direction: a straight line of v^2/(2 a), short of it by v h / 2 at most, and it stays.
+// Any direction: a straight line of v^2/(2 a), and it stays. By projection the way is short of that
+// by v h/2 at most, by implicit Euler. By the two stages it is exact until the step in which the
+// puck stops from the speed r < a h: that is h (r - a h/2) in place of r^2/(2 a), but not below 0,
+// so short of it by a h^2/8 at most. The turn stops at the end of a step, r = a h, and is exact.
 static void pucks_stop_in_straight_lines(void **state) {
   (void)state;
   S2Rng rng = s2_rng_seeded(5);
@@ -303,9 +306,12 @@ static void pucks_stop_in_straight_lines(void **state) {
     steps_solved(world, 300, 1e-9, 0);
     double x = get(world, puck, S2_BODY_X), y = get(world, puck, S2_BODY_Y);
     near(x * sin(angle) - y * cos(angle), 0, 1e-9);
+    bool stages = s2_world_rattles(s2_world_settings(world));
     double way = x * cos(angle) + y * sin(angle), exact = v * v / (2 * 2);
-    assert_true(way <= exact && way >= exact - v * h / 2 * 1.01);
-    near(get(world, puck, S2_BODY_ANGLE), 2 * 2 / (2 * 1.0) - 2 * h / 2, 1e-6);
+    double falls_short = stages ? 2 * h * h / 8 : v * h / 2;
+    assert_true(way <= exact + 1e-12 && way >= exact - falls_short * 1.01);
+    near(get(world, puck, S2_BODY_ANGLE), 2 * 2 / (2 * 1.0) - (stages ? 0 : 2 * h / 2),
+         stages ? 1e-12 : 1e-6);
     double v1[3];
     must(s2_body_v(world, puck, v1));
     near(fabs(v1[0]) + fabs(v1[1]) + fabs(v1[2]), 0, 1e-9);

@@ -108,7 +108,9 @@ local function pour_until(def, key)
     local start = { snapshot = world:snapshot(), energy = energy(world), momenta = momenta(bodies), time = world.time }
     local before = world:stats()
     world:step()
-    ok(energy(world) <= start.energy * (1 + 1e-12))
+    -- By projection nothing is gained. The two stages, which small islands of `auto` take, sway as rows turn: by 1.4e-7 of all.
+    local sways = def.stepping == "auto" and def.flow ~= "projected"
+    ok(energy(world) <= start.energy * (1 + (sways and 1e-6 or 1e-12)))
     start.added, start.anew = world:stats()[key] - before[key], world:stats().relinearisations - before.relinearisations
     if start.added > 0 then return world, bodies, start end
   end
@@ -176,10 +178,12 @@ test("rows that are not solved for stay as they were", function()
   ok(checked)
 end)
 
--- Speculative steps lift nobody here, so that there is nothing to take back.
-for stepping, takes_back in pairs { auto = true, event = true, speculative = false } do
-  test("momentum of each body is what acted on it: " .. stepping, function()
-    local world, bodies = pour { count = 60, stepping = stepping, boxes = stepping ~= "event", seed = 4 }
+-- Speculative steps lift nobody here, so that there is nothing to take back; nor do the two stages, which `event` takes throughout
+-- and `auto` in small islands.
+for _, case in ipairs { { "auto", "auto", true }, { "event", "auto", false }, { "event", "projected", true }, { "speculative", "auto", false } } do
+  local stepping, flow, takes_back = table.unpack(case)
+  test("momentum of each body is what acted on it: " .. stepping .. ", " .. flow, function()
+    local world, bodies = pour { count = 60, stepping = stepping, flow = flow, boxes = stepping ~= "event", seed = 4 }
     local most = 0
     for _ = 1, 80 do
       local before = momenta(bodies)
@@ -191,10 +195,12 @@ for stepping, takes_back in pairs { auto = true, event = true, speculative = fal
   end)
 end
 
+-- Large islands are made by halves, by projection. The small ones beside them come to 3e-11 by the two stages, whatever the world
+-- asks for, so that differences tell derivatives where they go by projection, too.
 test("a step that is not solved for as a whole is made by halves", function()
   local checked = false
   for seed = 1, SEEDS do
-    local def = { count = 60, boxes = true, friction = 1.2, stepping = "auto", tolerance = 1e-12, seed = seed }
+    local def = { count = 60, boxes = true, friction = 1.2, stepping = "auto", tolerance = 1e-12, seed = seed, flow = "projected" }
     local world, bodies, start = pour_until(def, "halved")
     if world and world:stats().unsolved_solves == 0 then
       ok(world:residuals().scaled <= 1e-12)
@@ -208,6 +214,20 @@ test("a step that is not solved for as a whole is made by halves", function()
       -- The derivative goes through both halves, whose length is that of the step; rows made anew in the first have points of
       -- their own.
       checked = start.anew > 0 and check_derivatives(world, bodies, start, "halved", 20, p)
+    end
+    if checked then break end
+  end
+  ok(checked)
+end)
+
+test("so it is beside small islands that take the two stages", function()
+  local checked = false
+  for seed = 1, SEEDS do
+    local world, _, start = pour_until({ count = 60, boxes = true, friction = 1.2, stepping = "auto", seed = seed }, "halved")
+    if world and world:stats().unsolved_solves == 0 then
+      ok(world:residuals().scaled <= 1e-9)
+      near(world.time, start.time + world.dt, 1e-12)
+      checked = true
     end
     if checked then break end
   end
