@@ -258,6 +258,20 @@ static inline bool difference(const S2World *start, const Rollout *rollout, Clas
   return !(fabs(d->kink) > KINK * fabs(d->slope) && fabs(d->kink) > 10 * d->rounding);
 }
 
+// All numbers may depend on a parameter but the restitution of limits, which is not compared: where
+// it is 0, limits that close have no derivative by it, and say so.
+static inline S2WorldGradient compared_numbers(const S2World *world) {
+  S2WorldGradient all = {0};
+  s2_world_gradient_fit(&all, world);
+  memset(all.body, 0x3f, sizeof *all.body * (size_t)all.slots); // doubles that are not 0
+  memset(all.piece, 0x3f, sizeof *all.piece * (size_t)all.pieces);
+  memset(all.joint, 0x3f, sizeof *all.joint * (size_t)all.joints);
+  for (int i = 0; i < all.joints; i++) {
+    all.joint[i].restitution = 0;
+  }
+  return all;
+}
+
 static inline void backward(const S2World *start, const Rollout *rollout, S2WorldGradient *g) {
   S2World *world;
   must(s2_world_clone(start, &world));
@@ -267,6 +281,8 @@ static inline void backward(const S2World *start, const Rollout *rollout, S2Worl
     must(s2_world_step_traced(world, trace[k]));
   }
   s2_world_gradient_fit(g, world);
+  S2WorldGradient all = compared_numbers(start);
+  g->tracked = &all;
   for (int i = 0; i < 3 * world->bodies.count; i++) {
     g->q[i] = rollout->weight[0][i];
     g->v[i] = rollout->weight[1][i];
@@ -277,6 +293,8 @@ static inline void backward(const S2World *start, const Rollout *rollout, S2Worl
     must(s2_trace_vjp(trace[k], g, &arena));
     s2_trace_free(trace[k]);
   }
+  g->tracked = NULL;
+  s2_world_gradient_free(&all);
   s2_arena_free(&arena);
   s2_world_destroy(world);
 }

@@ -13,7 +13,7 @@ static S2World *event_world(S2Vec2 gravity, double dt) {
 }
 
 typedef struct Seen {
-  int meetings, struck, shaken, fed, floating, mended, limits, steps, splits;
+  int meetings, struck, shaken, fed, floating, mended, limits, staged, steps, splits;
 } Seen;
 
 static void look(const S2World *start, int steps, Seen *seen) {
@@ -31,6 +31,7 @@ static void look(const S2World *start, int steps, Seen *seen) {
       seen->fed += note->act == S2_ACT_FEEDBACK && note->solve.fraction > 0;
       seen->floating += note->act == S2_ACT_SPIN_V2;
       seen->mended += jointed && note->act == S2_ACT_PROJECT;
+      seen->staged += note->act == S2_ACT_RATTLE || note->act == S2_ACT_PIECE;
       seen->limits += note->act == S2_ACT_SOLVE && note->solve.kind == S2_SOLVE_LIMITS;
     }
   }
@@ -292,14 +293,19 @@ static void each_type(void **state) {
                       PINCHED, MOTOR,  MOTOR_AT_BOUND, MOTOR_ENDLESS, DRY_FRICTION, CURVED};
   enum { WAYS_HERE = sizeof ways / sizeof *ways };
   Count counts[CLASSES] = {{0}};
-  Seen seen = {0};
-  for (int k = 0; k < TYPES * WAYS_HERE; k++) {
+  // Both flows: the acts of the step by projection are seen where all islands take it.
+  Seen seen[2] = {{0}};
+  for (int n = 0; n < 2 * TYPES * WAYS_HERE; n++) {
+    int k = n / 2, flow = n % 2;
     S2JointType type = types[k % TYPES];
     int seed = k / TYPES * 11 + k % TYPES; // a new type leaves the scenes of the others as they are
     S2World *world = falling(type, ways[k / TYPES], seed);
     if (world == NULL) {
       continue;
     }
+    S2WorldDef def = *s2_world_settings(world);
+    def.flow = flow == 1 ? S2_FLOW_PROJECTED : S2_FLOW_AUTO;
+    must(s2_world_configure(world, &def));
     char name[96];
     snprintf(name, sizeof name, "%s, %s", s2_joint_type_name(type), way_name[ways[k / TYPES]]);
     double askew = type == S2_GROUND_FRICTION ? 2e-4 : 0;
@@ -307,25 +313,30 @@ static void each_type(void **state) {
     compare_to(name, world, 12, (uint64_t)seed, fmax(TORN, askew), fmax(1e-6, askew), LEAST,
                counts);
     if (counts[OF_NOTHING].compared > before) {
-      look(world, 12, &seen);
+      look(world, 12, &seen[flow]);
     }
     s2_world_destroy(world);
   }
   report("each type", counts);
-  if (getenv("S2_SHOW") != NULL) {
+  for (int flow = 0; flow < 2 && getenv("S2_SHOW") != NULL; flow++) {
+    const Seen *of = &seen[flow];
     printf(
         "%d steps, %d splits: %d meetings, %d struck, %d shaken, %d fed, %d floating, %d mended, "
-        "%d stops\n",
-        seen.steps, seen.splits, seen.meetings, seen.struck, seen.shaken, seen.fed, seen.floating,
-        seen.mended, seen.limits);
+        "%d stops, %d by two stages\n",
+        of->steps, of->splits, of->meetings, of->struck, of->shaken, of->fed, of->floating,
+        of->mended, of->limits, of->staged);
   }
   if (getenv("S2_ONLY") != NULL) {
     return;
   }
   assert_true(counts[OF_NOTHING].compared > 9 * counts[OF_NOTHING].skipped);
   assert_true(counts[OF_NOTHING].nonzero <= 1); // partial: a meeting whose time is not exact
-  assert_true(seen.meetings > 100 && seen.struck > 50 && seen.shaken > 100 && seen.mended > 100 &&
-              seen.fed > 100 && seen.limits > 0);
+  for (int flow = 0; flow < 2; flow++) {
+    assert_true(seen[flow].meetings > 100 && seen[flow].struck > 50);
+  }
+  assert_true(seen[0].staged > 500);
+  assert_true(seen[1].shaken > 100 && seen[1].mended > 100 && seen[1].fed > 100 &&
+              seen[1].limits > 0 && seen[1].staged == 0);
   const Class of[] = {OF_Q,
                       OF_V,
                       OF_F,

@@ -242,7 +242,7 @@ S2_KERNEL void second_solve(Run *run, Stages *stages, Mask on) {
 // ---- The step ---------------------------------------------------------------------------------
 
 S2_INLINE Real stages_tolerance(const Run *run) {
-  return smaller(run->of->tolerance, real(S2_RATTLE_SOLVED));
+  return smaller(larger(run->of->tolerance, real(S2_RATTLE_FINEST)), real(S2_RATTLE_SOLVED));
 }
 
 // V of stage 1: s2_rattle's place_speed().

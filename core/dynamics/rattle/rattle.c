@@ -63,7 +63,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .island = island,
       .frame = frame,
       .nodes = island->nodes,
-      .tolerance = fmin(step->world->kept.def.tolerance, S2_RATTLE_SOLVED),
+      .tolerance = fmin(fmax(step->world->kept.def.tolerance, S2_RATTLE_FINEST), S2_RATTLE_SOLVED),
       .term = S2_TAKE(arena, S2RattleTerm, rows),
       .row_of = (int32_t(*)[S2_JOINT_ROWS])S2_TAKE(arena, int32_t, rows),
       .inertial = numbers,

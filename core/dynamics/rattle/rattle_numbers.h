@@ -27,7 +27,8 @@
 #define S2_RATTLE_ROUNDING 1e-12
 #define S2_RATTLE_SOLVED   1e-9
 // Rounded places over h are no speeds: V of stage 1 is such that its tolerance is at least so many
-// times what rounding leaves. The tolerance is the world's, at most S2_RATTLE_SOLVED.
+// times what rounding leaves. The tolerance is the world's, within these bounds.
 #define S2_RATTLE_NO_SPEED 25.0
+#define S2_RATTLE_FINEST   1e-13
 
 #endif
