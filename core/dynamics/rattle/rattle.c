@@ -398,7 +398,9 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   if (last && rattle->kept != NULL && s2_rattle_loads_turn(rattle)) {
     return STIFF;
   }
-  return rattle->looks ? SOLVED : second_with_laws(rattle, law);
+  outcome = rattle->looks ? SOLVED : second_with_laws(rattle, law);
+  bool brings = outcome == SOLVED && splits && !rattle->looks && s2_rattle_contacts_bring(rattle);
+  return brings ? TOO_LONG : outcome;
 }
 
 // From q0 and v0 to q1 and v1. `last`: it may be as long as it likes.

@@ -1,4 +1,5 @@
-// Is a piece of the flow by two stages too long for what turns in it?
+// Is a piece of the flow by two stages too long for what turns in it, or for what contacts bring as
+// they turn?
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/rattle/rattle_numbers.h"
 
@@ -45,4 +46,52 @@ bool s2_rattle_loads_turn(const S2Rattle *rattle) {
     }
   }
   return false;
+}
+
+// ---- Energy -------------------------------------------------------------------------------------
+
+// Speed along row r, of these sides, of bodies with the velocities v (3 a node) and of ground with
+// `ground` (3 a slot).
+static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side, const double *v,
+                          const double *ground) {
+  const int32_t *node_of = rattle->step->node_of;
+  int32_t slot[2];
+  double speed = 0;
+  s2_rattle_bodies(rattle, &rattle->term[r], slot);
+  for (int c = 0; c < 6; c++) {
+    int32_t of = slot[c / 3], node = node_of[of];
+    double along = node == S2_GROUND ? ground[3 * of + c % 3] : v[3 * node + c % 3];
+    speed += (c < 3 ? side->a[c] : side->b[c - 3]) * along;
+  }
+  return speed;
+}
+
+// J: the work of rigid contacts along their normals, in both stages. Where rows do not turn it is
+// that of what arrives alone, and never positive.
+static double work_of_contacts(const S2Rattle *rattle) {
+  const double *mean = rattle->step->free_v, *end = s2_rattle_ground_end(rattle);
+  double work = 0;
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    if (term->source == S2_RATTLE_OF_GAP && !term->soft) {
+      const S2RowSides *to = &rattle->at1.side[r];
+      const S2RowSides *from = rattle->late[r] ? to : &rattle->at0.side[r];
+      double first = speed_along(rattle, r, from, rattle->v0, mean);
+      double second = speed_along(rattle, r, to, rattle->v1, end);
+      first += speed_along(rattle, r, from, rattle->u, mean);
+      second += speed_along(rattle, r, to, rattle->u, mean);
+      work += (rattle->l[r] * first + rattle->k[r] * second) / 2;
+    }
+  }
+  return work;
+}
+
+bool s2_rattle_contacts_bring(const S2Rattle *rattle) {
+  const double frame[3] = {0, rattle->island->frame.x, rattle->island->frame.y};
+  double moving = 0; // J
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    double own = rattle->v0[i] - frame[i % 3];
+    moving += rattle->inertial[i] * own * own / 2;
+  }
+  return rattle->touches > 0 && work_of_contacts(rattle) > S2_RATTLE_SWAY * moving;
 }
