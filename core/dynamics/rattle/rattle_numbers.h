@@ -8,7 +8,9 @@
 #define S2_RATTLE_TURN 0.25
 // Of the kinetic energy: what contacts may bring in a piece as their rows turn. Heaps of boxes and
 // discs gained up to 8e-2 of it in a step without that, and took as long.
-#define S2_RATTLE_SWAY 1e-4
+#define S2_RATTLE_SWAY 1e-3
+// Pieces shorter than the step by more than this are not halved for that.
+#define S2_RATTLE_SWAY_PIECES 8
 // (h w)^2 of a swing across a joint's force in a piece: stable up to this. The number of pieces
 // leaves S2_TURNS_TOO_FAST of it by the forces of the last step.
 #define S2_RATTLE_SWINGS 4.0

@@ -66,17 +66,19 @@ static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side,
   return speed;
 }
 
-// J: the work of rigid contacts along their normals, in both stages. Where rows do not turn it is
-// that of what arrives alone, and never positive.
+// J: the work of rigid contacts along their normals, in both stages, against ground as it goes.
+// Where rows do not turn it is that of what arrives alone, and never positive.
 static double work_of_contacts(const S2Rattle *rattle) {
-  const double *mean = rattle->step->free_v, *end = s2_rattle_ground_end(rattle);
+  const S2Step *step = rattle->step;
+  const double *mean = step->free_v, *end = s2_rattle_ground_end(rattle);
+  const double *start = rattle->done == 0 ? step->given_start : mean;
   double work = 0;
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     if (term->source == S2_RATTLE_OF_GAP && !term->soft) {
       const S2RowSides *to = &rattle->at1.side[r];
       const S2RowSides *from = rattle->late[r] ? to : &rattle->at0.side[r];
-      double first = speed_along(rattle, r, from, rattle->v0, mean);
+      double first = speed_along(rattle, r, from, rattle->v0, start);
       double second = speed_along(rattle, r, to, rattle->v1, end);
       first += speed_along(rattle, r, from, rattle->u, mean);
       second += speed_along(rattle, r, to, rattle->u, mean);
@@ -86,12 +88,16 @@ static double work_of_contacts(const S2Rattle *rattle) {
   return work;
 }
 
+// What forces give in the piece counts as motion, too.
 bool s2_rattle_contacts_bring(const S2Rattle *rattle) {
   const double frame[3] = {0, rattle->island->frame.x, rattle->island->frame.y};
-  double moving = 0; // J
-  for (int i = 0; i < 3 * rattle->nodes; i++) {
-    double own = rattle->v0[i] - frame[i % 3];
-    moving += rattle->inertial[i] * own * own / 2;
+  double moving = 0, h = rattle->h; // J
+  if (rattle->touches == 0 || h * S2_RATTLE_SWAY_PIECES < rattle->step->dt) {
+    return false;
   }
-  return rattle->touches > 0 && work_of_contacts(rattle) > S2_RATTLE_SWAY * moving;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    double own = rattle->v0[i] - frame[i % 3], given = h * rattle->force[i] / rattle->inertial[i];
+    moving += rattle->inertial[i] * (own * own + given * given) / 2;
+  }
+  return work_of_contacts(rattle) > S2_RATTLE_SWAY * moving;
 }
