@@ -614,7 +614,9 @@ static void strict_worlds_fail_loudly(void **state) {
   must(s2_world_configure(world, &def));
   add_box(world, fixed_at(0, -1), 10, 2);
   for (int i = 0; i < 3; i++) {
-    add_box(world, at(0.1 * i, 0.5 + i), 1, 1);
+    S2BodyDef def_of = at(0.1 * i, 0.5 + i);
+    def_of.angular_velocity = 0.1 * (i + 1); // exact rest has no residual
+    add_box(world, def_of, 1, 1);
   }
   uint64_t hash = s2_world_hash(world);
   refused(s2_world_step(world), S2_UNSOLVED, "residual");
