@@ -28,7 +28,7 @@ static S2BodyDef moving(double x, double y, double vx, double vy, double omega) 
 }
 
 // The step by projection, which islands with some joints and the rest of steps with many meetings
-// take as before: its mends, repayments and rebounds in part are acts of its own.
+// take as before: its corrections, repayments and rebounds in part are acts of its own.
 static void by_projection(S2World *world) {
   S2WorldDef def = *s2_world_settings(world);
   def.flow = S2_FLOW_PROJECTED;
@@ -333,7 +333,7 @@ static void boxes_rock(void **state) {
   }
   report("boxes rock", counts);
   if (getenv("S2_SHOW") != NULL) {
-    printf("mended %d, pieces %d\n", seen.acts[S2_ACT_PROJECT], seen.acts[S2_ACT_PIECE]);
+    printf("projected %d, pieces %d\n", seen.acts[S2_ACT_PROJECT], seen.acts[S2_ACT_PIECE]);
   }
   assert_true(seen.acts[S2_ACT_PROJECT] > 50 / PART && seen.acts[S2_ACT_PIECE] > 25 / PART &&
               counts[OF_NOTHING].compared > ROCKS / 2);

@@ -235,14 +235,17 @@ static void bisect_keeps_bodies_apart(void **state) {
 }
 
 // Without friction no impact, no flow and no mending gains energy, whatever e is, but for what
-// lifts by the nanometre per metre that counts as touching.
+// lifts by the nanometre per metre that counts as touching. That is of each step by projection;
+// in the two stages energy sways as rows turn, so that they have it of the whole way.
 static void event_steps_keep_their_word(void **state) {
   (void)state;
-  for (int i = 0; i < SCENES; i += 5) {
+  for (int n = 0; n < 2 * SCENES; n += 5) {
+    int i = n % SCENES;
     Plan plan = plan_of(i + 1); // no hinges
     S2World *world = build(&plan);
     S2WorldDef def = *s2_world_settings(world);
     def.stepping = S2_EVENT;
+    def.flow = n < SCENES ? S2_FLOW_PROJECTED : S2_FLOW_AUTO;
     def.contact = i % 2 ? S2_COULOMB : S2_FRICTIONLESS;
     must(s2_world_configure(world, &def));
     S2Energy before = s2_world_energy(world);
@@ -266,7 +269,7 @@ static void event_steps_keep_their_word(void **state) {
       if (def.contact == S2_FRICTIONLESS && gain > 1e-12 * scale + 1e-9 * weight) {
         fail_msg("seed %d step %d: gained %.2e of %.2e J", i, k, gain, scale);
       }
-      before = now;
+      before = n < SCENES ? now : before;
     }
     s2_world_destroy(world);
   }
