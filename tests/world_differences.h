@@ -258,8 +258,9 @@ static inline bool difference(const S2World *start, const Rollout *rollout, Clas
   return !(fabs(d->kink) > KINK * fabs(d->slope) && fabs(d->kink) > 10 * d->rounding);
 }
 
-// All numbers may depend on a parameter but the restitution of limits, which is not compared: where
-// it is 0, limits that close have no derivative by it, and say so.
+// All numbers may depend on a parameter but the restitution of limits and bodies, which is compared
+// only where it is not 0: limits that close and bodies that land have no derivative by a
+// restitution of 0, and say so.
 static inline S2WorldGradient compared_numbers(const S2World *world) {
   S2WorldGradient all = {0};
   s2_world_gradient_fit(&all, world);
@@ -268,6 +269,9 @@ static inline S2WorldGradient compared_numbers(const S2World *world) {
   memset(all.joint, 0x3f, sizeof *all.joint * (size_t)all.joints);
   for (int i = 0; i < all.joints; i++) {
     all.joint[i].restitution = 0;
+  }
+  for (int i = 0; i < all.slots; i++) {
+    all.body[i].restitution = 0;
   }
   return all;
 }
