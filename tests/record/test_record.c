@@ -236,7 +236,6 @@ static void test_s2d_all_settings(void **state) {
   def.contact_margin = 0.03;
   def.combine_friction = S2_COMBINE_MAX;
   def.combine_restitution = S2_COMBINE_MULTIPLY;
-  def.nonlinear = true;
   def.linear_solver = S2_LINEAR_MINRES;
   def.substeps = 5;
   def.alpha = 0.75;

@@ -536,10 +536,9 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
     }
     return;
   }
-  // A step that a script differentiates moves nothing that the plain step does not. The nonlinear
-  // step ends on the joints by itself. Errors that a projection would make smaller are those of a
-  // motion, which the plain step lets stand.
-  if (island->touches == 0 && !world->kept.def.nonlinear && worst <= island->enough) {
+  // A step that a script differentiates moves nothing that the plain step does not. Errors that a
+  // projection would make smaller are those of a motion, which the plain step lets stand.
+  if (island->touches == 0 && worst <= island->enough) {
     double *q = S2_TAKE(step->arena, double, 3 * island->nodes), error = island->joint_error;
     uint64_t projections = world->stats.projections;
     for (int i = 0; i < island->nodes; i++) {

@@ -17,7 +17,6 @@ test("settings have the documented defaults", function()
   eq(world.combine_friction, "geometric")
   eq(world.combine_restitution, "average")
   eq({ world.alpha, world.beta, world.substeps }, { 1, 1, 1 })
-  eq(world.nonlinear, false)
   eq(world.time, 0)
 end)
 
@@ -140,7 +139,7 @@ test("blending, formulation and stiffness", function()
 end)
 
 test("blending refuses what does without it", function()
-  for key, value in pairs { nonlinear = true, restitution_model = "reflections",
+  for key, value in pairs { restitution_model = "reflections",
     stabilization = "baumgarte" } do
     for blend, part in pairs { alpha = 0.5, beta = 0.5, geometric_stiffness = "psd" } do
       raises("only with alpha = beta = 1", function() sim.world { [key] = value, [blend] = part } end)
@@ -166,7 +165,7 @@ test("a bounce of event stepping is where it should be for every dt", function()
 end)
 
 test("event stepping refuses what has its own step", function()
-  for key, value in pairs { nonlinear = true, restitution_model = "reflections",
+  for key, value in pairs { restitution_model = "reflections",
     geometric_stiffness = "psd", alpha = 0.5, beta = 0.5 } do
     raises("not with stepping event, use speculative", function()
       sim.world { stepping = "event", [key] = value }
