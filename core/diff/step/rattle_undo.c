@@ -150,8 +150,7 @@ static S2PlaceBar rattle_place_bar(S2RattlePiece *piece, bool end) {
 static S2JointAt rattle_joint_at(const S2RattlePiece *piece, const S2Joint *joint, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   double elapsed = rattle->done + (end ? rattle->h : 0);
-  return (S2JointAt){
-      rattle->step->world, joint, end ? rattle->q1 : rattle->q0, elapsed, NULL, NULL};
+  return (S2JointAt){rattle->step->world, joint, end ? rattle->q1 : rattle->q0, elapsed, NULL};
 }
 
 static S2RowBar scaled_bar(const S2RowBar *bar, double factor) {
@@ -508,12 +507,8 @@ static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) 
         s2_rattle_contact_poses(piece, r, &bar, q_bar);
         continue;
       }
-      S2JointAt at = {rattle->step->world,
-                      s2_rattle_joint(rattle, term),
-                      rattle->q1,
-                      rattle->done + rattle->h,
-                      NULL,
-                      NULL};
+      S2JointAt at = {rattle->step->world, s2_rattle_joint(rattle, term), rattle->q1,
+                      rattle->done + rattle->h, NULL};
       s2_joint_function_vjp(&at, S2_OF_COORDINATE, &bar, &place);
     }
   }

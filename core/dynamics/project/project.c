@@ -107,7 +107,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
   const S2JointPart *pins = pins_at_start(island, errors);
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q0, elapsed, turn, NULL};
+    S2JointAt at = {step->world, joint, step->q0, elapsed, turn};
     if (!s2_joint_projected(joint)) {
       continue;
     }

@@ -509,6 +509,7 @@ static S2Status open_replay(void *user) {
     s2_replay_close(opened);
     return status;
   }
+  // Its frames, and whether the first scene can be stepped here.
   if (!find_index(opened)) {
     find_frames(opened);
   } else if (opened->scenes.count > 0) {

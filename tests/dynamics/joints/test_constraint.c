@@ -262,7 +262,7 @@ static void differences_are_derivatives(void **state) {
   s2_constraints_begin(world);
   for (int i = 0; i < 2; i++) {
     const S2Joint *joint = &world->joints.at[i];
-    S2JointAt here = {world, joint, world->q.at, 0, NULL, NULL};
+    S2JointAt here = {world, joint, world->q.at, 0, NULL};
     assert_int_equal(s2_joint_rows(&here, rows[i]), 1);
     s2_joint_hessians(&here, hessians[i]);
   }
