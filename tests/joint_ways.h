@@ -36,6 +36,13 @@ typedef enum Way {
   BEFORE,
   UNMENDED,
   BISECTED,
+  TWO_STAGES,
+  TWO_STAGES_SOFT,
+  TWO_STAGES_SPRUNG,
+  TWO_STAGES_MOTOR,
+  TWO_STAGES_BOUND,
+  TWO_STAGES_PINCHED,
+  TWO_STAGES_CARRIED,
   ON_A_CARRIER, // a kinematic body in place of the base
   WAYS,
   REFLECTING = WAYS, // in `mixed` alone
@@ -79,6 +86,13 @@ static const char *const way_name[ALL_WAYS] = {
     "pre",
     "no stabilisation",
     "bisect",
+    "two stages",
+    "two stages with compliance",
+    "two stages with a spring",
+    "two stages with a motor",
+    "two stages at the bound",
+    "two stages, limits that are equal",
+    "two stages on a carrier",
     "on a carrier",
     "reflections",
     "frictionless",
@@ -126,6 +140,7 @@ static inline bool shape_joint(Way way, S2JointDef *def) {
   case STIFFNESS_FORM:
   case BLENDED_SOFT:
   case DAMPED:
+  case TWO_STAGES_SOFT:
   case EXPLICIT:
   case GEOMETRIC_SOFT:
   case SCALAR:
@@ -152,15 +167,20 @@ static inline bool shape_joint(Way way, S2JointDef *def) {
     def->limit_hi = is_length(def->type) ? 1.0005 : 5e-4;
     return may(def->type, S2_HAS_LIMITS);
   case PINCHED:
+  case TWO_STAGES_PINCHED:
     def->has_limits = true;
     def->limit_lo = def->limit_hi = is_length(def->type) ? 1.0 : 0;
     return may(def->type, S2_HAS_LIMITS);
   case MOTOR:
+  case TWO_STAGES_MOTOR:
+  case TWO_STAGES_BOUND:
   case MOTOR_AT_BOUND:
   case MOTOR_ENDLESS:
     def->has_motor = true;
     def->motor_speed = 0.7;
-    def->motor_max = way == MOTOR ? 200 : way == MOTOR_AT_BOUND ? 0.4 : INFINITY;
+    def->motor_max = way == MOTOR || way == TWO_STAGES_MOTOR            ? 200
+                     : way == MOTOR_AT_BOUND || way == TWO_STAGES_BOUND ? 0.4
+                                                                        : INFINITY;
     return may(def->type, S2_HAS_DRIVE);
   case DRY_FRICTION:
     def->friction = 0.3;
@@ -170,6 +190,7 @@ static inline bool shape_joint(Way way, S2JointDef *def) {
     def->cubic = 50;
     return def->type == S2_SPRING;
   case SPRUNG:
+  case TWO_STAGES_SPRUNG:
     def->stiffness = 12;
     def->damping = (S2JointWeights){.linear = 0.7, .angular = 0.7};
     def->rest = 0.05;
@@ -214,6 +235,15 @@ static inline void shape_world(Way way, S2WorldDef *def) {
     def->geometric_stiffness = S2_GEOMETRIC_PSD;
     def->beta = 0.8;
     def->stabilization = S2_NO_STABILIZATION;
+    break;
+  case TWO_STAGES:
+  case TWO_STAGES_SOFT:
+  case TWO_STAGES_SPRUNG:
+  case TWO_STAGES_MOTOR:
+  case TWO_STAGES_BOUND:
+  case TWO_STAGES_PINCHED:
+  case TWO_STAGES_CARRIED:
+    def->flow = S2_FLOW_RATTLE;
     break;
   case SUBSTEPS:
     def->substeps = 3;
@@ -329,12 +359,16 @@ static inline bool add_joint(S2World *world, S2JointType type, Way way, S2BodyId
 static inline S2World *scene(S2JointType type, Way joint, Way way) {
   S2World *world = world_new(-9.8, 1.0 / 60);
   S2WorldDef def = *s2_world_settings(world);
+  if (way == TWO_STAGES_CARRIED && type == S2_ROPE) { // as long as it may be: on an edge
+    s2_world_destroy(world);
+    return NULL;
+  }
   def.gravity = type == S2_GROUND_FRICTION ? s2_vec2(0, 0) : s2_vec2(0.4, -9.8);
   def.tolerance = 1e-12;
   shape_world(way, &def);
   must(s2_world_configure(world, &def));
   S2BodyDef place = fixed_at(0, 0);
-  if (way == ON_A_CARRIER) {
+  if (way == ON_A_CARRIER || way == TWO_STAGES_CARRIED) {
     place = moving(0, 0, 0.3, -0.2, 0.4);
     place.type = S2_KINEMATIC;
   }

@@ -4,8 +4,8 @@
 // runs one test.
 #include "joint_ways.h"
 
-// Of the derivatives of a class: the loss is about 10, and Newton's passes of a step stop at
-// 1e-12 of the speeds.
+// Of the derivatives of a class: the loss is about 10, and Newton's passes of a step stop
+// at 1e-12 of the speeds.
 static const double LEAST = 1e-2;
 
 // Is so much compared that it can be asked for what depends on what?
@@ -237,12 +237,12 @@ static void mixed(void **state) {
   const Way joints[] = {AS_IS,         SCALAR,        DAMPED,  MATRIX,
                         LIMITED,       LIMITED_BELOW, PINCHED, MOTOR_AT_BOUND,
                         MOTOR_ENDLESS, DRY_FRICTION,  CURVED};
-  const Way worlds[] = {AS_IS,      STIFFNESS_FORM, BLENDED,           EXPLICIT,
-                        GEOMETRIC,  GEOMETRIC_PSD,  GEOMETRIC_BLENDED, GEOMETRIC_NO_MENDS,
-                        SUBSTEPS,   BAUMGARTE,      POST_SAME,         POST_ANEW,
-                        BEFORE,     UNMENDED,       BISECTED,          ON_A_CARRIER,
-                        REFLECTING, FRICTIONLESS,   ACCELERATIONS,     BISECTED_SHORT,
-                        STIFFENED,  BY_EVENTS};
+  const Way worlds[] = {AS_IS,          STIFFNESS_FORM, BLENDED,           EXPLICIT,
+                        GEOMETRIC,      GEOMETRIC_PSD,  GEOMETRIC_BLENDED, GEOMETRIC_NO_MENDS,
+                        SUBSTEPS,       BAUMGARTE,      POST_SAME,         POST_ANEW,
+                        BEFORE,         UNMENDED,       BISECTED,          TWO_STAGES,
+                        ON_A_CARRIER,   REFLECTING,     FRICTIONLESS,      ACCELERATIONS,
+                        BISECTED_SHORT, STIFFENED,      BY_EVENTS};
   enum {
     JOINTS = sizeof joints / sizeof *joints,
     WORLDS = sizeof worlds / sizeof *worlds,
