@@ -359,10 +359,6 @@ static inline bool add_joint(S2World *world, S2JointType type, Way way, S2BodyId
 static inline S2World *scene(S2JointType type, Way joint, Way way) {
   S2World *world = world_new(-9.8, 1.0 / 60);
   S2WorldDef def = *s2_world_settings(world);
-  if (way == TWO_STAGES_CARRIED && type == S2_ROPE) { // as long as it may be: on an edge
-    s2_world_destroy(world);
-    return NULL;
-  }
   def.gravity = type == S2_GROUND_FRICTION ? s2_vec2(0, 0) : s2_vec2(0.4, -9.8);
   def.tolerance = 1e-12;
   shape_world(way, &def);

@@ -59,7 +59,7 @@ static void compare_types(const Plan *plan, int nonzero[CLASSES]) {
 static void one_step(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
-  compare_types(&(Plan){"one step", 1, false, 1e-3, 1e-6, 1, 4}, nonzero);
+  compare_types(&(Plan){"one step", 1, false, 1e-3, 1e-6, 1, 6}, nonzero);
   for (Class of = OF_JOINTS; of < OF_NOTHING && counts_all(); of++) {
     bool limit = of == OF_LIMIT_LO || of == OF_LIMIT_HI; // below
     if (nonzero[of] < 2 && !limit) {
