@@ -5,7 +5,7 @@
 
 # programs in C
 set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
-    test_event_vjp test_implicit test_mcp_vjp_share test_repay_vjp test_step_vjp)
+    test_event_vjp test_every_joint test_implicit test_mcp_vjp_share test_repay_vjp test_step_vjp)
 
 # Lua tests
 set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
@@ -27,7 +27,7 @@ set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
     scripts/contact/arch.lua scripts/contact/models.lua scripts/contact/painleve.lua scripts/contact/smooth_push.lua
     scripts/contact/solvers.lua scripts/contact/stick_slip.lua scripts/contact_implicit/hopper.lua
     scripts/contact_implicit/push_box.lua scripts/contact_implicit/push_t.lua scripts/contact_implicit/waiter.lua
-    scripts/control/arm_pushes.lua scripts/control/basin.lua scripts/control/basin_lqr.lua
+    scripts/control/arm_pushes.lua scripts/control/basin.lua scripts/control/basin_lqr.lua test_every_joint
     scripts/control/billiards.lua scripts/control/computed_torque.lua scripts/control/fit_log.lua
     scripts/control/hopper.lua scripts/control/lcs.lua scripts/control/learned_cart_pole.lua
     scripts/control/methods.lua scripts/control/mpc_push.lua scripts/control/paddle.lua scripts/control/pid_tuning.lua
@@ -76,7 +76,7 @@ s2_seconds(10
    scripts/contact_implicit/hopper.lua scripts/contact_implicit/push_t.lua lua_force_laws lua_random_gradients
    browser_play scripts/control/swing_up.lua lua_script_gradient test_mcp_vjp_share lua_budget lua_convex
    scripts/control/billiards.lua scripts/contact/solvers.lua scripts/control/computed_torque.lua
-   scripts/real_cube/tumbles.lua test_repay_vjp test_program scripts/control/basin_lqr.lua
+   scripts/real_cube/tumbles.lua test_repay_vjp test_program scripts/control/basin_lqr.lua test_every_joint
    scripts/real_cube/implicit.lua test_rest scripts/gradients/diff_sim_3_two_balls.lua scenes/tasks/walker.lua
    scripts/control/basin.lua lua_docs lua_data test_lcp_sparse scripts/learning/slack_penalty.lua)
 s2_seconds(8
