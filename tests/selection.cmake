@@ -27,7 +27,7 @@ set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
     scripts/contact/arch.lua scripts/contact/models.lua scripts/contact/painleve.lua scripts/contact/smooth_push.lua
     scripts/contact/solvers.lua scripts/contact/stick_slip.lua scripts/contact_implicit/hopper.lua
     scripts/contact_implicit/push_box.lua scripts/contact_implicit/push_t.lua scripts/contact_implicit/waiter.lua
-    scripts/control/arm_pushes.lua scripts/control/basin.lua scripts/control/basin_lqr.lua test_every_joint
+    scripts/control/arm_pushes.lua scripts/control/basin.lua scripts/control/basin_lqr.lua
     scripts/control/billiards.lua scripts/control/computed_torque.lua scripts/control/fit_log.lua
     scripts/control/hopper.lua scripts/control/lcs.lua scripts/control/learned_cart_pole.lua
     scripts/control/methods.lua scripts/control/mpc_push.lua scripts/control/paddle.lua scripts/control/pid_tuning.lua
