@@ -36,13 +36,13 @@ typedef enum Way {
   BEFORE,
   UNMENDED,
   BISECTED,
-  NONLINEAR,
-  NONLINEAR_SOFT,
-  NONLINEAR_SPRUNG,
-  NONLINEAR_MOTOR,
-  NONLINEAR_BOUND,
-  NONLINEAR_PINCHED,
-  NONLINEAR_CARRIED,
+  TWO_STAGES,
+  TWO_STAGES_SOFT,
+  TWO_STAGES_SPRUNG,
+  TWO_STAGES_MOTOR,
+  TWO_STAGES_BOUND,
+  TWO_STAGES_PINCHED,
+  TWO_STAGES_CARRIED,
   ON_A_CARRIER, // a kinematic body in place of the base
   WAYS,
   REFLECTING = WAYS, // in `mixed` alone
@@ -86,13 +86,13 @@ static const char *const way_name[ALL_WAYS] = {
     "pre",
     "no stabilisation",
     "bisect",
-    "nonlinear",
-    "nonlinear with compliance",
-    "nonlinear with a spring",
-    "nonlinear with a motor",
-    "nonlinear at the bound",
-    "nonlinear, limits that are equal",
-    "nonlinear on a carrier",
+    "two stages",
+    "two stages with compliance",
+    "two stages with a spring",
+    "two stages with a motor",
+    "two stages at the bound",
+    "two stages, limits that are equal",
+    "two stages on a carrier",
     "on a carrier",
     "reflections",
     "frictionless",
@@ -140,7 +140,7 @@ static inline bool shape_joint(Way way, S2JointDef *def) {
   case STIFFNESS_FORM:
   case BLENDED_SOFT:
   case DAMPED:
-  case NONLINEAR_SOFT:
+  case TWO_STAGES_SOFT:
   case EXPLICIT:
   case GEOMETRIC_SOFT:
   case SCALAR:
@@ -167,20 +167,20 @@ static inline bool shape_joint(Way way, S2JointDef *def) {
     def->limit_hi = is_length(def->type) ? 1.0005 : 5e-4;
     return may(def->type, S2_HAS_LIMITS);
   case PINCHED:
-  case NONLINEAR_PINCHED:
+  case TWO_STAGES_PINCHED:
     def->has_limits = true;
     def->limit_lo = def->limit_hi = is_length(def->type) ? 1.0 : 0;
     return may(def->type, S2_HAS_LIMITS);
   case MOTOR:
-  case NONLINEAR_MOTOR:
-  case NONLINEAR_BOUND:
+  case TWO_STAGES_MOTOR:
+  case TWO_STAGES_BOUND:
   case MOTOR_AT_BOUND:
   case MOTOR_ENDLESS:
     def->has_motor = true;
     def->motor_speed = 0.7;
-    def->motor_max = way == MOTOR || way == NONLINEAR_MOTOR            ? 200
-                     : way == MOTOR_AT_BOUND || way == NONLINEAR_BOUND ? 0.4
-                                                                       : INFINITY;
+    def->motor_max = way == MOTOR || way == TWO_STAGES_MOTOR            ? 200
+                     : way == MOTOR_AT_BOUND || way == TWO_STAGES_BOUND ? 0.4
+                                                                        : INFINITY;
     return may(def->type, S2_HAS_DRIVE);
   case DRY_FRICTION:
     def->friction = 0.3;
@@ -190,7 +190,7 @@ static inline bool shape_joint(Way way, S2JointDef *def) {
     def->cubic = 50;
     return def->type == S2_SPRING;
   case SPRUNG:
-  case NONLINEAR_SPRUNG:
+  case TWO_STAGES_SPRUNG:
     def->stiffness = 12;
     def->damping = (S2JointWeights){.linear = 0.7, .angular = 0.7};
     def->rest = 0.05;
@@ -236,14 +236,14 @@ static inline void shape_world(Way way, S2WorldDef *def) {
     def->beta = 0.8;
     def->stabilization = S2_NO_STABILIZATION;
     break;
-  case NONLINEAR:
-  case NONLINEAR_SOFT:
-  case NONLINEAR_SPRUNG:
-  case NONLINEAR_MOTOR:
-  case NONLINEAR_BOUND:
-  case NONLINEAR_PINCHED:
-  case NONLINEAR_CARRIED:
-    def->nonlinear = true;
+  case TWO_STAGES:
+  case TWO_STAGES_SOFT:
+  case TWO_STAGES_SPRUNG:
+  case TWO_STAGES_MOTOR:
+  case TWO_STAGES_BOUND:
+  case TWO_STAGES_PINCHED:
+  case TWO_STAGES_CARRIED:
+    def->flow = S2_FLOW_RATTLE;
     break;
   case SUBSTEPS:
     def->substeps = 3;
@@ -364,7 +364,7 @@ static inline S2World *scene(S2JointType type, Way joint, Way way) {
   shape_world(way, &def);
   must(s2_world_configure(world, &def));
   S2BodyDef place = fixed_at(0, 0);
-  if (way == ON_A_CARRIER || way == NONLINEAR_CARRIED) {
+  if (way == ON_A_CARRIER || way == TWO_STAGES_CARRIED) {
     place = moving(0, 0, 0.3, -0.2, 0.4);
     place.type = S2_KINEMATIC;
   }

@@ -5,7 +5,7 @@
 
 # programs in C
 set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
-    test_event_vjp test_implicit test_mcp_vjp_share test_midpoint test_repay_vjp test_step_vjp)
+    test_event_vjp test_every_joint test_implicit test_mcp_vjp_share test_repay_vjp test_step_vjp)
 
 # Lua tests
 set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
@@ -76,7 +76,7 @@ s2_seconds(10
    scripts/contact_implicit/hopper.lua scripts/contact_implicit/push_t.lua lua_force_laws lua_random_gradients
    browser_play scripts/control/swing_up.lua lua_script_gradient test_mcp_vjp_share lua_budget lua_convex
    scripts/control/billiards.lua scripts/contact/solvers.lua scripts/control/computed_torque.lua
-   scripts/real_cube/tumbles.lua test_repay_vjp test_program scripts/control/basin_lqr.lua test_midpoint
+   scripts/real_cube/tumbles.lua test_repay_vjp test_program scripts/control/basin_lqr.lua test_every_joint
    scripts/real_cube/implicit.lua test_rest scripts/gradients/diff_sim_3_two_balls.lua scenes/tasks/walker.lua
    scripts/control/basin.lua lua_docs lua_data test_lcp_sparse scripts/learning/slack_penalty.lua)
 s2_seconds(8

@@ -83,6 +83,7 @@ static const Remedy remedies[] = {
     {"margin slop contact_slop collision_slop", "contact_margin", "contact_margin = m"},
     {"tol epsilon eps", "tolerance", "tolerance = number"},
     {"sub_steps sub_step_count", "substeps", "substeps = number"},
+    {"nonlinear", "substeps", "substeps = 2 or more, or a smaller dt: the energy sways less"},
     {"revolute pin pivot", "hinge", "hinge { a, b, anchor = {x, y} }"},
     {"prismatic groove slide", "slider", "slider { a, b, axis = {x, y} }"},
     {"fixed", "weld", "weld { a, b, anchor = {x, y} }"},

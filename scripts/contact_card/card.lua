@@ -99,8 +99,8 @@ end
 
 -- Two links from rest at the level of their hinges, where energy is 0: its largest error in 10 s, as a share of what
 -- both release on their way to the bottom.
-local function pendulum_error(nonlinear)
-  local world = sim.world { dt = DT, gravity = { 0, -G }, nonlinear = nonlinear }
+function scenes.pendulum()
+  local world = sim.world { dt = DT, gravity = { 0, -G } }
   local pin = world:box { type = "static", size = { 0.1, 0.1 } }
   local a = world:box { position = { 0.5, 0 }, size = { 1, 0.1 }, mass = 1, mask = 0 }
   local b = world:box { position = { 1.5, 0 }, size = { 1, 0.1 }, mass = 1, mask = 0 }
@@ -117,9 +117,6 @@ local function pendulum_error(nonlinear)
   end
   return worst / (2 * G)
 end
-
-function scenes.pendulum() return pendulum_error(false) end
-function scenes.nonlinear() return pendulum_error(true) end
 
 function scenes.rest()
   local world = on_ground(0.5)
@@ -147,7 +144,6 @@ local rows = {
     "Genesis-Embodied-AI/genesis-world/pull/3126" },
   { "heavy", "nine boxes of 1 kg under one of 1000 kg, 5 s: sinking, m", BAR },
   { "pendulum", "double pendulum, 10 s: largest error of energy, share" },
-  { "nonlinear", "the same with `nonlinear = true`", BAR },
   { "rest", "a cube at rest: us a step", nil, "Siconos: 100,000 iterations a step", "siconos/siconos/issues/214" },
 }
 

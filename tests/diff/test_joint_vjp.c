@@ -4,7 +4,7 @@
 // runs one test.
 #include "joint_ways.h"
 
-// Of the derivatives of a class: the loss is about 10, and Newton's steps of a nonlinear step stop
+// Of the derivatives of a class: the loss is about 10, and Newton's passes of a step stop
 // at 1e-12 of the speeds.
 static const double LEAST = 1e-2;
 
@@ -59,7 +59,7 @@ static void compare_types(const Plan *plan, int nonzero[CLASSES]) {
 static void one_step(void **state) {
   (void)state;
   int nonzero[CLASSES] = {0};
-  compare_types(&(Plan){"one step", 1, false, 1e-3, 1e-6, 1, 4}, nonzero);
+  compare_types(&(Plan){"one step", 1, false, 1e-3, 1e-6, 1, 6}, nonzero);
   for (Class of = OF_JOINTS; of < OF_NOTHING && counts_all(); of++) {
     bool limit = of == OF_LIMIT_LO || of == OF_LIMIT_HI; // below
     if (nonzero[of] < 2 && !limit) {
@@ -240,7 +240,7 @@ static void mixed(void **state) {
   const Way worlds[] = {AS_IS,          STIFFNESS_FORM, BLENDED,           EXPLICIT,
                         GEOMETRIC,      GEOMETRIC_PSD,  GEOMETRIC_BLENDED, GEOMETRIC_NO_MENDS,
                         SUBSTEPS,       BAUMGARTE,      POST_SAME,         POST_ANEW,
-                        BEFORE,         UNMENDED,       BISECTED,          NONLINEAR,
+                        BEFORE,         UNMENDED,       BISECTED,          TWO_STAGES,
                         ON_A_CARRIER,   REFLECTING,     FRICTIONLESS,      ACCELERATIONS,
                         BISECTED_SHORT, STIFFENED,      BY_EVENTS};
   enum {

@@ -172,7 +172,7 @@ local options = {
     s.p.world.alpha, s.p.world.beta, s.world.geometric_stiffness = 0.5, 0.5, pick { "on", "psd" }
   end,
   function(s) s.world.substeps = R:integer(2, 3) end,
-  function(s) s.world.nonlinear = true end,
+  function(s) s.world.flow = "projected" end,
   function(s) s.world.combine_friction, s.world.combine_restitution = pick { "average", "min" }, "multiply" end,
 }
 

@@ -236,7 +236,6 @@ static void test_s2d_all_settings(void **state) {
   def.contact_margin = 0.03;
   def.combine_friction = S2_COMBINE_MAX;
   def.combine_restitution = S2_COMBINE_MULTIPLY;
-  def.nonlinear = true;
   def.linear_solver = S2_LINEAR_MINRES;
   def.substeps = 5;
   def.alpha = 0.75;
@@ -278,6 +277,61 @@ static void write_moments(const char *path, const S2Moment *moments, int count) 
   s2_s2d_end(&writer, &output);
   must(s2_output_close(&output));
   s2_s2d_free(&writer);
+}
+
+// Sets the flag of midpoint steps in the settings of the scene, as earlier versions wrote it, and
+// the checksum of its chunk.
+static void flag_midpoint(const char *path) {
+  enum { FLAGS = 40 + 7 * 4 }; // behind dt, gravity, two lengths, and seven choices
+  static unsigned char bytes[1 << 16];
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  size_t size = fread(bytes, 1, sizeof bytes, file);
+  assert_int_equal(fclose(file), 0);
+  for (size_t at = S2_S2D_FILE_HEADER; at < size;) {
+    unsigned char *contents = bytes + at + S2_S2D_CHUNK_HEADER;
+    uint32_t length = s2_s2d_get32(bytes + at + 4);
+    if (s2_s2d_get32(bytes + at) == S2_S2D_SCENE) {
+      s2_s2d_set32(contents + FLAGS, s2_s2d_get32(contents + FLAGS) | S2_S2D_MIDPOINT);
+      uint64_t hash = s2_s2d_hash(S2_S2D_HASH_START, bytes + at, 8);
+      s2_s2d_set64(bytes + at + 8, s2_s2d_hash(hash, contents, length));
+    }
+    at += S2_S2D_CHUNK_HEADER + length;
+  }
+  file = fopen(path, "wb");
+  assert_int_equal(fwrite(bytes, 1, size, file), size);
+  assert_int_equal(fclose(file), 0);
+}
+
+// With an index and, cut off before it, without one.
+static void test_s2d_midpoint_is_refused(void **state) {
+  (void)state;
+  S2World *world = small_world();
+  S2Moment moment = {0};
+  must(s2_moment_capture(&moment, world));
+  for (int whole = 0; whole < 2; whole++) {
+    const char *path = in_directory("midpoint.s2d");
+    S2Output output;
+    S2S2dWriter writer = {0};
+    must(s2_output_open(&output, path));
+    s2_s2d_start(&writer, &output, NULL);
+    must(s2_s2d_frame(&writer, &output, &moment));
+    if (whole == 1) {
+      s2_s2d_end(&writer, &output);
+    }
+    must(s2_output_close(&output));
+    s2_s2d_free(&writer);
+    S2Replay *replay = NULL;
+    must(s2_replay_open(path, &replay));
+    assert_true(s2_replay_complete(replay) == (whole == 1));
+    s2_replay_close(replay);
+    flag_midpoint(path);
+    S2Status status = s2_replay_open(path, &replay);
+    assert_int_equal(status.code, S2_INVALID);
+    assert_non_null(strstr(status.message, "midpoint rule (nonlinear)"));
+  }
+  s2_moment_free(&moment);
+  s2_world_destroy(world);
 }
 
 // A rope keeps the points it runs over.
@@ -591,6 +645,7 @@ int main(void) {
       cmocka_unit_test(test_s2d_round_trip),
       cmocka_unit_test(test_s2d_all_settings),
       cmocka_unit_test(test_s2d_ways),
+      cmocka_unit_test(test_s2d_midpoint_is_refused),
       cmocka_unit_test(test_s2d_extreme_numbers),
       cmocka_unit_test(test_s2d_channels_and_run),
       cmocka_unit_test(test_s2d_sizes),

@@ -16,46 +16,36 @@ static void measure_add_to(S2Vec2 *to, S2Vec2 x) {
   *to = s2_add(*to, x);
 }
 
-// `part` of the adjoint to the poses q.
-static void measure_place_vjp(const S2Joint *joint, S2Sides sides, const SidesBar *bar, double part,
-                              double *q_bar, S2JointGradient *g) {
-  // length = |apart|
-  S2Vec2 apart = s2_scale(part, bar->apart);
-  double length = bar->length != 0 ? s2_length(sides.apart) : 0;
-  if (length > 0) {
-    apart = s2_add_scaled(apart, part * bar->length / length, sides.apart);
-  }
-  // apart = p_a - p_b + ra - rb
-  S2Vec2 ra = s2_add_scaled(apart, part, bar->ra), rb = s2_sub(s2_scale(part, bar->rb), apart);
-  measure_add_to(&g->local_a, s2_unrotate(sides.turn_a, ra));
-  measure_add_to(&g->local_b, s2_unrotate(sides.turn_b, rb));
-  if (joint->a != S2_NONE) {
-    double *to = q_bar + 3 * joint->a;
-    to[0] += s2_dot(s2_left(sides.ra), ra);
-    to[1] += apart.x;
-    to[2] += apart.y;
-  }
-  if (joint->b != S2_NONE) {
-    double *to = q_bar + 3 * joint->b;
-    to[0] += s2_dot(s2_left(sides.rb), rb) +
-             part * (sides.turn_b.c * bar->turn_b.s - sides.turn_b.s * bar->turn_b.c);
-    to[1] -= apart.x;
-    to[2] -= apart.y;
-  }
-}
-
 static S2JointGradient *measure_gradient(const S2JointAt *at, const S2PlaceBar *to) {
   return to->joint != NULL ? to->joint : &to->gradient->joint[at->joint - at->world->joints.at];
 }
 
 static void measure_sides_vjp(const S2JointAt *at, const S2Sides *sides, const SidesBar *bar,
                               const S2PlaceBar *to) {
+  const S2Joint *joint = at->joint;
   S2JointGradient *g = measure_gradient(at, to);
-  if (at->to == NULL) {
-    measure_place_vjp(at->joint, *sides, bar, 1, to->q, g);
-  } else {
-    measure_place_vjp(at->joint, s2_sides_at(at), bar, 0.5, to->q, g);
-    measure_place_vjp(at->joint, s2_sides_at_end(at), bar, 0.5, to->to, g);
+  // length = |apart|
+  S2Vec2 apart = bar->apart;
+  double length = bar->length != 0 ? s2_length(sides->apart) : 0;
+  if (length > 0) {
+    apart = s2_add_scaled(apart, bar->length / length, sides->apart);
+  }
+  // apart = p_a - p_b + ra - rb
+  S2Vec2 ra = s2_add(apart, bar->ra), rb = s2_sub(bar->rb, apart);
+  measure_add_to(&g->local_a, s2_unrotate(sides->turn_a, ra));
+  measure_add_to(&g->local_b, s2_unrotate(sides->turn_b, rb));
+  if (joint->a != S2_NONE) {
+    double *q = to->q + 3 * joint->a;
+    q[0] += s2_dot(s2_left(sides->ra), ra);
+    q[1] += apart.x;
+    q[2] += apart.y;
+  }
+  if (joint->b != S2_NONE) {
+    double *q = to->q + 3 * joint->b;
+    q[0] += s2_dot(s2_left(sides->rb), rb) +
+            (sides->turn_b.c * bar->turn_b.s - sides->turn_b.s * bar->turn_b.c);
+    q[1] -= apart.x;
+    q[2] -= apart.y;
   }
 }
 
@@ -76,29 +66,6 @@ static double measure_both(const S2JointHessian *bar, int i, int j) {
 
 // ---- measure.c --------------------------------------------------------------------------------
 
-static double measure_turned(const S2JointAt *at, int side) { // half of it
-  int32_t slot = side == 0 ? at->joint->a : at->joint->b;
-  return (s2_sides_pose(at->to, slot)[0] - s2_sides_pose(at->q, slot)[0]) / 2;
-}
-
-// s2_measure_turn: bend cos A cos B with bend = (A - B)/sin(A - B).
-static void measure_turn_vjp(const S2JointAt *at, double bar, const S2PlaceBar *to) {
-  double a = measure_turned(at, 0), b = measure_turned(at, 1), x = a - b;
-  double bend = fabs(x) < 1e-8 ? 1 : x / sin(x);
-  // (1 - x cot x)/sin x; its digits vanish where x does
-  double slope = fabs(x) < 1e-3 ? x / 3 * (1 + 7 * x * x / 30) : (1 - x / tan(x)) / sin(x);
-  double a_bar = bar * (slope * cos(a) * cos(b) - bend * sin(a) * cos(b));
-  double b_bar = bar * (-slope * cos(a) * cos(b) - bend * cos(a) * sin(b));
-  for (int side = 0; side < 2; side++) {
-    int32_t slot = side == 0 ? at->joint->a : at->joint->b;
-    double half = (side == 0 ? a_bar : b_bar) / 2;
-    if (slot != S2_NONE) {
-      to->to[3 * slot] += half;
-      to->q[3 * slot] -= half;
-    }
-  }
-}
-
 static void measure_angle_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                               const S2PlaceBar *to) {
   (void)row;
@@ -110,15 +77,12 @@ static void measure_angle_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
     to->q[3 * joint->b] -= bar->value;
   }
   measure_gradient(at, to)->angle0 -= bar->value;
-  if (at->to != NULL) {
-    measure_turn_vjp(at, bar->ja[0] - bar->jb[0], to);
-  }
 }
 
 // Returns the adjoint of the direction.
 static S2Vec2 measure_along_direction_vjp(const S2JointAt *at, S2Vec2 direction,
                                           const S2RowBar *bar, const S2PlaceBar *to) {
-  S2Sides sides = s2_sides_of(at);
+  S2Sides sides = s2_sides_at(at);
   SidesBar sum = {0};
   S2Vec2 u = s2_rotate(sides.turn_b, direction), w = s2_add(sides.apart, sides.rb);
   // value = u'apart, ja = (ra x u, u), jb = (-w x u, -u) with w = apart + rb
@@ -206,9 +170,9 @@ static void measure_shift_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
 static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                                const S2PlaceBar *to) {
   (void)row;
-  S2Sides sides = s2_sides_of(at);
+  S2Sides sides = s2_sides_at(at);
   SidesBar sum = {.length = bar->value};
-  double length = s2_sides_length(at, &sides);
+  double length = s2_length(sides.apart);
   // n = apart/length, or as it was at the start where there is no length.
   bool none = length < S2_NO_LENGTH;
   S2Vec2 axis = at->joint->axis;
@@ -243,7 +207,7 @@ static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar
     sum.turn_b.c = s2_dot(n_bar, axis);
     sum.turn_b.s = s2_dot(n_bar, s2_left(axis));
     measure_add_to(&measure_gradient(at, to)->axis, s2_unrotate(sides.turn_b, n_bar));
-  } else { // n = apart/length, of a chord both means
+  } else { // n = apart/length
     sum.apart = s2_scale(1 / length, n_bar);
     sum.length -= s2_dot(n, n_bar) / length;
   }
@@ -278,9 +242,6 @@ static void measure_lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
     g->rate[c] -= bar->value * at->elapsed + bar->rate;
     *to->elapsed -= bar->value * joint->rate[c];
   }
-  if (at->to != NULL && c == 0) {
-    measure_turn_vjp(at, bar->ja[0], to);
-  }
 }
 
 static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
@@ -293,7 +254,7 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   for (int k = 0; k < 2; k++) {
     int32_t slot = k == 0 ? gear->joint_a : gear->joint_b;
     double factor = k == 0 ? 1 : gear->ratio;
-    S2JointAt of = {at->world, &at->world->joints.at[slot], at->q, at->elapsed, NULL, at->to};
+    S2JointAt of = {at->world, &at->world->joints.at[slot], at->q, at->elapsed, NULL};
     S2JointRow its;
     S2JointHessian bent;
     int column[2];

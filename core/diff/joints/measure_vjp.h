@@ -13,7 +13,7 @@ typedef struct S2RowBar { // adjoint of an S2JointRow, and of the second derivat
 } S2RowBar;
 
 typedef struct S2PlaceBar { // where it goes; all are added to
-  double *q, *to;           // 3 a slot: of S2JointAt.q and .to
+  double *q;                // 3 a slot: of S2JointAt.q
   double *elapsed;          // s
   S2WorldGradient *gradient;
   S2JointGradient *joint; // of the joint's own numbers; NULL: its place in `gradient`
@@ -22,12 +22,12 @@ typedef struct S2PlaceBar { // where it goes; all are added to
 // Of the equations of a joint (0 ..), what its limits and what its motor act on.
 enum { S2_OF_COORDINATE = S2_JOINT_EQUATIONS, S2_OF_DRIVE };
 
-// From value, rate, ja, jb and the Hessian of that function, also of chords (S2JointAt.to; no
-// Hessian then), to the poses and the joint's own numbers.
+// From value, rate, ja, jb and the Hessian of that function to the poses and the joint's own
+// numbers.
 void s2_joint_function_vjp(const S2JointAt *at, int function, const S2RowBar *bar,
                            const S2PlaceBar *to);
 
-// The same of both offsets of a joint that pins a point, along x and y of b; no chords.
+// The same of both offsets of a joint that pins a point, along x and y of b.
 typedef struct S2PinBar {
   double value[2], ja[2][3], jb[2][3];
 } S2PinBar;

@@ -1,5 +1,5 @@
-// The adjoint of one step under way, and the parts that it is made of: assembly of joint rows, the
-// midpoint rule. Private to core/diff.
+// The adjoint of one step under way, and the assembly of joint rows, a part that it is made of.
+// Private to core/diff.
 //
 // A step is undone act by act (dynamics/trace/notes.h). For each act an S2Step over what was kept
 // looks as it did just before: the same numbers in the same arrays, so that the functions of
@@ -50,12 +50,5 @@ static inline S2RowsAdjoint s2_rows_adjoint(const double *v, const double *none)
 void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind kind,
                        const S2Assembly *assembly, const S2RowsAdjoint *rows,
                        S2StepAdjoint *adjoint);
-
-// The midpoint rule of an island: v1 (that carries the positions) and v2 from q0 and `before` (3 a
-// node: v0, or what the impact before it left in v2), force, h and the joints. v1, v2 and the
-// impulses in `step` are those it ended with. Takes adjoint->v1 and v2 of the island's nodes (then
-// 0) and adds to `before_bar` (3 a node) and the rest of `adjoint`.
-void s2_midpoint_vjp(const S2Step *step, const S2Island *island, const double *before,
-                     double *before_bar, S2StepAdjoint *adjoint);
 
 #endif

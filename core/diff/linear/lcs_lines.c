@@ -34,9 +34,8 @@ S2Status s2_lcs_check(const S2World *world) {
   if (def->alpha < 1 || def->beta < 1) {
     return s2_error(S2_INVALID, "lcs: alpha = 1 and beta = 1 expected");
   }
-  if (def->nonlinear || def->geometric_stiffness != S2_GEOMETRIC_OFF) {
-    return s2_error(S2_INVALID,
-                    "lcs: not with nonlinear steps or geometric stiffness: turn them off");
+  if (def->geometric_stiffness != S2_GEOMETRIC_OFF) {
+    return s2_error(S2_INVALID, "lcs: geometric_stiffness 'off' expected");
   }
   if (def->restitution_model == S2_REFLECTIONS) {
     return s2_error(S2_INVALID, "lcs: restitution_model 'newton' expected");

@@ -114,7 +114,6 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   def->substeps = plain.substeps;
   def->stabilization = plain.stabilization;
   def->geometric_stiffness = plain.geometric_stiffness;
-  def->nonlinear = plain.nonlinear;
   def->flow = plain.flow; // at rest both are one problem
   // Traced, with joints noted that are at their places.
   s2_notes_clear(&trace->notes);

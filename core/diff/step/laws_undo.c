@@ -62,10 +62,6 @@ static void laws_term_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
     laws_way_vjp(seen, term, bar);
   } else if (!pose) {
     seen->v[at] += bar;
-  } else if (seen->note->act == S2_ACT_LAWS_MEAN) { // q0 + h v1
-    undo->bar.q0[at] += bar;
-    undo->bar.v1[at] += seen->note->h * bar;
-    undo->bar.h += undo->step.v1[at] * bar;
   } else if (seen->note->act == S2_ACT_LAWS_END) { // q0 + part (q1 - q0)
     undo->bar.q0[at] += (1 - seen->part) * bar;
     seen->q[at] += seen->part * bar;
@@ -239,52 +235,4 @@ void s2_undo_laws_end(S2Undo *undo, const S2Note *note) {
     }
   }
   s2_arena_rewind(undo->arena, mark);
-}
-
-// ---- Nonlinear steps ----------------------------------------------------------------------------
-
-void s2_undo_laws_mean(S2Undo *undo, const S2Note *note) {
-  const S2LawsAct *act = note->laws.act;
-  const S2Island *island = &note->of->island;
-  // v1 and v2 are those of the step before.
-  s2_undo_put_nodes(note, note->laws.nodes_v1, undo->step.v1);
-  s2_undo_put_nodes(note, note->laws.nodes_v2, undo->step.v2);
-  const S2Note *free = s2_undo_last(undo, S2_ACT_FREE);
-  for (int i = 0; i < island->joints; i++) {
-    memcpy(undo->step.joint_impulse + S2_JOINT_ROWS * island->joint[i],
-           note->laws.impulse + S2_JOINT_ROWS * i, sizeof(double) * S2_JOINT_ROWS);
-  }
-  Seen seen = {.undo = undo,
-               .note = note,
-               .q = undo->bar.q0,
-               .v = undo->bar.v2,
-               .part = act->part,
-               .since = act->since};
-  for (int i = 0; i < act->count; i++) {
-    const S2LawAnswer *answer = &act->answers[i];
-    double bar[3];
-    for (int k = 0; k < 3; k++) { // force = held + (law at the start + this one)/2
-      int at = 3 * answer->slot + k;
-      bar[k] = undo->bar.force[at] / 2;
-      undo->held[at] += undo->bar.force[at];
-      undo->law[at] += bar[k];
-      undo->bar.force[at] = 0;
-    }
-    s2_undo_law_answer(&seen, answer, bar);
-    memcpy(undo->step.force + 3 * answer->slot, free->free.force + 3 * answer->slot,
-           3 * sizeof(double));
-  }
-}
-
-void s2_undo_mean_force(S2Undo *undo) {
-  int index = undo->index;
-  const S2Note *note;
-  do {
-    note = s2_note_at(undo->notes, --index);
-  } while (note->act != S2_ACT_LAWS_MEAN && note->act != S2_ACT_MIDPOINT &&
-           note->act != S2_ACT_FREE);
-  for (int i = 0; note->act == S2_ACT_LAWS_MEAN && i < note->laws.act->count; i++) {
-    memcpy(undo->step.force + 3 * note->laws.act->answers[i].slot, note->laws.force + 3 * i,
-           3 * sizeof(double));
-  }
 }

@@ -71,12 +71,8 @@ static void take_rows(const S2RattlePiece *piece, bool second, Coupled *coupled)
   const S2Rattle *rattle = &piece->rattle;
   for (int end = 0; end < 2; end++) {
     double elapsed = rattle->done + (end == 1 ? rattle->h : 0);
-    S2JointAt at = {rattle->step->world,
-                    coupled->joint,
-                    end == 1 ? rattle->q1 : rattle->q0,
-                    elapsed,
-                    NULL,
-                    NULL};
+    S2JointAt at = {rattle->step->world, coupled->joint, end == 1 ? rattle->q1 : rattle->q0,
+                    elapsed, NULL};
     coupled->count = s2_joint_rows(&at, coupled->rows[end]);
   }
   // y of the equations, and their values where they give way.

@@ -152,7 +152,7 @@ static S2JointAt rattle_joint_at(const S2RattlePiece *piece, const S2Joint *join
   const S2Rattle *rattle = &piece->rattle;
   double elapsed = rattle->done + (end ? rattle->h : 0);
   return (S2JointAt){
-      rattle->step->world, joint, end ? rattle->q1 : rattle->q0, elapsed, turn, NULL};
+      rattle->step->world, joint, end ? rattle->q1 : rattle->q0, elapsed, turn};
 }
 
 // Both rows of a rigid hinge.
@@ -506,12 +506,8 @@ static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) 
         s2_rattle_contact_poses(piece, r, &bar, q_bar);
         continue;
       }
-      S2JointAt at = {rattle->step->world,
-                      s2_rattle_joint(rattle, term),
-                      rattle->q1,
-                      rattle->done + rattle->h,
-                      NULL,
-                      NULL};
+      S2JointAt at = {rattle->step->world, s2_rattle_joint(rattle, term), rattle->q1,
+                      rattle->done + rattle->h, NULL};
       s2_joint_function_vjp(&at, S2_OF_COORDINATE, &bar, &place);
     }
   }

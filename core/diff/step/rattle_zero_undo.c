@@ -21,7 +21,7 @@ static Zero zero_of(const S2RattlePiece *piece, int32_t slot, double asked) {
   S2JointRow row[2];
   for (int i = 0; i < 2; i++) {
     double elapsed = rattle->done + (i == 0 ? 0 : rattle->h);
-    S2JointAt at = {step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL, NULL};
+    S2JointAt at = {step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL};
     s2_joint_kind(joint->type)->drive(&at, &row[i], NULL);
     memcpy(zero.side[i].a, row[i].ja, sizeof row[i].ja);
     memcpy(zero.side[i].b, row[i].jb, sizeof row[i].jb);
@@ -72,8 +72,7 @@ static void zero_soft_vjp(const S2RattlePiece *piece, int32_t slot, const S2Join
   for (int i = 0; i < 2; i++) {
     S2JointRow rows[S2_JOINT_EQUATIONS], *row = rows;
     double elapsed = rattle->done + (i == 0 ? 0 : rattle->h);
-    S2JointAt at = {
-        rattle->step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL, NULL};
+    S2JointAt at = {rattle->step->world, joint, i == 0 ? rattle->q0 : rattle->q1, elapsed, NULL};
     if (index == S2_OF_DRIVE) {
       s2_joint_kind(joint->type)->drive(&at, row, NULL);
     } else {

@@ -182,10 +182,6 @@ void s2_undo_commit(S2Undo *undo, const S2Note *note) {
   // Impulses of the last attempt or piece are scaled to the whole time.
   double whole = elapsed / note->h;
   substep_put_end(undo, note);
-  if (def->nonlinear) { // else each solve has those that it reads
-    memcpy(undo->step.joint_impulse, note->end.v1 + 3 * (size_t)undo->notes->slots,
-           sizeof(double) * S2_JOINT_ROWS * (size_t)undo->notes->joint_slots);
-  }
   substep_bodies_vjp(undo);
   substep_joints_vjp(undo, elapsed, whole);
   s2_undo_end_impulses(undo);

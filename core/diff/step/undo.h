@@ -102,7 +102,6 @@ S2UndoAct s2_undo_substep, s2_undo_free, s2_undo_next, s2_undo_commit;
 S2UndoAct s2_undo_reset, s2_undo_reset_v2, s2_undo_v2_is_v1, s2_undo_v1_is_v2, s2_undo_q0_is_q1,
     s2_undo_integrate, s2_undo_linearise, s2_undo_short, s2_undo_go_back;
 S2UndoAct s2_undo_solve;                                 // solve_undo.c
-S2UndoAct s2_undo_midpoint;                              // midpoint_undo.c
 S2UndoAct s2_undo_rattle, s2_undo_flowed, s2_undo_piece; // rattle_pieces_undo.c
 // impact_undo.c
 S2UndoAct s2_undo_restart, s2_undo_recall, s2_undo_rebound, s2_undo_keep, s2_undo_reflect,
@@ -112,8 +111,8 @@ S2UndoAct s2_undo_shake;    // shake_undo.c
 S2UndoAct s2_undo_feedback; // feedback_undo.c
 // spin_undo.c
 S2UndoAct s2_undo_balance, s2_undo_spin, s2_undo_spin_v2, s2_undo_spin_dq, s2_undo_cap;
-S2UndoAct s2_undo_slow;                                      // repay_undo.c
-S2UndoAct s2_undo_laws, s2_undo_laws_end, s2_undo_laws_mean; // laws_undo.c
+S2UndoAct s2_undo_slow;                   // repay_undo.c
+S2UndoAct s2_undo_laws, s2_undo_laws_end; // laws_undo.c
 // event_undo.c
 S2UndoAct s2_undo_drift, s2_undo_interval, s2_undo_struck, s2_undo_set_out, s2_undo_fly,
     s2_undo_arrive, s2_undo_repay, s2_undo_interval_end;
@@ -192,8 +191,6 @@ typedef struct S2LawsSeen {
 void s2_undo_law_answer(const S2LawsSeen *seen, const S2LawAnswer *answer, const double bar[3]);
 // What laws saw of bodies on their way, to the start of the step.
 void s2_undo_seen(S2Undo *undo);
-// The forces that a nonlinear step, which is being undone, was made with.
-void s2_undo_mean_force(S2Undo *undo);
 
 // impulse_undo.c, in the order a sweep comes by them: at its start; at the end of a substep; of a
 // fraction of it that bisect makes; at the start of the step.

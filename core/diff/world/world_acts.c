@@ -106,7 +106,7 @@ static void world_coordinates(const void *user, const S2World *world, double *nu
   for (int i = 0; i < 2; i++) {
     S2JointRow row;
     const S2Joint *joint = &world->joints.at[slots[i]];
-    S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+    S2JointAt at = {world, joint, world->q.at, 0, NULL};
     s2_joint_kind(joint->type)->coordinate(&at, &row, NULL);
     numbers[i] = row.value;
   }

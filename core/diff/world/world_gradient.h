@@ -90,9 +90,9 @@ typedef enum S2GradientFlag {
                                 // those times are not whole
   S2_GRADIENT_INFINITE = 256,   // a friction or restitution of 0 whose geometric mean with another
                                 // number has an infinite derivative: it counts as constant
-  S2_GRADIENT_JUMP = 512,       // a compliance (by two stages and nonlinear: a curve of a
-                          // spring) of 0: steps with it are made another way, and its derivative is
-                          // left out, or (contacts that bounce) that of no bounce
+  S2_GRADIENT_JUMP =
+      512, // a compliance (by two stages: a curve of a spring) of 0: steps with it are made another
+           // way, and its derivative is left out, or (contacts that bounce) that of no bounce
 } S2GradientFlag;
 
 // Zero, large enough for this world as it is; grows (keeping contents) when asked again.

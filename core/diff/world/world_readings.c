@@ -293,7 +293,7 @@ typedef struct Errors { // what s2_joint_violation is made of: smooth, as it is 
 static void reading_measure_errors(const void *user, const S2World *world, double *numbers) {
   const Errors *errors = user;
   const S2Joint *joint = &world->joints.at[errors->slot];
-  const S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  const S2JointAt at = {world, joint, world->q.at, 0, NULL};
   S2JointError error;
   s2_joint_error(&at, errors->length, &error);
   int count = joint->velocity_only ? 0 : error.count - (joint->limit_lo == joint->limit_hi);

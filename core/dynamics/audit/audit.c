@@ -110,7 +110,7 @@ void s2_audit_free(S2World *world) {
 // J: what the springs of a joint hold.
 static double audit_elastic(const S2World *world, const S2Joint *joint) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  S2JointAt at = {world, joint, world->q.at, 0, NULL};
   int count = s2_joint_rows(&at, rows);
   return s2_joint_energy(joint, rows, count);
 }
@@ -124,7 +124,7 @@ static S2JointRow audit_drive(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow row = {0};
   if (kind->drive != NULL && s2_joint_active(world, joint)) {
-    kind->drive(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &row, NULL);
+    kind->drive(&(S2JointAt){world, joint, world->q.at, 0, NULL}, &row, NULL);
   }
   return row;
 }

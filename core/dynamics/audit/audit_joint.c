@@ -93,7 +93,7 @@ void s2_audit_joints(S2World *world, S2Auditor *audit) {
       continue;
     }
     S2JointError error;
-    s2_joint_error(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, 1, &error);
+    s2_joint_error(&(S2JointAt){world, joint, world->q.at, 0, NULL}, 1, &error);
     Against against = joint_against(world, joint, error.rows, error.count, audit->h);
     world->residuals.audit.drift = fmax(world->residuals.audit.drift, against.speed);
     if (against.energy > S2_AUDIT_DRIFT * against.kinetic + against.slow) {

@@ -70,7 +70,7 @@ static void excuse_joints(const S2World *world, const S2Auditor *audit) {
     if (!s2_joint_active(world, joint)) {
       continue;
     }
-    S2JointAt at = {world, joint, audit->q0, 0, NULL, NULL};
+    S2JointAt at = {world, joint, audit->q0, 0, NULL};
     const int32_t ends[2] = {joint->a, joint->b};
     double length = 0;
     for (int k = 0; k < 2; k++) {

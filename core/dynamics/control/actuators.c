@@ -408,7 +408,7 @@ static double row_beside(double along[][6], int count) {
 static double actuator_mobility(const S2World *world, const S2Joint *joint, double most) {
   double along[S2_JOINT_EQUATIONS + 1][6];
   S2JointRow drive, rows[S2_JOINT_EQUATIONS];
-  S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  S2JointAt at = {world, joint, world->q.at, 0, NULL};
   s2_joint_kind(joint->type)->drive(&at, &drive, NULL);
   if (!(row_by_mass(world, joint, &drive, along[0]) > most)) {
     return 0;

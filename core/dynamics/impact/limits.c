@@ -57,7 +57,7 @@ static double limits_work(const S2Step *step, const S2Island *island, const S2Jo
                        (before == NULL ? 0 : before->row[S2_JOINT_ROWS * i + side[k]]);
       if (impulse != 0) {
         S2JointRow row;
-        S2JointAt at = {step->world, joint, q, elapsed, NULL, NULL};
+        S2JointAt at = {step->world, joint, q, elapsed, NULL};
         s2_joint_kind(joint->type)->coordinate(&at, &row, NULL);
         s2_joint_speeds(joint, v, &row, 1);
         work += (k == 0 ? 1 : -1) * impulse * row.speed;

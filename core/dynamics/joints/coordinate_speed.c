@@ -95,7 +95,7 @@ static int speed_open(const Speed *s, double *rate, int32_t *worst_joint) {
         (s->forest.in_tree[slot] && (s2_forest_carries(joint, false) || slot == s->slot))) {
       continue;
     }
-    S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+    S2JointAt at = {world, joint, world->q.at, 0, NULL};
     S2JointRow rows[S2_JOINT_EQUATIONS];
     int of = s2_joint_rigid_rows(&at, rows);
     for (int i = 0; i < of; i++) {

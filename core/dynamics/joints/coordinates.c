@@ -37,7 +37,7 @@ typedef struct Coordinates {
 
 static double coordinate_value(const S2World *world, const S2Joint *joint) {
   S2JointRow row;
-  S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  S2JointAt at = {world, joint, world->q.at, 0, NULL};
   s2_joint_kind(joint->type)->coordinate(&at, &row, NULL);
   return row.value;
 }
@@ -154,7 +154,7 @@ static int loop_errors(const Coordinates *c, double *error, double *worst, int32
         (c->forest.in_tree[slot] && s2_forest_carries(joint, false))) {
       continue;
     }
-    S2JointAt at = {c->world, joint, c->world->q.at, 0, NULL, NULL};
+    S2JointAt at = {c->world, joint, c->world->q.at, 0, NULL};
     S2JointRow rows[S2_JOINT_EQUATIONS + 1];
     int of = s2_joint_rigid_rows(&at, rows);
     // A given joint that closes a loop has its coordinate as an equation.

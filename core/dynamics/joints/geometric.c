@@ -327,7 +327,7 @@ static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *tur
   if (implicit || !(joint->reaction_time > 0) || s2_joint_is_wide(joint)) {
     return 0;
   }
-  S2JointAt at = {world, joint, step->q0, step->t - world->kept.time, turn, NULL};
+  S2JointAt at = {world, joint, step->q0, step->t - world->kept.time, turn};
   S2JointLoad load = last_load(joint);
   return s2_joint_turns_too_fast(step, &at, &load, step->h, S2_TURNS_TOO_FAST);
 }

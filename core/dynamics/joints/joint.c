@@ -444,7 +444,7 @@ bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *
     return true;
   }
   S2JointRow row;
-  S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  S2JointAt at = {world, joint, world->q.at, 0, NULL};
   kind->coordinate(&at, &row, NULL);
   *value = row.value;
   // What numbers of a few decimals leave open is projected as any error is.
@@ -540,7 +540,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   }
   // Matrices of compliance and damping have a size that only the finished joint knows.
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  int count = s2_joint_rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL, NULL}, rows);
+  int count = s2_joint_rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL}, rows);
   if (def->type == S2_CONSTRAINT) {
     count = def->rows;
   }

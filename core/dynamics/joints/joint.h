@@ -30,9 +30,6 @@ typedef struct S2JointAt { // a joint at given poses
   const double *q;   // 3 a slot
   double elapsed;    // s since the state the world is in
   const S2Rot *turn; // a slot: of the angles in q, where they are known; NULL: nowhere
-  // NULL, or the poses at the end of a step that begins at q: then the gradients are chords, see
-  // measure.c; values are of no use.
-  const double *to;
 } S2JointAt;
 
 typedef enum S2JointParts { // what a definition may ask of a type
@@ -187,8 +184,6 @@ typedef struct S2Pin {
 } S2Pin;
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]);
 void s2_measure_pin(const S2JointAt *at, S2Pin *pin);
-// The chord of a turn against another, per 2 tan(half of it): see measure.c.
-double s2_measure_turn(const S2JointAt *at);
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local);
 
 // ---- constraint.c: rows of the program's own --------------------------------------------------

@@ -37,7 +37,7 @@ bool s2_joint_type_sets(S2JointType type, S2JointField field) {
 }
 
 static S2JointAt joint_here(const S2World *world, const S2Joint *joint) {
-  return (S2JointAt){world, joint, world->q.at, 0, NULL, NULL};
+  return (S2JointAt){world, joint, world->q.at, 0, NULL};
 }
 
 static double joint_rate(const S2World *world, const S2Joint *joint, const S2JointRow *row) {

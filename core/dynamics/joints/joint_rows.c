@@ -685,7 +685,7 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
       builder.slot = island->joint[i];
       builder.group = builder.place = i;
       builder.joint = &step->world->joints.at[builder.slot];
-      builder.at = (S2JointAt){step->world, builder.joint, q, elapsed, turn, NULL};
+      builder.at = (S2JointAt){step->world, builder.joint, q, elapsed, turn};
       builder.arm = arm_of(&builder.at);
       along.count = 0;
       if (pass == 0) {

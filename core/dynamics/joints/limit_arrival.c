@@ -13,7 +13,7 @@ S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int3
     return arrival;
   }
   S2JointRow *row = &arrival.row;
-  S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL, NULL};
+  S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL};
   s2_joint_kind(joint->type)->coordinate(&at, row, NULL);
   arrival.distance = arrival.sign * (row->value - limit);
   s2_joint_speeds(joint, step->free_v, row, 1);
@@ -58,7 +58,7 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
     }
     // Distance at the start, speed towards the limit at the end.
     S2JointRow start, end;
-    S2JointAt at = {step->world, joint, step->q0, elapsed, NULL, NULL};
+    S2JointAt at = {step->world, joint, step->q0, elapsed, NULL};
     s2_joint_kind(joint->type)->coordinate(&at, &start, NULL);
     at.q = step->q1;
     at.elapsed += step->h;

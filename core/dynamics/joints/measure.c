@@ -1,12 +1,6 @@
 // The smooth functions of two poses that all joints are made of, with exact first and second
 // derivatives. All are unchanged when both bodies are moved or turned as one, so that what acts
 // along their gradients conserves momentum, angular momentum too, wherever the bodies are.
-//
-// Between two poses (S2JointAt.to) the gradients are chords: with w = 2 tan(D/2) for a turn by D,
-// Cayley's measure of it, an arm changes by exactly w times its mean turned left. Everything below
-// is linear in the arms or quadratic, so the gradients at the means of the arms meet the change of
-// the value exactly, J (w, dx) = g(to) - g(q), and are balanced as those at a pose: forces along
-// them do the work the values say, and keep momentum and angular momentum.
 #include "dynamics/joints/sides.h"
 
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local) {
@@ -15,23 +9,6 @@ S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local) {
 
 S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot) {
   return s2_sides_turn(at, slot);
-}
-
-// (A - B) / (tan A - tan B) for half the turns of a and b: one factor for both, so that torques
-// balance.
-double s2_measure_turn(const S2JointAt *at) {
-  if (at->to == NULL) {
-    return 1;
-  }
-  // (A - B)/(tan A - tan B) = (A - B)/sin(A - B) cos A cos B, which is 1 for A = B = 0.
-  double half[2];
-  const int32_t slot[2] = {at->joint->a, at->joint->b};
-  for (int i = 0; i < 2; i++) {
-    half[i] = (s2_sides_pose(at->to, slot[i])[0] - s2_sides_pose(at->q, slot[i])[0]) / 2;
-  }
-  double apart = half[0] - half[1];
-  double bend = fabs(apart) < 1e-8 ? 1 : apart / sin(apart);
-  return bend * cos(half[0]) * cos(half[1]);
 }
 
 static void hessian_add(S2JointHessian *hessian, int i, int j, double value) {
@@ -45,8 +22,7 @@ void s2_measure_angle(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
   const S2Joint *joint = at->joint;
   double a = joint->a == S2_NONE ? 0 : at->q[3 * joint->a];
   double b = joint->b == S2_NONE ? 0 : at->q[3 * joint->b];
-  double turn = s2_measure_turn(at);
-  *row = (S2JointRow){.value = a - b - joint->angle0, .ja = {turn, 0, 0}, .jb = {-turn, 0, 0}};
+  *row = (S2JointRow){.value = a - b - joint->angle0, .ja = {1, 0, 0}, .jb = {-1, 0, 0}};
   if (hessian != NULL) {
     *hessian = (S2JointHessian){0};
   }
@@ -66,7 +42,7 @@ static inline void measure_offset(const S2Sides *sides, S2Vec2 u, double *value,
 
 void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
                        S2JointHessian *hessian) {
-  S2Sides sides = s2_sides_of(at);
+  S2Sides sides = s2_sides_at(at);
   S2Vec2 u = s2_rotate(sides.turn_b, direction);
   *row = (S2JointRow){0};
   measure_offset(&sides, u, &row->value, row->ja, row->jb);
@@ -85,7 +61,7 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
 }
 
 void s2_measure_offsets(const S2JointAt *at, S2JointRow rows[2]) {
-  S2Sides sides = s2_sides_of(at);
+  S2Sides sides = s2_sides_at(at);
   S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
   rows[0] = rows[1] = (S2JointRow){0};
   measure_offset(&sides, x, &rows[0].value, rows[0].ja, rows[0].jb);
@@ -118,9 +94,8 @@ void s2_measure_y(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian)
 // With n the direction and t across it: dL = n'd(p_a - p_b), and the second derivative is that of
 // p_a - p_b along n plus (1/L) (J't)(J't)'. Anchors that coincide keep the direction of the start.
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
-  S2Sides sides = s2_sides_of(at);
-  // The mean length of both ends: with it n is the chord's direction and the change is met exactly.
-  double length = s2_sides_length(at, &sides);
+  S2Sides sides = s2_sides_at(at);
+  double length = s2_length(sides.apart);
   bool none = length < S2_NO_LENGTH;
   S2Vec2 n = none ? s2_rotate(sides.turn_b, at->joint->axis) : s2_scale(1 / length, sides.apart);
   *row = (S2JointRow){

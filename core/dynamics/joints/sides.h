@@ -34,33 +34,4 @@ static inline S2Sides s2_sides_at(const S2JointAt *at) {
   return sides;
 }
 
-static inline S2Sides s2_sides_at_end(const S2JointAt *at) {
-  return s2_sides_at(&(S2JointAt){at->world, at->joint, at->to, at->elapsed, NULL, NULL});
-}
-
-static inline S2Vec2 s2_sides_mean(S2Vec2 a, S2Vec2 b) {
-  return s2_vec2((a.x + b.x) / 2, (a.y + b.y) / 2);
-}
-
-// Of a chord the means of both ends (turn_a is that of its start).
-static inline S2Sides s2_sides_of(const S2JointAt *at) {
-  S2Sides sides = s2_sides_at(at);
-  if (at->to != NULL) {
-    S2Sides end = s2_sides_at_end(at);
-    sides.turn_b.c = (sides.turn_b.c + end.turn_b.c) / 2;
-    sides.turn_b.s = (sides.turn_b.s + end.turn_b.s) / 2;
-    sides.ra = s2_sides_mean(sides.ra, end.ra);
-    sides.rb = s2_sides_mean(sides.rb, end.rb);
-    sides.apart = s2_sides_mean(sides.apart, end.apart);
-  }
-  return sides;
-}
-
-// |p_a - p_b|, of a chord the mean of both ends; `sides` are those of `at`.
-static inline double s2_sides_length(const S2JointAt *at, const S2Sides *sides) {
-  return at->to == NULL
-             ? s2_length(sides->apart)
-             : (s2_length(s2_sides_at(at).apart) + s2_length(s2_sides_at_end(at).apart)) / 2;
-}
-
 #endif

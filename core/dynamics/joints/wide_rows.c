@@ -23,7 +23,7 @@ S2WideMovers s2_wide_movers(const S2Step *step, const S2Joint *gear) {
   }
   // The factors c_i are the angles' coefficients in the gear's row.
   S2JointRow rows[S2_JOINT_EQUATIONS], row;
-  s2_joint_rows(&(S2JointAt){step->world, gear, step->q0, 0, NULL, NULL}, rows);
+  s2_joint_rows(&(S2JointAt){step->world, gear, step->q0, 0, NULL}, rows);
   row = rows[0];
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
   const double factors[4] = {row.ja[0], row.jb[0], row.more[0][0], row.more[1][0]};

@@ -11,7 +11,7 @@
 static bool fits_def(const S2WorldDef *def) {
   S2Stepping way = s2_world_way(def);
   return (way == S2_EVENT || way == S2_SPECULATIVE) && def->stabilization == S2_PROJECTION &&
-         def->alpha == 1 && def->beta == 1 && def->substeps == 1 && !def->nonlinear &&
+         def->alpha == 1 && def->beta == 1 && def->substeps == 1 &&
          def->formulation == S2_FORM_VELOCITY && def->geometric_stiffness == S2_GEOMETRIC_OFF &&
          def->solver == S2_SOLVER_AUTO && def->linear_solver == S2_LINEAR_AUTO && !def->profile &&
          !def->audit;

@@ -307,8 +307,7 @@ void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island) {
   Culprits list = {.count = 0};
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, step->t - step->world->kept.time + step->h,
-                    NULL,        NULL};
+    S2JointAt at = {step->world, joint, step->q1, step->t - step->world->kept.time + step->h, NULL};
     double off = s2_joint_violation(&at, island->length);
     if (off > S2_MISFIT * island->length) {
       contradict_add(&list, S2_NONE, island->joint[i], off, off, 0);

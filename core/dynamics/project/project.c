@@ -107,7 +107,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
   const S2JointPart *pins = pins_at_start(island, errors);
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q0, elapsed, turn, NULL};
+    S2JointAt at = {step->world, joint, step->q0, elapsed, turn};
     if (!s2_joint_projected(joint)) {
       continue;
     }
@@ -536,10 +536,9 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
     }
     return;
   }
-  // A step that a script differentiates moves nothing that the plain step does not. The nonlinear
-  // step ends on the joints by itself. Errors that a projection would make smaller are those of a
-  // motion, which the plain step lets stand.
-  if (island->touches == 0 && !world->kept.def.nonlinear && worst <= island->enough) {
+  // A step that a script differentiates moves nothing that the plain step does not. Errors that a
+  // projection would make smaller are those of a motion, which the plain step lets stand.
+  if (island->touches == 0 && worst <= island->enough) {
     double *q = S2_TAKE(step->arena, double, 3 * island->nodes), error = island->joint_error;
     uint64_t projections = world->stats.projections;
     for (int i = 0; i < island->nodes; i++) {

@@ -12,7 +12,7 @@ static const double BALANCED = 1e-8;
 
 // Do forces along the rows of a program's own cancel, and their moments, as those of joints do?
 static bool spin_balances(const S2Step *step, const S2Joint *joint) {
-  S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL, NULL};
+  S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL};
   const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
   S2Vec2 arm = s2_vec2(qb[1] - qa[1], qb[2] - qa[2]);
   S2JointRow rows[S2_JOINT_EQUATIONS];

@@ -22,7 +22,7 @@ static double measure_pins(const S2Step *step, const S2Island *island, const S2R
   double largest = 0;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, step->q1, 0, turn, NULL};
+    S2JointAt at = {step->world, joint, step->q1, 0, turn};
     S2Pin pin;
     s2_measure_pin(&at, &pin);
     for (int k = 0; k < 2; k++) {
@@ -51,7 +51,7 @@ static double joints_violation(const S2Step *step, S2Island *island, S2JointErro
       lengths = true; // it counts among errors, not here
       continue;
     }
-    S2JointAt at = {step->world, joint, step->q1, elapsed, turn, NULL};
+    S2JointAt at = {step->world, joint, step->q1, elapsed, turn};
     S2JointError of;
     s2_joint_error(&at, island->length, &of);
     square = of.rigid > square ? of.rigid : square; // not fmax, which is a call

@@ -333,7 +333,7 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
   rattle->grounds = 0;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    S2JointAt at = {step->world, joint, rattle->q0, rattle->done, NULL, NULL};
+    S2JointAt at = {step->world, joint, rattle->q0, rattle->done, NULL};
     if (joint->type == S2_GROUND_FRICTION) {
       S2RattleTerm *to = lists.term[BOUNDS] + lists.count[BOUNDS];
       lists.count[BOUNDS] += s2_rattle_ground_terms(rattle, i, to);
@@ -439,7 +439,7 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[rattle->island->joint[i]];
     const S2JointKind *kind = s2_joint_kind(joint->type);
-    S2JointAt at = {step->world, joint, q, elapsed, turn, NULL};
+    S2JointAt at = {step->world, joint, q, elapsed, turn};
     const int32_t *of = rattle->row_of[i];
     if (joint->type == S2_GROUND_FRICTION) {
       measure_ground(rattle, joint, q, of, rows);
@@ -509,7 +509,7 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
     const int32_t *of = rattle->row_of[i];
-    S2JointAt at = {world, joint, rattle->q1, elapsed, NULL, NULL};
+    S2JointAt at = {world, joint, rattle->q1, elapsed, NULL};
     if (!s2_joint_is_rigid(joint) && softens_at_end(rattle, of)) {
       soften_joint_end(rattle, &at, of, rows, compliance, bias, mix);
     }

@@ -38,7 +38,7 @@ bool s2_rattle_loads_turn(const S2Rattle *rattle) {
       acts |= impulse[k] != 0;
     }
     bool known = (s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) == 0;
-    S2JointAt at = {world, joint, rattle->q1, rattle->done + rattle->h, NULL, NULL};
+    S2JointAt at = {world, joint, rattle->q1, rattle->done + rattle->h, NULL};
     S2JointLoad load = {impulse, rattle->h / 2};
     if (acts && known && !s2_joint_is_wide(joint) &&
         s2_joint_turns_too_fast(rattle->step, &at, &load, rattle->h, S2_RATTLE_SWINGS) > 0) {

@@ -77,8 +77,4 @@ void s2_event_settle(const S2Step *step); // pairs that are in no island, as the
 // Is all of its step speculative?
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island);
 
-// The nonlinear midpoint step of an island, into v1 and v2; *done is false where the ordinary step
-// has to do, and nothing is changed then. False: aborted. (midpoint.c)
-bool s2_step_midpoint(S2Step *step, const S2Island *island, bool *done);
-
 #endif

@@ -4,7 +4,7 @@
 
 static bool has_rigid_row(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
-  S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+  S2JointAt at = {world, joint, world->q.at, 0, NULL};
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(&at, rows);

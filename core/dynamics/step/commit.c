@@ -70,7 +70,7 @@ static double joint_error(const S2Step *step, double elapsed) {
     const S2Rot *turn = island->joints == 0 ? NULL : s2_step_turns(step, island, step->q1);
     for (int i = 0; i < island->joints; i++) {
       const S2Joint *joint = &world->joints.at[island->joint[i]];
-      S2JointAt at = {world, joint, step->q1, elapsed, turn, NULL};
+      S2JointAt at = {world, joint, step->q1, elapsed, turn};
       worst = fmax(worst, s2_joint_violation(&at, joint_length(world, joint)));
     }
     s2_arena_rewind(step->arena, mark);
@@ -95,7 +95,7 @@ static void break_joint(S2World *world, int32_t slot, double force) {
 static void commit_keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
   const S2World *world = step->world;
   if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
-    s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, joint);
+    s2_constraint_keep(&(S2JointAt){world, joint, step->q1, elapsed, NULL}, joint);
   }
   int32_t slot = (int32_t)(joint - world->joints.at);
   memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
@@ -106,7 +106,7 @@ static void commit_give_up(const S2Step *step, const S2Joint *joint, double elap
                            double goal[3]) {
   const S2World *world = step->world;
   const S2Drive *drive = &world->drives.at[joint - world->joints.at];
-  S2JointAt at = {world, joint, step->q1, elapsed, NULL, NULL};
+  S2JointAt at = {world, joint, step->q1, elapsed, NULL};
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   int count = s2_lock_yields(joint) ? s2_lock_bounded_rows(&at, rows) : 0;
   for (int i = 0; i < count; i++) {
@@ -131,7 +131,7 @@ static void commit_joints(const S2Step *step, double elapsed) {
     joint->reaction_time = step->acted;
     commit_keep_own(step, joint, elapsed);
     if (joint->type == S2_LOCK && s2_joint_active(world, joint)) { // else goals wait, too
-      s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL, NULL}, goal, rate);
+      s2_lock_goal(&(S2JointAt){world, joint, step->q1, elapsed, NULL}, goal, rate);
       commit_give_up(step, joint, elapsed, goal);
       memcpy(joint->goal, goal, sizeof goal);
       memcpy(joint->rate, rate, sizeof rate);

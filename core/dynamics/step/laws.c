@@ -433,39 +433,3 @@ bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *fram
   }
   return true;
 }
-
-// ---- Nonlinear steps ----------------------------------------------------------------------------
-
-bool s2_laws_mean(S2Step *step, const S2Island *island, double *moved) {
-  *moved = 0;
-  if (!s2_island_lawful(step, island)) {
-    return true;
-  }
-  int32_t *slots = S2_TAKE(step->arena, int32_t, step->laws);
-  S2LawsAct act = {.count = laws_of(step, island, false, slots), .part = 1};
-  bool noted = step->world->notes != NULL;
-  act.answers = noted ? S2_TAKE_ZEROED(step->arena, S2LawAnswer, act.count) : NULL;
-  // All of it from v1, as positions are not integrated yet.
-  double *q1 = S2_TAKE(step->arena, double, 3 * step->world->bodies.count);
-  for (int i = 0; i < 3 * step->world->bodies.count; i++) {
-    q1[i] = step->q0[i] + step->h * step->v1[i];
-  }
-  S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
-  View view = view_at(step, island, &frame, q1, step->v2, act.part);
-  act.since = view.since;
-  double *law = S2_TAKE(step->arena, double, 3 * act.count);
-  for (int i = 0; i < act.count; i++) {
-    if (!laws_ask(&view, slots[i], law + 3 * i, noted ? &act.answers[i] : NULL)) {
-      return false;
-    }
-  }
-  for (int i = 0; i < 3 * act.count; i++) {
-    int at = 3 * slots[i / 3] + i % 3;
-    double mean = step->held[at] + (step->law[at] + law[i]) / 2;
-    double size = fabs(step->held[at]) + fabs(step->law[at]) + fabs(law[i]);
-    *moved = fmax(*moved, size > 0 ? fabs(mean - step->force[at]) / size : 0);
-    step->force[at] = mean;
-  }
-  s2_note_laws(step, island, S2_ACT_LAWS_MEAN, &act);
-  return true;
-}

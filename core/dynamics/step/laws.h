@@ -49,9 +49,6 @@ bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *fram
 bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame, const double *q,
                   const double *v, double *law, S2LawAnswer *answers);
 
-// Nonlinear steps of an island, which are made again with the mean of the laws at both ends: sets
-// that force, from v1 and v2 of the last one; *moved: in parts of what it was, the most.
-bool s2_laws_mean(S2Step *step, const S2Island *island, double *moved);
 // x = A^-1 x with A = 1 - diag(c) D, 3 x 3; `transposed`: A'. What is singular stays.
 void s2_laws_solve(const double c[3], const double d[9], bool transposed, double x[3]);
 

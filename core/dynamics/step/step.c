@@ -68,56 +68,19 @@ typedef struct Impacts {
   bool *touching;
 } Impacts;
 
-// Nonlinear, again and again until the forces of laws at its end are those that it was made with.
-static bool step_nonlinear(S2Step *step, const S2Island *island, bool *done) {
-  enum { PASSES = 12 };
-  const double AGREED = 1e-14; // part of the forces
-  size_t bytes = sizeof(double) * 3 * (size_t)step->world->bodies.count;
-  bool good = s2_step_midpoint(step, island, done);
-  double moved = 1;
-  for (int pass = 0; good && *done && pass < PASSES && moved > AGREED; pass++) {
-    int noted = s2_notes_mark(step);
-    double *v1 = S2_TAKE(step->arena, double, 3 * step->world->bodies.count);
-    double *v2 = S2_TAKE(step->arena, double, 3 * step->world->bodies.count);
-    memcpy(v1, step->v1, bytes);
-    memcpy(v2, step->v2, bytes);
-    good = s2_laws_mean(step, island, &moved);
-    if (good && moved > 0) {
-      bool again = false;
-      good = s2_step_midpoint(step, island, &again);
-      if (!again) { // the last one stands
-        s2_notes_rewind(step, noted);
-        memcpy(step->v1, v1, bytes);
-        memcpy(step->v2, v2, bytes);
-        moved = 0;
-      }
-    }
-  }
-  return good;
-}
-
 static bool impacts_work(S2Step *step, S2Island *island, void *user) {
   const Impacts *impacts = user;
   bool done = island->kept || s2_island_put_flowed(island, island->flowed_v2, step->v2);
-  if (!done && step->world->kept.def.nonlinear && !step_nonlinear(step, island, &done)) {
-    return false;
-  }
   island->accounted = !done;
   return done || s2_island_impact(step, island, impacts->choices, impacts->touching);
 }
 
-// Velocities v2: what arrived strikes; an island of joints alone may take the nonlinear midpoint.
+// Velocities v2: what arrived strikes.
 static bool step_impacts(S2Step *step, S2Choice *choices) {
   s2_note_plain(step, S2_ACT_V2_IS_V1, NULL);
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   Impacts impacts = {choices, S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count)};
-  // A program is asked by one thread.
-  bool asks = step->laws > 0 && step->world->kept.def.nonlinear;
-  bool *chosen = asks ? S2_TAKE(step->arena, bool, step->island_count) : NULL;
-  for (int i = 0; i < step->island_count && asks; i++) {
-    chosen[i] = !s2_island_lawful(step, &step->islands[i]);
-  }
-  return s2_islands_run(step, impacts_work, &impacts, chosen);
+  return s2_islands_run(step, impacts_work, &impacts, NULL);
 }
 
 // An island: s2_found_pressed, of those that may have an impact.
@@ -133,7 +96,7 @@ static S2Found **pressed_of_islands(S2Step *step) {
 
 static void forget_impacts(S2Step *step, S2Found **pressed) {
   for (int i = 0; i < step->island_count; i++) {
-    if (step->islands[i].accounted) { // else it had none, but perhaps the nonlinear midpoint
+    if (step->islands[i].accounted) { // else it had none
       s2_found_forget_impact(step, &step->islands[i], pressed[i]);
     }
   }

@@ -155,15 +155,7 @@ void s2_note_end(const S2Step *step, S2Act act) {
   size_t bytes = sizeof(double) * 3 * (size_t)notes->slots;
   note->end.q1 = note_copy(notes, step->q1, bytes);
   note->end.v2 = note_copy(notes, step->v2, bytes);
-  if (!step->world->kept.def.nonlinear) {
-    note->end.v1 = note_copy_like(notes, step->v1, bytes, note->end.v2);
-    return;
-  }
-  // The midpoint rule has no notes of what its joints ended with but these.
-  size_t impulses = sizeof(double) * S2_JOINT_ROWS * (size_t)notes->joint_slots;
-  note->end.v1 = s2_note_take(notes, bytes + impulses);
-  memcpy(note->end.v1, step->v1, bytes);
-  memcpy(note->end.v1 + 3 * (size_t)notes->slots, step->joint_impulse, impulses);
+  note->end.v1 = note_copy_like(notes, step->v1, bytes, note->end.v2);
 }
 
 // ---- Islands ------------------------------------------------------------------------------------
@@ -428,24 +420,6 @@ void s2_note_linearise(const S2Step *step, int32_t touch, double until, bool mov
   note->carried.until = until;
   note->carried.moves = moves;
   step->world->notes->linearised = true;
-}
-
-void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
-                      const double *linear) {
-  S2Notes *notes = step->world->notes;
-  if (notes != NULL) {
-    S2Note *note = s2_note_add_island(step, island, S2_ACT_MIDPOINT);
-    note_keep_joints(step, island, false, note);
-    for (int i = 0; i < island->joints; i++) { // its chords
-      if (step->world->joints.at[island->joint[i]].type == S2_CONSTRAINT) {
-        notes->reason = "a constraint in a nonlinear step";
-      }
-    }
-    // v1 and v2 of a linear step, which the rule overwrites.
-    note->midpoint.restarted = restarted;
-    note->midpoint.before = note_numbers(notes, linear, 3 * island->nodes);
-    note->midpoint.v0 = note_numbers(notes, v0, 3 * island->nodes);
-  }
 }
 
 void s2_note_rattle(const S2Step *step, const S2Island *island, const S2Choice *choices,

@@ -27,15 +27,13 @@ typedef enum S2Act {
   S2_ACT_COMMIT,    // (end) ends
   S2_ACT_LAWS,      // (laws) force laws are asked at q0, v0, of all bodies or those of an island
   S2_ACT_LAWS_END,  // (laws) v2, of an island v1 and force too, agree with the laws at q1 (laws.h)
-  S2_ACT_LAWS_MEAN, // (laws) force of an island is the mean of laws at q0, v0 and q0 + h v1, v2
   S2_ACT_DRIFT,     // nothing; v1 = v2 = free_v and q1 = q0 + h (v0 + v1)/2 (event stepping)
   // Of an island's nodes. Solves:
-  S2_ACT_SOLVE,    // (solve) v1 or v2
-  S2_ACT_MIDPOINT, // (midpoint) v1 and v2
-  S2_ACT_RATTLE,   // (rattle) q1 and v2 by the flow in two stages; what follows may overwrite them,
-  S2_ACT_FLOWED,   // nothing; and they are what it has found
-  S2_ACT_BALANCE,  // (plain) v1 += a turn of the whole, so that joints have no moment at q0
-  S2_ACT_SHORT,    // (scaled) carry is a fraction of itself, and q1 = q0 + h carry
+  S2_ACT_SOLVE,   // (solve) v1 or v2
+  S2_ACT_RATTLE,  // (rattle) q1 and v2 by the flow in two stages; what follows may overwrite them,
+  S2_ACT_FLOWED,  // nothing; and they are what it has found
+  S2_ACT_BALANCE, // (plain) v1 += a turn of the whole, so that joints have no moment at q0
+  S2_ACT_SHORT,   // (scaled) carry is a fraction of itself, and q1 = q0 + h carry
   // Impacts:
   S2_ACT_RESTART, // (plain) v2 = v0; impulses of joints begin anew
   S2_ACT_RECALL,  // (plain) v2 = v0, to see how fast things arrive
@@ -169,8 +167,7 @@ typedef struct S2Note {
     struct {
       double *q1, *v2;
       double *force; // INTERVAL_END, where there are laws; else NULL
-      double *v1; // COMMIT of nonlinear steps: behind it S2_JOINT_ROWS a joint slot, the impulses
-                  // they ended with
+      double *v1;
     } end;
     struct {
       S2SolveKind kind : 8;   // SOLVE, PROJECT
@@ -186,14 +183,8 @@ typedef struct S2Note {
     } solve;
     S2RattleNote rattle;
     struct {
-      bool restarted;      // v0 was v2
-      double *before, *v0; // v1; v0 as it took it
-    } midpoint;
-    struct {
       S2LawsAct *act;
-      double *force, *v2; // 3 an answer: before; LAWS_MEAN: the force after
-      // LAWS_MEAN: 3 a node each, and S2_JOINT_ROWS a joint, as the nonlinear step left them
-      double *nodes_v1, *nodes_v2, *impulse;
+      double *force, *v2; // 3 an answer: before
     } laws;
     struct {
       double fraction;
@@ -325,7 +316,7 @@ void s2_note_free(const S2Step *step);
 // RESET, RESET_V2, V2_IS_V1, V1_IS_V2, Q0_IS_Q1, DRIFT. `before`: 3 a slot; NULL: nothing
 void s2_note_plain(const S2Step *step, S2Act act, const double *before);
 void s2_note_integrate(const S2Step *step);
-// LAWS, LAWS_END, before they change anything, LAWS_MEAN; `island`: NULL: of all bodies.
+// LAWS, LAWS_END, before they change anything; `island`: NULL: of all bodies.
 // (notes_laws.c)
 void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S2LawsAct *laws);
 void s2_note_terms(S2Notes *notes, S2LawAnswer *answer); // into the notes
@@ -341,9 +332,6 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
 void s2_note_fraction(const S2Step *step, double fraction);
 // At `until` (s) on its way, which moves with the inputs or is a part of the way.
 void s2_note_linearise(const S2Step *step, int32_t touch, double until, bool moves);
-// `restarted`: v0 (3 a node) is from v2.
-void s2_note_midpoint(const S2Step *step, const S2Island *island, bool restarted, const double *v0,
-                      const double *linear);
 // `choices`: of the rows of a piece of event stepping, which are taken from S2Step's touches; NULL:
 // the whole step of an island without touches. `numbers`: of `piece`. Terms of answers, and
 // `placing`, are in the notes (s2_note_terms, s2_note_take).

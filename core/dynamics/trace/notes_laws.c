@@ -1,7 +1,6 @@
 // What force laws answered in a step, and what acts on their bodies before.
 #include "dynamics/trace/notes.h"
 
-#include <assert.h>
 #include <string.h>
 
 static void *laws_copy(S2Notes *notes, const void *from, size_t bytes) {
@@ -10,23 +9,6 @@ static void *laws_copy(S2Notes *notes, const void *from, size_t bytes) {
     memcpy(to, from, bytes);
   }
   return to;
-}
-
-static void laws_note_nodes(const S2Step *step, const S2Island *island, S2Note *note) {
-  assert(island != NULL);
-  S2Notes *notes = step->world->notes;
-  size_t nodes = 3 * (size_t)island->nodes, joints = (size_t)island->joints;
-  note->laws.nodes_v1 = s2_note_take(notes, sizeof(double) * nodes);
-  note->laws.nodes_v2 = s2_note_take(notes, sizeof(double) * nodes);
-  note->laws.impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * joints);
-  for (int i = 0; i < island->nodes; i++) {
-    memcpy(note->laws.nodes_v1 + 3 * i, step->v1 + 3 * island->node[i], 3 * sizeof(double));
-    memcpy(note->laws.nodes_v2 + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
-  }
-  for (int i = 0; i < island->joints; i++) {
-    memcpy(note->laws.impulse + S2_JOINT_ROWS * i,
-           step->joint_impulse + S2_JOINT_ROWS * island->joint[i], sizeof(double) * S2_JOINT_ROWS);
-  }
 }
 
 void s2_note_terms(S2Notes *notes, S2LawAnswer *answer) {
@@ -50,8 +32,5 @@ void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S
     s2_note_terms(notes, answer);
     memcpy(note->laws.force + 3 * i, step->force + 3 * answer->slot, 3 * sizeof(double));
     memcpy(note->laws.v2 + 3 * i, step->v2 + 3 * answer->slot, 3 * sizeof(double));
-  }
-  if (act == S2_ACT_LAWS_MEAN) {
-    laws_note_nodes(step, island, note);
   }
 }

@@ -43,7 +43,7 @@ S2Energy s2_world_energy(const S2World *world) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     if (s2_joint_active(world, joint)) {
       S2JointRow rows[S2_JOINT_EQUATIONS];
-      S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+      S2JointAt at = {world, joint, world->q.at, 0, NULL};
       int count = s2_joint_rows(&at, rows);
       if (joint->type == S2_CONSTRAINT && joint->unilateral && joint->last[0].value < 0) {
         rows[count++] = joint->last[0]; // a soft stop

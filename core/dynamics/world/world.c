@@ -20,7 +20,6 @@ S2WorldDef s2_world_def(void) {
 static const char *not_with_rattle(const S2WorldDef *def) {
   return def->stepping == S2_BISECT                     ? "stepping bisect"
          : def->stabilization != S2_PROJECTION          ? "a stabilization other than projection"
-         : def->nonlinear                               ? "nonlinear"
          : def->alpha < 1 || def->beta < 1              ? "alpha or beta below 1"
          : def->geometric_stiffness != S2_GEOMETRIC_OFF ? "geometric_stiffness"
          : def->formulation != S2_FORM_VELOCITY         ? "a formulation other than velocity"
@@ -35,10 +34,9 @@ static const char *not_with_rattle(const S2WorldDef *def) {
 static S2Status world_check_together(const S2WorldDef *def) {
   // Options of the step that know no blend.
   bool blends = def->alpha < 1 || def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
-  const char *option = def->nonlinear                             ? "nonlinear"
-                       : def->restitution_model == S2_REFLECTIONS ? "restitution_model reflections"
-                       : def->stabilization == S2_BAUMGARTE       ? "stabilization baumgarte"
-                                                                  : NULL;
+  const char *option = def->restitution_model == S2_REFLECTIONS ? "restitution_model reflections"
+                       : def->stabilization == S2_BAUMGARTE     ? "stabilization baumgarte"
+                                                                : NULL;
   if (blends && option != NULL) {
     return s2_error(S2_INVALID, "%s: only with alpha = beta = 1 and no geometric stiffness",
                     option);
@@ -58,8 +56,7 @@ static S2Status world_check_together(const S2WorldDef *def) {
 
 // Its flow, its rows and its projections are its own. NULL: all is as event stepping takes it.
 static const char *not_with_event(const S2WorldDef *def) {
-  return def->nonlinear                                 ? "nonlinear"
-         : def->contact == S2_CONVEX                    ? "contact convex"
+  return def->contact == S2_CONVEX                      ? "contact convex"
          : def->restitution_model == S2_REFLECTIONS     ? "restitution_model reflections"
          : def->alpha < 1 || def->beta < 1              ? "alpha or beta below 1"
          : def->geometric_stiffness != S2_GEOMETRIC_OFF ? "geometric_stiffness"

@@ -54,20 +54,6 @@
 // What rounding of the angular momentum may add to the energy of an island in a step, as a part of
 // it.
 #define S2_SPIN_ROUNDING 1e-13
-// Newton steps of a midpoint step (4 or 5 are needed), its last change against the speeds, the
-// numbers of a band matrix beyond which it takes too long, and how far (of the speeds) velocities
-// may be off the joints before they are put back: the rule itself leaves (h w)^2.
-#define S2_MIDPOINT_PASSES    12
-#define S2_MIDPOINT_TOLERANCE 1e-12
-#define S2_MIDPOINT_ROUNDING  1e-14 // of a body's size a step: less is rounding of its position
-#define S2_MIDPOINT_STALLED   1e-9 // of the speeds: changes below it that do not halve are rounding
-#define S2_MIDPOINT_ROOM      (1 << 20)
-#define S2_MIDPOINT_OFF       0.05
-// Part of its own mobility that a rigid row of it gives way by in one Newton step, so that
-// redundant ones have a solution: what is solved for is not changed.
-#define S2_MIDPOINT_REGULAR 1e-10
-// Solves until motors and dry friction are at their bounds or not.
-#define S2_MIDPOINT_DRIVES 4
 // An approach slower than this many solver tolerances (times the velocity scale) is what the last
 // solve left over, not an approach.
 #define S2_REST_TOLERANCES 10

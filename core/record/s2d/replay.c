@@ -41,6 +41,7 @@ struct S2Replay {
   uint64_t read;        // frames read in a row: `past` is that of the frame before this one
   S2S2dPast past;
   S2Moment moment;
+  bool midpoint; // there are steps by the midpoint rule, of earlier versions
 };
 
 // ---- Contents of the chunks -------------------------------------------------------------------
@@ -76,7 +77,7 @@ static void get_name(Cursor *cursor, char name[S2_NAME_SIZE]) {
   cursor->at += S2_NAME_SIZE;
 }
 
-static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
+static bool get_settings(Cursor *cursor, S2WorldDef *settings, bool *midpoint) {
   // In the order of docs/replay-format.md.
   settings->dt = get_double(cursor);
   settings->gravity = get_vec(cursor);
@@ -102,6 +103,10 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
       linear >= S2_LINEAR_COUNT || substeps < 1 || substeps > INT32_MAX) {
     return false;
   }
+  if ((flags & S2_S2D_MIDPOINT) != 0) {
+    *midpoint = true;
+    return false;
+  }
   settings->solver = (S2Solver)solver;
   settings->contact = (S2ContactModel)contact;
   settings->stepping = (S2Stepping)stepping;
@@ -115,7 +120,6 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings) {
   settings->restitution_model = (S2RestitutionModel)model;
   settings->linear_solver = (S2LinearSolver)linear;
   settings->substeps = (int)substeps;
-  settings->nonlinear = (flags & S2_S2D_NONLINEAR) != 0;
   settings->flow = (flags & S2_S2D_RATTLE) != 0 ? S2_FLOW_RATTLE : S2_FLOW_PROJECTED;
   settings->gradient = (flags & S2_S2D_SMOOTH) != 0 ? S2_GRADIENT_SMOOTH : S2_GRADIENT_EXACT;
   settings->stepping_partial = (flags & S2_S2D_PARTIAL) != 0;
@@ -192,14 +196,16 @@ static bool get_joint(Cursor *cursor, S2MomentJoint *joint, uint32_t bodies) {
   return true;
 }
 
-static bool get_scene(const unsigned char *contents, uint32_t size, S2S2dPast *past,
-                      S2Moment *moment) {
+// Of the chunk read last.
+static bool get_scene(S2Replay *replay, uint32_t size) {
+  S2S2dPast *past = &replay->past;
+  S2Moment *moment = &replay->moment;
   if (size < S2_S2D_SCENE_HEADER) {
     return false;
   }
   // Settings and grains.
-  Cursor cursor = {contents};
-  bool ok = get_settings(&cursor, &moment->settings);
+  Cursor cursor = {replay->contents};
+  bool ok = get_settings(&cursor, &moment->settings, &replay->midpoint);
   past->grain = get_double(&cursor);
   past->impulse_grain = get_double(&cursor);
   past->any = false;
@@ -334,7 +340,7 @@ static bool load_scene(S2Replay *replay, int32_t at) {
     return false;
   }
   if (!replay_read_chunk(replay, scene->scene, &chunk) || chunk.kind != S2_S2D_SCENE ||
-      !get_scene(replay->contents, chunk.size, &replay->past, &replay->moment)) {
+      !get_scene(replay, chunk.size)) {
     return false;
   }
   replay->scene_loaded = at;
@@ -358,7 +364,7 @@ static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *chann
     *s2_array_append(replay->scenes) = (Scene){*channels, chunk->offset};
     replay->moment.channels.count = *channels > 0 ? replay->moment.channels.count : 0;
     *channels = 0;
-    bool ok = get_scene(contents, chunk->size, &replay->past, &replay->moment);
+    bool ok = get_scene(replay, chunk->size);
     replay->scene_loaded = ok ? replay->scenes.count - 1 : -1;
     return ok;
   }
@@ -477,6 +483,13 @@ static S2Status replay_read_header(S2Replay *replay) {
   return s2_ok();
 }
 
+static S2Status replay_refuse(const S2Replay *replay) {
+  return s2_error(S2_INVALID,
+                  "'%s' has steps by the midpoint rule (nonlinear), which this program does not "
+                  "know: read it with the version that wrote it",
+                  s2_path_tail(replay->path));
+}
+
 typedef struct Opening {
   const char *path;
   FILE *file;
@@ -496,8 +509,17 @@ static S2Status open_replay(void *user) {
     s2_replay_close(opened);
     return status;
   }
+  // Its frames, and whether the first scene can be stepped here.
   if (!find_index(opened)) {
     find_frames(opened);
+  } else if (opened->scenes.count > 0) {
+    (void)load_scene(opened, 0);
+  }
+  if (opened->midpoint) {
+    status = replay_refuse(opened);
+    opened->file = NULL;
+    s2_replay_close(opened);
+    return status;
   }
   opening->replay = opened;
   return s2_ok();
@@ -616,6 +638,9 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
     replay->read = 0;
     replay->scene_loaded = -1; // it may be half of one
     S2_TRY(status);
+    if (replay->midpoint) {
+      return replay_refuse(replay);
+    }
     return s2_error(S2_IO,
                     "cannot read frame %llu of '%s': the file is damaged there, or changed while "
                     "it was open",

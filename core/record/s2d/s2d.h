@@ -41,7 +41,7 @@ typedef enum S2S2dChunk {
 enum {
   S2_S2D_PARTIAL = 1,
   S2_S2D_STRICT = 2,
-  S2_S2D_NONLINEAR = 4,
+  S2_S2D_MIDPOINT = 4, // of earlier versions
   S2_S2D_SMOOTH = 8,
   S2_S2D_AUDIT = 16,
   S2_S2D_RATTLE = 32

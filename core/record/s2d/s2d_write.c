@@ -64,7 +64,6 @@ static void put_settings(S2S2dBytes *bytes, const S2WorldDef *settings) {
   s2d_put32(bytes, (uint32_t)settings->max_iterations);
   s2d_put32(bytes, s2d_flag(settings->stepping_partial, S2_S2D_PARTIAL) |
                        s2d_flag(settings->strict, S2_S2D_STRICT) |
-                       s2d_flag(settings->nonlinear, S2_S2D_NONLINEAR) |
                        s2d_flag(settings->gradient == S2_GRADIENT_SMOOTH, S2_S2D_SMOOTH) |
                        s2d_flag(settings->audit, S2_S2D_AUDIT) |
                        s2d_flag(s2_world_rattles(settings), S2_S2D_RATTLE));

@@ -22,7 +22,6 @@
 ---@field gradient? "exact"|"smooth" default "exact"; which derivative steps have: of the contacts that act, or "smooth", which knows of those that may: gradients
 ---@field smoothing? number default 0.0001; how smooth that is
 ---@field substeps? integer default 1; a step is this many of dt / substeps, see stepping
----@field nonlinear? boolean default false; midpoint steps, exact in energy, for islands that only joints act on: stepping
 ---@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle": steps of second order where an island allows them; "projected": never; "auto": as "rattle" with event stepping and no option that excludes it, else as "projected"
 ---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; of islands that only joints hold, with the solver auto: see solvers
 ---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; of a pair, from the two bodies; see materials

@@ -262,7 +262,7 @@ static void differences_are_derivatives(void **state) {
   s2_constraints_begin(world);
   for (int i = 0; i < 2; i++) {
     const S2Joint *joint = &world->joints.at[i];
-    S2JointAt here = {world, joint, world->q.at, 0, NULL, NULL};
+    S2JointAt here = {world, joint, world->q.at, 0, NULL};
     assert_int_equal(s2_joint_rows(&here, rows[i]), 1);
     s2_joint_hessians(&here, hessians[i]);
   }
@@ -365,41 +365,52 @@ static void a_pushed_puck_keeps_to_the_disc(void **state) {
   s2_world_destroy(world);
 }
 
-// Midpoint steps: rows that only a program knows keep energy on a curved wire, and the momentum of
-// a free pair.
-static void nonlinear_steps_keep_energy(void **state) {
-  (void)state;
-  for (int kind = 0; kind < 4; kind++) {
-    bool pair = kind >= 2;
-    Program program = {.what = pair ? DISTANCE : PARABOLA};
-    S2WorldDef def = fixed_def();
-    def.dt = 1.0 / 240;
-    def.nonlinear = true;
-    def.gravity = s2_vec2(0, pair ? 0 : -9.81);
-    S2World *world;
-    must(s2_world_create(&def, &world));
-    s2_world_set_callbacks(world, &(S2Callbacks){.user = &program, .constraint = constraint});
-    S2BodyDef first = at(pair ? 0 : 1, pair ? 0 : 0.5);
-    first.velocity = s2_vec2(0, pair ? 2 : 0);
-    S2JointDef own = definition(add_disc(world, first, 0.1), 1);
-    own.b = pair ? add_disc(world, at(2, 0), 0.2) : no_body;
-    own.has_jacobian = kind == 1;
-    own.compliance.linear = kind == 3 ? 1e-3 : 0;
-    make(world, own);
-    steps(world, 2);
-    double before = s2_world_energy(world).total, p[3], now[3];
-    s2_world_momentum(world, p);
-    for (int i = 0; i < 2400; i++) {
-      must(s2_world_step(world));
-      near(s2_world_energy(world).total, before, 1e-9);
-      s2_world_momentum(world, now);
-      for (int c = 0; c < 3 && pair; c++) { // the differences are good to 1e-10
-        near(now[c], p[c], 1e-9);
-      }
+// J: the most that the energy is off its start in the first five seconds and in the next.
+static void constraint_sway(int kind, int rate, double sway[2]) {
+  bool pair = kind == 2;
+  Program program = {.what = pair ? DISTANCE : PARABOLA};
+  S2WorldDef def = fixed_def();
+  def.dt = 1.0 / rate;
+  def.flow = S2_FLOW_RATTLE;
+  def.gravity = s2_vec2(0, pair ? 0 : -9.81);
+  S2World *world;
+  must(s2_world_create(&def, &world));
+  s2_world_set_callbacks(world, &(S2Callbacks){.user = &program, .constraint = constraint});
+  S2BodyDef first = at(pair ? 0 : 1, pair ? 0 : 0.5);
+  first.velocity = s2_vec2(0, pair ? 2 : 0);
+  S2JointDef own = definition(add_disc(world, first, 0.1), 1);
+  own.b = pair ? add_disc(world, at(2, 0), 0.2) : no_body;
+  own.has_jacobian = kind == 1;
+  make(world, own);
+  double before = s2_world_energy(world).total, p[3], now[3];
+  s2_world_momentum(world, p);
+  sway[0] = sway[1] = 0;
+  for (int i = 0; i < 10 * rate; i++) {
+    must(s2_world_step(world));
+    double *worst = &sway[i / (5 * rate)];
+    *worst = fmax(*worst, fabs(s2_world_energy(world).total - before));
+    s2_world_momentum(world, now);
+    for (int c = 0; c < 3 && pair; c++) { // the differences are good to 1e-10
+      near(now[c], p[c], 1e-9);
     }
-    near(s2_world_residuals(world).joint_error, 0, kind == 3 ? 1 : 1e-12);
-    assert_int_equal(s2_world_stats(world)->projections, 0);
-    s2_world_destroy(world);
+  }
+  near(s2_world_residuals(world).joint_error, 0, 1e-11);
+  s2_world_destroy(world);
+}
+
+// Rows that only a program knows: by two stages the energy sways with h^2 and does not drift, on a
+// curved wire and of a free pair, whose momenta stay.
+static void energy_sways_and_does_not_drift(void **state) {
+  (void)state;
+  for (int kind = 0; kind < 3; kind++) {
+    double coarse[2], fine[2];
+    constraint_sway(kind, 240, coarse);
+    constraint_sway(kind, 480, fine);
+    if (getenv("S2_SHOW") != NULL) {
+      printf("%d: %.3e %.3e J, %.3e %.3e J\n", kind, coarse[0], coarse[1], fine[0], fine[1]);
+    }
+    assert_true(coarse[1] < 1.05 * coarse[0] + 1e-9);
+    near(fine[0], coarse[0] / 4, 0.1 * coarse[0] / 4 + 1e-9);
   }
 }
 
@@ -463,7 +474,7 @@ static void three_and_four_bodies_share_a_row(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(nonlinear_steps_keep_energy),
+      cmocka_unit_test(energy_sways_and_does_not_drift),
       cmocka_unit_test(a_bead_stays_on_its_wire),
       cmocka_unit_test(a_distance_by_differences_is_a_distance),
       cmocka_unit_test(rolling_loses_a_third_of_the_pull),

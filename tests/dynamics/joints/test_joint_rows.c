@@ -103,7 +103,7 @@ static void compare(double exact, double difference, S2JointType type, const cha
 // Rows and Hessians of one function against central differences of its values and rows.
 static void check_derivatives(S2World *world, const S2Joint *joint, Function function) {
   double *q = world->q.at;
-  S2JointAt at = {world, joint, q, 0, NULL, NULL};
+  S2JointAt at = {world, joint, q, 0, NULL};
   S2JointRow rows[3], plus[3], minus[3];
   S2JointHessian hessians[3];
   int count = evaluate(&at, function, rows, hessians);
@@ -152,7 +152,7 @@ static void check_balance(const S2World *world, const S2Joint *joint, const S2Jo
 static bool is_short(const S2World *world, const S2Joint *joint) {
   const S2Joint *of = joint->type == S2_GEAR ? &world->joints.at[joint->joint_b] : joint;
   S2JointRow length;
-  s2_measure_length(&(S2JointAt){world, of, world->q.at, 0, NULL, NULL}, &length, NULL);
+  s2_measure_length(&(S2JointAt){world, of, world->q.at, 0, NULL}, &length, NULL);
   return (s2_joint_kind(of->type)->parts & S2_HAS_LENGTH) != 0 && length.value < 0.5;
 }
 
@@ -173,7 +173,7 @@ static void derivatives_are_exact(void **state) {
       }
       S2JointRow rows[3];
       for (int f = 0; f < 3; f++) {
-        S2JointAt at = {world, joint, world->q.at, 0, NULL, NULL};
+        S2JointAt at = {world, joint, world->q.at, 0, NULL};
         if (is_short(world, joint)) {
           continue;
         }

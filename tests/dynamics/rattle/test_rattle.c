@@ -365,9 +365,6 @@ static void refused(S2WorldDef def, const char *what) {
 static void other_flows_are_refused(void **state) {
   (void)state;
   S2WorldDef def = rattle_def(0.01);
-  def.nonlinear = true;
-  refused(def, "flow rattle: not with nonlinear");
-  def = rattle_def(0.01);
   def.stepping = S2_BISECT;
   refused(def, "flow rattle: not with stepping bisect");
   def = rattle_def(0.01);

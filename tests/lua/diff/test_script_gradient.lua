@@ -515,13 +515,6 @@ test("functions of the program's own kind may be used in functions", function()
   check(function(p) return swing(p, { force = function(x) return p.k * x + 60 * cube(x), p.k + 180 * x ^ 2 end }) end, p)
 end)
 
-test("what has no derivative says so", function()
-  raises("a constraint in a nonlinear step has no derivative", one(function(world, ball)
-    world.nonlinear = true
-    world:constraint { bodies = { ball }, phi = function(q) return q.x ^ 2 + q.y ^ 2 - 0.25 end }
-  end))
-end)
-
 test("functions keep no numbers of a gradient that has ended", function()
   local world, k
   sim.grad(function(p)

@@ -234,7 +234,6 @@ end
 test("in every way to step", function()
   local ways = {
     bisect = { stepping = "bisect" },
-    nonlinear = { stepping = "speculative", nonlinear = true },
     blended = { stepping = "speculative", alpha = 0.5, beta = 0.5 },
     stiffness = { stepping = "speculative", elasticity = "stiffness" },
     substeps = { stepping = "speculative", substeps = 3 },

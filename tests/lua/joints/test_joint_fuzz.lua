@@ -148,7 +148,7 @@ local JOINT_FIELDS = { "motor_speed", "motor_max", "limits", "friction", "compli
 local BODY_FIELDS = { "position", "angle", "velocity", "omega", "mass", "inertia", "enabled", "type", "friction",
   "restitution", "linear_damping", "enabled" }
 local SETTINGS = { substeps = { 1, 2, 3 }, alpha = { 1, 1, 0.5, 0.6, 0 }, beta = { 1, 1, 0.5, 0.6 },
-  geometric_stiffness = { "off", "on", "psd" }, stepping = { "speculative", "bisect" }, nonlinear = { false, true },
+  geometric_stiffness = { "off", "on", "psd" }, stepping = { "speculative", "bisect" }, flow = { "auto", "projected", "rattle" },
   stabilization = { "projection", "none", "baumgarte", "pre", "post", "post_assembly" },
   restitution_model = { "newton", "reflections" }, elasticity = { "compliance", "stiffness" },
   formulation = { "velocity", "variation", "acceleration" }, dt = { 1 / 60, 1 / 120, 1 / 30 },

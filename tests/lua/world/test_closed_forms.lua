@@ -100,7 +100,7 @@ test("the period of a pendulum, by length, gravity, amplitude and inertia", func
   end
   local function period(dt)
     return function(p)
-      local w = sim.world { gravity = { 0, -p.g }, dt = dt, nonlinear = true }
+      local w = sim.world { gravity = { 0, -p.g }, dt = dt }
       local bob = w:circle { radius = 0.1, mass = 1, inertia = p.i,
         position = { p.r * sim.sin(p.a), -p.r * sim.cos(p.a) } }
       w:hinge { bob, nil, anchor = { 0, 0 } }

@@ -259,64 +259,6 @@ void s2_constraint_keep(const S2JointAt *at, S2Joint *joint) {
   memcpy(joint->last, constraint_current(at), sizeof joint->last);
 }
 
-// ---- Chords -----------------------------------------------------------------------------------
-
-// Fraction of a body's size: motions below are too small to tell a chord from a tangent by.
-static const double CHORD = 1e-5;
-
-// The gradient at the middle, and along the relative motion of the two bodies what it lacks to the
-// change of the value (Gonzalez 1996): that part balances, and so does the whole for functions that
-// do not change when both bodies are moved as one. The time is that of the end.
-static void constraint_chord(const S2JointAt *at, S2JointRow rows[N]) {
-  // Probes at both ends and, for the gradient, in the middle.
-  int32_t slot = (int32_t)(at->joint - at->world->joints.at);
-  S2World *world = at->world->memos.at[slot].world;
-  Probe probe = probe_of(world, at->joint, at->to, world->kept.time + at->elapsed);
-  Probe start = probe_of(world, at->joint, at->q, probe.t), middle = probe;
-  Answer first, last;
-  probe.id = start.id = middle.id = (S2JointId){(uint32_t)slot + 1, at->joint->serial};
-  // Motions far below CHORD of the bodies' size correct nothing, as they are too near to rounding.
-  double size = 0;
-  for (int i = 0; i < 2; i++) {
-    int32_t body = i == 0 ? at->joint->a : at->joint->b;
-    size = body == S2_NONE ? size : fmax(size, world->bodies.at[body].reach);
-  }
-  // The motion d from start to end, turns by Cayley's measure, and the pose in the middle.
-  double d[6], mean[6], relative[3], square = 0, scale = CHORD * size;
-  for (int c = 0; c < 6; c++) {
-    mean[c] = middle.q[c] = (start.q[c] + probe.q[c]) / 2;
-    d[c] = probe.q[c] - start.q[c];
-    d[c] = c % 3 == 0 ? 2 * tan(d[c] / 2) : d[c];
-  }
-  // Once something went wrong the step ends; until then the rows of the last one do.
-  if (!constraint_ask(&start, S2_ASKED_VALUE, &first) ||
-      !constraint_ask(&probe, S2_ASKED_VALUE, &last) || !constraint_evaluate(&middle, rows)) {
-    memcpy(rows, at->joint->last, sizeof(S2JointRow) * N);
-    return;
-  }
-  // The motion of a as seen from b: moving both as one leaves nothing.
-  S2Vec2 from_b = s2_vec2(mean[1] - mean[4], mean[2] - mean[5]);
-  relative[0] = d[0] - d[3];
-  relative[1] = d[1] - d[4] + d[3] * from_b.y;
-  relative[2] = d[2] - d[5] - d[3] * from_b.x;
-  for (int c = 0; c < 3; c++) {
-    square += relative[c] * relative[c];
-  }
-  // What the gradient lacks to the change of the value goes along the relative motion.
-  for (int r = 0; r < at->joint->rows; r++) {
-    double lacks = last.value[r] - first.value[r];
-    for (int c = 0; c < 3; c++) {
-      lacks -= rows[r].ja[c] * d[c] + rows[r].jb[c] * d[3 + c];
-    }
-    lacks /= square + scale * scale;
-    for (int c = 0; c < 3; c++) {
-      rows[r].ja[c] += lacks * relative[c];
-      rows[r].jb[c] -= lacks * relative[c];
-    }
-    rows[r].jb[0] -= lacks * s2_cross(from_b, s2_vec2(relative[1], relative[2]));
-  }
-}
-
 // ---- Backwards ----------------------------------------------------------------------------------
 
 typedef struct Backwards {
@@ -422,10 +364,6 @@ bool s2_constraint_one_sided(const S2Joint *joint) {
 static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
   if (s2_constraint_one_sided(at->joint)) {
     return 0;
-  }
-  if (at->to != NULL && at->world->evaluating && at->world->refused.code == S2_OK) {
-    constraint_chord(at, rows);
-    return at->joint->rows;
   }
   memcpy(rows, constraint_current(at), sizeof(S2JointRow) * (size_t)at->joint->rows);
   return at->joint->rows;

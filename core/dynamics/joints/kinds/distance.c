@@ -3,7 +3,7 @@
 
 static S2Status distance_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   S2JointRow now;
-  s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &now, NULL);
+  s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL}, &now, NULL);
   joint->length = isnan(def->length) ? now.value : def->length;
   if (!(joint->length > S2_NO_LENGTH) || !isfinite(joint->length)) {
     return s2_error(S2_INVALID,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const S2JointKind *gear_joint_at(const S2JointAt *at, int32_t slot, S2JointAt *of) {
-  *of = (S2JointAt){at->world, &at->world->joints.at[slot], at->q, at->elapsed, NULL, at->to};
+  *of = (S2JointAt){at->world, &at->world->joints.at[slot], at->q, at->elapsed, NULL};
   return s2_joint_kind(of->joint->type);
 }
 
@@ -125,7 +125,7 @@ static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint
   // Bodies, and the sum to keep: what it is now.
   S2_TRY(gear_find_bodies(world, joint, hinges));
   S2JointRow row[S2_JOINT_EQUATIONS];
-  gear_equations(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, row);
+  gear_equations(&(S2JointAt){world, joint, world->q.at, 0, NULL}, row);
   joint->sum = row[0].value;
   return s2_ok();
 }

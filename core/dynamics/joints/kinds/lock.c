@@ -33,7 +33,7 @@ int s2_lock_component(const S2Joint *joint, int row) {
 static S2JointRow row_of(const S2JointAt *at, int i, const double goal[3], const double rate[3]) {
   // value = q - goal, rate = -(the goal's speed), so that row = 0 follows the goal.
   S2JointRow row = {.value = at->q[3 * at->joint->a + i] - goal[i], .rate = -rate[i]};
-  row.ja[i] = i == 0 ? s2_measure_turn(at) : 1;
+  row.ja[i] = 1;
   return row;
 }
 

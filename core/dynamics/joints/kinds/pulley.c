@@ -79,7 +79,7 @@ static S2Status pulley_create(const S2World *world, const S2JointDef *def, S2Joi
   joint->ground_a = def->ground_a;
   joint->ground_b = def->ground_b;
   joint->ratio = def->ratio;
-  pulley_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &now, NULL);
+  pulley_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL}, &now, NULL);
   joint->length = isnan(def->length) ? now.value : def->length;
   return joint->length > S2_NO_LENGTH && isfinite(joint->length)
              ? s2_ok()

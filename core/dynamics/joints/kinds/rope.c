@@ -3,7 +3,7 @@
 
 static S2Status rope_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   S2JointRow now;
-  s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &now, NULL);
+  s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL}, &now, NULL);
   joint->limit_hi = isnan(def->max_length) ? now.value : def->max_length;
   return joint->limit_hi > S2_NO_LENGTH && isfinite(joint->limit_hi)
              ? s2_ok()

@@ -60,7 +60,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
 
 static S2Status spring_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   S2JointRow now;
-  s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL, NULL}, &now, NULL);
+  s2_measure_length(&(S2JointAt){world, joint, world->q.at, 0, NULL}, &now, NULL);
   joint->length = isnan(def->rest_length) ? now.value : def->rest_length;
   return joint->length >= 0 && isfinite(joint->length)
              ? s2_ok()
