@@ -377,7 +377,7 @@ bool s2_rattle_rests(S2Rattle *rattle);
 // fast the forces do that it found?
 bool s2_rattle_turns_too_far(const S2Rattle *rattle);
 bool s2_rattle_loads_turn(const S2Rattle *rattle);
-// Do contacts bring more than a part of what moves, as their rows turn or what arrives is held?
+// Do contacts bring more than S2_RATTLE_SWAY, as their rows turn or as what arrives is held?
 bool s2_rattle_contacts_bring(const S2Rattle *rattle);
 
 // rattle_meet.c: the least value of limits that began open, at the end of the piece, and its row.
