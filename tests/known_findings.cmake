@@ -1,9 +1,9 @@
 # Audits judge every step of the tests, scenes and scripts (docs/testing.md). A finding fails the test, unless it is
 # listed here by kind, with the reason. `all` switches audits off. Remove a line as soon as a test no longer needs it.
 
-# The present default step makes these faults in sound scenes (docs/audits.md, "Random scenes"): it is of first order,
-# it mends positions by projection, and it moves what rests on a moving body by the mean of two velocities. Every test
-# may have them until that step is replaced. tests/lua/world/test_audits.lua asserts them by name.
+# Steps by projection make these faults in sound scenes (docs/audits.md, "Random scenes"): they are of first order, and
+# move what rests on a moving body by the mean of two velocities. Many tests take such steps somewhere, in large islands
+# or by a setting, so every test may have them. tests/lua/world/test_audits.lua asserts them by name.
 set(S2_KNOWN_EVERYWHERE drifts slips energies)
 
 # s2_known_findings("reason" "kinds" name...): kinds as in world:stats()

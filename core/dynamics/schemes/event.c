@@ -1,19 +1,20 @@
-// Event stepping: each island's step is split where its bodies meet (algorithm B3 in
-// docs/stepping.md). Of what is left of the step,
+// Event stepping: each island's step is split where its bodies meet (docs/stepping.md). Of what is
+// left of the step,
 //
 // 1. what touches and approaches strikes: an impact that takes no time, with all that rests in it,
-// as
-//    an impact goes on through that;
-// 2. what touches and does not leave rests: its points are rows of the flow, J v+ >= 0;
-// 3. the bodies flow to the end of the step by the trapezoid, q+ = q + s (v + v+)/2, exact under
-//    constant forces (islands with joints: by implicit Euler, as always), and errors of joints and
-//    of what rests are projected;
-// 4. where others meet on that way, the flow ends at the first of these times, and all begins anew
+//    as an impact goes on through that;
+// 2. what touches and does not leave rests: its points are rows of the flow;
+// 3. the bodies flow to the end of the step: with rows by the two stages (rattle/), without rows by
+//    the trapezoid, q+ = q + s (v + v+)/2, which is exact under constant forces. Islands that the
+//    two stages do not take flow by the trapezoid, with joints by implicit Euler, and errors are
+//    projected;
+// 4. where others meet on that way, the flow ends at the first of these times, and the same is done
 //    with what is left.
 //
-// After S2_EVENT_SPLITS of them the rest is a speculative step. That is all of it where joints
-// alone act, and of large islands where S2_AUTO chose the way. Islands are found from how far
-// bodies may go in the whole step, so that those that meet within it are in one.
+// After S2_EVENT_SPLITS of them the rest is one flow by the two stages with rows that look ahead
+// (finish_rattled), or a speculative step. An island of joints alone takes its whole step by the
+// two stages, and a large one a speculative step where S2_AUTO chose the way. Islands are found
+// from how far bodies may go in the whole step, so that those that meet within it are in one.
 #include "dynamics/schemes/event.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
