@@ -151,8 +151,7 @@ static S2JointAt rattle_joint_at(const S2RattlePiece *piece, const S2Joint *join
                                  const S2Rot *turn) {
   const S2Rattle *rattle = &piece->rattle;
   double elapsed = rattle->done + (end ? rattle->h : 0);
-  return (S2JointAt){
-      rattle->step->world, joint, end ? rattle->q1 : rattle->q0, elapsed, turn};
+  return (S2JointAt){rattle->step->world, joint, end ? rattle->q1 : rattle->q0, elapsed, turn};
 }
 
 // Both rows of a rigid hinge.
