@@ -264,9 +264,16 @@ static inline bool difference(const S2World *start, const Rollout *rollout, Clas
 static inline S2WorldGradient compared_numbers(const S2World *world) {
   S2WorldGradient all = {0};
   s2_world_gradient_fit(&all, world);
-  memset(all.body, 0x3f, sizeof *all.body * (size_t)all.slots); // doubles that are not 0
-  memset(all.piece, 0x3f, sizeof *all.piece * (size_t)all.pieces);
-  memset(all.joint, 0x3f, sizeof *all.joint * (size_t)all.joints);
+  // Doubles that are not 0.
+  if (all.slots > 0) {
+    memset(all.body, 0x3f, sizeof *all.body * (size_t)all.slots);
+  }
+  if (all.pieces > 0) {
+    memset(all.piece, 0x3f, sizeof *all.piece * (size_t)all.pieces);
+  }
+  if (all.joints > 0) {
+    memset(all.joint, 0x3f, sizeof *all.joint * (size_t)all.joints);
+  }
   for (int i = 0; i < all.joints; i++) {
     all.joint[i].restitution = 0;
   }
