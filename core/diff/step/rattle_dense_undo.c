@@ -76,7 +76,8 @@ static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Are
     asked = fmax(asked, fabs(dense->x[i]));
   }
   s2_dense_lu_solve(&dense->lu, c);
-  // Part of its own mobility that is not that of rows that hold, and what both measure.
+  // `left`: the part of the row's mobility that held rows do not have. `q`: what the row measures,
+  // less what those rows measure of the same.
   bool takes = false;
   dense_by_start(rattle, r, 1, q);
   for (int i = 0; i < dense->n; i++) {

@@ -709,8 +709,8 @@ void s2_rattle_warn_of_unsolved(const S2Step *step) {
     s2_joint_label(step->world, island->joint[0], label);
     s2_world_warn(
         step->world,
-        "flow rattle: an island of %d bod%s (%s%s) was not solved in %d pieces of the step: "
-        "do its joints contradict each other? The step was made by projection",
+        "an island of %d bod%s (%s%s) was not solved by the two stages in %d pieces of the step, "
+        "which was made by projection: do its joints contradict each other, or is it taut?",
         island->nodes, island->nodes == 1 ? "y" : "ies", label, island->joints > 1 ? ", ..." : "",
         PIECES);
   }
@@ -752,7 +752,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     }
     s2_arena_rewind(step->arena, attempt);
   }
-  // What is too stiff for that is implicit Euler's.
+  // Implicit Euler takes islands that are too stiff for 64 pieces.
   if (outcome == STIFF || (outcome == TOO_LONG && island->turning > 0)) {
     s2_island_stiffen(step, island);
   } else if (outcome == TOO_LONG) {

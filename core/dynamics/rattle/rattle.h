@@ -99,8 +99,8 @@ typedef struct S2Rattle {
   double *kept; // S2_JOINT_ROWS a joint of the island: N s of the last piece; NULL
   bool *late;   // a row: a limit that begins open, a contact that does or overlaps (stage 1 pushes
                 // along J1)
-  // A row of a gap: its point as the row of stage 1 is now. And, if it is late, as it was when the
-  // velocities were taken: by that it has pushed, to rounding, what the step is told of.
+  // `point`: the point of a gap's row as stage 1 has it now. `pushed`: of a late row, the point
+  // when the velocities were computed. The row has pushed there, so impulses are logged there.
   S2TouchPoint *point, *pushed;
   S2RattleState *first, *second; // a row: states of the active sets
   S2RattleArrival arrival;

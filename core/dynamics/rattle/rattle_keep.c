@@ -1,4 +1,4 @@
-// What islands and pieces of event stepping that the two stages have solved leave for the step.
+// The step's log, residuals and statistics get what the two stages have solved.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/acted.h"

@@ -81,9 +81,9 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
 // step and tends to the rigid row as C = K^-1 tends to 0. Multiplied out by C these are the rows of
 // compliance.c, with twice the compliance for h and for h/2.
 
-// As linear_mobility() has it, about the angle, less what the pin takes where the joint has one:
-// with the two bodies turned as the joint was made, S the pin's own mobility and c that of the pin
-// by the angle, 1/I_a + 1/I_b - c' S^-1 c.
+// The mobility about the angle, as linear_mobility() has it for linear rows. A pin of the joint
+// takes a part of it: 1/I_a + 1/I_b - c' S^-1 c, where S is the mobility of the pin and c couples
+// the pin and the angle. Poses are those at which the joint was made.
 static double angular_mobility(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   bool pinned = kind->equation[0] == s2_measure_x && joint->compliance.size == 0 &&
@@ -139,7 +139,8 @@ static bool rows_coupled(const S2Joint *joint) {
 }
 
 // A row is resolved where (h w)^2 <= 4 and h w D <= 2 over the whole step: w <= C of the trapezoid.
-// Rows that matrices couple are so all together. `soft`: those of the trapezoid over dt.
+// Rows that matrices couple are resolved together or not at all. `soft`: the rows of the trapezoid
+// over dt.
 static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
                           const S2JointRow *rows, int count, bool resolved[S2_JOINT_EQUATIONS],
                           S2SoftRow soft[S2_JOINT_EQUATIONS]) {

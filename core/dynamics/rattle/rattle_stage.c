@@ -16,8 +16,8 @@ enum { TURNS = 40 }; // solves with rows of ground friction, which converge by s
 static const double CHORD = S2_RATTLE_CHORD;
 static const double ROUNDING = S2_RATTLE_ROUNDING, SOLVED = S2_RATTLE_SOLVED;
 static const double NO_SPEED = S2_RATTLE_NO_SPEED;
-// Of what rounding leaves of places: a gap that is none; by how much springs may be off with
-// impulses that balance the forces.
+// In units of what rounding leaves of places: a gap below the first is closed; springs whose
+// impulses balance the forces may be off by the second.
 static const double GAP_ROUNDED = 2, SPRING_ROUNDED = 16;
 // Part of its bounds, or of its impulse, by which an impulse may be beyond its bound: rounding.
 static const double SLACK = 1e-15;
