@@ -52,9 +52,9 @@ static int order_rows(const S2RattleStage *stage, int32_t *of) {
   return n;
 }
 
-// What a certified problem adds to the impulse of row r. The unknowns of contacts in stage 2 are the
-// sums of both stages. Equations are sums there, too: if a load that contacts and joints share is
-// not determined, the solver takes the least one, and both stages then share it alike.
+// What a certified problem adds to the impulse of row r. The unknowns of contacts in stage 2 are
+// the sums of both stages. Equations are sums there, too: if a load that contacts and joints share
+// is not determined, the solver takes the least one, and both stages then share it alike.
 static double impulse_beside(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   bool sums = stage->second && rattle->touches > 0 && rattle->term[r].law == S2_RATTLE_EQUATION &&
