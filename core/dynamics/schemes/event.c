@@ -802,12 +802,10 @@ static bool needs_euler(const S2Step *step, const S2Island *island) {
   return needs;
 }
 
-// With joints islands of few pairs are split however many bodies they have: a joint goes by one
-// flow whatever comes near. In piles the search for meetings would take many solves, each of them
-// hard.
+// Islands of few pairs are split however many bodies they have, so a joint takes one flow whatever
+// comes near. In piles the search for meetings would take many solves, each of them hard.
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
-  bool splits =
-      island->joints > 0 && island->touches <= S2_AUTO_PAIRS && s2_island_rattles_on(step, island);
+  bool splits = island->touches <= S2_AUTO_PAIRS && s2_island_rattles_on(step, island);
   bool many =
       step->world->kept.def.stepping == S2_AUTO && island->nodes > S2_AUTO_BODIES && !splits;
   // Errors are asked for once, in the one solve of a step that looks ahead.

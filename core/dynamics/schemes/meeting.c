@@ -137,8 +137,8 @@ bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved) {
 // A flow of some length, as the pair that is to meet at its end has it.
 typedef struct Trial {
   double gap;      // m, at its end
-  S2FlowEnd early; // the pair meets on the way already
-  S2FlowEnd whole; // the same, were it to go on for all of the piece
+  bool early;      // the pair meets on the way already
+  S2FlowEnd whole; // when it meets if the flow goes on for all of the piece
   bool appears;    // what meets at its end touches there, and was no point of the pair just before
 } Trial;
 
@@ -167,10 +167,10 @@ static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Tr
   S2Flow way = as_function(event, event->horizon);
   trial->gap = s2_flow_gap(&way, before, resting, tau);
   trial->whole = s2_flow_meet(&way, before, resting, NULL);
-  trial->early = trial->whole;
-  if (!(trial->whole.at < tau * (1 - S2_EVENT_EARLY))) {
-    trial->early = (S2FlowEnd){INFINITY, false};
-  }
+  // A pair that is open at the end has met on the way also if that was just before the end.
+  double end = trial->gap > S2_EVENT_MET * event->slop ? tau - meeting_rounding(event)
+                                                       : tau * (1 - S2_EVENT_EARLY);
+  trial->early = trial->whole.at < end;
   trial->appears = trial->whole.meets && fabs(trial->whole.at - tau) <= meeting_rounding(event) &&
                    just_appears(event, &way, before, resting, tau, trial->gap);
   go_to_end(event);
@@ -185,7 +185,7 @@ typedef struct Bracket {
 
 // What has met on the way may be open again at its end, beyond what it met: its gap tells nothing.
 static void meeting_tighten(Bracket *at, double s, const Trial *trial) {
-  bool meets = trial->gap < 0 || isfinite(trial->early.at);
+  bool meets = trial->gap < 0 || trial->early;
   if (!meets && s > at->lo) {
     at->out = at->lo, at->gap_out = at->gap_lo;
     at->lo = s, at->gap_lo = trial->gap;
@@ -213,7 +213,29 @@ static double meeting_interpolate(const Bracket *at) {
 }
 
 static bool trial_meets(const S2EventRun *event, const Trial *trial) {
-  return fabs(trial->gap) <= S2_EVENT_MET * event->slop && !isfinite(trial->early.at);
+  return fabs(trial->gap) <= S2_EVENT_MET * event->slop && !trial->early;
+}
+
+// The length of a flow that meets at its end, from two lengths and the times at which their flows
+// meet.
+static double meeting_secant(double tau, double s, double last, double last_s) {
+  double slope = tau != last ? (s - last_s) / (tau - last) : 0;
+  return tau + (s - tau) / (1 - slope);
+}
+
+// The next length that the search tries. Every fourth one halves the bracket, which bounds the
+// number of passes. `secant` is a length by the times at which flows meet, for pairs that are open
+// again at the end of a flow that is too long. NAN: there is none.
+static double meeting_next(const S2EventRun *event, const Bracket *at, double secant, int pass) {
+  double next = at->lo + (at->hi - at->lo) / 2;
+  if (pass % 4 == 3) {
+    return next;
+  }
+  // The gap is infinite out of reach.
+  if (isfinite(at->gap_lo) && at->gap_lo > S2_EVENT_MET * event->slop && at->gap_hi < 0) {
+    return meeting_interpolate(at);
+  }
+  return secant > at->lo && secant < at->hi ? secant : next;
 }
 
 // Where the straight way of a flow leads nowhere, as its length bends it (a spring turns back what
@@ -221,8 +243,8 @@ static bool trial_meets(const S2EventRun *event, const Trial *trial) {
 // they just touch the flow ends with the longest length that is known to be free.
 static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket at, double *tau,
                            bool *meets) {
-  double met = S2_EVENT_MET * event->slop;
   Trial trial;
+  double secant = NAN, last = NAN, last_s = NAN; // of the last length with a meeting
   *meets = true;
   // A length that meets, if there is one: all of the piece.
   if (!isfinite(at.hi)) {
@@ -234,13 +256,12 @@ static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket 
     if (!isfinite(at.hi)) { // after all they do not
       return true;
     }
+    last = *tau;
+    last_s = trial.whole.at;
   }
   double least = S2_EVENT_LEAVING * event->left; // what touches at first has left by then
-  // Three parabolas, then a halving, which bounds the number of passes.
   for (int pass = 0; pass < S2_EVENT_NARROWINGS && at.hi > least; pass++) {
-    // Infinite: out of reach.
-    bool smooth = isfinite(at.gap_lo) && at.gap_lo > met && at.gap_hi < 0;
-    *tau = smooth && pass % 4 < 3 ? meeting_interpolate(&at) : at.lo + (at.hi - at.lo) / 2;
+    *tau = meeting_next(event, &at, secant, pass);
     if (!flow_for(event, meeting, *tau, &trial)) {
       return false;
     }
@@ -248,6 +269,11 @@ static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket 
       return true;
     }
     meeting_tighten(&at, *tau, &trial);
+    if (trial.whole.meets) {
+      secant = meeting_secant(*tau, trial.whole.at, last, last_s);
+      last = *tau;
+      last_s = trial.whole.at;
+    }
   }
   *meets = false;
   *tau = at.lo > 0 ? at.lo : at.hi;
@@ -283,8 +309,7 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
       break;
     }
     // Secant on s(tau) - tau, where s is the time that the flow of length tau predicts.
-    double slope = pass > 0 ? (s - last_s) / (*tau - last) : 0;
-    double next = *tau + (s - *tau) / (1 - slope);
+    double next = meeting_secant(*tau, s, pass > 0 ? last : *tau, last_s);
     last = *tau;
     last_s = s;
     *tau = next > 0 && next <= event->horizon ? next : s;
