@@ -89,7 +89,7 @@ test("links lead somewhere", function()
       local path, name = target:match "^([^#]*)#?(.*)$"
       if not target:match "^https?:" then
         links = links + 1
-    local file = path == "" and page or resolve(folder .. path)
+        local file = path == "" and page or resolve(folder .. path)
         local found = io.open(SOURCE .. "/" .. file)
         ok(found, page .. ": " .. target)
         found:close()
