@@ -186,7 +186,7 @@ test("every script is told of in docs/*.md", function()
 end)
 
 test("the C programs of pages are programs of the tests", function()
-  local tested = { ["docs/c-api.md"] = "tests/base/test_embed.c", ["docs/howto/embed-in-c.md"] = "tests/base/test_pendulum.c" }
+  local tested = { ["docs/c-api.md"] = "tests/base/test_embed.c", ["docs/howto/embed-in-c.md"] = "tests/base/test_embed_joint.c" }
   local programs = 0
   for _, page in ipairs(pages()) do
     for _, block in ipairs(blocks(page)) do
