@@ -1,4 +1,4 @@
--- Lesson 4: a box on a slope rests, slides or tips over. 187 runs beside what statics says.
+-- Lesson 4: a box on a slope rests, slides or tips over. 187 runs beside the prediction of statics.
 local sim = require "sim2d"
 
 local exp = sim.experiment "A box of 0.3 m x 0.6 m on a slope"
@@ -29,8 +29,8 @@ for i, run in ipairs(sweep.rows) do
   fate[i] = run.tips and 2 or run.slides and 1 or 0
 end
 exp:equal("runs", 187, #sweep.rows)
-exp:equal("runs that rest where statics says otherwise, or the reverse", 0, wrong.rests)
-exp:equal("runs that tip where statics says otherwise, or the reverse", 0, wrong.tips)
+exp:equal("runs that rest where statics predicts otherwise, or the reverse", 0, wrong.rests)
+exp:equal("runs that tip where statics predicts otherwise, or the reverse", 0, wrong.tips)
 
 local angles, frictions, rows = sim.linspace(4, 44, 17):table(), sim.linspace(0.1, 1.1, 11):table(), {}
 for j = 1, #frictions do
