@@ -10,7 +10,8 @@ import pytest
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "python.md"
 PAGES = [PAGE, *sorted(DOCS.glob("*/*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.M | re.S)
+# A block of Python with one of text right below it, which is what it prints.
+BLOCK = re.compile(r"^```python\n((?:(?!```).*\n)*)```\n\n```text\n((?:(?!```).*\n)*)```$", re.M)
 BLOCKS = [(page.relative_to(DOCS).as_posix(), *block) for page in PAGES for block in BLOCK.findall(page.read_text())]
 
 
