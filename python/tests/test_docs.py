@@ -1,4 +1,4 @@
-"""The examples of docs/python.md print what they say."""
+"""The examples of docs/python.md, and of other pages with Python, print what they say."""
 
 import contextlib
 import io
@@ -7,18 +7,23 @@ import re
 
 import pytest
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "python.md"
+PAGES = [PAGE, *sorted(DOCS.glob("*/*.md"))]
+# A block of Python with one of text right below it, which is what it prints.
+BLOCK = re.compile(r"^```python\n((?:(?!```).*\n)*)```\n\n```text\n((?:(?!```).*\n)*)```$", re.M)
+BLOCKS = [(page.relative_to(DOCS).as_posix(), *block) for page in PAGES for block in BLOCK.findall(page.read_text())]
 
 
 def test_each_example_has_its_output():
-    assert len(BLOCKS) == PAGE.read_text().count("```python") >= 4
+    assert len(BLOCK.findall(PAGE.read_text())) == PAGE.read_text().count("```python") >= 4
 
 
-@pytest.mark.parametrize("code, printed", BLOCKS)
-def test_example(code, printed):
+@pytest.mark.parametrize("page, code, printed", BLOCKS)
+def test_example(page, code, printed, tmp_path, monkeypatch):
     pytest.importorskip("gymnasium")
+    monkeypatch.chdir(tmp_path)  # pictures go there
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(code, str(PAGE), "exec"), {"__name__": "example"})
+        exec(compile(code, page, "exec"), {"__name__": "example"})
     assert out.getvalue() == printed

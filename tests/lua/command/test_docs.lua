@@ -1,5 +1,5 @@
--- The documentation keeps its word: each block of Lua in README.md and docs/*.md is run by the
--- command, in a folder of its own, and prints what a block of text right behind it says.
+-- The documentation keeps its word: each block of Lua in README.md, docs/*.md and docs/FOLDER/*.md is run by
+-- the command, in a folder of its own, and prints what a block of text right behind it says.
 -- A block whose first line is "-- fragment" is not run.
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
@@ -21,7 +21,7 @@ end
 
 local function pages()
   local list = { "README.md" }
-  local folder <close> = assert(io.popen("cd " .. quote(SOURCE) .. " && ls docs/*.md"))
+  local folder <close> = assert(io.popen("cd " .. quote(SOURCE) .. " && ls docs/*.md docs/*/*.md"))
   for path in folder:lines() do list[#list + 1] = path end
   return list
 end
@@ -74,6 +74,12 @@ local function anchors(page)
   return names
 end
 
+-- docs/howto/../../README.md is README.md.
+local function resolve(path)
+  local short, changed = path:gsub("[^/]+/%.%./", "", 1)
+  return changed > 0 and resolve(short) or short
+end
+
 test("links lead somewhere", function()
   local known, links = {}, 0
   for _, page in ipairs(pages()) do known[page] = anchors(page) end
@@ -83,7 +89,7 @@ test("links lead somewhere", function()
       local path, name = target:match "^([^#]*)#?(.*)$"
       if not target:match "^https?:" then
         links = links + 1
-        local file = path == "" and page or (folder .. path):gsub("[^/]+/%.%./", "")
+        local file = path == "" and page or resolve(folder .. path)
         local found = io.open(SOURCE .. "/" .. file)
         ok(found, page .. ": " .. target)
         found:close()
@@ -179,13 +185,46 @@ test("every script is told of in docs/*.md", function()
   end
 end)
 
-test("the C program of docs/c-api.md is tests/base/test_embed.c", function()
+test("the C programs of pages are programs of the tests", function()
+  local tested = { ["docs/c-api.md"] = "tests/base/test_embed.c", ["docs/howto/embed-in-c.md"] = "tests/base/test_embed_joint.c" }
   local programs = 0
-  for _, block in ipairs(blocks "docs/c-api.md") do
-    if block.language == "c" then
-      programs = programs + 1
-      eq(block.text, read_file(SOURCE .. "/tests/base/test_embed.c"))
+  for _, page in ipairs(pages()) do
+    for _, block in ipairs(blocks(page)) do
+      if block.language == "c" then
+        programs = programs + 1
+        eq(block.text, read_file(SOURCE .. "/" .. assert(tested[page], page .. ": its program is not tested")))
+      end
     end
   end
-  eq(programs, 1)
+  eq(programs, 2)
+end)
+
+-- A lesson docs/tutorial/NAME.md shows scripts/tutorial/NAME.lua (or .py), whole, and what it prints; blocks are run above.
+test("lessons show their scripts", function()
+  local lessons = 0
+  for _, page in ipairs(pages()) do
+    local name = page:match "^docs/tutorial/(%d.*)%.md$"
+    if name then
+      lessons = lessons + 1
+      local shown = {}
+      for i, block in ipairs(blocks(page)) do
+        if block.language == "lua" or block.language == "python" then
+          local suffix = block.language == "lua" and ".lua" or ".py"
+          shown[#shown + 1] = block.text == read_file(SOURCE .. "/scripts/tutorial/" .. name .. suffix)
+            and blocks(page)[i + 1].language == "text"
+        end
+      end
+      eq(shown, { true }, page)
+    end
+  end
+  eq(lessons, 5)
+end)
+
+test("how-to pages fit on a screen", function()
+  for _, page in ipairs(pages()) do
+    if page:match "^docs/howto/[^R]" then
+      local _, lines = read_file(SOURCE .. "/" .. page):gsub("\n", "")
+      ok(lines <= 60, ("%s has %d lines"):format(page, lines))
+    end
+  end
 end)
