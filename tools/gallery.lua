@@ -56,6 +56,7 @@ local chosen = {
   ["gradients/ramp"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["live/balance"] = {},
   ["live/tune"] = {},
+  ["real_cube/fit_slides"] = false, -- draws nothing
   ["real_cube/square"] = false, -- modules of those beside them
   ["real_cube/tosses"] = false,
 }

@@ -29,6 +29,11 @@ static const double NO_DIRECTION = 1e-12;
 // A unit vector with less than this across a segment leads along it, to neither side.
 static const double ALONG_SEGMENT = 1e-9;
 
+// The least translation leads to the far side of a segment if it has at least this across it. It
+// bounds the depth there by itself over this part. With a much smaller part than SUNK, a body that
+// barely overlaps the end of a segment could be pushed through it, by the whole height of the body.
+static const double TO_FAR_SIDE = 1e-2;
+
 typedef struct Candidate {
   S2Feature feature;
   int index_a, index_b; // vertices, or the edge where the feature says so
@@ -438,11 +443,15 @@ static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a
     if (separation <= 0 && joined->shape->sides == NULL) {
       S2Vec2 outward = s2_rotate(joined->pose.rotation, s2_edge_normal(joined->shape, axis.edge));
       double along = s2_dot(joined_is_a ? s2_neg(outward) : outward, least_normal(pair, closest));
-      if (along < -ALONG_SEGMENT) { // the other side of the segment
+      if (along < -TO_FAR_SIDE) { // the other side of the segment
         axis = s2_edge_separation(joined, other, 1 - axis.edge);
         along = -along;
       }
-      floor = along > ALONG_SEGMENT ? separation / along : -INFINITY;
+      if (along > ALONG_SEGMENT) {
+        floor = separation / along;
+      } else {
+        floor = along < -ALONG_SEGMENT ? -sunk_depth(pair) : -INFINITY;
+      }
     }
     Candidates found = manifold_clip(pair, joined_is_a, &axis, floor);
     add_owned(manifold, pair, &found, reach);

@@ -33,18 +33,18 @@ end
 
 -- Three loops (after Raibert): the leg pushes as it gets longer, less where the body is high already; the foot is put in front of
 -- the hip by half of the way of a stance and by what is wanted of the speed; the hip holds the body upright while the leg stands.
--- The gains are CMA-ES's, over 16 starts.
+-- The gains are CMA-ES's, over 24 starts.
 local function baseline()
-  local PUSH, HIGH, HALF, SPEED, FASTER = 121, 158, 0.045, 1.58, 0.113 -- N, N/m, s, m/s, s
+  local PUSH, HIGH, HALF, SPEED, FASTER = 111, 184, 0.0514, 1.42, 0.106 -- N, N/m, s, m/s, s
   return function(_, _, seen)
     local y, angle, hip, leg, vy, omega, v = seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[9]
     if seen[10] == 1 then
       local longer = seen[8] > 0
-      return { 158 * angle + 42 * omega, longer and PUSH - HIGH * math.max(0, y + 0.05 * vy - HIP) or 0 }
+      return { 146 * angle + 40 * omega, longer and PUSH - HIGH * math.max(0, y + 0.05 * vy - HIP) or 0 }
     end
     local ahead = HALF * v + FASTER * (v - SPEED)
     local goal = math.asin(math.max(-0.7, math.min(0.7, ahead / (HIP - SOLE + leg))))
-    return { 93 * (goal - angle - hip) - 2.6 * (seen[7] + omega), 0 }
+    return { 115 * (goal - angle - hip) - 2.2 * (seen[7] + omega), 0 }
   end
 end
 

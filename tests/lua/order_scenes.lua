@@ -203,6 +203,31 @@ S.sliding = function(n, s)
   return b.x
 end
 
+-- Four capsules on hinges with damping, dropped: angles and places after 0.15 s, when the lowest has landed. Its reference is the same
+-- scene with steps of 1/7680 s.
+S.hopper = function(n, s)
+  if not n then return S.hopper(7680, { stepping = "event" }) end
+  local lengths, masses, radii = { 0.4, 0.45, 0.5, 0.39 }, { 3.7, 4.1, 2.8, 5.2 }, { 0.05, 0.05, 0.04, 0.06 }
+  local angles, drop = { math.pi/2 + 0.05, math.pi/2 - 0.25, math.pi/2 + 0.35, 0 }, 0.08
+  local w = world(n, s)
+  w:box { type = "static", position = { 0, -0.5 }, size = { 60, 1 }, friction = 0.9, category = 1 }
+  local places, x, y = { [4] = { 0, drop } }, -0.13, drop
+  for i = 3, 1, -1 do
+    local dx, dy = lengths[i]*math.cos(angles[i]), lengths[i]*math.sin(angles[i])
+    places[i] = { x + dx/2, y + dy/2 }
+    x, y = x + dx, y + dy
+  end
+  local parts, out = {}, {}
+  for i = 1, 4 do
+    parts[i] = w:capsule { length = lengths[i], radius = radii[i], mass = masses[i], inertia = masses[i]*lengths[i]^2/12, angle = angles[i],
+      position = places[i], friction = 0.9, category = 2, mask = 1 }
+  end
+  for i = 1, 3 do w:hinge { parts[i + 1], parts[i], anchor = parts[i]:world_point { -lengths[i]/2, 0 }, damping = 1 } end
+  w:run { steps = math.floor(0.15*n + 0.5), progress = false }
+  for _, b in ipairs(parts) do out[#out + 1], out[#out + 2], out[#out + 3] = b.angle, b.x, b.y end
+  return out
+end
+
 -- ---- Without turning contacts -------------------------------------------------------------------
 
 -- Two rods from the horizontal, their angles.

@@ -198,6 +198,7 @@ static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assem
         hardest = pass == 0 ? fmax(hardest, pulls) : hardest;
         if (pass == 1 && pulls > 0 && pulls >= PULLS * hardest) {
           point->normal_impulse = point->tangent_impulse = 0;
+          point->closed = false; // else it would still be held, and pull again for ever
         }
       }
     }

@@ -175,6 +175,35 @@ test("friction holds a box on a platform that goes sideways", function()
   end
 end)
 
+-- Platforms level or inclined, that go sideways, up and down or both, with stacks of up to four boxes that do not tip.
+test("friction holds stacks on platforms that move at random", function()
+  math.randomseed(3)
+  local function between(lo, hi) return lo + (hi - lo) * math.random() end
+  for case = 1, 60 do
+    local w, mu, tilt, om = world(RATES[math.random(3)], { stepping = "auto" }), between(0.6, 1.2), math.random(0, 1) * between(-0.3, 0.3), between(0.5, 5)
+    local c, s = math.cos(tilt), math.sin(tilt)
+    local hold = mu * c - math.abs(s) -- of G, what friction can give beside the weight
+    local across, up = math.random(0, 1) * between(0, 0.2) * hold * G / om ^ 2, math.random(0, 1) * between(0, 0.3) * G / om ^ 2
+    local platform = w:box { type = "kinematic", size = { 4, 0.2 }, friction = mu, angle = tilt }
+    platform:motion(function(t) return across * (1 - math.cos(om * t)), up * (1 - math.cos(om * t)), tilt end)
+    local boxes, top, worst = {}, 0.1, 0
+    for k = 1, math.random(4) do
+      local size = { between(1, 1.5), between(0.2, 0.3) }
+      local x, y = between(-0.02, 0.02), top + size[2] / 2
+      boxes[k] = { x, y, w:box { size = size, position = { c * x - s * y, s * x + c * y }, angle = tilt, friction = mu, mass = 10 ^ between(-1, 1) } }
+      top = top + size[2]
+    end
+    for _ in w:steps(2) do
+      for _, box in ipairs(boxes) do
+        local dx, dy = box[3].x - platform.x, box[3].y - platform.y
+        worst = larger(worst, larger(math.abs(c * dx + s * dy - box[1]), math.abs(-s * dx + c * dy - box[2])))
+      end
+    end
+    clean(w)
+    ok(worst <= 1e-12, ("%d: %.2e m"):format(case, worst))
+  end
+end)
+
 -- Up to nearly all that friction can give. A platform that turns takes the box round, which stage 1 sees by mean
 -- tangents: second order.
 test("friction holds a box on ground that accelerates by up to 0.9 of what it can hold", function()
@@ -281,6 +310,51 @@ test("a box that overlaps a bend of its ground is lifted where it is", function(
   near(box.vy, 0, 1e-9)
 end)
 
+-- The corner of a box overlaps the end of a segment by less than the box is too low, and the segment is not quite parallel to the
+-- box. A segment that took the box to be on its other side pushed it through, by the height of the box.
+test("a box with a corner at a vertex of its ground moves by no more than it was misplaced", function()
+  math.randomseed(5)
+  local function either(lo, hi) return (math.random(2) == 1 and 1 or -1) * 10 ^ (lo + (hi - lo) * math.random()) end
+  for case = 1, 1000 do
+    local turn, w = 6 * math.random() - 3, world(60, { gravity = { 0, 0 }, audit = false })
+    w:on("solver_warning", function() end)
+    local c, s = math.cos(turn), math.sin(turn)
+    local function placed(x, y) return { c * x - s * y, s * x + c * y } end
+    local bump, points, height = math.abs(either(-9, -3)), {}, {}
+    for i = 1, 5 do
+      height[i] = bump * (2 * math.random() - 1)
+      points[i] = placed(0.5 * (i - 3), height[i])
+    end
+    w:chain { points = points }
+    local aside, low, size = either(-9, -3), either(-9, -3), { 0.05 + 0.35 * math.random(), 0.05 + math.random() }
+    local at = placed(size[1] / 2 + aside, size[2] / 2 + height[3] + low)
+    local box = w:box { size = size, position = at, angle = turn }
+    w:step()
+    local moved = math.sqrt((box.x - at[1]) ^ 2 + (box.y - at[2]) ^ 2)
+    ok(moved <= 2 * (math.abs(aside) + math.abs(low) + 2 * bump), ("%d: moved %.2e m"):format(case, moved))
+  end
+end)
+
+-- The flow by projection holds three points about a bend, which nearly contradict each other, until it lets one go. One that the event
+-- step had marked as closed was never let go, and the projection called itself without end.
+test("projection on small bumps comes to an end", function()
+  local apart = 0.5 -- m
+  for case = 1, 400 do
+    math.randomseed(case)
+    local function between(lo, hi) return lo + (hi - lo) * math.random() end
+    local w = sim.world { dt = 1 / RATES[math.random(3)], flow = "projected", stepping = "event", gravity = { 0, 0 } }
+    w:on("solver_warning", function() end)
+    local points, friction = {}, between(0, 1)
+    for i = 1, 21 do points[i] = { (i - 11) * apart, between(-1e-6, 1e-6) } end
+    w:chain { points = points, friction = friction }
+    local size, low = { between(0.05, 2), between(0.05, 1) }, 10 ^ between(-8, -3.5)
+    local box = w:box { size = size, position = { between(-0.5, 0.5) * size[1], size[2] / 2 - low }, friction = friction }
+    local x, y = box.x, box.y
+    w:step(3)
+    ok(math.abs(box.x - x) <= 1e-5 and math.abs(box.y - y) <= 2 * low + 1e-5, ("%d: %g %g"):format(case, box.x - x, box.y - y))
+  end
+end)
+
 -- Half the height of the bend is what it may gain or lose: 9.81 d of v^2/2.
 test("a bend of 1e-7 m does not brake what slides over it", function()
   for _, rate in ipairs(RATES) do
@@ -309,6 +383,34 @@ test("bumps of 1e-7 m do not brake what slides over many of them", function()
       clean(w)
     end
   end
+end)
+
+-- Boxes of all sizes, on ground that is turned, at any rate. The bar is on the mean, as single boxes may lose at a bump what they
+-- gained at the one before.
+test("bumps at random do not brake", function()
+  math.randomseed(9)
+  local function between(lo, hi) return lo + (hi - lo) * math.random() end
+  local lost, count = 0, 0
+  for case = 1, 60 do
+    local rate, high, v, turn = RATES[math.random(3)], 10 ^ between(-9, -6), 10 ^ between(-1, 0.5), case % 2 * between(-3, 3)
+    local c, s, points = math.cos(turn), math.sin(turn), {}
+    local function placed(x, y) return { c * x - s * y, s * x + c * y } end
+    local w, apart = world(rate, { gravity = { s * G, -c * G }, audit = false }), between(0.1, 1)
+    for i = 0, math.ceil((8 + 2 * v) / apart) do points[i + 1] = placed(-2 + i * apart, high * between(-1, 1)) end
+    w:chain { points = points, friction = 0 }
+    local boxes = {}
+    for k = 1, math.random(3) do
+      local size = { between(0.05, 1.5), between(0.05, 0.8) }
+      boxes[k] = w:box { size = size, angle = turn, position = placed(2 * k - 2, size[2] / 2 + high * between(1, 1.2)), velocity = placed(v, 0),
+        friction = 0, mass = 10 ^ between(-1, 1) }
+    end
+    w:step(rate)
+    eq(w:stats().unsolved, 0)
+    for _, box in ipairs(boxes) do
+      lost, count = lost + math.abs(1 - (box.vx ^ 2 + box.vy ^ 2) / v ^ 2), count + 1
+    end
+  end
+  ok(lost / count <= 2e-4, lost / count)
 end)
 
 -- ---- Rest --------------------------------------------------------------------------------------
