@@ -756,7 +756,10 @@ S2SolveStatus s2_active_solve(const S2Problem *problem, const S2SolverOptions *o
 
 struct S2ActiveModes {
   Active active;
-  double *y; // of equations: what they miss, through L^-1
+  Mode *modes;          // of the answer
+  double *y;            // of equations: what they miss, through L^-1
+  S2Solution *solution; // whose impulses are corrected
+  bool factored;        // by the first correction, as most answers need none
 };
 
 S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *options,
@@ -766,24 +769,31 @@ S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *o
   if (!active_set_up(active, problem, options, arena, solution)) {
     return NULL;
   }
-  Mode *modes = S2_TAKE(arena, Mode, active->units);
-  if (!active_run(active, options, solution, modes)) {
-    return NULL;
-  }
-  // The last search may have left others.
+  kept->factored = false;
+  kept->solution = solution;
+  kept->y = S2_TAKE(arena, double, active->of.equations);
+  kept->modes = S2_TAKE(arena, Mode, active->units);
+  return active_run(active, options, solution, kept->modes) ? kept : NULL;
+}
+
+// The system of the modes of the answer: the last search may have left others.
+static void factor_kept(S2ActiveModes *kept) {
+  Active *active = &kept->active;
   for (int i = 0; i < active->units; i++) {
-    active->unit[i].mode = modes[i];
+    active->unit[i].mode = kept->modes[i];
   }
   active_collect(active);
   active_decompose(active);
   find_basis(active);
-  active->lambda = solution->lambda;
+  active->lambda = kept->solution->lambda;
   active_read_impulses(active);
-  kept->y = S2_TAKE(arena, double, active->of.equations);
-  return kept;
+  kept->factored = true;
 }
 
 double s2_active_missed(S2ActiveModes *kept, const double *speed) {
+  if (!kept->factored) {
+    factor_kept(kept);
+  }
   memcpy(kept->active.speed, speed, sizeof(double) * (size_t)kept->active.of.problem->rows);
   return active_reduce(&kept->active, kept->y);
 }
