@@ -161,6 +161,12 @@ static Mode closing_mode(const Active *active, const Unit *unit) {
   return slip < -active->slack ? PLUS : slip > active->slack ? MINUS : STICK;
 }
 
+// How far the friction of a contact is beyond its bound, m/s.
+static double beyond_bound(const Active *active, const Unit *unit) {
+  int k = unit->first;
+  return (fabs(active->x[k + 1]) - unit->mu * active->x[k]) * unit->size[1];
+}
+
 static Mode next_mode(const Active *active, const Unit *unit) {
   int k = unit->first;
   double slack = active->slack, x = active->x[k] * unit->size[0], u = active->u[k] * unit->size[0];
@@ -184,7 +190,7 @@ static Mode next_mode(const Active *active, const Unit *unit) {
     return u < -slack ? closing_mode(active, unit) : OPEN;
   }
   if (mode == STICK && rough) {
-    double over = (fabs(active->x[k + 1]) - unit->mu * active->x[k]) * unit->size[1];
+    double over = beyond_bound(active, unit);
     return !(over > slack) ? STICK : active->x[k + 1] > 0 ? PLUS : MINUS;
   }
   if (x < -slack) {
@@ -217,27 +223,68 @@ static double active_violation(const Active *active) {
   return worst;
 }
 
-// Gives units the modes that x and u ask for: all that are wrong, or the one that misses its law by
-// most. Returns how many are wrong.
-static int change_modes(Active *active, bool all) {
+// Is the unit a contact that sticks, and has to slide?
+static bool unit_slips(const Unit *unit, Mode next) {
+  return unit->kind == CONTACT && unit->mode == STICK && (next == PLUS || next == MINUS);
+}
+
+// Two points of one pair of bodies that stick nearly repeat each other, and their friction may grow
+// beyond all bounds against each other. If one of them slides, the other one often sticks. So of
+// two neighbours that would slide against each other the one that is less beyond its bound sticks
+// for another try.
+static void let_one_slip(const Active *active, Mode *next) {
+  for (int i = 1; i < active->units; i++) {
+    const Unit *one = &active->unit[i - 1], *two = &active->unit[i];
+    if (!unit_slips(one, next[i - 1]) || !unit_slips(two, next[i]) || next[i - 1] == next[i]) {
+      continue;
+    }
+    const S2Row *of_one = active_row_of(active, one->first);
+    const S2Row *of_two = active_row_of(active, two->first);
+    if (of_one->a == of_two->a && of_one->b == of_two->b) {
+      bool more = beyond_bound(active, two) > beyond_bound(active, one);
+      next[more ? i - 1 : i] = STICK;
+    }
+  }
+}
+
+// Gives all units the modes that x and u ask for. Returns how many are wrong.
+static int change_all_modes(Active *active) {
+  Mode *next = S2_TAKE(active->arena, Mode, active->units);
+  int wrong = 0;
+  for (int i = 0; i < active->units; i++) {
+    next[i] = next_mode(active, &active->unit[i]);
+    wrong += next[i] != active->unit[i].mode;
+  }
+  let_one_slip(active, next);
+  for (int i = 0; i < active->units; i++) {
+    active->unit[i].mode = next[i];
+  }
+  return wrong;
+}
+
+// The same of the unit that misses its law by most.
+static int change_worst_mode(Active *active) {
   Unit *worst = NULL;
   double most = -1;
   int wrong = 0;
   for (int i = 0; i < active->units; i++) {
     Unit *unit = &active->unit[i];
     Mode next = next_mode(active, unit);
-    double missed = all || next == unit->mode ? -1 : unit_violation(active, unit);
+    double missed = next == unit->mode ? -1 : unit_violation(active, unit);
     if (missed > most) {
       most = missed;
       worst = unit;
     }
     wrong += next != unit->mode;
-    unit->mode = all ? next : unit->mode;
   }
   if (worst != NULL) {
     worst->mode = next_mode(active, worst);
   }
   return wrong;
+}
+
+static int change_modes(Active *active, bool all) {
+  return all ? change_all_modes(active) : change_worst_mode(active);
 }
 
 // ---- The system of the modes --------------------------------------------------------------------
