@@ -74,6 +74,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .force = numbers + 5 * n,
       .slope = numbers + 6 * n,
       .kept = S2_TAKE_ZEROED(arena, double, rows),
+      .guess = S2_TAKE(arena, double, rows),
       .l = numbers + 7 * n,
       .k = numbers + 7 * n + rows,
       .q0 = S2_TAKE(arena, double, slots),
@@ -448,9 +449,8 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
 static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, double *value,
                           int *row) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
-  rattle->guess = s2_arena_copy(rattle->step->arena, rattle->l, rattle->rows);
   for (int r = 0; r < rattle->rows; r++) {
-    rattle->guess[r] *= h / rattle->h;
+    rattle->guess[r] = rattle->l[r] * (h / rattle->h);
   }
   rattle->h = h;
   rattle->again = rattle->looks = true;
@@ -465,7 +465,9 @@ static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, do
 // By how much the value of the limit that is met changes with the length of the piece, for the
 // derivative alone: 0 where it is not known, and the step is the same with and without it.
 static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
+  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   double tau = rattle->h, value[2];
+  const double *guess = s2_arena_copy(rattle->step->arena, rattle->guess, rattle->rows);
   S2Residual worst = rattle->worst;
   int row, met = rattle->met;
   Outcome outcome = SOLVED;
@@ -475,8 +477,12 @@ static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
     value[i] = rattle->at1.value[met];
   }
   rattle->rises = outcome == SOLVED ? (value[1] - value[0]) / (2 * RISES * tau) : 0;
+  // Back to that length by the same guess: what is noted changes no bit.
+  rattle->h = tau;
+  memcpy(rattle->l, guess, sizeof(double) * (size_t)rattle->rows);
   outcome = outcome == ABORTED ? outcome : look_again(rattle, law, last, tau, &value[0], &row);
   rattle->worst = worst;
+  s2_arena_rewind(rattle->step->arena, mark);
   return outcome;
 }
 

@@ -80,6 +80,7 @@ typedef struct Active {
   double *lambda, *v, *speed; // of the whole problem
   double slack;               // m/s
   S2DenseLu lu;               // of the rows that hold
+  bool factored;              // it is that of the answer
   double *basis;              // of impulses that no row which holds sees: one after the other
   int basis_count;
 } Active;
@@ -743,7 +744,9 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
       found = change_modes(active, all) == 0;
     }
     last = all || wrong <= last - *tries ? last : *tries; // a try sets one of them right
-    s2_arena_rewind(active->arena, mark);
+    if (!found) {                                         // else the factor may still be asked for
+      s2_arena_rewind(active->arena, mark);
+    }
   }
   return found;
 }
@@ -759,7 +762,8 @@ static bool active_run(Active *active, const S2SolverOptions *options, S2Solutio
       modes[i] = active->unit[i].mode;
     }
     int last = solution->iterations + EDGE_TRIES;
-    edges = pass == 0 && hold_edges(active) &&
+    active->factored = pass > 0 || !hold_edges(active);
+    edges = !active->factored &&
             active_search(active, last, options->history, &solution->iterations) &&
             moves_alike(active, solution->v);
   }
@@ -826,11 +830,13 @@ S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *o
 // The system of the modes of the answer: the last search may have left others.
 static void factor_kept(S2ActiveModes *kept) {
   Active *active = &kept->active;
-  for (int i = 0; i < active->units; i++) {
-    active->unit[i].mode = kept->modes[i];
+  if (!active->factored) {
+    for (int i = 0; i < active->units; i++) {
+      active->unit[i].mode = kept->modes[i];
+    }
+    active_collect(active);
+    active_decompose(active);
   }
-  active_collect(active);
-  active_decompose(active);
   find_basis(active);
   active->lambda = kept->solution->lambda;
   active_read_impulses(active);
