@@ -23,7 +23,8 @@ S2SolverFn s2_contact_nncg_solve;                                            // 
 S2SolverFn s2_contact_pcg_solve;                                             // contact_pcg.c
 
 // active.c: the modes of an answer, for problems that differ from this one by little in what rows
-// miss. They stay in the arena, and `solution->lambda` is the impulses that are corrected.
+// miss. They stay in the arena, and `solution->lambda` is the impulses that are corrected:
+// `problem` and `solution` have to live as long.
 typedef struct S2ActiveModes S2ActiveModes;
 // NULL: there is no answer, or it is no problem of this solver.
 S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *options,

@@ -74,6 +74,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .force = numbers + 5 * n,
       .slope = numbers + 6 * n,
       .kept = S2_TAKE_ZEROED(arena, double, rows),
+      .guess = S2_TAKE(arena, double, rows),
       .l = numbers + 7 * n,
       .k = numbers + 7 * n + rows,
       .q0 = S2_TAKE(arena, double, slots),
@@ -403,6 +404,14 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   return brings ? TOO_LONG : outcome;
 }
 
+// The impulses of the length before, in proportion to this one. Those of ground friction are along
+// directions that the terms begin anew.
+static void recall_guess(S2Rattle *rattle) {
+  for (int r = 0; r < rattle->rows && rattle->grounds == 0; r++) {
+    rattle->l[r] = rattle->guess[r];
+  }
+}
+
 // From q0 and v0 to q1 and v1. `last`: it may be as long as it likes.
 static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   S2Step *step = rattle->step;
@@ -410,7 +419,11 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   rattle_place_ground(rattle, rattle->done, rattle->q0);
   rattle_place_ground(rattle, rattle->done + rattle->h, rattle->q1);
   s2_rattle_make_terms(rattle);
-  s2_rattle_measure(rattle, rattle->q0, elapsed, &rattle->at0);
+  if (rattle->again) {
+    recall_guess(rattle);
+  } else {
+    s2_rattle_measure(rattle, rattle->q0, elapsed, &rattle->at0);
+  }
   bool placed = rattle->done == 0 && !rattle->again && s2_rattle_place(rattle);
   if (placed) {
     s2_rattle_make_terms(rattle);
@@ -436,6 +449,9 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
 static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, double *value,
                           int *row) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
+  for (int r = 0; r < rattle->rows; r++) {
+    rattle->guess[r] = rattle->l[r] * (h / rattle->h);
+  }
   rattle->h = h;
   rattle->again = rattle->looks = true;
   Outcome outcome = solve_piece(rattle, law, last);
@@ -449,7 +465,9 @@ static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, do
 // By how much the value of the limit that is met changes with the length of the piece, for the
 // derivative alone: 0 where it is not known, and the step is the same with and without it.
 static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
+  S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   double tau = rattle->h, value[2];
+  const double *guess = s2_arena_copy(rattle->step->arena, rattle->guess, rattle->rows);
   S2Residual worst = rattle->worst;
   int row, met = rattle->met;
   Outcome outcome = SOLVED;
@@ -459,8 +477,12 @@ static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
     value[i] = rattle->at1.value[met];
   }
   rattle->rises = outcome == SOLVED ? (value[1] - value[0]) / (2 * RISES * tau) : 0;
+  // Back to that length by the same guess: what is noted changes no bit.
+  rattle->h = tau;
+  memcpy(rattle->l, guess, sizeof(double) * (size_t)rattle->rows);
   outcome = outcome == ABORTED ? outcome : look_again(rattle, law, last, tau, &value[0], &row);
   rattle->worst = worst;
+  s2_arena_rewind(rattle->step->arena, mark);
   return outcome;
 }
 
@@ -476,7 +498,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
     return outcome;
   }
   // As the length bends the way, each is a solve of stage 1.
-  S2RattleMeeting meeting = {0, whole, rattle->at0.value[row], value, 0, false};
+  S2RattleMeeting meeting = {.hi = whole, .at_lo = rattle->at0.value[row], .at_hi = value};
   for (double next = whole; outcome == SOLVED && next > 0 && fabs(value) > rattle->enough;) {
     next = s2_rattle_next_length(&meeting);
     double h = next > 0 ? next : meeting.hi;
@@ -492,7 +514,10 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
   } else if (outcome == SOLVED && rattle->step->world->notes != NULL && rattle->kept != NULL) {
     outcome = find_rise(rattle, law, last);
   }
-  return outcome == SOLVED && !rattle->rests ? second_with_laws(rattle, law) : outcome;
+  // A piece of event stepping that is met is made again by its caller, with that length.
+  bool again = rattle->kept == NULL && rattle->met != S2_NONE;
+  bool ends = outcome == SOLVED && !rattle->rests && !again;
+  return ends ? second_with_laws(rattle, law) : outcome;
 }
 
 // ---- The substep -------------------------------------------------------------------------------

@@ -126,8 +126,9 @@ typedef struct S2Rattle {
   bool rests; // the piece leaves it as it is
   // Limits that begin open have no impulse in stage 1: the piece ends where the first one closes.
   bool frees;
-  bool again; // the piece is solved once more, with another length
-  bool looks; // without stage 2
+  bool again;    // the piece is solved once more, with another length
+  bool looks;    // without stage 2
+  double *guess; // N s: where it is solved once more, l that it begins with
   // Contacts that begin open are rows of stage 1 alone: they arrive with their velocity, for an
   // impact as the next step begins.
   bool ahead;
@@ -386,8 +387,10 @@ double s2_rattle_least_limit(const S2Rattle *rattle, int *row);
 // positive and one that does not.
 typedef struct S2RattleMeeting {
   double lo, hi, at_lo, at_hi; // s, and values
+  double out, at_out;          // the end that was left last
+  bool left;                   // there is such an end
   int passes;
-  bool side;
+  bool slow; // the last pass has brought little
 } S2RattleMeeting;
 // The length to be tried next; 0: that of `hi` is as near as it gets.
 double s2_rattle_next_length(S2RattleMeeting *meeting);

@@ -3,6 +3,7 @@
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/solve.h"
+#include "linalg/numbers.h"
 #include "mcp/solvers.h"
 
 #include <string.h>
@@ -215,15 +216,6 @@ static bool stage_set_out(S2RattleStage *stage) {
   return near;
 }
 
-// Do rows that stage 1 does not know push along the same directions in each of its passes?
-static bool pushes_stay(const S2RattleStage *stage) {
-  bool stay = true;
-  for (int r = 0; r < stage->rattle->rows; r++) {
-    stay &= !stage->rattle->late[r] || s2_stage_knows(stage->state[r]);
-  }
-  return stay;
-}
-
 // One contact in closed form has no modes that could be kept.
 static bool one_contact(const S2Problem *problem) {
   return problem->rows <= 2 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY;
@@ -262,8 +254,8 @@ bool s2_stage_solve_modes(S2RattleStage *stage) {
   return solved;
 }
 
-// Passes with the modes and the factor of the first one: what rows that hold miss is taken away.
-// False: it does not come to an end.
+// Passes with the modes and the factor of the first one: what rows that hold miss is taken away, by
+// the rows of that pass where late ones have turned since. False: it does not come to an end.
 static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
                              S2ActiveModes *modes) {
   const S2Rattle *rattle = stage->rattle;
@@ -273,7 +265,7 @@ static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
     for (int i = 0; i < certified->problem.rows; i++) {
       speed[i] = stage->r[certified->of[i]];
     }
-    double now = rattle->h * s2_active_missed(modes, speed);
+    double now = s2_larger(rattle->h * s2_active_missed(modes, speed), stage->turned);
     if (now <= rattle->enough || !(now < before)) {
       return now <= rattle->enough;
     }
@@ -316,11 +308,10 @@ static bool contacts_at_once(S2RattleStage *stage) {
   S2SolverOptions options = certified_options(stage);
   bool done = first_pass(stage, &certified, &modes);
   if (done && !stage->second && off_certified(stage) > rattle->enough) {
-    modes = modes != NULL || !pushes_stay(stage)
-                ? modes
-                : s2_active_keep(&certified.problem, &options, rattle->step->arena,
-                                 &certified.solution);
-    done = modes != NULL && pushes_stay(stage) && correct_in_modes(stage, &certified, modes);
+    modes = modes != NULL ? modes
+                          : s2_active_keep(&certified.problem, &options, rattle->step->arena,
+                                           &certified.solution);
+    done = modes != NULL && correct_in_modes(stage, &certified, modes);
   }
   done = done && s2_stage_accept(stage, stage->second ? SOLVED : MODES_HOLD);
   s2_arena_rewind(rattle->step->arena, mark);

@@ -2,8 +2,11 @@
 // limit closed in its second stage. So what arrives stops there, with the directions at that place.
 #include "dynamics/rattle/rattle.h"
 
-// Solves of a search, of which every so many halves what is left.
-enum { MOST = 60, HALVES = 4 };
+#include <math.h>
+
+enum { MOST = 60 }; // solves of a search
+// Part of the value at the end that is replaced: a pass which leaves more has brought little.
+static const double LITTLE = 0.25;
 
 double s2_rattle_least_limit(const S2Rattle *rattle, int *row) {
   double least = INFINITY;
@@ -18,27 +21,38 @@ double s2_rattle_least_limit(const S2Rattle *rattle, int *row) {
   return least;
 }
 
+// Where the parabola through both ends and the one that was left last is 0 between them, from `lo`
+// on. The chord where there is no third point.
+static double meet_interpolate(const S2RattleMeeting *at) {
+  double width = at->hi - at->lo, chord = (at->at_hi - at->at_lo) / width, bend = 0;
+  if (at->left) {
+    bend = ((at->at_out - at->at_hi) / (at->out - at->hi) - chord) / (at->out - at->lo);
+  }
+  double slope = chord - bend * width; // at lo
+  double root = sqrt(fmax(slope * slope - 4 * bend * at->at_lo, 0));
+  // Of the two forms of the root the one without a difference of near numbers.
+  double s = slope <= 0 ? 2 * at->at_lo / (root - slope) : -(slope + root) / (2 * bend);
+  return s > 0 && s < width ? s : at->at_lo / -chord;
+}
+
 double s2_rattle_next_length(S2RattleMeeting *meeting) {
   double width = meeting->hi - meeting->lo;
   bool ends = meeting->passes == MOST;
-  double part = meeting->at_lo / (meeting->at_lo - meeting->at_hi);
   meeting->passes += 1;
-  part = meeting->passes % HALVES == 0 || !(part > 0 && part < 1) ? 0.5 : part;
-  double h = meeting->lo + part * width;
+  double part = meeting->slow ? width / 2 : meet_interpolate(meeting);
+  double h = meeting->lo + (part > 0 && part < width ? part : width / 2);
   return ends || !(h > meeting->lo && h < meeting->hi) ? 0 : h;
 }
 
 void s2_rattle_narrow(S2RattleMeeting *meeting, double h, double value) {
   bool beyond = value <= 0;
-  // The end that stays twice counts for half, so that chords come from both sides (Illinois).
-  double *stays = beyond ? &meeting->at_lo : &meeting->at_hi;
-  *stays *= meeting->passes > 1 && beyond == meeting->side ? 0.5 : 1;
-  meeting->side = beyond;
-  if (beyond) {
-    meeting->hi = h;
-    meeting->at_hi = value;
-  } else {
-    meeting->lo = h;
-    meeting->at_lo = value;
-  }
+  double *end = beyond ? &meeting->hi : &meeting->lo;
+  double *at_end = beyond ? &meeting->at_hi : &meeting->at_lo;
+  // A pass that brings little is followed by a halving, which bounds the number of passes.
+  meeting->slow = !meeting->slow && fabs(value) > LITTLE * fabs(*at_end);
+  meeting->left = true;
+  meeting->out = *end;
+  meeting->at_out = *at_end;
+  *end = h;
+  *at_end = value;
 }

@@ -38,7 +38,7 @@ static double turn_late(S2RattleStage *stage) {
   for (int r = 0; r < rattle->rows; r++) {
     S2Row *row = &stage->row[r];
     const S2RattleTerm *term = &rattle->term[r];
-    if (!rattle->late[r]) {
+    if (!rattle->late[r] || stage->state[r] == S2_RATTLE_KNOWN) { // which pushes nothing
       continue;
     }
     if (term->source == S2_RATTLE_OF_GAP) { // the velocities are those by the row as it was

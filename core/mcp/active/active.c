@@ -19,9 +19,8 @@
 // impulses then give the same motion. The answer, also that of each try, is the one of least norm
 // among those of its modes: the sum of w lambda^2 over the rows that hold, joints included, is
 // least, where w is the row's Delassus diagonal. It depends on the modes, not on the order of rows.
+#include "mcp/active/active.h"
 #include "linalg/numbers.h"
-#include "mcp/active/condensed.h"
-#include "mcp/pivot/dense_lu.h"
 #include "mcp/solvers.h"
 
 #include <math.h>
@@ -52,45 +51,6 @@ static const double ALIKE = 1e-10;
 // Corrections through the velocities end where rows miss no more than this part of V, or where one
 // has not taken this part of what they missed: the rest is rounding.
 static const double ROUNDING = 1e-14, GAIN = 0.5;
-
-typedef enum Kind { EQUATION, NORMAL, CONTACT, BOX } Kind;
-typedef enum Mode { OPEN, STICK, PLUS, MINUS } Mode; // a box: STICK between its bounds, PLUS at hi
-
-typedef struct Unit {
-  Kind kind;
-  Mode mode;
-  int first;      // its row among those that are left; a contact's friction is the next one
-  double mu;      // of scaled impulses
-  double size[2]; // of its rows: turns scaled impulses and speeds into velocities
-} Unit;
-
-typedef struct Held { // a row that holds, and its unknown
-  int row, friction;  // friction: of a contact that slides, else -1
-  double slope;       // of that: scaled impulse over the normal one
-} Held;
-
-typedef struct Active {
-  S2Condensed of;
-  S2Arena *arena;
-  int units, held_count;
-  Unit *unit;
-  Held *held;
-  double *x, *q, *u;          // rows that are left, scaled: impulses, speeds without them, speeds
-  double *size;               // of them: turns both into velocities
-  double *lambda, *v, *speed; // of the whole problem
-  double slack;               // m/s
-  S2DenseLu lu;               // of the rows that hold
-  double *basis;              // of impulses that no row which holds sees: one after the other
-  int basis_count;
-} Active;
-
-static const S2Row *active_row_of(const Active *active, int k) {
-  return &active->of.problem->row[active->of.row[k]];
-}
-
-static double active_root_of(const Active *active, int k) {
-  return active->of.root[active->of.row[k]];
-}
 
 static void find_units(Active *active) {
   active->units = 0;
@@ -127,119 +87,6 @@ static void speeds_of(const Active *active) {
   }
 }
 
-// ---- Modes --------------------------------------------------------------------------------------
-
-static double scaled_bound(const Active *active, const Unit *unit, Mode mode) {
-  const S2Row *row = active_row_of(active, unit->first);
-  return (mode == PLUS ? row->hi : row->lo) * active_root_of(active, unit->first);
-}
-
-// Of the guess in x and u: impulse less speed tells on which side of its law a unit is. Rounding
-// presses no contact and moves none.
-static Mode first_mode(const Active *active, const Unit *unit) {
-  int k = unit->first;
-  double normal = active->x[k] - active->u[k];
-  if (unit->kind == BOX) {
-    return normal > scaled_bound(active, unit, PLUS)    ? PLUS
-           : normal < scaled_bound(active, unit, MINUS) ? MINUS
-                                                        : STICK;
-  }
-  if (unit->kind == EQUATION) {
-    return STICK;
-  }
-  if (!(normal * unit->size[0] > active->slack)) {
-    return OPEN;
-  }
-  double across = unit->kind == CONTACT ? active->x[k + 1] - active->u[k + 1] : 0;
-  double over = (fabs(across) - unit->mu * normal) * unit->size[1];
-  return unit->kind == NORMAL || over <= active->slack ? STICK : across > 0 ? PLUS : MINUS;
-}
-
-// Of a contact or limit that closes: it slides as it moves.
-static Mode closing_mode(const Active *active, const Unit *unit) {
-  double slip = unit->kind == CONTACT ? active->u[unit->first + 1] * unit->size[1] : 0;
-  return slip < -active->slack ? PLUS : slip > active->slack ? MINUS : STICK;
-}
-
-static Mode next_mode(const Active *active, const Unit *unit) {
-  int k = unit->first;
-  double slack = active->slack, x = active->x[k] * unit->size[0], u = active->u[k] * unit->size[0];
-  Mode mode = unit->mode;
-  if (unit->kind == EQUATION) {
-    return STICK;
-  }
-  if (unit->kind == BOX) {
-    double above = x - scaled_bound(active, unit, PLUS) * unit->size[0],
-           below = scaled_bound(active, unit, MINUS) * unit->size[0] - x;
-    return mode == PLUS    ? (u > slack ? STICK : PLUS)
-           : mode == MINUS ? (u < -slack ? STICK : MINUS)
-           : above > slack ? PLUS
-           : below > slack ? MINUS
-                           : STICK;
-  }
-  // A contact: open ones close, sticking ones slide, pulling ones open.
-  bool rough = unit->kind == CONTACT;
-  double slip = rough ? active->u[k + 1] * unit->size[1] : 0;
-  if (mode == OPEN) {
-    return u < -slack ? closing_mode(active, unit) : OPEN;
-  }
-  if (mode == STICK && rough) {
-    double over = (fabs(active->x[k + 1]) - unit->mu * active->x[k]) * unit->size[1];
-    return !(over > slack) ? STICK : active->x[k + 1] > 0 ? PLUS : MINUS;
-  }
-  if (x < -slack) {
-    return OPEN;
-  }
-  return mode == PLUS && slip > slack ? STICK : mode == MINUS && slip < -slack ? STICK : mode;
-}
-
-// What the law of a unit misses at x and u, m/s.
-static double unit_violation(const Active *active, const Unit *unit) {
-  int k = unit->first;
-  double x = active->x[k], least = unit->kind == EQUATION ? -INFINITY : 0, most = INFINITY;
-  if (unit->kind == BOX) {
-    least = scaled_bound(active, unit, MINUS);
-    most = scaled_bound(active, unit, PLUS);
-  }
-  double worst = fabs(x - fmin(fmax(x - active->u[k], least), most)) * unit->size[0];
-  if (unit->kind == CONTACT) {
-    double t = active->x[k + 1], bound = unit->mu * fmax(x, 0);
-    worst = s2_larger(worst, fabs(t - s2_clip(t - active->u[k + 1], bound)) * unit->size[1]);
-  }
-  return worst;
-}
-
-static double active_violation(const Active *active) {
-  double worst = 0;
-  for (int i = 0; i < active->units; i++) {
-    worst = s2_larger(worst, unit_violation(active, &active->unit[i]));
-  }
-  return worst;
-}
-
-// Gives units the modes that x and u ask for: all that are wrong, or the one that misses its law by
-// most. Returns how many are wrong.
-static int change_modes(Active *active, bool all) {
-  Unit *worst = NULL;
-  double most = -1;
-  int wrong = 0;
-  for (int i = 0; i < active->units; i++) {
-    Unit *unit = &active->unit[i];
-    Mode next = next_mode(active, unit);
-    double missed = all || next == unit->mode ? -1 : unit_violation(active, unit);
-    if (missed > most) {
-      most = missed;
-      worst = unit;
-    }
-    wrong += next != unit->mode;
-    unit->mode = all ? next : unit->mode;
-  }
-  if (worst != NULL) {
-    worst->mode = next_mode(active, worst);
-  }
-  return wrong;
-}
-
 // ---- The system of the modes --------------------------------------------------------------------
 
 static void active_hold(Active *active, int row, double slope) {
@@ -255,7 +102,7 @@ static void active_collect(Active *active) {
     const Unit *unit = &active->unit[i];
     bool bound = unit->kind == BOX && unit->mode != STICK;
     if (bound) {
-      active->x[unit->first] = scaled_bound(active, unit, unit->mode);
+      active->x[unit->first] = s2_active_bound(active, unit, unit->mode);
     } else if (unit->mode != OPEN) {
       double slope = unit->mode == PLUS ? unit->mu : unit->mode == MINUS ? -unit->mu : 0;
       active_hold(active, unit->first, slope);
@@ -419,7 +266,7 @@ static void active_begin(Active *active, const S2Solution *guess) {
     active->q[k] = active->u[k] - s2_numbers_dot(of->g + (size_t)k * (size_t)n, active->x, n);
   }
   for (int i = 0; i < active->units; i++) {
-    active->unit[i].mode = first_mode(active, &active->unit[i]);
+    active->unit[i].mode = s2_active_first_mode(active, &active->unit[i]);
   }
 }
 
@@ -511,8 +358,8 @@ static double active_reach_of(const Active *active, const double *way) {
     double room[3] = {INFINITY, INFINITY, INFINITY}, rate[3] = {0};
     double x = active->x[k], along = way[active->of.row[k]];
     if (unit->kind == BOX && unit->mode == STICK) {
-      room[0] = scaled_bound(active, unit, PLUS) - x;
-      room[1] = x - scaled_bound(active, unit, MINUS);
+      room[0] = s2_active_bound(active, unit, PLUS) - x;
+      room[1] = x - s2_active_bound(active, unit, MINUS);
       rate[0] = along;
       rate[1] = -along;
     } else if (unit->kind != BOX && unit->kind != EQUATION) {
@@ -630,7 +477,7 @@ static bool hold_edges(Active *active) {
     int slides = unit->kind == CONTACT && unit->mode != OPEN;
     bool still = fabs(active->u[unit->first + slides] * unit->size[slides]) <= active->slack;
     if (unit->mode != STICK && still) {
-      unit->mode = unit->mode == OPEN ? closing_mode(active, unit) : STICK;
+      unit->mode = unit->mode == OPEN ? s2_active_closing_mode(active, unit) : STICK;
       changed = true;
     }
   }
@@ -688,15 +535,18 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
     }
     s2_history_add(
         history,
-        history != NULL ? active_violation(active) / active->of.problem->velocity_scale : 0, 1, 0);
+        history != NULL ? s2_active_violation(active) / active->of.problem->velocity_scale : 0, 1,
+        0);
     // Modes that hold for the answer hold for the one of least norm, too, or are changed by it.
-    int wrong = change_modes(active, all);
+    int wrong = s2_active_change_modes(active, all);
     if (wrong == 0) {
       active_finish(active);
-      found = change_modes(active, all) == 0;
+      found = s2_active_change_modes(active, all) == 0;
     }
     last = all || wrong <= last - *tries ? last : *tries; // a try sets one of them right
-    s2_arena_rewind(active->arena, mark);
+    if (!found) {                                         // else the factor may still be asked for
+      s2_arena_rewind(active->arena, mark);
+    }
   }
   return found;
 }
@@ -712,7 +562,8 @@ static bool active_run(Active *active, const S2SolverOptions *options, S2Solutio
       modes[i] = active->unit[i].mode;
     }
     int last = solution->iterations + EDGE_TRIES;
-    edges = pass == 0 && hold_edges(active) &&
+    active->factored = pass > 0 || !hold_edges(active);
+    edges = !active->factored &&
             active_search(active, last, options->history, &solution->iterations) &&
             moves_alike(active, solution->v);
   }
@@ -756,7 +607,10 @@ S2SolveStatus s2_active_solve(const S2Problem *problem, const S2SolverOptions *o
 
 struct S2ActiveModes {
   Active active;
-  double *y; // of equations: what they miss, through L^-1
+  Mode *modes;          // of the answer
+  double *y;            // of equations: what they miss, through L^-1
+  S2Solution *solution; // whose impulses are corrected
+  bool factored;        // by the first correction, as most answers need none
 };
 
 S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *options,
@@ -766,24 +620,33 @@ S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *o
   if (!active_set_up(active, problem, options, arena, solution)) {
     return NULL;
   }
-  Mode *modes = S2_TAKE(arena, Mode, active->units);
-  if (!active_run(active, options, solution, modes)) {
-    return NULL;
-  }
-  // The last search may have left others.
-  for (int i = 0; i < active->units; i++) {
-    active->unit[i].mode = modes[i];
-  }
-  active_collect(active);
-  active_decompose(active);
-  find_basis(active);
-  active->lambda = solution->lambda;
-  active_read_impulses(active);
+  kept->factored = false;
+  kept->solution = solution;
   kept->y = S2_TAKE(arena, double, active->of.equations);
-  return kept;
+  kept->modes = S2_TAKE(arena, Mode, active->units);
+  return active_run(active, options, solution, kept->modes) ? kept : NULL;
+}
+
+// The system of the modes of the answer: the last search may have left others.
+static void factor_kept(S2ActiveModes *kept) {
+  Active *active = &kept->active;
+  if (!active->factored) {
+    for (int i = 0; i < active->units; i++) {
+      active->unit[i].mode = kept->modes[i];
+    }
+    active_collect(active);
+    active_decompose(active);
+  }
+  find_basis(active);
+  active->lambda = kept->solution->lambda;
+  active_read_impulses(active);
+  kept->factored = true;
 }
 
 double s2_active_missed(S2ActiveModes *kept, const double *speed) {
+  if (!kept->factored) {
+    factor_kept(kept);
+  }
   memcpy(kept->active.speed, speed, sizeof(double) * (size_t)kept->active.of.problem->rows);
   return active_reduce(&kept->active, kept->y);
 }
