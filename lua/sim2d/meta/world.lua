@@ -514,65 +514,67 @@ function World:mass_matrix() end
 ---@return number[][]
 function World:jacobian(body, point) end
 
----Which bodies a query finds: without, those that are enabled and no sensors.
+---Selects the bodies that a query finds. Without a filter it finds all enabled bodies except sensors.
 ---@class sim2d.QueryFilter
----@field mask? integer only bodies whose category has one of these bits
----@field category? integer only bodies whose mask has one of these bits
----@field ignore? sim2d.Body|sim2d.Body[]
----@field sensors? boolean sensors, too
+---@field mask? integer the query finds only bodies whose `category` has one of these bits
+---@field category? integer the query finds only bodies whose `mask` has one of these bits
+---@field ignore? sim2d.Body|sim2d.Body[] the query does not find this body, or these
+---@field sensors? boolean true: the query also finds sensors
 
 ---@class sim2d.RayHit
----@field body sim2d.Body
----@field point sim2d.Vector
----@field normal sim2d.Vector outwards
----@field fraction number 0 to 1 of the way
+---@field body sim2d.Body the body that the ray hits
+---@field point sim2d.Vector m, world coordinates
+---@field normal sim2d.Vector unit vector, points out of the shape
+---@field fraction number 0 at the start of the ray, 1 at its end
 
 ---@class sim2d.FanOptions: sim2d.QueryFilter
----@field rays integer
----@field range number m, their length
----@field angle? number rad, of the world: the middle; default 0
----@field spread? number rad, from the first ray to the last; default a whole turn, cut into equal parts
+---@field rays integer number of rays
+---@field range number m, length of each ray
+---@field angle? number rad, direction of the middle of the fan in the world; default 0
+---@field spread? number rad, angle from the first ray to the last; default 2 pi, a whole turn
 
----The nearest hit on the way, or nil. A ray that begins on a surface and points inwards hits at fraction 0; a shape that it
----begins in is not hit.
+---Finds the nearest hit on the way from one point to another. A ray that begins on a surface and points inwards hits at
+---fraction 0. A ray does not hit a shape that contains its start.
 ---@param from sim2d.XY
 ---@param to sim2d.XY
 ---@param filter? sim2d.QueryFilter
 ---@return sim2d.RayHit?
 function World:raycast(from, to, filter) end
 
----All bodies on the way, nearest first, each where the ray first enters it.
+---Finds all bodies on the way, nearest first. Each hit is where the ray first enters the body.
 ---@param from sim2d.XY
 ---@param to sim2d.XY
 ---@param filter? sim2d.QueryFilter
 ---@return sim2d.RayHit[]
 function World:raycast_all(from, to, filter) end
 
----Many rays from one point, as a lidar has them. Of each its angle (rad), how far it goes (m; the range where nothing
----is met) and its hit (false where there is none).
+---Casts many rays from one point, like a lidar. Each ray has its angle (rad, in the world), its distance (m; `range`
+---without a hit) and its hit (false without a hit).
 ---@param from sim2d.XY
 ---@param options sim2d.FanOptions
 ---@return { angles: number[], distances: number[], hits: (sim2d.RayHit|false)[] }
 function World:raycast_fan(from, options) end
 
----@param lo sim2d.XY
----@param hi sim2d.XY
+---Finds the bodies with a shape whose bounding box overlaps this one.
+---@param lo sim2d.XY m, lower left corner
+---@param hi sim2d.XY m, upper right corner
 ---@param filter? sim2d.QueryFilter
 ---@return sim2d.Body[]
 function World:query_aabb(lo, hi, filter) end
 
----@param point sim2d.XY
+---Finds the bodies that contain the point.
+---@param point sim2d.XY m, world coordinates
 ---@param filter? sim2d.QueryFilter
 ---@return sim2d.Body[]
 function World:query_point(point, filter) end
 
 ---@class sim2d.Closest
----@field distance number m
----@field point_a sim2d.Vector
----@field point_b sim2d.Vector
----@field normal sim2d.Vector
+---@field distance number m, negative if the bodies overlap
+---@field point_a sim2d.Vector m, the nearest point of the first body
+---@field point_b sim2d.Vector m, the nearest point of the second body
+---@field normal sim2d.Vector unit vector
 
----Distance of two bodies, negative when they overlap, and the nearest points.
+---Measures the distance of two bodies and finds their nearest points.
 ---@param a sim2d.Body
 ---@param b sim2d.Body
 ---@return sim2d.Closest
@@ -605,14 +607,14 @@ function World:restore(snapshot) end
 ---@return sim2d.World
 function World:clone(def) end
 
----Moves overlapping bodies apart; returns the largest overlap left, in m.
----@return number
+---Moves overlapping bodies apart, as little as possible, weighted by mass.
+---@return number overlap m, the largest one left
 function World:resolve_overlaps() end
 
----Moves the bodies to rest: to where none would accelerate, from rest, by more than the tolerance.
----Time stands still, forces by hand act throughout, velocities are 0 at the end.
----Has a derivative, that of where they rest; not with force laws.
----@param options? { tolerance?: number, max_steps?: integer } m/s^2, default 1e-6; default 100000
+---Moves the bodies to rest: to places where none accelerates, from rest, by more than the tolerance. Time does not advance,
+---forces by hand act throughout, and velocities are 0 at the end. The derivative is that of the resting places; force laws
+---have none here.
+---@param options? { tolerance?: number, max_steps?: integer } `tolerance` in m/s^2, default 1e-6; `max_steps`, default 100000
 ---@return boolean solved
 ---@return number residual m/s^2, the largest acceleration left
 function World:solve_static(options) end
