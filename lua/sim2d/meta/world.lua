@@ -315,28 +315,29 @@ function World:run(def) end
 ---@return fun(): number?
 function World:steps(duration) end
 
----Called before each step, for controllers. An error undoes the step.
+---Calls fn before each step, for controllers. An error undoes the step.
 ---@param fn fun(world: sim2d.World, t: number, dt: number)
 ---@return sim2d.Handle
 function World:before_step(fn) end
 
+---Calls fn last, after each step and all other callbacks.
 ---@param fn fun(world: sim2d.World, t: number, dt: number)
 ---@return sim2d.Handle
 function World:after_step(fn) end
 
----Calls fn every `period` s of simulated time.
----@param period number
+---Calls fn periodically on simulated time.
+---@param period number s
 ---@param fn fun(world: sim2d.World, t: number)
 ---@return sim2d.Handle
 function World:every(period, fn) end
 
----Calls fn at a simulated time, in s.
----@param t number
+---Calls fn once, at a simulated time.
+---@param t number s
 ---@param fn fun(world: sim2d.World, t: number)
 ---@return sim2d.Handle
 function World:at(t, fn) end
 
----Runs fn as a coroutine on simulated time; `sim.wait(s)` inside it waits.
+---Runs fn as a coroutine on simulated time. Call `sim.wait(s)` in it to wait.
 ---@param fn fun(world: sim2d.World)
 ---@return sim2d.Handle
 function World:start(fn) end
@@ -360,23 +361,24 @@ function World:start(fn) end
 ---@field normal? sim2d.Vector from b to a
 ---@field normal_impulse? number N s
 ---@field tangent_impulse? number N s
----@field impulse? sim2d.Vector N s, on a; of touch_end: of the whole touch
----@field speed? number m/s, with which they met; of contact_begin: of approach before the step
----@field joint? sim2d.Joint that broke
----@field force? number N, that broke it
----@field message? string of a solver_warning
+---@field impulse? sim2d.Vector N s, on a: both impulses as a vector; of touch_end: the sum over the whole touch
+---@field speed? number m/s, with which the bodies met; of contact_begin: speed of approach before the step
+---@field joint? sim2d.Joint the joint that broke
+---@field force? number N, the force that broke the joint
+---@field message? string text of a solver_warning
 
+---Calls fn after the step for each event of this name.
 ---@param event sim2d.EventName
 ---@param fn fun(event: sim2d.Event)
 ---@return sim2d.Handle
 function World:on(event, fn) end
 
----May these two touch? Asked once when they first come close.
+---Asks fn whether two bodies may touch, once when they first come near each other. `false` forbids the pair.
 ---@param fn fun(a: sim2d.Body, b: sim2d.Body): boolean
 ---@return sim2d.Handle
 function World:filter(fn) end
 
----May change a contact before it is solved; the contact is valid during the call only.
+---Lets fn change a contact before it is solved. The contact is valid only during the call.
 ---@param fn fun(contact: sim2d.PreContact)
 ---@return sim2d.Handle
 function World:pre_solve(fn) end
@@ -395,7 +397,7 @@ function World:pre_solve(fn) end
 ---@class sim2d.Handle
 local Handle = {}
 
----The function is not called any more.
+---Ends the registration: the function is no longer called.
 function Handle:remove() end
 
 -- Reading
@@ -582,28 +584,30 @@ function World:closest(a, b) end
 
 -- State
 
----a x y va vx vy of each dynamic body, in creation order.
+---Returns a flat list: angle, x, y, and their rates va, vx, vy, of each dynamic body in creation order.
 ---@return number[]
 function World:state() end
 
----@param state number[]
+---Sets the poses and velocities of all dynamic bodies.
+---@param state number[] a list as `world:state()` returns it
 function World:set_state(state) end
 
 ---Moves bodies so that these hinges (rad) and sliders (m) have these coordinates; all joints stay exact.
 ---@param coordinates table<sim2d.Joint|string, number>
 function World:set_coordinates(coordinates) end
 
----Everything, bit for bit.
+---Copies the engine's world, bit for bit.
 ---@return sim2d.Snapshot
 function World:snapshot() end
 
----Callbacks and timers stay as they are; a clone may take the snapshot of its original.
+---Brings a snapshot back. Callbacks and timers do not change. A clone may restore a snapshot of its original.
 ---@param snapshot sim2d.Snapshot
 function World:restore(snapshot) end
 
 ---@class sim2d.Snapshot
 
----@param def? { callbacks?: boolean, functions?: boolean }
+---Makes another world in the same state.
+---@param def? { callbacks?: boolean, functions?: boolean } what the clone takes along, default false
 ---@return sim2d.World
 function World:clone(def) end
 
