@@ -124,17 +124,24 @@ local function field_line(field)
   return wrap(("- `%s` (%s%s)%s"):format(field.name, code(field.type), need, about), "  ")
 end
 
+-- How scripts call the tables of the annotations. Any other table is an object, called by its name in small letters.
+local called = { Array = "a", ControlLibrary = "sim.control", ContactLibrary = "sim.contact", Data = "sim.data", EnvLibrary = "sim.env",
+  Kkt = "sim.kkt", Lcp = "sim.lcp", Linalg = "sim.linalg", Lp = "sim.lp", Mlcp = "sim.mlcp", Ncp = "sim.ncp",
+  Optimize = "sim.optimize", Parallel = "sim.parallel", PlotLibrary = "sim.plot", ProblemLibrary = "sim.problem", Qp = "sim.qp" }
+
 local function function_lines(f)
   local names = {}
   for i, param in ipairs(f.params) do names[i] = param.optional and "[" .. param.name .. "]" or param.name end
-  local owner = f.owner == "sim" and "sim" or f.owner:lower()
+  local owner = called[f.owner] or f.owner:lower()
   local head = ("- **`%s%s%s(%s)`**"):format(owner, f.mark, f.name, table.concat(names, ", "))
   local lines = { wrap(head .. (#f.text > 0 and ": " .. sentence(table.concat(f.text, " ")) or ""), "  ") }
   for _, param in ipairs(f.params) do lines[#lines + 1] = "  " .. field_line(param):gsub("\n", "\n  ") end
   for _, rest in ipairs(f.returns) do
     local kind, about = split(rest)
     local nothing = kind:sub(-1) == "?" and " or nil" or ""
-    local line = ("- returns %s%s%s"):format(code(kind), nothing, about ~= "" and ": " .. sentence(about) or "")
+    local name, more = about:match "^([%w_]+) ?(.*)$"
+    local value = name and ("`%s` (%s%s)"):format(name, code(kind), nothing) or code(kind) .. nothing
+    local line = ("- returns %s%s"):format(value, more and more ~= "" and ": " .. sentence(more) or "")
     lines[#lines + 1] = "  " .. wrap(line, "  "):gsub("\n", "\n  ")
   end
   return table.concat(lines, "\n")

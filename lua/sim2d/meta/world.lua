@@ -728,34 +728,35 @@ function World:close() end
 ---@field implicit boolean?
 
 ---@class sim2d.ActuatorDef
----@field [1]? string name
----@field name? string it may stand first instead
+---@field [1]? string the name
+---@field name? string the name, unless it comes first
 ---@field kind "force"|"torque"|"speed"|"position"
 ---@field joint? sim2d.Joint
 ---@field body? sim2d.Body
----@field direction? sim2d.XY of a body's force
----@field frame? "world"|"body" of a body's force: whose coordinates direction and `at` are in; default "world"
+---@field direction? sim2d.XY direction of a force on a body
+---@field frame? "world"|"body" coordinates of `direction` and `at` of a force on a body; default "world"
 ---@field at? sim2d.XY m from the centre of mass, where a force with frame = "body" acts; default {0, 0}
 ---@field range? number[] {lo, hi} of commands; default: none
 ---@field delay? number s, in whole steps; default 0
 ---@field kp? number N/m or N m/rad, of a position; default 100
 ---@field kd? number N s/m or N m s/rad, of a position; default 10
----@field max_torque? number N m, largest effort of a position or speed of what turns; default: none
----@field max_force? number N, the same of what slides
----@field implicit? boolean of a position, default true: the effort of the end of the step, stable at any gains
+---@field max_torque? number N m, largest effort of a position or speed of a turning joint; default: none
+---@field max_force? number N, largest effort of a position or speed of a sliding joint; default: none
+---@field implicit? boolean of a position, default true: the effort at the end of the step, stable at any gains
 
+---Declares an input of the world.
 ---@param def sim2d.ActuatorDef
 ---@return sim2d.Actuator
 function World:actuator(def) end
 
----Commands all actuators (a list) or some (by name); they hold until the next.
+---Commands all actuators (a list) or some of them (a table by name). A command holds until the next one.
 ---@param u number[]|table<string, number>
----@return integer clipped how many were out of range
+---@return integer clipped number of commands beyond their range
 function World:act(u) end
 
 ---@class sim2d.ObserveDef
----@field [1]? string name
----@field name? string it may stand first instead
+---@field [1]? string the name
+---@field name? string the name, unless it comes first
 ---@field of? sim2d.Body|sim2d.Joint
 ---@field field? string|string[] with `of`
 ---@field read? fun(world: sim2d.World): ... instead
