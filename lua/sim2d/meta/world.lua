@@ -680,8 +680,8 @@ function World:draw(path, options) end
 ---@return string? message
 function World:record(path, options) end
 
----Opens the live viewer.
----@param options? { pace?: number, port?: integer, wait?: boolean, follow?: sim2d.Body }
+---Opens the live viewer and shows this world in it.
+---@param options? { pace?: number, port?: integer, wait?: boolean, follow?: sim2d.Body, view?: sim2d.XY[] }
 ---@return sim2d.View?
 ---@return string? message
 function World:view(options) end
