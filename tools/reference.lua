@@ -7,7 +7,8 @@
 --   <!-- methods: World raycast raycast_all -->   these functions of a table in the annotations (all of them if none is named)
 --   <!-- fields: RayHit -->                       the fields of the class sim2d.RayHit
 --   <!-- end -->
-local WIDTH = 120 -- characters in a line of text
+local WIDTH = 120    -- characters in a line of text
+local LONG_CODE = 80 -- bytes of code in backticks that may be broken
 
 local check, tree = false, "."
 for _, word in ipairs(arg) do
@@ -96,9 +97,9 @@ end
 
 -- ---- Markdown ---------------------------------------------------------------------------------------
 
--- Breaks a list item into lines of at most WIDTH characters; code in backticks is not broken.
+-- Breaks a list item into lines of at most WIDTH characters; short code in backticks is not broken.
 local function wrap(text, indent)
-  text = text:gsub("`[^`]*`", function(code) return (code:gsub(" ", "\1")) end)
+  text = text:gsub("`[^`]*`", function(code) return #code <= LONG_CODE and code:gsub(" ", "\1") or code end)
   local lines, line = {}, ""
   for word in text:gmatch "[^ ]+" do
     if line ~= "" and utf8.len(line) + 1 + utf8.len(word) > WIDTH - 2 then -- 2: items of a function are indented
