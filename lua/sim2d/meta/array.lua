@@ -145,11 +145,13 @@ function Linalg.solve(a, b) end
 ---@return integer|string rank or the message
 function Linalg.lstsq(a, b) end
 
+---The inverse of a square matrix.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? inverse
 ---@return string? message
 function Linalg.inv(a) end
 
+---The determinant of a square matrix.
 ---@param a sim2d.Numbers
 ---@return number
 function Linalg.det(a) end

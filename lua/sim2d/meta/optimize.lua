@@ -7,13 +7,13 @@ local Optimize = {}
 ---@class sim2d.FitOptions
 ---@field max_iterations? integer 1000; nelder-mead 400 a parameter; least_squares 200
 ---@field tolerance? number 1e-8
----@field lower? number|table for all, or in the parameters' shape (parts may be missing)
----@field upper? number|table
+---@field lower? number|table bound: one number for all, or in the shape of the parameters (parts may be missing)
+---@field upper? number|table bound, in the same forms
 ---@field callback? fun(p, value: number, entry: sim2d.OptimizeEntry): boolean? true stops
 ---@field history? boolean fills info.history
 ---@field loss? "l2"|"huber"|"cauchy" of least_squares: what a residual costs; "l2"
----@field scale? number of least_squares: from where on residuals of these losses count less; 1
----@field journal? string file of all evaluations: the same call goes on where a run before it ended
+---@field scale? number of least_squares: size beyond which residuals count less under these losses; 1
+---@field journal? string file of all evaluations: the same call continues where an earlier run ended
 
 ---@class sim2d.MinimizeOptions: sim2d.FitOptions
 ---@field method? "lbfgs"|"adam"|"sgd"|"rmsprop"|"nelder-mead"|"nlopt"|"cmaes"
@@ -30,11 +30,11 @@ local Optimize = {}
 ---@field nesterov? boolean of sgd
 ---@field decay? number of rmsprop: 0.99
 ---@field initial_step? number|table of nelder-mead: edge of the first simplex
----@field restarts? integer of nelder-mead: fresh simplexes where it ended, 2; of cmaes: runs with twice the population, 0
+---@field restarts? integer of nelder-mead: fresh simplexes at the point found, 2; of cmaes: runs with twice the population, 0
 ---@field sigma? number|table of cmaes: first deviation; 0.3
 ---@field population? integer of cmaes
 ---@field seed? integer of cmaes
----@field target? number of cmaes: a value that is enough
+---@field target? number of cmaes: a value that is small enough
 
 ---@class sim2d.OptimizeEntry
 ---@field iteration integer
@@ -57,7 +57,7 @@ local Optimize = {}
 ---@field covariance? sim2d.Array of the parameters in the order of their sorted names
 ---@field deviation? any standard errors, in the shape of the parameters
 
----Looks for parameters that make f small, from p0 on, by exact gradients (but "nelder-mead").
+---Looks for parameters that make f small. It starts at p0 and uses exact gradients (except with methods that need none).
 ---@param f fun(p): sim2d.Number
 ---@param p0 sim2d.Parameters
 ---@param options? sim2d.MinimizeOptions
@@ -66,7 +66,7 @@ local Optimize = {}
 ---@return sim2d.OptimizeInfo info
 function Optimize.minimize(f, p0, options) end
 
----Looks for parameters that make the sum of the squares of r(p) small (Levenberg-Marquardt).
+---Looks for parameters that make the sum of the squares of r(p) small (Levenberg-Marquardt method).
 ---@param r fun(p): sim2d.Number|sim2d.Number[]|sim2d.Array
 ---@param p0 sim2d.Parameters
 ---@param options? sim2d.FitOptions

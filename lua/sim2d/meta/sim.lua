@@ -171,13 +171,13 @@ function Experiment:finish() end
 
 ---A line across, {x = 3, label =} or {y = 3, label =}; a note, {x =, y =, text =}; or data.
 ---@class sim2d.PlotSeries
----@field [1]? sim2d.PlotNumbers|sim2d.PlotFunction|fun(x: number, y: number): number, number across (the heights where there is no second list); samples; a function
----@field [2]? sim2d.PlotNumbers|number up; where a function begins
----@field [3]? number where it ends
+---@field [1]? sim2d.PlotNumbers|sim2d.PlotFunction|fun(x: number, y: number): number, number numbers across (the heights if there is no second list), samples, or a function
+---@field [2]? sim2d.PlotNumbers|number numbers up, or the start of a function's range
+---@field [3]? number the end of a function's range
 ---@field label? string
 ---@field kind? "line"|"scatter"|"steps"|"band"|"stack"|"histogram"|"phase"|"field"|"heat"|"contour"
 ---@field range? number[] of a heat map or contours: { lo, hi } of the values
----@field levels? integer|number[] of contours: how many, about, or which
+---@field levels? integer|number[] of contours: their approximate number, or a list of values
 ---@field color? string
 ---@field dash? boolean
 ---@field marker? "circle"|"square"|"triangle"|"diamond"|"wedge"|"cross"
@@ -189,7 +189,7 @@ function Experiment:finish() end
 ---@field density? boolean of area 1, in place of counts
 ---@field from? number of a function
 ---@field to? number
----@field points? integer it is computed at, 400
+---@field points? integer number of places at which a function is computed; 400
 ---@field x? number
 ---@field y? number
 ---@field text? string
@@ -222,24 +222,24 @@ local Plot = {}
 ---@return string
 function Plot:svg() end
 
----Writes it to a file that ends with .svg or .png.
+---Writes the plot to a file that ends with .svg or .png.
 ---@param path string
 ---@param options? { scale: number? } pixels of a .png for each px, 2
 ---@return true? done
 ---@return string? message
 function Plot:save(path, options) end
 
----Shows it in the page of `--record` and in the live viewer; false: there is neither.
+---Shows the plot in the page of `--record` and in the live viewer. Returns false if there is neither.
 ---@param name? string its title
 ---@return boolean shown
 function Plot:show(name) end
 
----The plot in letters.
+---Returns the plot drawn in letters.
 ---@param options? { width: integer?, height: integer? } letters, 80 and 20
 ---@return string
 function Plot:text(options) end
 
----Prints it.
+---Prints the plot in letters.
 ---@param options? { width: integer?, height: integer? }
 function Plot:print(options) end
 

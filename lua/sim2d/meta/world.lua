@@ -315,28 +315,29 @@ function World:run(def) end
 ---@return fun(): number?
 function World:steps(duration) end
 
----Called before each step, for controllers. An error undoes the step.
+---Calls fn before each step, for controllers. An error undoes the step.
 ---@param fn fun(world: sim2d.World, t: number, dt: number)
 ---@return sim2d.Handle
 function World:before_step(fn) end
 
+---Calls fn last, after each step and all other callbacks.
 ---@param fn fun(world: sim2d.World, t: number, dt: number)
 ---@return sim2d.Handle
 function World:after_step(fn) end
 
----Calls fn every `period` s of simulated time.
----@param period number
+---Calls fn periodically on simulated time.
+---@param period number s
 ---@param fn fun(world: sim2d.World, t: number)
 ---@return sim2d.Handle
 function World:every(period, fn) end
 
----Calls fn at a simulated time, in s.
----@param t number
+---Calls fn once, at a simulated time.
+---@param t number s
 ---@param fn fun(world: sim2d.World, t: number)
 ---@return sim2d.Handle
 function World:at(t, fn) end
 
----Runs fn as a coroutine on simulated time; `sim.wait(s)` inside it waits.
+---Runs fn as a coroutine on simulated time. Call `sim.wait(s)` in it to wait.
 ---@param fn fun(world: sim2d.World)
 ---@return sim2d.Handle
 function World:start(fn) end
@@ -360,23 +361,24 @@ function World:start(fn) end
 ---@field normal? sim2d.Vector from b to a
 ---@field normal_impulse? number N s
 ---@field tangent_impulse? number N s
----@field impulse? sim2d.Vector N s, on a; of touch_end: of the whole touch
----@field speed? number m/s, with which they met; of contact_begin: of approach before the step
----@field joint? sim2d.Joint that broke
----@field force? number N, that broke it
----@field message? string of a solver_warning
+---@field impulse? sim2d.Vector N s, on a: both impulses as a vector; of touch_end: the sum over the whole touch
+---@field speed? number m/s, with which the bodies met; of contact_begin: speed of approach before the step
+---@field joint? sim2d.Joint the joint that broke
+---@field force? number N, the force that broke the joint
+---@field message? string text of a solver_warning
 
+---Calls fn after the step for each event of this name.
 ---@param event sim2d.EventName
 ---@param fn fun(event: sim2d.Event)
 ---@return sim2d.Handle
 function World:on(event, fn) end
 
----May these two touch? Asked once when they first come close.
+---Asks fn whether two bodies may touch, once when they first come near each other. `false` forbids the pair.
 ---@param fn fun(a: sim2d.Body, b: sim2d.Body): boolean
 ---@return sim2d.Handle
 function World:filter(fn) end
 
----May change a contact before it is solved; the contact is valid during the call only.
+---Lets fn change a contact before it is solved. The contact is valid only during the call.
 ---@param fn fun(contact: sim2d.PreContact)
 ---@return sim2d.Handle
 function World:pre_solve(fn) end
@@ -395,7 +397,7 @@ function World:pre_solve(fn) end
 ---@class sim2d.Handle
 local Handle = {}
 
----The function is not called any more.
+---Ends the registration: the function is no longer called.
 function Handle:remove() end
 
 -- Reading
@@ -514,65 +516,67 @@ function World:mass_matrix() end
 ---@return number[][]
 function World:jacobian(body, point) end
 
----Which bodies a query finds: without, those that are enabled and no sensors.
+---Selects the bodies that a query finds. Without a filter it finds all enabled bodies except sensors.
 ---@class sim2d.QueryFilter
----@field mask? integer only bodies whose category has one of these bits
----@field category? integer only bodies whose mask has one of these bits
----@field ignore? sim2d.Body|sim2d.Body[]
----@field sensors? boolean sensors, too
+---@field mask? integer the query finds only bodies whose `category` has one of these bits
+---@field category? integer the query finds only bodies whose `mask` has one of these bits
+---@field ignore? sim2d.Body|sim2d.Body[] the query does not find this body, or these
+---@field sensors? boolean true: the query also finds sensors
 
 ---@class sim2d.RayHit
----@field body sim2d.Body
----@field point sim2d.Vector
----@field normal sim2d.Vector outwards
----@field fraction number 0 to 1 of the way
+---@field body sim2d.Body the body that the ray hits
+---@field point sim2d.Vector m, world coordinates
+---@field normal sim2d.Vector unit vector, points out of the shape
+---@field fraction number 0 at the start of the ray, 1 at its end
 
 ---@class sim2d.FanOptions: sim2d.QueryFilter
----@field rays integer
----@field range number m, their length
----@field angle? number rad, of the world: the middle; default 0
----@field spread? number rad, from the first ray to the last; default a whole turn, cut into equal parts
+---@field rays integer number of rays
+---@field range number m, length of each ray
+---@field angle? number rad, direction of the middle of the fan in the world; default 0
+---@field spread? number rad, angle from the first ray to the last; default 2 pi, a whole turn
 
----The nearest hit on the way, or nil. A ray that begins on a surface and points inwards hits at fraction 0; a shape that it
----begins in is not hit.
+---Finds the nearest hit on the way from one point to another. A ray that begins on a surface and points inwards hits at
+---fraction 0. A ray does not hit a shape that contains its start.
 ---@param from sim2d.XY
 ---@param to sim2d.XY
 ---@param filter? sim2d.QueryFilter
 ---@return sim2d.RayHit?
 function World:raycast(from, to, filter) end
 
----All bodies on the way, nearest first, each where the ray first enters it.
+---Finds all bodies on the way, nearest first. Each hit is where the ray first enters the body.
 ---@param from sim2d.XY
 ---@param to sim2d.XY
 ---@param filter? sim2d.QueryFilter
 ---@return sim2d.RayHit[]
 function World:raycast_all(from, to, filter) end
 
----Many rays from one point, as a lidar has them. Of each its angle (rad), how far it goes (m; the range where nothing
----is met) and its hit (false where there is none).
+---Casts many rays from one point, like a lidar. Each ray has its angle (rad, in the world), its distance (m; `range`
+---without a hit) and its hit (false without a hit).
 ---@param from sim2d.XY
 ---@param options sim2d.FanOptions
 ---@return { angles: number[], distances: number[], hits: (sim2d.RayHit|false)[] }
 function World:raycast_fan(from, options) end
 
----@param lo sim2d.XY
----@param hi sim2d.XY
+---Finds the bodies with a shape whose bounding box overlaps this one.
+---@param lo sim2d.XY m, lower left corner
+---@param hi sim2d.XY m, upper right corner
 ---@param filter? sim2d.QueryFilter
 ---@return sim2d.Body[]
 function World:query_aabb(lo, hi, filter) end
 
----@param point sim2d.XY
+---Finds the bodies that contain the point.
+---@param point sim2d.XY m, world coordinates
 ---@param filter? sim2d.QueryFilter
 ---@return sim2d.Body[]
 function World:query_point(point, filter) end
 
 ---@class sim2d.Closest
----@field distance number m
----@field point_a sim2d.Vector
----@field point_b sim2d.Vector
----@field normal sim2d.Vector
+---@field distance number m, negative if the bodies overlap
+---@field point_a sim2d.Vector m, the nearest point of the first body
+---@field point_b sim2d.Vector m, the nearest point of the second body
+---@field normal sim2d.Vector unit vector
 
----Distance of two bodies, negative when they overlap, and the nearest points.
+---Measures the distance of two bodies and finds their nearest points.
 ---@param a sim2d.Body
 ---@param b sim2d.Body
 ---@return sim2d.Closest
@@ -580,39 +584,41 @@ function World:closest(a, b) end
 
 -- State
 
----a x y va vx vy of each dynamic body, in creation order.
+---Returns a flat list: angle, x, y, and their rates va, vx, vy, of each dynamic body in creation order.
 ---@return number[]
 function World:state() end
 
----@param state number[]
+---Sets the poses and velocities of all dynamic bodies.
+---@param state number[] a list as `world:state()` returns it
 function World:set_state(state) end
 
 ---Moves bodies so that these hinges (rad) and sliders (m) have these coordinates; all joints stay exact.
 ---@param coordinates table<sim2d.Joint|string, number>
 function World:set_coordinates(coordinates) end
 
----Everything, bit for bit.
+---Copies the engine's world, bit for bit.
 ---@return sim2d.Snapshot
 function World:snapshot() end
 
----Callbacks and timers stay as they are; a clone may take the snapshot of its original.
+---Brings a snapshot back. Callbacks and timers do not change. A clone may restore a snapshot of its original.
 ---@param snapshot sim2d.Snapshot
 function World:restore(snapshot) end
 
 ---@class sim2d.Snapshot
 
----@param def? { callbacks?: boolean, functions?: boolean }
+---Makes another world in the same state.
+---@param def? { callbacks?: boolean, functions?: boolean } what the clone takes along, default false
 ---@return sim2d.World
 function World:clone(def) end
 
----Moves overlapping bodies apart; returns the largest overlap left, in m.
----@return number
+---Moves overlapping bodies apart, as little as possible, weighted by mass.
+---@return number overlap m, the largest one left
 function World:resolve_overlaps() end
 
----Moves the bodies to rest: to where none would accelerate, from rest, by more than the tolerance.
----Time stands still, forces by hand act throughout, velocities are 0 at the end.
----Has a derivative, that of where they rest; not with force laws.
----@param options? { tolerance?: number, max_steps?: integer } m/s^2, default 1e-6; default 100000
+---Moves the bodies to rest: to places where none accelerates, from rest, by more than the tolerance. Time does not advance,
+---forces by hand act throughout, and velocities are 0 at the end. The derivative is that of the resting places; force laws
+---have none here.
+---@param options? { tolerance?: number, max_steps?: integer } `tolerance` in m/s^2, default 1e-6; `max_steps`, default 100000
 ---@return boolean solved
 ---@return number residual m/s^2, the largest acceleration left
 function World:solve_static(options) end
@@ -674,8 +680,8 @@ function World:draw(path, options) end
 ---@return string? message
 function World:record(path, options) end
 
----Opens the live viewer.
----@param options? { pace?: number, port?: integer, wait?: boolean, follow?: sim2d.Body }
+---Opens the live viewer and shows this world in it.
+---@param options? { pace?: number, port?: integer, wait?: boolean, follow?: sim2d.Body, view?: sim2d.XY[] }
 ---@return sim2d.View?
 ---@return string? message
 function World:view(options) end
@@ -722,34 +728,35 @@ function World:close() end
 ---@field implicit boolean?
 
 ---@class sim2d.ActuatorDef
----@field [1]? string name
----@field name? string it may stand first instead
+---@field [1]? string the name
+---@field name? string the name, unless it comes first
 ---@field kind "force"|"torque"|"speed"|"position"
 ---@field joint? sim2d.Joint
 ---@field body? sim2d.Body
----@field direction? sim2d.XY of a body's force
----@field frame? "world"|"body" of a body's force: whose coordinates direction and `at` are in; default "world"
+---@field direction? sim2d.XY direction of a force on a body
+---@field frame? "world"|"body" coordinates of `direction` and `at` of a force on a body; default "world"
 ---@field at? sim2d.XY m from the centre of mass, where a force with frame = "body" acts; default {0, 0}
 ---@field range? number[] {lo, hi} of commands; default: none
 ---@field delay? number s, in whole steps; default 0
 ---@field kp? number N/m or N m/rad, of a position; default 100
 ---@field kd? number N s/m or N m s/rad, of a position; default 10
----@field max_torque? number N m, largest effort of a position or speed of what turns; default: none
----@field max_force? number N, the same of what slides
----@field implicit? boolean of a position, default true: the effort of the end of the step, stable at any gains
+---@field max_torque? number N m, largest effort of a position or speed of a turning joint; default: none
+---@field max_force? number N, largest effort of a position or speed of a sliding joint; default: none
+---@field implicit? boolean of a position, default true: the effort at the end of the step, stable at any gains
 
+---Declares an input of the world.
 ---@param def sim2d.ActuatorDef
 ---@return sim2d.Actuator
 function World:actuator(def) end
 
----Commands all actuators (a list) or some (by name); they hold until the next.
+---Commands all actuators (a list) or some of them (a table by name). A command holds until the next one.
 ---@param u number[]|table<string, number>
----@return integer clipped how many were out of range
+---@return integer clipped number of commands beyond their range
 function World:act(u) end
 
 ---@class sim2d.ObserveDef
----@field [1]? string name
----@field name? string it may stand first instead
+---@field [1]? string the name
+---@field name? string the name, unless it comes first
 ---@field of? sim2d.Body|sim2d.Joint
 ---@field field? string|string[] with `of`
 ---@field read? fun(world: sim2d.World): ... instead

@@ -144,14 +144,44 @@ local function mentions(text, name)
   return text:find("%f[%w_]" .. name .. "%f[^%w_]") ~= nil
 end
 
-test("docs/lua.md knows every function that editors know", function()
-  local text = read_file(SOURCE .. "/docs/lua.md")
+-- docs/lua.md and docs/reference/*.md in one text
+local function reference()
+  local text = {}
+  for _, page in ipairs(pages()) do
+    if page == "docs/lua.md" or page:match "^docs/reference/" then text[#text + 1] = read_file(SOURCE .. "/" .. page) end
+  end
+  ok(#text > 1)
+  return table.concat(text, "\n")
+end
+
+test("the reference is what tools/docs/reference.lua writes", function()
+  local command = "%s %s/tools/docs/reference.lua --check %s 2>&1"
+  local output <close> = assert(io.popen(command:format(quote(SIM2D), quote(SOURCE), quote(SOURCE))))
+  eq(output:read "a", "", "written by: sim2d tools/docs/reference.lua")
+end)
+
+test("pages of the reference have at most 400 lines, of at most 120 characters", function()
+  for _, page in ipairs(pages()) do
+    if page:match "^docs/reference/" then
+      local lines, fenced = 0, false
+      for line in read_file(SOURCE .. "/" .. page):gmatch "([^\n]*)\n" do
+        lines = lines + 1
+        if line:match "^```" then fenced = not fenced end
+        ok(fenced or utf8.len(line) <= 120, ("%s:%d: more than 120 characters"):format(page, lines))
+      end
+      ok(lines <= 400, page .. ": more than 400 lines")
+    end
+  end
+end)
+
+test("the reference knows every function that editors know", function()
+  local text = reference()
   local functions = 0
   local files <close> = assert(io.popen("ls " .. quote(SOURCE) .. "/lua/sim2d/meta/*.lua"))
   for path in files:lines() do
     for name in read_file(path):gmatch "\nfunction %w+[.:]([%w_]+)" do
       functions = functions + 1
-      ok(mentions(text, name), name .. " is not in docs/lua.md")
+      ok(mentions(text, name), name .. " is in neither docs/lua.md nor docs/reference/*.md")
     end
   end
   ok(functions > 50)

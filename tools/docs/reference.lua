@@ -1,0 +1,199 @@
+-- sim2d tools/docs/reference.lua [--check] [TREE]: writes the generated parts of docs/reference/*.md in TREE (default: this
+-- folder) from the annotations in lua/sim2d/meta. With --check it writes nothing, names the pages that differ, and
+-- ends with status 1 if there are any. A stock lua5.4 runs it as well.
+--
+-- A page is written by hand except for its generated parts. Each part stands between two marks:
+--
+--   <!-- methods: World raycast raycast_all -->   these functions of a table in the annotations (all of them if none is named)
+--   <!-- fields: RayHit -->                       the fields of the class sim2d.RayHit
+--   <!-- end -->
+local WIDTH = 120    -- characters in a line of text
+local LONG_CODE = 80 -- bytes of code in backticks that may be broken
+
+local check, tree = false, "."
+for _, word in ipairs(arg) do
+  if word == "--check" then check = true else tree = word end
+end
+
+local function quote(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
+
+local function read_file(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return file:read "a"
+end
+
+local function list(pattern)
+  local paths = {}
+  local files <close> = assert(io.popen("cd " .. quote(tree) .. " && ls " .. pattern))
+  for path in files:lines() do paths[#paths + 1] = path end
+  return paths
+end
+
+-- ---- Annotations ----------------------------------------------------------------------------------
+
+-- Splits "TYPE TEXT". The type ends at the first blank outside brackets and quotes that joins no part of a type.
+local function split(rest)
+  local depth, quoted = 0, false
+  for i = 1, #rest do
+    local c = rest:sub(i, i)
+    if c == '"' then quoted = not quoted end
+    if c:find "[%(%[{<]" then depth = depth + 1 elseif c:find "[%)%]}>]" then depth = depth - 1 end
+    local joined = rest:sub(i - 1, i - 1):find "[|:,]" or rest:sub(i + 1, i + 1) == "|"
+    if c == " " and depth == 0 and not quoted and not joined then return rest:sub(1, i - 1), rest:sub(i + 1) end
+  end
+  return rest, ""
+end
+
+-- functions: owner -> list of { owner, mark, name, params, returns, text }, and each by its name; classes: name without
+-- "sim2d." -> { parent, text, list of { name, optional, type, text } }.
+local function read_annotations(texts)
+  local known = { functions = {}, classes = {} }
+  local text, params, returns, class
+  local function begin() text, params, returns = {}, {}, {} end
+  local function named(rest)
+    local name, more = rest:match "^(%S+)%s+(.*)$"
+    local kind, about = split(more)
+    return { name = name:gsub("%?$", ""), optional = name:sub(-1) == "?" or kind:sub(-1) == "?", type = kind, text = about }
+  end
+  local tags = {
+    class = function(rest)
+      local name, parent, more = rest:match "^([%w_.]+):?%s*([%w_.]*)(.*)$"
+      name = name:gsub("^sim2d%.", "")
+      class = known.classes[name] or { text = {} }
+      known.classes[name] = class
+      class.parent = parent ~= "" and parent or class.parent
+      if parent ~= "" and not rest:find ":" then more, class.parent = parent .. more, nil end
+      for _, line in ipairs(text) do table.insert(class.text, line) end
+      if more:find "%S" then table.insert(class.text, more) end
+      begin()
+    end,
+    field = function(rest) class[#class + 1] = named(rest) end,
+    param = function(rest) params[#params + 1] = named(rest) end,
+    ["return"] = function(rest) returns[#returns + 1] = rest end,
+    alias = function() begin() end,
+  }
+  for _, source in ipairs(texts) do
+    begin()
+    for line in source:gmatch "[^\n]*" do
+      local tag, rest = line:match "^%-%-%-@(%a+)%s*(.*)$"
+      local owner, mark, name = line:match "^function ([%w_]+)([.:])([%w_]+)%("
+      if tag then
+        if tags[tag] then tags[tag](rest) end
+      elseif line:sub(1, 3) == "---" then
+        if not line:match "^%-%-%-|" then text[#text + 1] = line:sub(4) end
+      elseif owner then
+        local of = known.functions[owner] or {}
+        known.functions[owner] = of
+        of[name] = { owner = owner, mark = mark, name = name, params = params, returns = returns, text = text }
+        of[#of + 1] = of[name]
+        begin()
+      elseif not line:find "%S" then
+        begin()
+      end
+    end
+  end
+  return known
+end
+
+-- ---- Markdown ---------------------------------------------------------------------------------------
+
+-- Breaks a list item into lines of at most WIDTH characters; short code in backticks is not broken.
+local function wrap(text, indent)
+  text = text:gsub("`[^`]*`", function(code) return #code <= LONG_CODE and code:gsub(" ", "\1") or code end)
+  local lines, line = {}, ""
+  for word in text:gmatch "[^ ]+" do
+    if line ~= "" and utf8.len(line) + 1 + utf8.len(word) > WIDTH - 2 then -- 2: items of a function are indented
+      lines[#lines + 1] = line
+      line = indent .. word
+    else
+      line = line == "" and word or line .. " " .. word
+    end
+  end
+  lines[#lines + 1] = line
+  return (table.concat(lines, "\n"):gsub("\1", " "))
+end
+
+local function code(kind) return "`" .. kind:gsub("sim2d%.", ""):gsub("%?$", "") .. "`" end
+
+local function sentence(text)
+  return text == "" and "" or text:find "[.!?:)]$" and text or text .. "."
+end
+
+local function field_line(field)
+  local about = field.text ~= "" and ": " .. sentence(field.text) or ""
+  local need = field.optional and ", optional" or ""
+  return wrap(("- `%s` (%s%s)%s"):format(field.name, code(field.type), need, about), "  ")
+end
+
+-- How scripts call the tables of the annotations. Any other table is an object, called by its name in small letters.
+local called = { Array = "a", ControlLibrary = "sim.control", ContactLibrary = "sim.contact", Data = "sim.data", EnvLibrary = "sim.env",
+  Kkt = "sim.kkt", Lcp = "sim.lcp", Linalg = "sim.linalg", Lp = "sim.lp", Mlcp = "sim.mlcp", Ncp = "sim.ncp",
+  Optimize = "sim.optimize", Parallel = "sim.parallel", PlotLibrary = "sim.plot", ProblemLibrary = "sim.problem", Qp = "sim.qp" }
+
+local function function_lines(f)
+  local names = {}
+  for i, param in ipairs(f.params) do names[i] = param.optional and "[" .. param.name .. "]" or param.name end
+  local owner = called[f.owner] or f.owner:lower()
+  local head = ("- **`%s%s%s(%s)`**"):format(owner, f.mark, f.name, table.concat(names, ", "))
+  local lines = { wrap(head .. (#f.text > 0 and ": " .. sentence(table.concat(f.text, " ")) or ""), "  ") }
+  for _, param in ipairs(f.params) do lines[#lines + 1] = "  " .. field_line(param):gsub("\n", "\n  ") end
+  for _, rest in ipairs(f.returns) do
+    local kind, about = split(rest)
+    local nothing = kind:sub(-1) == "?" and " or nil" or ""
+    local name, more = about:match "^([%w_]+) ?(.*)$"
+    local value = name and ("`%s` (%s%s)"):format(name, code(kind), nothing) or code(kind) .. nothing
+    local line = ("- returns %s%s"):format(value, more and more ~= "" and ": " .. sentence(more) or "")
+    lines[#lines + 1] = "  " .. wrap(line, "  "):gsub("\n", "\n  ")
+  end
+  return table.concat(lines, "\n")
+end
+
+local known
+do
+  local texts = {}
+  for i, path in ipairs(list "lua/sim2d/meta/*.lua") do texts[i] = read_file(tree .. "/" .. path) end
+  known = read_annotations(texts)
+end
+
+local parts = {
+  methods = function(words)
+    local owner = table.remove(words, 1)
+    local of, lines = assert(known.functions[owner], "no annotations of functions of " .. owner), {}
+    for i, f in ipairs(#words == 0 and of or words) do
+      lines[i] = function_lines(type(f) == "table" and f or assert(of[f], owner .. " has no annotated function " .. f))
+    end
+    return table.concat(lines, "\n")
+  end,
+  fields = function(words)
+    local class = assert(known.classes[words[1]], "no annotations of the class " .. words[1])
+    local lines = {}
+    for i, field in ipairs(class) do lines[i] = field_line(field) end
+    local head = #class.text > 0 and wrap(sentence(table.concat(class.text, " ")), "") .. "\n\n" or ""
+    return ('<a id="%s"></a>\n\n%s%s'):format(words[1], head, table.concat(lines, "\n"))
+  end,
+}
+
+-- ---- Pages ------------------------------------------------------------------------------------------
+
+local different = 0
+for _, path in ipairs(list "docs/reference/*.md") do
+  local before = read_file(tree .. "/" .. path)
+  local _, begins = before:gsub("<!%-%- %a+:[^\n]* %-%->\n", "")
+  local _, ends = before:gsub("\n<!%-%- end %-%->", "")
+  assert(begins == ends, ("%s: %d generated parts begin, %d end"):format(path, begins, ends))
+  local after = before:gsub("(<!%-%- (%a+):([^\n]*) %-%->\n).-\n(<!%-%- end %-%->)", function(mark, kind, rest, ending)
+    local words = {}
+    for word in rest:gmatch "%S+" do words[#words + 1] = word end
+    local part = assert(parts[kind], path .. ": no part is called " .. kind)
+    return mark .. "\n" .. part(words) .. "\n\n" .. ending
+  end)
+  if after ~= before then
+    different = different + 1
+    print((check and "differs: " or "written: ") .. path)
+    if not check then
+      local file <close> = assert(io.open(tree .. "/" .. path, "wb"))
+      file:write(after)
+    end
+  end
+end
+os.exit(check and different > 0 and 1 or 0)
