@@ -317,3 +317,13 @@ test("a load that just reaches the friction there is stays on an edge", function
     return box.x
   end, { push = 4 }))
 end)
+
+-- Differences by these angles are smooth, so only the flag tells that the gradient misses a part.
+test("the angle of a box that lands flat is flagged", function()
+  for seed, body in pairs { [1441] = 3, [1703] = 2, [2810] = 2 } do
+    local s = scene(seed)
+    eq(at(s.p, { "bodies", body, "angle" }), 0)
+    sim.grad(function(p) return loss(s, p) end, s.p)
+    ok(table.concat(sim.tape_stats().flags, " "):find "together", "seed " .. seed)
+  end
+end)
