@@ -154,10 +154,10 @@ local function reference()
   return table.concat(text, "\n")
 end
 
-test("the reference is what tools/docs/reference.lua writes", function()
-  local command = "%s %s/tools/docs/reference.lua --check %s 2>&1"
+test("the reference is what docs/reference/generate.lua writes", function()
+  local command = "%s %s/docs/reference/generate.lua --check %s 2>&1"
   local output <close> = assert(io.popen(command:format(quote(SIM2D), quote(SOURCE), quote(SOURCE))))
-  eq(output:read "a", "", "written by: sim2d tools/docs/reference.lua")
+  eq(output:read "a", "", "written by: sim2d docs/reference/generate.lua")
 end)
 
 test("pages of the reference have at most 400 lines, of at most 120 characters", function()

@@ -1,4 +1,4 @@
--- sim2d tools/docs/reference.lua [--check] [TREE]: writes the generated parts of docs/reference/*.md in TREE (default: this
+-- sim2d docs/reference/generate.lua [--check] [TREE]: writes the generated parts of docs/reference/*.md in TREE (default: this
 -- folder) from the annotations in lua/sim2d/meta. With --check it writes nothing, names the pages that differ, and
 -- ends with status 1 if there are any. A stock lua5.4 runs it as well.
 --
