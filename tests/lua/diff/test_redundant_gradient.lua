@@ -225,7 +225,7 @@ test("derivatives of stacks that land flat are right, or flagged where a box is 
       w:box { type = "static", position = { 0, -0.5 }, size = { 40, 1 }, friction = mu }
       local b = {}
       for i = 1, n do
-        b[i] = w:box { size = { width[i], 0.3 }, position = { sway[i], 0.3 * i - 0.15 + gap * i + math.abs(tilt) },
+        b[i] = w:box { size = { width[i], 0.3 }, position = { sway[i], 0.3 * i - 0.15 + gap * i + i * math.abs(tilt) },
           mass = i == which and q.m or 1, angle = i == which and q.a or 0, friction = mu }
       end
       if tied then w:hinge { b[n], b[n - 1], anchor = { 0, 0.3 * n - 0.3 } } end
