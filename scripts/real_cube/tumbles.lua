@@ -1,7 +1,8 @@
 -- How a thrown cube bounces, tumbles and slides, predicted from its flight before it touches: friction, restitution and
 -- inertia are found by the gradient of whole simulated tosses, and tried on tosses that were not used.
 -- Newton's restitution u_n+ = -e u_n and Coulomb's |p_t| <= mu p_n at the corners of a square, with event stepping.
--- On tosses that were not looked at before x is off by 12 mm, z by 2 to 3 mm, theta by 3 to 4 degrees (docs/experiments.md).
+-- On tosses that were not used before, x is off by 12 mm, z by 2 to 3 mm, theta by 3 to 4 degrees
+-- (docs/measurements/real-cube.md).
 -- --data FILE reads measured tosses; without it tosses of known parameters are made, with noise.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"

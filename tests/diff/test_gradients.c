@@ -352,7 +352,7 @@ static bool refused(const S2World *start, int steps) {
 
 // Known to be wrong without a flag: a step leaves joints of an island by chance less off than what
 // starts a projection, so its derivative by an anchor lacks what the projection next to it does
-// ("Joints" in docs/gradients.md).
+// ("Joints" in docs/gradients-worlds.md).
 enum { NO_ERROR = 338 };
 
 static void random_scenes(void **state) {
