@@ -6,7 +6,6 @@ source=$1
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree"/{tools,docs,lua/base} "$tree"/core/{base,mcp/chain,mcp/lcp}
-cp "$source/docs/architecture.md" "$tree/docs"
 grep '^layer' "$source/tools/house.txt" >"$tree/tools/house.txt"
 cd "$tree"
 
@@ -68,12 +67,13 @@ printf 'int s2_d(int x) {\n  return s2_b(x);\n}\n' >core/mcp/chain/d.c
 expect none 0
 plant circle 1 core/mcp/lcp/e.c 'int s2_e(int x) {\n  return s2_d(x);\n}\n'
 
-plant word 1 core/base/a.c '// a blow\n'
-plant word 1 core/base/a.c 'int s2_island_blow;\n'
-plant word 1 core/base/a.c 'int islandMended;\n'
-plant word 1 lua/base/f.lua '-- it is rubbing\n'
-plant word 1 core/base/a.c 'int what_is_told;\n'
-plant word 0 core/base/a.c '// scrub, amends, boolean\n'
+plant sentence 1 core/base/a.c '// What rests takes no time.\n'
+plant sentence 1 core/base/a.c '// It rests. Of two bodies one moves.\n'
+plant sentence 1 lua/base/f.lua '-- the rows are made anew\n'
+plant sentence 1 core/base/a.c 'const char *text = "it keeps nothing";\n'
+plant sentence 1 docs/a.md 'Nothing knows it.\n'
+plant sentence 0 docs/a.md 'What is a world?\n\n```lua\nWhat is code\n```\n'
+plant sentence 0 core/base/a.c '// It says\n// what rests. int what_is_told;\n'
 
 plant static 1 core/base/a.c 'static int solve(int x) {\n  return x;\n}\n'
 printf 'static int a_solve(int x) {\n  return x;\n}\n' >core/base/g.c

@@ -307,7 +307,7 @@ local more = {
 }
 
 -- Steps of differences: short where a limit is near (in second parts of a wheel's steps, too), or forces turn what they
--- are the cause of. Rows of ground friction lie along what they act on to 1e-3 (docs/gradients-worlds.md).
+-- are the cause of. Rows of ground friction are parallel to the momentum to 1e-6 (docs/gradients-worlds.md).
 local function reactions(name, make, way, settings)
   local short = name == "slider" or name == "rope" or name == "wheel" and way == "substeps"
   local step = short and 1e-5 or settings.geometric_stiffness and 1e-4 or 1e-3
