@@ -34,7 +34,7 @@ extern const char *const s2_auto_reset_names[]; // "next_step", "same_step", "di
 //                     (s2_judge_reward). An episode that terminates is not truncated, too
 typedef enum S2Worth { S2_WORTH_STEPS, S2_WORTH_PERIODS } S2Worth;
 
-// A number that is drawn anew whenever a world is reset, after it is as it was in the beginning.
+// A number that is drawn again whenever a world is reset, after it is as it was in the beginning.
 typedef struct S2Draw {
   S2Reading of; // of a body or joint, one that can be set; angle and translation of a hinge or
                 // slider by s2_world_set_coordinates
@@ -110,7 +110,7 @@ typedef struct S2BatchResult {
 } S2BatchResult;
 
 // Resets worlds to their beginning (mask: NULL, or 1 for those) and draws. `seed`: NULL, or what
-// their draws begin from anew. Writes observations of all.
+// their draws begin from again. Writes observations of all.
 void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask, double *observations);
 // Commands (NULL: those that were, or [count][controls], finite) hold for `steps` steps of each
 // world (>= 1), fewer where its episode ends. S2_INVALID: a command that is not finite; nothing has

@@ -1,7 +1,7 @@
 // A balanced binary tree of boxes, stored like a heap (children of node k: 2k+1, 2k+2), built by
 // halving the proxies along the longer side again and again. A box that moves grows or shrinks the
 // boxes above it at once, so the tree is always right; it gets slow, not wrong, when proxies
-// mingle, and is built anew when a search has to look at clearly more nodes than after the last
+// mingle, and is built again when a search has to look at clearly more nodes than after the last
 // building. Proxies that came since then are loose: few, and tested one by one.
 
 #include "collide/collide.h"
@@ -18,7 +18,7 @@ enum {
   LOOSE_SHARE = 16, // and one in so many of those in the tree
 };
 
-// Building anew pays when a search looks at this many times the nodes of a fresh tree.
+// Building again pays when a search looks at this many times the nodes of a fresh tree.
 static const double WORN = 1.5;
 
 enum { ABSENT, INACTIVE, ACTIVE };
@@ -355,7 +355,7 @@ static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool 
 }
 
 int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
-  // A tree that has got slow, or has many beside it, is built anew.
+  // A tree that has got slow, or has many beside it, is built again.
   bool worn = b->visits_fresh > 0 && (double)b->visits > WORN * (double)b->visits_fresh;
   if (worn || b->loose_count > LOOSE_MIN + b->leaf_count / LOOSE_SHARE) {
     broadphase_build(b);

@@ -53,7 +53,7 @@ typedef enum S2Stabilization { // what is done about joint errors and overlaps
   S2_BAUMGARTE,     // rows ask for a fifth of the error within the step
   S2_PRE,           // positions projected by one linear solve before the step
   S2_POST,          // after it, with the rows of its start and the errors of its end
-  S2_POST_ASSEMBLY, // after it, with rows assembled anew
+  S2_POST_ASSEMBLY, // after it, with rows assembled again
 } S2Stabilization;
 // Part of a joint error or an overlap that S2_BAUMGARTE asks the velocities to remove in a step: 1
 // overshoots where rows are curved, and what is asked stays in the velocities as energy.
@@ -678,7 +678,7 @@ typedef struct S2WorldStats {
   uint64_t unsolved;   // steps with a solve that missed the tolerance, or a finding of an audit
   uint64_t unsolved_solves; // island solves that did: of one step several may
   uint64_t cut; // steps with a solve that the budget ended; these are not among the unsolved
-  uint64_t rows_stayed; // islands whose rows should have been made anew, where that was not solved
+  uint64_t rows_stayed; // islands whose rows should have been made again, where that was not solved
   uint64_t halved;    // times that a large island was stepped by half, as the whole was not solved
   uint64_t kept;      // islands that steps left as the last one had, without solving for them
   uint64_t shared;    // phases of islands that threads have done (the setting `threads`)

@@ -28,7 +28,7 @@ typedef struct S2BlockSparse {
   int32_t *row_block;
   int32_t *position; // scratch of the factorisation
   bool *extends;     // column k + 1 continues column k (same rows below)
-  bool *stale;       // per place: its column is to be factored anew (s2_blocksparse_refactor)
+  bool *stale;       // per place: its column is to be factored again (s2_blocksparse_refactor)
   int32_t *cost;     // per place: of factoring its column, in products of two blocks
   double cost_of_all;
   double *lower;    // per block: K_rc, then L_rc
@@ -62,7 +62,7 @@ void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t 
                         const double block[9]);
 
 // Overwrites the values by the factors. False when a pivot block is singular or not finite; the
-// matrix must then be filled anew.
+// matrix must then be filled again.
 bool s2_blocksparse_factor(S2BlockSparse *matrix);
 
 // The same where few columns have changed since the last factor, at the cost of those and of the

@@ -314,7 +314,7 @@ S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const do
   return s2_ilqr_set(ilqr, status.code == S2_OK ? ilqr->next.u : u, result);
 }
 
-// d/du of the cost whose slopes are there, for all knots; the scratch is taken anew.
+// d/du of the cost whose slopes are there, for all knots; the scratch is taken again.
 static void ilqr_adjoint(S2Ilqr *ilqr, double *gradient) {
   int n = ilqr->n, m = ilqr->m;
   s2_arena_reset(&ilqr->scratch);

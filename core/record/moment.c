@@ -127,7 +127,8 @@ static S2Status capture_poses(S2Moment *moment, const S2World *world) {
 // Those that are there already are of the same revision, or there are none.
 static S2Status capture_joints(S2Moment *moment, const S2World *world) {
   int count = s2_world_joints(world, NULL, 0);
-  // What joints there are changes with the world's revision: the list is empty then, and made anew.
+  // What joints there are changes with the world's revision: the list is empty then, and made
+  // again.
   bool anew = moment->joints.count != count;
   if (anew) {
     s2_array_reserve(moment->joint_ids, count);

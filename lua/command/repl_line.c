@@ -234,7 +234,7 @@ static void history_load(void) {
     fclose(file);
   }
   stifle_history(HISTORY_LINES);
-  // Written anew when it holds twice as many lines as are kept.
+  // Written again when it holds twice as many lines as are kept.
   file = count > 2 * HISTORY_LINES ? fopen(history_file, "w") : NULL;
   for (int i = 0; file != NULL && i < history_length; i++) {
     const HIST_ENTRY *entry = history_get(history_base + i);

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-// At the start of the command, which may start itself anew. False, having said why: the limits
+// At the start of the command, which may start itself again. False, having said why: the limits
 // leave no room to work.
 bool s2_ulimits_obey(char **argv);
 

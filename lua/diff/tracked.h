@@ -101,7 +101,7 @@ void s2_lua_tracked_begin(lua_State *L); // pushes one value, which stays where 
 int s2_lua_tracked_end(lua_State *L, int begin, const S2LuaRead **list);
 // The same, and goes on noting.
 int s2_lua_tracked_count(lua_State *L, int begin, const S2LuaRead **list);
-// Forgets what was read, as the function is about to read its arguments anew, and changes what is
+// Forgets what was read, as the function is about to read its arguments again, and changes what is
 // then read as tracked number `which` (from 0) by `by`: for differences of what it does.
 void s2_lua_tracked_shift(lua_State *L, int begin, int which, double by);
 // For readers of numbers. False: it is no tracked number, or none is wanted here.

@@ -65,7 +65,7 @@ static S2Status journal_begin(S2Journal *journal) {
   }
   journal->size = (uint64_t)info.st_size;
   journal->at = sizeof TITLE - 1;
-  // What was cut within its title is begun anew; anything else is somebody's file.
+  // What was cut within its title is begun again; anything else is somebody's file.
   char title[sizeof TITLE - 1];
   size_t known = journal->size < journal->at ? (size_t)journal->size : (size_t)journal->at;
   if (!journal_read(journal->file, title, known)) {

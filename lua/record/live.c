@@ -281,7 +281,7 @@ static void live_obey(lua_State *L, S2Live *live, const S2LuaSession *session,
   double x, y;
 // The verbs that the engine's side obeys; all others go to live.lua.
 #define IS(verb) (length == sizeof(verb) - 1 && memcmp(text, verb, length) == 0)
-  // The run's pace: going on and another pace start its clock anew.
+  // The run's pace: going on and another pace start its clock again.
   if (IS("pause")) {
     live->paused = true;
     live->steps = 0;

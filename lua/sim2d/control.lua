@@ -571,7 +571,7 @@ return function(sim, host)
     other.plan = system.plan
     if not system.plan and #system.observations > 0 then host.control_in_lua(copy) end
     other.seed = system.seed
-    other.random = system.random -- seeded anew for each observation
+    other.random = system.random -- seeded again for each observation
     return copy
   end
 

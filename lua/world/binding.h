@@ -166,7 +166,7 @@ void s2_lua_world_attach(S2LuaWorld *lw, S2World *world);
 // Closes recordings, gathers statistics, frees. May be called again. False: a recording failed.
 bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status);
 void s2_lua_world_gather(S2LuaWorld *lw);
-// Bodies or joints came, went or came back: caches are read anew.
+// Bodies or joints came, went or came back: caches are read again.
 void s2_lua_world_changed(S2LuaWorld *lw);
 void s2_lua_new_weak_table(lua_State *L); // pushes one with weak values
 void s2_lua_open_world(lua_State *L);     // makes the metatables, pushes sim.world

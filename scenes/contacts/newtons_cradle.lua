@@ -1,4 +1,4 @@
--- Newton's cradle, frictionless and elastic: five discs with gaps of 0.1 m. The blow travels
+-- Newton's cradle, frictionless and elastic: five discs with gaps of 0.1 m. The impact travels
 -- through, and only the last one leaves, with the speed of the first.
 local sim = require "sim2d"
 

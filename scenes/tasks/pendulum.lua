@@ -18,7 +18,7 @@ local function build(p)
   return world
 end
 
--- iLQR that looks two seconds ahead, anew in each step.
+-- iLQR that looks two seconds ahead, again in each step.
 local function baseline(env)
   local pivot = env.world.joints.pivot
   return sim.control.planner(env.world, { horizon = 2, period = 0.05, iterations = 8, u0 = 0.01, cost = {

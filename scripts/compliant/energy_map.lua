@@ -1,4 +1,4 @@
--- Which (alpha, beta) keep the energy of a spring, which damp it, which blow it up: the amplification of
+-- Which (alpha, beta) keep the energy of a spring, which damp it, which feed it: the amplification of
 -- a step over the whole square. A mass on a spring, X = (h w)^2, forces taken from the end of the step by
 -- the part alpha, the velocity that moves it by beta (notes, eqs. 8 and 11):
 --

@@ -54,7 +54,7 @@ local function posed(world)
   return q
 end
 
--- The largest difference between v and what one step moves the bodies by, over h. (Blows at the end of a
+-- The largest difference between v and what one step moves the bodies by, over h. (Impacts at the end of a
 -- step change velocities alone, as would contacts that are seen from too far: there are none here.)
 local function against_step(world, q, v)
   local before, worst = {}, 0

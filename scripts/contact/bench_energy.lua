@@ -1,6 +1,6 @@
 -- Energy is kept by a ball with e = 1, never made by a heap with e = 0, and 10 N lift what weighs 9.81.
 -- Three of ContactBench's scenes (Le Lidec et al. 2024):
---   bounce: E after each bounce is E before it; with a fixed step the blow comes O(dt) early or late
+--   bounce: E after each bounce is E before it; with a fixed step the impact comes O(dt) early or late
 --   lift:   a = (F - m g) / m from the first step on: a contact pushes, it does not hold back
 --   heap:   K + P of a heap that falls (e = 0, friction) never rises, to 10^-12 of what there is, by steps of first order.
 --           Those of second order take no energy in return: where boxes turn about their corners it sways by O(dt^2), here by
@@ -88,7 +88,7 @@ if sim.is_main() then
       local t, energy = {}, {}
       local item = scenes[name]({ world = { stepping = stepping }, second_order = stepping == "event" },
         function(now, value) t[#t + 1], energy[#t + 1] = now, value end)[1]
-      -- with a fixed step the blow is up to a step off: 2 v dt of the height of 1 m
+      -- with a fixed step the impact is up to a step off: 2 v dt of the height of 1 m
       local bar = stepping == "speculative" and name == "bounce" and 2 * math.sqrt(2 * g) / 120 or item[3]
       e:below(stepping .. ", " .. name .. ": " .. item[1], bar, item[2])
       if name == "bounce" or name == "heap" and stepping == "event" then

@@ -3,7 +3,7 @@
 -- Analysis) in the plane, where friction's cone has two edges and nothing has to be linearised:
 --   slide: v' = -mu g until v / (mu g), v^2 / (2 mu g) further on; the friction is mu m g, nothing lifts
 --   drag:  holds until F = mu m g, then v' = F / m - mu g
---   land:  v -> v - mu v_n at the blow (e = 0), then as slide; the error falls with dt, or faster
+--   land:  v -> v - mu v_n at the impact (e = 0), then as slide; the error falls with dt, or faster
 -- `solvers.lua` and `models.lua` run these scenes with all that the engine can be told to be.
 local sim = require "sim2d"
 

@@ -8,8 +8,8 @@ local e = sim.experiment "ContactBench's scenes by contact model: error / bar"
 local files = {}
 for i, name in ipairs { "friction", "redundant", "energy" } do files[i] = require("scripts.contact.bench_" .. name) end
 
--- What each gives up, and why (docs/stepping-options.md): with a fixed step a blow comes up to dt early; bisect
--- keeps whatever gap there was; (1/2, 1/2) moves bodies with velocities from before the blow; springs
+-- What each gives up, and why (docs/stepping-options.md): with a fixed step an impact comes up to dt early; bisect
+-- keeps whatever gap there was; (1/2, 1/2) moves bodies with velocities from before the impact; springs
 -- sink by m g C, rock, and have no restitution.
 local late, soft = "bounce", { contact_compliance = 1e-6, contact_damping = 100 }
 local function fixed(settings)

@@ -4,7 +4,7 @@
 --     A N - g,    A = W_nn - mu W_nt,    W_nn = (1 + 3 cos^2)/m,  W_nt = 3 sin cos / m,
 -- so N = g / A grows without bound as mu nears W_nn / W_nt, whose least value is 4/3, at tan theta = 2.
 -- Beyond, N > 0 only accelerates the tip into the floor (Painleve 1895). A time step does not know
--- forces but impulses, and has a solution: the tip catches at once, with the impulse of a blow,
+-- forces but impulses, and has a solution: the tip catches at once, with the impulse of an impact,
 --     l_n = (v W_nt + g dt W_tt) / (W_nn W_tt - W_nt^2),  which does not vanish with dt.
 local sim = require "sim2d"
 

@@ -1,6 +1,6 @@
 -- A block that rocks loses speed at every impact: 1 - 3/2 sin^2 alpha is left, as Housner said in 1963.
 -- A block 2b wide and 2h high, alpha = atan(b / h), R^2 = b^2 + h^2, turns about one corner, lands on the
--- other and turns on about that. Housner takes the blow at the new corner alone; the angular momentum
+-- other and turns on about that. Housner takes the impact at the new corner alone; the angular momentum
 -- about it is kept, and with the inertia 4/3 m R^2 about a corner
 --     w+ / w- = 1 - 3/2 sin^2 alpha.
 -- Newton's law with e = 0 at both corners says the same, as the old corner lifts off by itself. Beyond

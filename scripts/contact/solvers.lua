@@ -1,7 +1,7 @@
 -- Nine scenes for every solver of the engine: the exact ones meet all, those that sweep do not.
 -- All solve the same step problem, 0 <= l_n _|_ J_n v + b >= 0 and |l_t| <= mu l_n against the sliding.
 -- A cell is the largest error of a scene over its bar (`bench_friction.lua`, `bench_redundant.lua`,
--- `bench_energy.lua` say which): passed up to 1. Event stepping puts the blows where they are, so that
+-- `bench_energy.lua` say which): passed up to 1. Event stepping puts the impacts where they are, so that
 -- what differs is the solver alone. The figure is one step of 1 kg under 10 kg: what a sweep over the
 -- contacts leaves of the error tends to 1 with the ratio of the masses, a factorisation does not care.
 local sim = require "sim2d"

@@ -5,7 +5,7 @@
 --   jump:  a ball with e = 0.8 after two bounces
 --   rest:  a box slides to rest at v^2 / (2 mu g)
 -- log(error) against log(dt) has the slope of the order: 1 for a fixed step, as a contact begins and
--- ends with a step; more only where the time of the blow is sought (event) or forces act half and half.
+-- ends with a step; more only where the time of the impact is sought (event) or forces act half and half.
 -- Under event sliding ends with the step whose end is nearest, by s <= dt / 2 off the truth. Until both have ended the speed is off
 -- by up to mu g s, and so the place is by mu g s^2 / 2 in the end: at most mu g dt^2 / 8.
 local sim = require "sim2d"
@@ -76,7 +76,7 @@ local function refine(motion, settings)
 end
 
 -- What is expected: an order, "exact", or the time of the motion, where the error is at most mu g dt^2 / 8; nil where
--- none is promised: bisection keeps the gaps it found, and a blow between two halves of forces is off by whatever part of the step it comes at.
+-- none is promised: bisection keeps the gaps it found, and an impact between two halves of forces is off by whatever part of the step it comes at.
 local expected = {
   land = { 1, nil, 2, "exact" },
   roll = { 1, 1, 2, { time = 0.8 } },

@@ -1,10 +1,10 @@
--- Shots that send a ball to rest in a pocket, by the gradient through the blows and by CMA-ES: the speed and the angle
+-- Shots that send a ball to rest in a pocket, by the gradient through the impacts and by CMA-ES: the speed and the angle
 -- of the cue ball are looked for, from a shot that is a tenth too slow and aimed a degree beside.
 -- Balls are sliding discs, so both are known:
 --     a slide over s:        v'^2 = v^2 - 2 mu g s
---     a blow at cut angle c: the ball that is hit leaves along the line of centres with (1 + e) / 2 v cos c
+--     an impact at cut angle c: the ball that is hit leaves along the line of centres with (1 + e) / 2 v cos c
 -- so the last ball needs v^2 = 2 mu g s, the one before it is to arrive 2 R behind it on the line to the pocket, and
--- so on back to the cue ball. The second shot goes by way of another ball, the third by way of two: each blow
+-- so on back to the cue ball. The second shot goes by way of another ball, the third by way of two: each impact
 -- makes errors of the aim larger, and from too far off nothing that the cue ball does is seen by the last.
 local sim = require "sim2d"
 
@@ -28,7 +28,7 @@ local function by_hand(balls)
     local s = math.sqrt(dx * dx + dy * dy)
     v = math.sqrt(v * v + 2 * MU * G * s)
     if i == 0 then return { v * dx / s, v * dy / s } end
-    -- the ball before it: where it is at the blow, and how it comes there
+    -- the ball before it: where it is at the impact, and how it comes there
     local ghost, before = { from[1] - 2 * R * dx / s, from[2] - 2 * R * dy / s }, balls[i - 1] or CUE
     local gx, gy = ghost[1] - before[1], ghost[2] - before[2]
     local cut = (gx * dx + gy * dy) / s / math.sqrt(gx * gx + gy * gy)

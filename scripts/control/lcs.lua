@@ -1,5 +1,5 @@
 -- A finger pushes a puck to a mark: it has to come up to it, throw it, and let dry friction stop it there. The planner
--- looks half a second ahead in the step's linear complementarity system (world:lcs), taken anew in every step:
+-- looks half a second ahead in the step's linear complementarity system (world:lcs), taken again in every step:
 -- rollouts say which rows press, a quadratic program finds the commands for these, and the best in the system is
 -- done. The rows are all that it knows of contact and friction: without them the puck never moves.
 local sim = require "sim2d"

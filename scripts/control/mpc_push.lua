@@ -1,4 +1,4 @@
--- A cart-pole held up by a planner that looks one second ahead and plans anew 25 times a second, pushed in the
+-- A cart-pole held up by a planner that looks one second ahead and plans again 25 times a second, pushed in the
 -- middle; its force is limited, and the run is one of snapshots: it repeats to the bit.
 local sim = require "sim2d"
 

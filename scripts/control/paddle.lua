@@ -3,7 +3,7 @@
 -- and places show ratios only: m = 1 kg is the unit of the gain g, the friction f and the drag d. To play, it looks
 -- at the ball, lets a clone of the court run ahead to where the ball comes down (which is known: walls are mirrors),
 -- and plans by iLQR to be there by then. By one look at each ball only a paddle that knows itself hits most of
--- them. Where it plans anew five times a second, one that takes itself for twice as strong hits as well.
+-- them. Where it plans again five times a second, one that takes itself for twice as strong hits as well.
 local sim = require "sim2d"
 
 local exp = sim.experiment("A paddle that learns and plays", { serves = { 20, "" } })
@@ -86,7 +86,7 @@ local function plan_to(x, t, rail, p)
       { "speed", of = slide, field = "speed", weight = 0.01 }, controls = 1e-3, terminal = { place = 1000, speed = 1 } } }).u
 end
 
--- How many serves are hit by a paddle that takes itself for one with these numbers, and looks anew after so many steps.
+-- How many serves are hit by a paddle that takes itself for one with these numbers, and looks again after so many steps.
 local function play(name, p, again)
   local world, ball, rail = court(TRUTH)
   local hits, beside = 0, 0

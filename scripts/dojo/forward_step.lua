@@ -6,7 +6,7 @@
 -- with (mu ln, lt) and (psi, ut) in second-order cones. That is nonlinear in q+, which here has its rotation as
 -- (cos, sin): sim.ncp solves it, from where the free flight would end. The engine has J(q) in place of J(q+) and
 -- gap + h J v+ in place of gap(q+), a linear complementarity problem, and mends what a turning body leaves of overlap by
--- a projection of the positions. Both are of first order in h: the blow comes at the end of a step, whenever it was.
+-- a projection of the positions. Both are of first order in h: the impact comes at the end of a step, whenever it was.
 -- Expected, from what was published: no penetration at any h (the paper), about 10 iterations a step (the solver's page).
 local sim = require "sim2d"
 local e = sim.experiment("A thrown box that lands on a corner and slides to rest",
@@ -72,7 +72,7 @@ local function engine(h, settings)
   return box, deepest
 end
 
--- The truth: blows in their time, and short steps.
+-- The truth: impacts in their time, and short steps.
 local truth = engine(1 / 6400, { "event" })
 local hs, errors, depths = {}, { {}, {}, {} }, { {}, {}, {} }
 local most, worst, rest = 0, 0, 0

@@ -2,7 +2,7 @@
 --
 -- A pole on a cart, held by a planner that looks half a second ahead: the weights of its cost are sliders, its plan (and some of
 -- the rollouts it chose from) are drawn, and what each term costs is a curve. `Hand over` gives the cart to a
--- regulator whose gains are sliders, with its Bode plot, margins and poles in the panel, anew at each change.
+-- regulator whose gains are sliders, with its Bode plot, margins and poles in the panel, again at each change.
 -- Without a viewer both balance for five seconds, each against a knock.
 local sim = require "sim2d"
 

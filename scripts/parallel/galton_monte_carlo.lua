@@ -1,5 +1,5 @@
 -- Galton's board, many times: are its balls coin tosses?
--- A ball that went left or right at each of n rows of pegs by chance, each time anew, would stop in bin k with
+-- A ball that went left or right at each of n rows of pegs by chance, each time again, would stop in bin k with
 -- the chance (n over k) / 2^n: mean n/2, variance n/4. A real ball remembers which way it came. With little
 -- restitution what it rolls off one peg takes it to the other side of the next: left, right, left, right, and
 -- all balls end in the middle. With more it forgets, and with more still it jumps over pegs and gets farther

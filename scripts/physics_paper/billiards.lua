@@ -1,10 +1,10 @@
 -- Friction and masses of billiard balls are learned from the first eight frames of one shot; in new shots three
--- frames then predict the next ten, blows and all, eighty times better than going straight on.
+-- frames then predict the next ten, impacts and all, eighty times better than going straight on.
 --
---   between blows:  dv/dt = -mu g v / |v|                          (a sliding disc stops after v^2 / 2 mu g)
---   a blow, along the line of centres:  m1 v1 + m2 v2 is kept,  v2' - v1' = e (v1 - v2)
+--   between impacts:  dv/dt = -mu g v / |v|                          (a sliding disc stops after v^2 / 2 mu g)
+--   an impact, along the line of centres:  m1 v1 + m2 v2 is kept,  v2' - v1' = e (v1 - v2)
 --
--- Masses enter by their ratios only: that of the first ball is 1. Before a blow no mass can be seen. The paper
+-- Masses enter by their ratios only: that of the first ball is 1. Before an impact no mass can be seen. The paper
 -- ("End-to-end differentiable physics for learning and control") has this scene, and no numbers in its text.
 local sim = require "sim2d"
 local e = sim.experiment("Billiards: learn from eight frames, predict from three", { shots = { 20, "new ones" },
@@ -36,7 +36,7 @@ local function guess(seen) return { seen[{ 1, 1 }] / PER_FRAME / DT, seen[{ 1, 2
 local truth = { mu = 0.05, m2 = 1.4, m3 = 0.8, v = { 1.5, 0.02 } }
 local start = { { 0, 0 }, { 0.35, 0.01 }, { 0.6, 0.05 } }
 
--- The engine against the closed form: a central blow.
+-- The engine against the closed form: a central impact.
 local v1 = math.sqrt(1.5 ^ 2 - 2 * truth.mu * G * (0.35 - 2 * R)) -- when it arrives
 local v2 = (1 + E) / (1 + truth.m2) * v1
 local line = shot(truth, { { 0, 0 }, { 0.35, 0 } }, 45, { 1.5, 0 })
@@ -71,7 +71,7 @@ end
 e:below("tenth frame after the eight: error, mm", 10, errors(all, part(shot(learned, start, 18), 9))[10])
 e:above("  going straight on, mm", 50, errors(all, straight(seen))[10])
 
--- New shots: three frames, in which no blow is seen.
+-- New shots: three frames, in which no impact is seen.
 local random, x, three = sim.random.uniform, nil, nil
 local kinds = { { "straight" }, { "untaught", { mu = 0, m2 = 1, m3 = 1 } }, { "learned", learned },
   { "truth", truth } }

@@ -49,7 +49,7 @@ local function fit(seen, steps, options)
   return math.exp(log_m), info
 end
 
-local STEPS, FEW = 300, 75 -- 10 s and 2.5 s; the blow is at 1.4 s
+local STEPS, FEW = 300, 75 -- 10 s and 2.5 s; the impact is at 1.4 s
 
 -- ---- Several masses ------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
--- What the first blow of a toss says without any simulation: lines through the frames before and after it have the
+-- What the first impact of a toss says without any simulation: lines through the frames before and after it have the
 -- velocities, and their jumps the impulse p per mass. With r from the centre to the corner that strikes,
 -- e = -u_n+ / u_n-, p_t / p_n <= mu (equal while it slides on), and k = I / (m a^2) = (r x p) / (a^2 jump of omega).
 -- --data FILE reads measured tosses; without it tosses of known parameters are made, with noise.
@@ -38,7 +38,7 @@ for _, toss in ipairs(list) do
   local un, ut = before.z[2] - gravity * t + before.theta[2] * lever, before.x[2] + before.theta[2] * height
   local un_after, ut_after = after.z[2] - gravity * t + after.theta[2] * lever, after.x[2] + after.theta[2] * height
   local pt, pn, jump = after.x[2] - before.x[2], after.z[2] - before.z[2], after.theta[2] - before.theta[2]
-  -- Left out: flat landings, which are two blows, second ones within the frames, and what stops sliding, which takes
+  -- Left out: flat landings, which are two impacts, second ones within the frames, and what stops sliding, which takes
   -- less than mu.
   if math.abs(angle) < 0.6 and error < 3e-4 and ut_after / ut > 0.1 then
     local values = { -un_after / un, -pt / pn * (ut > 0 and 1 or -1), (lever * pn + height * pt) / (jump * half ^ 2),

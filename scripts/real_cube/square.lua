@@ -52,7 +52,7 @@ function square.flying(list)
   return kept, out
 end
 
--- n frames from a line of flight. Blows (v_n < -0.1 m/s) and slides have a friction of their own, fast blows
+-- n frames from a line of flight. Impacts (v_n < -0.1 m/s) and slides have a friction of their own, fast impacts
 -- (v_n < -0.6 m/s) and slow ones a restitution. `inertia` is I / (m half^2).
 function square.roll(line, p, n)
   local world = sim.world { dt = tosses.DT, gravity = { 0, -p.gravity }, stepping = "event",

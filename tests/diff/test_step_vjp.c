@@ -303,7 +303,7 @@ static S2WorldDef settings_of(int variant) {
   case 8:
     def.combine_friction = S2_COMBINE_MIN;
     def.combine_restitution = S2_COMBINE_GEOMETRIC;
-    def.dt = 1.0 / 20; // fast: rows are taken anew at the end of steps
+    def.dt = 1.0 / 20; // fast: rows are taken again at the end of steps
     break;
   case 9:
     def.contact = S2_FRICTIONLESS;

@@ -105,7 +105,7 @@ static bool read_replay(const char *path) {
   if (!was_read(status)) {
     return false;
   }
-  enum { MOST_FRAMES = 64 }; // read backwards as well, which reads many anew
+  enum { MOST_FRAMES = 64 }; // read backwards as well, which reads many again
   uint64_t frames = s2_replay_frame_count(replay);
   const S2Moment *moment = NULL;
   for (uint64_t i = 0; i < frames && i < MOST_FRAMES; i++) {

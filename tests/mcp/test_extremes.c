@@ -4,7 +4,7 @@
 //
 // - "solved" if and only if the residual as documented is at most the tolerance. It is measured
 // here
-//   anew, in long double, whose range (1e4932) none of these problems exhausts, with compensation.
+//   again, in long double, whose range (1e4932) none of these problems exhausts, with compensation.
 // - nothing delivered is NaN or infinite, whatever the status.
 // - data that are not finite are S2_SINGULAR.
 // - "infeasible" only where there is no solution, "solved" only where there is one.

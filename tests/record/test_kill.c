@@ -66,7 +66,7 @@ static bool is_readable(const char *path, const Format *format) {
   return good;
 }
 
-// Records anew and is killed when a file should grow beyond so many bytes. False: it came to its
+// Records again and is killed when a file should grow beyond so many bytes. False: it came to its
 // end.
 static bool killed_at(const char *path, size_t bytes) {
   pid_t child = fork();

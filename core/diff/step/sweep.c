@@ -165,7 +165,7 @@ static void sweep_find_late(S2Undo *undo) {
   int island = 0; // where its first interval begins
   for (int i = 0; i < notes->at.count; i++) {
     const S2Note *note = s2_note_at(notes, i);
-    // Each attempt of a substep linearises anew.
+    // Each attempt of a substep linearises again.
     if (note->act == S2_ACT_FREE) {
       memset(is_late, 0, sizeof(bool) * (size_t)touches);
     }

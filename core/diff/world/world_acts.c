@@ -117,7 +117,7 @@ void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var 
   double both[2];
   int count = s2_measure_places(world, slot, places);
   S2Var node = s2_world_tape_measure(tape, world, 2, both, world_coordinates, &slot, count, places);
-  // sum = c_a + ratio c_b, made anew.
+  // sum = c_a + ratio c_b, made again.
   const S2Place wrote[2] = {s2_place(S2_PLACE_JOINT, slot, S2_OF_RATIO),
                             s2_place(S2_PLACE_JOINT, slot, S2_OF_SUM)};
   S2Term terms[4];

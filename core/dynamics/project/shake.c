@@ -1,10 +1,10 @@
 // SHAKE by one factorisation (project.c says what it is for). Joints push along their rows J0 at
-// the start of the step, however often their errors g are measured anew:
+// the start of the step, however often their errors g are measured again:
 //
 //     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (what it was) + M^-1 J0' l
 //
 // J1 are the rows at q1, of the first pass as long as passes remove most of what there is, else
-// anew: Newton's matrix. (J0 in its place leaves the turn of the step, in rad, and several times
+// again: Newton's matrix. (J0 in its place leaves the turn of the step, in rad, and several times
 // that in a stretched chain.) Where J1 is kept a pass costs the errors and a substitution.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/touch.h"
@@ -174,7 +174,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
   double now = shake_largest(&shake), before = INFINITY;
   double done = island->enough;
   bool small = true;
-  // Chord iteration: J0 M^-1 J0' is factored once, anew where errors fall slowly.
+  // Chord iteration: J0 M^-1 J0' is factored once, again where errors fall slowly.
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES && small && now > done && now < before / 2;
        pass++) {
     before = now;

@@ -405,7 +405,7 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
 }
 
 // The impulses of the length before, in proportion to this one. Those of ground friction are along
-// directions that the terms begin anew.
+// directions that the terms begin again.
 static void recall_guess(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows && rattle->grounds == 0; r++) {
     rattle->l[r] = rattle->guess[r];

@@ -30,7 +30,7 @@ void s2_rest_begin(S2Step *step) {
   const S2World *world = step->world;
   const S2Rest *rest = &world->rest;
   step->still = NULL;
-  // Bodies that were made or put somewhere, or any other setting: all is looked at anew.
+  // Bodies that were made or put somewhere, or any other setting: all is looked at again.
   if (rest->islands.count == 0 || rest->changes != world->changes || rest->h != step->dt ||
       world->kept.fresh || !rest_allowed(step)) {
     return;

@@ -3,7 +3,7 @@
 // Conservative advancement: the shapes are apart along the normal of their nearest points. Every
 // vertex of both cores has a bound on how far it goes along that axis. The bound is its motion to
 // second order, less phi^2/2 of the turn times the distance that turns. Before the first of these
-// bounds vanishes the shapes cannot have met; the search begins anew there. The axis stands still,
+// bounds vanishes the shapes cannot have met; the search begins again there. The axis stands still,
 // or turns with one of the bodies: an edge that turns sees along its own normal how near a vertex
 // is, while along a fixed axis its far end would arrive first. Each axis gives a bound that holds,
 // so the longest counts. The search converges as Newton's method does, from before the root;

@@ -1,5 +1,5 @@
 // What the passes of a search's look-ahead found, for the next search of the same step. It begins
-// anew, with rows at the surfaces as they are at the start of the step, and most of its points are
+// again, with rows at the surfaces as they are at the start of the step, and most of its points are
 // those of the search before: each of its passes begins at what the same pass found there, which as
 // a rule is the solution. So does the impact behind them.
 #include "dynamics/impact/impact.h"

@@ -392,7 +392,7 @@ void s2_event_note_met_at_start(const S2EventRun *event) {
   if (first == S2_NONE) {
     return;
   }
-  // A flight of no time, which ends where it begins. What it overwrites is set anew by the flow.
+  // A flight of no time, which ends where it begins. What it overwrites is set again by the flow.
   double h = step->h;
   s2_event_set_piece(event, 0);
   s2_event_copy_nodes(event, step->v0, step->v1);

@@ -15,7 +15,7 @@
 // - an impact sends a body further than its free motion said: search again with what is known now;
 // - a row is the tangent plane at the nearest points, and a fast body may pass beside the real
 //   surface: where a row far from touching carried an impulse but the true gap at the end is open,
-//   the contact is linearised anew at the end of the step, and the island solved again;
+//   the contact is linearised again at the end of the step, and the island solved again;
 // - it may pass through the real one, if it is fast and thin: passage.c ends its way there;
 // - two shapes without any point in reach, or whose rows carried nothing, overlap at the end all
 //   the same (a corner that crosses from one segment of a bent chain to the next): they get points
@@ -92,7 +92,7 @@ static void integrate_island(S2Step *step, const S2Island *island) {
   }
 }
 
-// Linearises one touch anew at the end of the step if the rows there told something wrong.
+// Linearises one touch again at the end of the step if the rows there told something wrong.
 static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t index, bool *replaced,
                               S2Choice *choices) {
   S2Touch *touch = &step->touches[index];
@@ -143,7 +143,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   return true;
 }
 
-// Rows that were made anew have no solution that is found soon: back to those of the solve before.
+// Rows that were made again have no solution that is found soon: back to those of the solve before.
 static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *before, int noted) {
   for (int i = 0; i < island->touches; i++) {
     step->touches[island->touch[i]] = before[i];
@@ -155,7 +155,7 @@ static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *befor
 
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices, bool *solved) {
   bool *replaced = S2_TAKE_ZEROED(step->arena, bool, island->touches);
-  S2Touch *before = NULL; // the touches as the last solve had them, where rows are made anew
+  S2Touch *before = NULL; // the touches as the last solve had them, where rows are made again
   int noted = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];

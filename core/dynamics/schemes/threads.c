@@ -7,7 +7,7 @@
 // Of so many touches or fewer: such an island takes about as long as a thread to wake.
 enum { SHARED_TOUCHES = 20 };
 
-typedef struct Lane { // of a worker; but for the first two made anew for each island
+typedef struct Lane { // of a worker; but for the first two made again for each island
   S2Arena arena;
   S2ActedList log;
   S2World world; // a copy: what a step reads is the world's, what it gathers is its own

@@ -1,5 +1,5 @@
 // What acted in a step, and where: for those who ask what happened. The touches of a step are
-// searched anew in each of its parts, linearised anew where they proved wrong and looked at again
+// searched again in each of its parts, linearised again where they proved wrong and looked at again
 // at its end, each time with other features; the impulses they keep are guesses for the next solve.
 // What the solves gave is therefore logged before the touches change, with the geometry that the
 // solves had: the sum of these impulses, with their arms, is the change of momentum of each body.

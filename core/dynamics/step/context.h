@@ -140,7 +140,7 @@ typedef struct S2Step {
   bool cut;         // it ended a solve
   bool hurries;     // that, or one was given up: the step goes the shortest way to its end
   int trying;       // S2SolverOptions.attempt of the solve at hand
-  bool rows_stay;   // rows made anew were not solved for: none are any more in this step
+  bool rows_stay;   // rows made again were not solved for: none are any more in this step
   bool in_pieces;   // several, since something turns, of a step that is not event stepping's
   bool cut_short;   // bisect with stepping_partial ended before dt
   bool threaded;    // a thread's copy: the ground stands, and is where it should be

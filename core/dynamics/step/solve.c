@@ -293,7 +293,7 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   if (keep != NULL) {
     mark = s2_arena_mark(step->arena); // all of it stays
   }
-  // Friction on the ground lies against what pushes, which the solve decides: assembled anew until
+  // Friction on the ground lies against what pushes, which the solve decides: assembled again until
   // both agree.
   bool motion = s2_solve_traits(kind).from_v0;
   for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&

@@ -238,7 +238,7 @@ static bool step_bisect(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
   }
-  // Laws are asked anew for each fraction.
+  // Laws are asked again for each fraction.
   S2Bisect bisect = s2_bisect_begin(step);
   while (bisect.left > 0 && !step->cut_short) {
     if (bisect.left < step->dt && !s2_laws_set_out(step, NULL, NULL)) {

@@ -478,7 +478,7 @@ static bool touch_presses(const S2Touch *touch) {
   return presses;
 }
 
-// s: where on its way a pair has to be linearised anew, as no row has told of an overlap;
+// s: where on its way a pair has to be linearised again, as no row has told of an overlap;
 // INFINITY: nowhere. What passes through, or a part of the other, is told where that begins: at the
 // end it would be told the wrong side. *moves: when that is, moves with the inputs.
 static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *moves) {
@@ -488,7 +488,7 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
     return passage;
   }
   // Rows that give way tell of an overlap. Without projection a step does not bound the energy that
-  // a row linearised anew brings, and keeps those it has.
+  // a row linearised again brings, and keeps those it has.
   bool projects = step->world->kept.def.stabilization == S2_PROJECTION;
   if (touch->count > 0 && (s2_touch_soft(touch) || !projects)) {
     return passage <= step->h ? passage : INFINITY;

@@ -35,7 +35,7 @@ typedef enum S2Act {
   S2_ACT_BALANCE, // (plain) v1 += a turn of the whole, so that joints have no moment at q0
   S2_ACT_SHORT,   // (scaled) carry is a fraction of itself, and q1 = q0 + h carry
   // Impacts:
-  S2_ACT_RESTART, // (plain) v2 = v0; impulses of joints begin anew
+  S2_ACT_RESTART, // (plain) v2 = v0; impulses of joints begin again
   S2_ACT_RECALL,  // (plain) v2 = v0, to see how fast things arrive
   S2_ACT_REBOUND, // (plain) targets are those of v2 and the touches as they are; then v2 = v1, and
                   // impulses of joints are those before S2_ACT_RECALL

@@ -148,7 +148,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     drive_lead(world, slot, (int)field - S2_BODY_OMEGA, false);
     return s2_ok();
   }
-  // what the rest of the world has to know of; materials are read anew by each step
+  // what the rest of the world has to know of; materials are read again by each step
   bool revises = false;
   switch (field) {
   case S2_BODY_MAX_FORCE:

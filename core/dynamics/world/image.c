@@ -137,7 +137,7 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   if (header.next_serial > world->next_serial) {
     world->next_serial = header.next_serial;
   }
-  // What is derived from the arrays is made anew.
+  // What is derived from the arrays is made again.
   world->boxes_stale = true;
   world->contacts_stale = true;
   world->rest.islands.count = 0;

@@ -231,7 +231,7 @@ double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad 
     if (now.most <= enough || sweep + 1 == sweeps) {
       break;
     }
-    // Fletcher and Reeves, beta = |r|^2 / |last r|^2, begun anew where the gradient grows.
+    // Fletcher and Reeves, beta = |r|^2 / |last r|^2, begun again where the gradient grows.
     bool grows = last > 0 && !(now.square <= last);
     double beta = last > 0 && !grows ? now.square / last : 0, kept = grows ? 0 : 1;
     nncg_extend(&sweeper, beta, kept);

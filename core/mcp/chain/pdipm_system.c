@@ -451,7 +451,7 @@ static int mark_stale(S2System *system, const S2Response *response) {
   return changed;
 }
 
-// Of units: with more than this part changed all is factored anew, as nearly all columns would be.
+// Of units: with more than this part changed all is factored again, as nearly all columns would be.
 // And what solves and products beside a factorisation take of the time of both, measured on piles
 // of 1000 discs.
 static const double MOST_CHANGED = 0.25, BESIDE = 0.4;

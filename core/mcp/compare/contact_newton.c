@@ -1,6 +1,6 @@
 // Proximal semismooth Newton (newton.c) by itself: first as if the active set of the guess were
 // nearly right, then feeling its way with a small weight. Where that ends above the tolerance it
-// begins anew from what Gauss-Seidel makes of the best point: the law is not monotone, so Newton
+// begins again from what Gauss-Seidel makes of the best point: the law is not monotone, so Newton
 // may be caught where none of its directions helps.
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"

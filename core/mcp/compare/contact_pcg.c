@@ -21,7 +21,7 @@ static const double INNER_FRACTION = 0.1;
 // Of the tolerance, and then it is good enough. Asking for more is lost on contacts that bear next
 // to nothing: of 200 steps of the pyramid of base 10, 7 miss with 0.5, 29 with 0.25.
 static const double FINAL_FRACTION = 0.5;
-enum { INNER_SWEEPS = 200 }; // then the bounds are set anew in any case
+enum { INNER_SWEEPS = 200 }; // then the bounds are set again in any case
 
 // Length of the projected gradient steps times the norm of A; less than 2 is needed and the norm is
 // estimated from below.

@@ -667,7 +667,7 @@ return function(sim, host)
 
   local Planner = host.law_class({ kind = "planner", memory = { "u", "x", "K", "at" } }, { "cost", "result" })
 
-  -- sim.control.planner(world, { cost =, horizon =, period =, iterations =, ... }): a law that plans anew at each call, from the
+  -- sim.control.planner(world, { cost =, horizon =, period =, iterations =, ... }): a law that plans again at each call, from the
   -- plan before, shifted by the time that has passed.
   function control.planner(world, def)
     local problem = open("planner", world, def)

@@ -117,7 +117,7 @@ return function(sim, host)
     local inside = { envs = envs, autoreset = AUTORESET[options.autoreset or "next_step"] }
     local controls = host.control.count(task.world)
     inside.width = task.action_space.n and 1 or controls
-    -- An environment begins anew; its draws are made behind it.
+    -- An environment begins again; its draws are made behind it.
     local function reset(i)
       local given = inside.options or {}
       E.begin(envs[i], { seed = given.seeds and given.seeds[i] or given.seed and given.seed + i - 1, randomise = options.randomise })

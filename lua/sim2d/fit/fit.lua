@@ -106,7 +106,7 @@ return function(sim, host)
 
   -- ---- Logs -------------------------------------------------------------------------------------
 
-  -- Rows `from` to `to` in windows, each of which starts anew.
+  -- Rows `from` to `to` in windows, each of which starts again.
   local function cut_windows(fit, log, from, to, windows)
     local size = fit.window
     while from <= to do

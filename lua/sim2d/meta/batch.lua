@@ -66,7 +66,7 @@ local Batch = {}
 ---@return sim2d.Array truncated 1 or 0
 function Batch:step(actions, steps) end
 
----Worlds begin anew.
+---Worlds begin again.
 ---@param options? { seed?: integer, mask?: boolean[]|number[]|sim2d.Array }
 ---@return sim2d.Array observations
 function Batch:reset(options) end

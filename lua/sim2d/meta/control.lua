@@ -174,7 +174,7 @@ function ControlLibrary.trajectory(world, def) end
 ---@return sim2d.Law
 function ControlLibrary.tvlqr(world, plan, def) end
 
----A law that plans anew at each call.
+---A law that plans again at each call.
 ---@param world sim2d.World
 ---@param def sim2d.PlanDef
 ---@return sim2d.Law

@@ -642,7 +642,7 @@ function World:solve_static(options) end
 ---@field at? sim2d.XY where a text alone is
 ---@field color? string
 ---@field size? number px: width, radius, or the height of a text alone
----@field name? string it stays until it is annotated anew or cleared; else it is of the next step
+---@field name? string it stays until it is annotated again or cleared; else it is of the next step
 
 ---Draws over pictures, recordings and the live view. No result changes by it.
 ---@param annotation sim2d.Annotation one of line, arrow, point, text

@@ -1,5 +1,5 @@
 -- sim.optimize.minimize{method = "nelder-mead"}: the simplex method, which needs no gradient, with the
--- coefficients of Gao and Han (2012) that depend on the number of parameters. It is begun anew with a
+-- coefficients of Gao and Han (2012) that depend on the number of parameters. It is begun again with a
 -- fresh simplex where it ends, for it may end at a point that is no minimum.
 
 local RELATIVE_STEP = 0.05 -- of a parameter, edge of the first simplex
@@ -127,7 +127,7 @@ return function(_, host)
         return run:finish(status, message, best.x, best.value)
       end
       if extent <= options.tolerance and spread <= options.tolerance then
-        -- small may mean collapsed: start anew around the best while that still helps
+        -- small may mean collapsed: start again around the best while that still helps
         local gain = (before - best.value) / run:scale(best.value)
         if restarts == options.restarts or gain <= BETTER * options.tolerance then
           return finish("converged", "the simplex is within tolerance")

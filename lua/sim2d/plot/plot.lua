@@ -16,7 +16,7 @@ return function(sim, host)
   local parts = {}
   host.plot_parts = parts
 
-  -- A plot to lay out anew: what is found out on the way is not in the copy's original.
+  -- A plot to lay out again: what is found out on the way is not in the copy's original.
   local function copy_of(plot)
     local copy = {}
     for key, value in pairs(plot) do copy[key] = value end

@@ -159,7 +159,7 @@ test("landings, with what they end as", function()
 end)
 
 test("a box that lands on a corner", function()
-  -- a short step: corners that turn far in one are linearised anew at its end, which is no row
+  -- a short step: corners that turn far in one are linearised again at its end, which is no row
   local world = speculative { stabilization = "none", dt = 0.001 }
   ground(world)
   world:box { size = { 1, 0.6 }, mass = 2, angle = 0.3, position = { 0, 0.4353 }, velocity = { 1, -2 },

@@ -240,7 +240,7 @@ test("a world is used again where it is as it was built", function()
     env:step(1)
   end
   eq({ builds, env.world == world, env.world.time > 0 }, { 1, true, true })
-  -- other parameters, other things in it, functions that run in its steps, closed: built anew
+  -- other parameters, other things in it, functions that run in its steps, closed: built again
   env:reset { parameters = { mass = 2 } }
   eq({ builds, env.world.bodies.cart.mass, env.world == world }, { 2, 2, false })
   env:reset { parameters = { mass = 2 } }
@@ -255,7 +255,7 @@ test("a world is used again where it is as it was built", function()
   env.world:close()
   env:reset { parameters = { mass = 2 } }
   eq(builds, 6)
-  -- what is random in it is drawn anew
+  -- what is random in it is drawn again
   builds = 0
   local drawn = counted { world = function(p, random)
     local w = def().world(p)

@@ -224,7 +224,7 @@ test("memory stays flat over many jobs", function()
   local before = most
   map(small, 8000, { threads = 2, each = look })
   ok(most - before < 16e6, ("%d bytes more within jobs"):format(most - before))
-  -- and out of jobs, where what the threads had may be gone by now: the most counts anew
+  -- and out of jobs, where what the threads had may be gone by now: the most counts again
   collectgarbage()
   before = used()
   most = before

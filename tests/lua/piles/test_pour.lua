@@ -211,7 +211,7 @@ test("a step that is not solved for as a whole is made by halves", function()
       local p = { vx = bodies[20].vx, dt = world.dt }
       world:step()
       eq(state(bodies), after)
-      -- The derivative goes through both halves, whose length is that of the step; rows made anew in the first have points of
+      -- The derivative goes through both halves, whose length is that of the step; rows made again in the first have points of
       -- their own.
       checked = start.anew > 0 and check_derivatives(world, bodies, start, "halved", 20, p)
     end

@@ -153,7 +153,7 @@ test("what can touch nothing is found all the same", function()
       local hit = world:raycast({ ghost.x, 5 }, { ghost.x, ghost.y })
       ok(hit.body == ghost or hit.body == other)
     end
-    if i == 15 then -- boxes are found anew after a restore
+    if i == 15 then -- boxes are found again after a restore
       world:restore(mark)
       eq(#world:query_point { ghost.x, ghost.y }, 2)
       world:step()
