@@ -3,7 +3,7 @@
 // A script fills a world; a step turns the world into complementarity problems, one an island,
 // solves them and moves the bodies. Units are SI, angles counter-clockwise, y up. A body's position
 // is its centre of mass. Bodies and joints are named by handles; a handle to something destroyed is
-// an S2_STALE error, never a crash. All failures leave the world as it was.
+// an S2_STALE error, never a crash. A call that fails leaves the world unchanged.
 #ifndef S2_DYNAMICS_H
 #define S2_DYNAMICS_H
 
@@ -44,7 +44,7 @@ typedef enum S2FlowRule {
   S2_FLOW_RATTLE,    // positions and velocities in a stage each, order 2, where an island allows it
   S2_FLOW_AUTO,      // S2_FLOW_RATTLE with event stepping and no option that excludes it
 } S2FlowRule;
-// What holds contacts along the surface: S2_CONVEX is Coulomb's law made convex
+// The friction law of contacts. S2_CONVEX is a convex form of Coulomb's law
 // (mcp/problem/convex.h), for rigid contacts under S2_SPECULATIVE.
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS, S2_CONVEX } S2ContactModel;
 typedef enum S2Stabilization { // what is done about joint errors and overlaps
@@ -63,7 +63,7 @@ typedef enum S2RestitutionModel {
   S2_NEWTON,      // every contact of an impact leaves with e times the speed it arrived with
   S2_REFLECTIONS, // generalised reflections: an impact travels through bodies that touch
 } S2RestitutionModel;
-// What the step problem is posed for: v+, v+ - v_k or (v+ - v_k)/h. The trajectory is the same.
+// The unknown of the step problem: v+, v+ - v_k or (v+ - v_k)/h. The trajectory is the same.
 typedef enum S2Formulation {
   S2_FORM_VELOCITY,
   S2_FORM_ACCELERATION,
@@ -72,13 +72,14 @@ typedef enum S2Formulation {
 // How springs and compliant joints enter it: as rows J v + C' l + b = 0, or as stiffness in W with
 // the elastic force on the right side. The trajectory is the same.
 typedef enum S2Elasticity { S2_AS_COMPLIANCE, S2_AS_STIFFNESS } S2Elasticity;
-// What the turning of forces in joints adds to W: nothing, all of it, or its positive part.
+// The part of the stiffness by turning joint forces that is added to W: none, all, or its
+// positive part.
 typedef enum S2GeometricStiffness {
   S2_GEOMETRIC_OFF,
   S2_GEOMETRIC_ON,
   S2_GEOMETRIC_PSD
 } S2GeometricStiffness;
-// Which derivative s2_trace_vjp (diff/step/trace.h) gives. What a step computes is the same.
+// Which derivative s2_trace_vjp (diff/step/trace.h) gives. The motion is the same.
 typedef enum S2GradientMode {
   S2_GRADIENT_EXACT,  // every contact goes on as it does
   S2_GRADIENT_SMOOTH, // velocities as on the central path at `smoothing` (mcp/adjoint/mcp_vjp.h)
@@ -193,7 +194,7 @@ S2Status s2_body_set_v(S2World *world, S2BodyId body, const double v[3]);
 S2Status s2_body_q(const S2World *world, S2BodyId body, double q[3]);
 S2Status s2_body_v(const S2World *world, S2BodyId body, double v[3]);
 
-// What a look at a body shows, in one call; `name` is borrowed until the next change.
+// All readable values of a body, in one call; `name` is borrowed until the next change.
 typedef struct S2BodyInfo {
   S2BodyType type;
   bool sensor, enabled;
@@ -317,10 +318,10 @@ typedef enum S2JointDots {
   S2_DOTS_FIXED // what does not
 } S2JointDots;
 
-// What is to be known of a type from outside.
+// The public properties of a joint type.
 typedef struct S2JointTraits {
   const char *name;
-  // What scripts may say when they make one, ends with NULL; NULL: it is made in another way.
+  // Keys of the Lua constructor, ends with NULL. NULL: the constructor takes no keys.
   const char *const *keys;
   bool turns; // motor and friction act on an angle
   S2JointSpan span;
@@ -402,7 +403,7 @@ S2JointId s2_world_joint(const S2World *world, int index); // {0, 0}: there are 
 
 // ---- Stepping ---------------------------------------------------------------------------------
 
-// What a contact looks like to a pre-solve callback; fields without `const` may be changed.
+// A contact as a pre-solve callback sees it. Fields without `const` may be changed.
 typedef struct S2PreContact {
   S2BodyId a, b;
   S2Vec2 point, normal; // world; normal from b to a
@@ -421,8 +422,8 @@ typedef struct S2Slope {
   uint32_t origin; // what else it came from: a number of the callback's own, 0: nothing
 } S2Slope;
 
-// What a constraint is asked. Poses are angle (rad), x, y (m). What is NULL
-// is not asked for. Answers must depend on nothing but the arguments: they are kept within a step.
+// A call of a constraint's function. Poses are angle (rad), x, y (m). A field that is NULL is not
+// asked for. The answer must depend on the arguments alone, because a step keeps it.
 typedef struct S2ConstraintCall {
   S2JointId joint;                      // null while s2_joint_create makes it
   int bodies;                           // 1 to 4
@@ -437,8 +438,8 @@ typedef struct S2ConstraintCall {
   bool sloped;    // set where it was; else the step has no derivative
 } S2ConstraintCall;
 
-// What a spring with a law is asked: the pull (N) at an extension (m; over its rest length), and
-// how it changes with it (N/m). The answer must depend on nothing else.
+// A call of a spring's law: the pull (N) at an extension (m, beyond the rest length), and its
+// derivative by the extension (N/m). The answer must depend on the extension alone.
 typedef struct S2SpringCall {
   S2JointId joint;
   double extension, force, tangent;
@@ -454,10 +455,10 @@ typedef struct S2ForceTerm {
   double by;
 } S2ForceTerm;
 
-// What a force law is asked: a continuous force as a function of the state of the world (which the
-// functions of this header show) and of the time. It must depend on nothing else. A step asks for
-// it at its start and, of bodies that fly, at its end, there until force and velocity agree
-// (docs/stepping.md); in between where bodies meet.
+// A call of a force law: a continuous force as a function of the time and of the state of the
+// world, which the functions of this header read. The force must depend on these alone. A step
+// calls the law at its start and, for bodies that fly, at its end until force and velocity agree
+// (docs/stepping.md). If bodies meet within the step, the law is called at that time, too.
 typedef struct S2ForceCall {
   S2BodyId body;
   double t;        // s, of the state
@@ -477,8 +478,8 @@ void s2_force_slope(S2World *world, int number, int32_t slot, S2BodyField part, 
 enum { S2_MOTION_NUMBERS = 9 }; // of v, start and end of S2MotionCall
 
 // How fast a kinematic body (s2_body_set_motion) or a driven lock is to move in the (sub-)step from
-// t to t + h. For a position p(t) that is (p(t + h) - q)/h, which is exact at t + h and drifts
-// nowhere. May be asked more than once for a step; must depend on nothing but this.
+// t to t + h. For a position p(t) that is (p(t + h) - q)/h, which is exact at t + h and does
+// not drift. May be asked more than once for a step; must depend on nothing but this.
 typedef struct S2MotionCall {
   S2BodyId body; // one of the two is null
   S2JointId joint;
@@ -487,8 +488,8 @@ typedef struct S2MotionCall {
   double v[3];    // the mean velocity, rad/s, m/s; what is there already is that of the last step
   S2Slope *slope; // NULL, or of v and, where `ends` is set, of start and end behind it
   bool sloped;
-  // Asked for where `ends` is set, with S2_FLOW_RATTLE: the velocities at t and at t + h. What is
-  // left NAN is v.
+  // Asked for where `ends` is set, with S2_FLOW_RATTLE: the velocities at t and at t + h. A number
+  // that stays NAN is taken from v.
   bool ends;
   double start[3], end[3];
   // Set where v leads to a place that is given, p(t + h): a lock or body with a bound on its force
@@ -539,7 +540,7 @@ S2Status s2_world_step(S2World *world);
 // The same of many worlds, which know nothing of each other: each has the bits that s2_world_step
 // gives it. Worlds that hinges and sliders alone hold, where nothing can collide, are stepped side
 // by side in the lanes of the processor if they hang together alike (masses, anchors, states and dt
-// may differ), the others one after the other. `each` (NULL: nobody asks) gets the status of each
+// may differ), the others one after the other. `each` (may be NULL) gets the status of each
 // world; returned is that of the first one that failed. A world that is there twice is S2_INVALID,
 // and nothing is stepped. Callbacks are those of each world, called from this thread.
 S2Status s2_worlds_step_many(S2World *const *worlds, int count, S2Status *each);
@@ -547,8 +548,8 @@ S2Status s2_worlds_step_many(S2World *const *worlds, int count, S2Status *each);
 // Moves the bodies to rest: to where no body would accelerate, from rest, by more than `tolerance`
 // (turning counted at the farthest point of a body). Time stands still, forces by hand act
 // throughout, kinematic bodies wait; velocities of dynamic bodies are 0 at the end. Not solved is
-// no error: result->solved says so, and the bodies are where `max_steps` steps brought them. When a
-// step fails the world is as it was.
+// no error: result->solved says so, and the bodies are where `max_steps` steps brought them. If a
+// step fails, the world is unchanged.
 typedef struct S2StaticOptions {
   double tolerance; // m/s^2, > 0
   int max_steps;    // >= 1
@@ -570,7 +571,7 @@ void s2_world_mark(S2World *world);
 void s2_world_rollback(S2World *world);
 
 typedef enum S2EventType {
-  // Of two bodies, whatever shapes and features of them it is that meet:
+  // Events of two bodies, for any of their shapes and features:
   S2_CONTACT_BEGIN, // nearer than contact_margin, or they touched within the step
   S2_CONTACT_END,
   S2_TOUCH_BEGIN,  // they met: an impulse acted between them in the step, or there is no gap
@@ -621,11 +622,12 @@ typedef struct S2Contact {
 // moved by hand since: geometry is that of the last step.
 const S2Contact *s2_world_contacts(S2World *world, int *count);
 
-// What all contacts of the last step gave a body: angular about its centre (N m s), x, y (N s).
+// The impulse of all contacts of the last step on a body: angular about its centre (N m s), x, y (N
+// s).
 S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double impulse[3]);
-// What the stepping itself took or gave in it, of the same kind: event stepping takes back the
-// energy that projections lift; bodies that hang together by joints alone keep their spin.
-// With forces, contacts and joints it is all that changed the body's momentum.
+// The impulse of corrections by the step itself: event stepping takes back the energy of lifts by
+// projection, and bodies that only joints connect keep their spin. Forces, contacts, joints and
+// corrections together are the whole change of the body's momentum.
 S2Status s2_body_correction(const S2World *world, S2BodyId body, double impulse[3]);
 
 typedef struct S2Energy {
@@ -637,7 +639,7 @@ typedef struct S2Energy {
 S2Energy s2_world_energy(const S2World *world);
 void s2_world_momentum(const S2World *world, double momentum[3]); // angular about the origin, x, y
 
-// What the setting `audit` found in the last step, the worst of each kind; 0: nothing. See
+// Findings of the setting `audit` in the last step, the worst of each kind. 0: none. See
 // docs/audits.md.
 typedef struct S2AuditResiduals {
   double passage;  // m, of a pair of rigid shapes within the step, beyond the overlap it began with

@@ -1,5 +1,5 @@
-// Event stepping: each island's step is split where its bodies meet (docs/stepping.md). Of what is
-// left of the step,
+// Event stepping: each island's step is split where its bodies meet (docs/stepping.md). A piece of
+// the step has four parts:
 //
 // 1. what touches and approaches strikes: an impact that takes no time, with all that rests in it,
 //    as an impact goes on through that;
@@ -80,7 +80,7 @@ static void take_reactions(const S2EventRun *event, double *to) {
   }
 }
 
-// What joints gave before a stop (`gave`), and in it, may cancel: audits see both.
+// Impulses of joints before a stop (`gave`) and in it may cancel, so audits see both.
 static void audit_stop(const S2EventRun *event, const double *gave) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -107,9 +107,9 @@ static bool stop_arrived(const S2EventRun *event) {
 
 // By implicit Euler a way is straight along v1, along which rows of the start lead: what presses
 // and has turned on the way goes into the other by v1 at its end. It stops there: else it would
-// strike as the next piece begins, and bounce off what it has never left. What touches and does not
-// approach takes part, as in an impact; what does approach strikes with its own speed. *stops: has
-// something stopped? False: aborted.
+// strike as the next piece begins, and bounce off what it has never left. A pair that touches and
+// does not approach takes part, as in an impact. A pair that approaches strikes with its own speed.
+// *stops: has something stopped? False: aborted.
 static bool stop_turned(const S2EventRun *event, bool *stops) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -202,7 +202,7 @@ static void event_collide(const S2EventRun *event, const double *q) {
   }
 }
 
-// Of points that have turned up since the step began.
+// Asks pre-solve about points that have appeared since the step began.
 static bool ask_for_new(const S2EventRun *event) {
   bool going = true;
   for (int i = 0; i < event->island->touches && going; i++) {
@@ -359,7 +359,7 @@ static bool event_strike(const S2EventRun *event) {
   S2Step *step = event->step;
   s2_event_forget_impulses(event);
   s2_event_set_ground(event, true);
-  // Targets are told by velocities that the joints allow.
+  // Targets come from velocities that the joints allow.
   if (!s2_step_before_impact(step, event->island, false)) {
     return false;
   }
@@ -497,7 +497,8 @@ static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
   return any;
 }
 
-// What rested at the start and carries nothing at the end (`open`) leaves at once: it has no row.
+// Points that rested at the start and carry no impulse at the end (`open`) leave at once: they get
+// no row.
 static void rest_without(const S2EventRun *event, const S2Touch *solved, const S2Touch *open) {
   for (int i = 0; i < event->island->touches; i++) {
     S2Resting *resting = &event->resting[i], rests = {0};
@@ -525,10 +526,10 @@ static void forget_closed(const S2EventRun *event) {
   }
 }
 
-// What rested, carried nothing by its row and was in the other at the end of the flow, presses
-// where the projection has just parted the two: the turn of the one times the slide along the other
-// has driven them together, which no row of the start knows. `open`: the touches at the end of the
-// flow. Are there any?
+// Finds points that rested, had no impulse by their row and overlapped at the end of the flow. They
+// press if the projection has just parted the two bodies: the turn of one times the slide along the
+// other has driven them together, and the rows of the start do not contain that. `open`: the
+// touches at the end of the flow. Are there any?
 static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -612,8 +613,8 @@ static void end_rattled(S2EventRun *event, double h) {
   event->left -= h;
 }
 
-// What the flow left is projected, the contacts' impulses are kept, and what arrived at limits
-// stops; the next piece begins there. The touches are those of q1; `solved` as s2_event_repay has
+// Projects the errors of the flow, keeps the impulses of contacts and stops joints that arrived at
+// limits. The next piece begins there. The touches are those of q1; `solved` as s2_event_repay has
 // it.
 static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again *again) {
   S2Step *step = event->step;
@@ -633,9 +634,9 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again 
   if (again != NULL && *again != AGAIN_NOT) {
     return true;
   }
-  // What both have brought of energy is taken back.
+  // The energy that both have brought is taken back.
   s2_event_repay(event, solved, flowed, turned);
-  // What arrived at a limit stops, where the positions are right.
+  // Joints that arrived at a limit stop, now that the positions are right.
   bool arrives = event->limited && s2_step_limit_arrives(step, island);
   bool stops = arrives;
   if (!(arrives ? stop_arrived(event)
@@ -827,8 +828,8 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
   return has;
 }
 
-// What touches, leaves, and is back on the same way, though forces alone would bring it later than
-// the step ends, is driven back by others that touch, and turns: it rests.
+// Does a point that touches leave and come back within the flow, although forces alone would bring
+// it back only after the step? Then others that touch drive it back: it rests.
 static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, S2FlowEnd ends) {
   S2Resting *resting = &event->resting[first];
   if (!ends.meets || !(ends.at < event->horizon) || resting->count == 2) {
@@ -1000,7 +1001,7 @@ static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way
 // By rows where there are any; what is noted begins at `noted`. False: aborted.
 static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   *way = (Way){.solved = way->solved, .h = event->horizon};
-  // As if nothing met: that way tells when something does.
+  // The first flow ignores meetings. Its path shows when bodies meet.
   S2FlowEnd ends;
   for (bool fits = false; !fits;) {
     if (!flow_with_returns(event, &rows, noted, way, &ends)) {
@@ -1051,8 +1052,8 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
     *again = AGAIN_SHORTER;
     return true;
   }
-  // What stops on its way up would be carried further up than its speed can pay for: friction,
-  // which holds it then, has worked on the mean of the velocities.
+  // A body that stops on its way up would rise further than its speed can pay for: friction, which
+  // holds it then, has worked on the mean of the velocities.
   if (!event->straight && s2_event_falls_short(event, way->solved)) {
     set_straight(event, true);
     s2_event_put_touches(event, way->solved);
@@ -1061,7 +1062,7 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
       return false;
     }
   }
-  // What was missed on the way: rows that look ahead find it.
+  // Rows that look ahead find a meeting that the search has missed.
   if (way->lost || (!way->meets && !way->cut && runs_into(event))) {
     s2_event_put_touches(event, way->solved);
     s2_notes_rewind(step, noted);
@@ -1147,7 +1148,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   s2_note_interval(step, event->island, splits, event->rattles && event->done == 0);
   step->hurries |= gives_up(event);
   bool ahead = event->ahead || event->halved || gives_up(event);
-  // 1. What touches and approaches strikes.
+  // 1. Pairs that touch and approach strike.
   set_horizon(event, step->v0);
   bool strikes = !ahead && event_strikes(event, step->v0);
   if (strikes) {
@@ -1176,7 +1177,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   if (ahead || splits >= event->most) {
     return finish_speculatively(event, splits);
   }
-  // 2. What touches and does not leave rests; 3. the bodies flow, until others meet.
+  // 2. Pairs that touch and do not leave rest. 3. The bodies flow until others meet.
   bool rows = choose_resting(event);
   event->rattled = event->rattles && rows;
   if (event->rattles) {
@@ -1221,7 +1222,7 @@ static bool may_halve(const S2Step *step, const S2Island *island) {
 static bool run_island(S2EventRun *event) {
   S2Step *step = event->step;
   int touches = event->island->touches, joints = event->island->joints;
-  // What holds for all pieces of the island.
+  // Values for all pieces of the island.
   event->resting = S2_TAKE_ZEROED(step->arena, S2Resting, touches);
   event->joint_sum = S2_TAKE_ZEROED(step->arena, double, JOINT_SUM *joints);
   event->done = 0;
@@ -1304,8 +1305,8 @@ static bool rattle_whole(S2EventRun *event, bool *done) {
   return going;
 }
 
-// Of a run: what islands share of it are arrays in which each has its own places, but for the
-// ground, which stands at the start of the step for those that look ahead.
+// Steps one island of a run. Islands share arrays, in which each has its own places, and the
+// ground, which stays at the start of the step for islands that look ahead.
 static bool event_work(S2Step *step, S2Island *island, void *user) {
   S2EventRun *run = user;
   if (s2_rest_keeps(step, island)) {
@@ -1336,7 +1337,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   search->seen_count = step->touch_count;
   int slots = world->bodies.count;
   memset(search->astray, 0, sizeof(double) * (size_t)slots);
-  // What is in no island drifts by the trapezoid, q1 = q0 + h (v0 + v1)/2.
+  // Bodies in no island drift by the trapezoid, q1 = q0 + h (v0 + v1)/2.
   step->share = 0.5;
   s2_note_plain(step, S2_ACT_DRIFT, NULL);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)slots);

@@ -21,7 +21,7 @@
 // gap (1e-16 relative), far below anything seen.
 #define S2_TOUCH_SLOP 1e-9
 // In the same unit: an open gap that a motion of bodies at rest does not ask back, and how far a
-// body at rest moves in a step. What solves to 1e-9 leave of gaps in a step is a tenth of this.
+// body at rest moves in a step. A solve to 1e-9 leaves a tenth of this in the gaps.
 #define S2_REST_GAP 1e-10
 // Overlaps and joint errors beyond this part of a body's size are corrected ...
 #define S2_PROJECTION_TRIGGER 1e-9
@@ -51,8 +51,7 @@
 #define S2_FEEDBACK_START 1e-6
 // rad: turns of a step up to which the velocities take that without a look at the energy.
 #define S2_FEEDBACK_TURN 0.1
-// What rounding of the angular momentum may add to the energy of an island in a step, as a part of
-// it.
+// Part of the energy of an island that rounding of the angular momentum may add in a step.
 #define S2_SPIN_ROUNDING 1e-13
 // An approach slower than this many solver tolerances (times the velocity scale) is what the last
 // solve left over, not an approach.
@@ -133,11 +132,11 @@
 // Solves of a flow that ends where others meet, until it ends there: the way depends on its length
 // by friction, damping and joints.
 #define S2_EVENT_REFINEMENTS 8
-// And of the search between two times where these lead nowhere.
+// Solves of the search between two times, if the refinements do not converge.
 #define S2_EVENT_NARROWINGS 40
 // Part of what counts as touching that a gap at its time may be off.
 #define S2_EVENT_MET 1e-5
-// The same beyond which derivatives are told that its time is not exact.
+// The same, beyond which derivatives are flagged because its time is not exact.
 #define S2_EVENT_CLOSED 1e-2
 // Part of what is left of a step that what leaves is given before it may meet the same again.
 #define S2_EVENT_LEAVING 1e-6
@@ -164,9 +163,9 @@
 // Part of what counts as touching by which bodies may overlap without having met: what rests does
 // so.
 #define S2_EVENT_PRESSED 0.1
-// Part of the length of a flow by which a meeting on the way is told from one at its end.
+// Part of the length of a flow that separates a meeting on the way from one at its end.
 #define S2_EVENT_EARLY 1e-6
-// Part of a flow by which its end is told from a meeting.
+// Part of a flow that separates its end from a meeting.
 #define S2_EVENT_ROUNDING 1e-13
 
 // ---- Storage ----------------------------------------------------------------------------------
@@ -225,8 +224,8 @@ typedef struct S2JointRow {
 } S2JointRow;
 
 // A joint is in the lists of its two bodies; a gear in those of its two joints, too, and a
-// constraint in those of its further bodies. What a list links are places: S2_JOINT_LINKS * slot +
-// which.
+// constraint in those of its further bodies. A list links places:
+// S2_JOINT_LINKS * slot + which.
 enum { S2_LINK_A, S2_LINK_B, S2_LINK_MORE, S2_JOINT_LINKS = S2_LINK_MORE + 2 };
 
 typedef struct S2JointLink {
@@ -307,9 +306,9 @@ typedef struct S2Touch {
   S2TouchPoint points[2];
 } S2Touch;
 
-// What acted at one feature of a pair of shapes in the last step: the sum over its impacts and
-// substeps, of each as its solve had the point. Touches are those of the end of the step, where
-// that feature may be gone; these are what is told.
+// The impulse at one feature of a pair of shapes in the last step: the sum over impacts and
+// substeps, each with the point as its solve had it. Touches are those of the end of the step,
+// where that feature may be gone, so reports use this list.
 typedef struct S2Acted {
   int32_t shape_a, shape_b, body_a, body_b; // as in S2Touch
   uint32_t serial_a, serial_b;
@@ -400,14 +399,14 @@ typedef struct S2Kept {
   bool fresh; // bodies were made or moved since the last step: look for overlaps
 } S2Kept;
 
-// What is known of a world's program (program/program.h).
+// State of a world's program (program/program.h).
 typedef enum S2ProgramIs {
   S2_PROGRAM_STALE, // the world has changed since its last step
   S2_PROGRAM_WAITS, // it has been stepped once
   S2_PROGRAM_MADE,  // or found not to be for programs
 } S2ProgramIs;
 
-// An island that a step has left as it was (rest/rest.h).
+// An island that a step has left unchanged (rest/rest.h).
 typedef struct S2RestIsland {
   int32_t first; // its first slot
   int nodes, touches;
@@ -457,7 +456,7 @@ struct S2World {
   S2Broadphase *broadphase;
 
   // Not in a snapshot.
-  // What each step of a program looks at is close together.
+  // Values that each step of a program reads are close together.
   S2_ARRAY(S2Event) events;
   bool impulses_listed; // are those of `acted` among the events?
   bool contacts_stale;
@@ -501,7 +500,7 @@ struct S2World {
   struct S2Fixed *fixed; // what the last notes shared
   S2Threads *threads;    // over islands (schemes/threads.h); NULL: none yet
   void (*free_threads)(S2Threads *threads);
-  S2Rest rest;      // what the last step left as it was
+  S2Rest rest;      // islands that the last step left unchanged
   S2Auditor *audit; // audit/audit.h; NULL: steps are not audited
   void (*free_audit)(S2World *world);
 };
