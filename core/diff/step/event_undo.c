@@ -1,4 +1,4 @@
-// Event stepping backwards (docs/stepping-derivatives.md): intervals of an island's step.
+// Event stepping backwards (algorithm B4 in docs/stepping.md): intervals of an island's step.
 //
 // An interval goes x+ = flow(x, h). The last one of a step takes what is left, h = left. One that
 // ends where others meet takes the h at which the gap there is 0:

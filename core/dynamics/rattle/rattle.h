@@ -9,7 +9,7 @@
 //
 // Rows are chords in stage 1: motors, dry friction and dashpots act on the mean speed of what they
 // measure, and ground that moves enters by its way. Contacts of pieces of event stepping are in
-// rattle_contact.c; docs/stepping.md has their rows, docs/stepping-derivatives.md the derivative.
+// rattle_contact.c; docs/stepping.md has their rows, and the derivative.
 #ifndef S2_RATTLE_H
 #define S2_RATTLE_H
 

@@ -177,7 +177,7 @@ static void far_from_the_origin_passes_are_as_many(void **state) {
   assert_true(passes[0] > 1 && passes[1] <= passes[0] + 1);
 }
 
-// The ways to stabilise, against each other; docs/measurements/stepping.md has the table.
+// The ways to stabilise, against each other; docs/stepping-options.md has the table.
 typedef struct Left {
   double drift, joint_error;     // J and m: a rod of 1 kg and 1 m that swings for 10 s at h = 1/30
   double overlap, speed, height; // five boxes of 1 m that overlap by 0.1 m each, after 2 s at 1/120

@@ -121,7 +121,7 @@ test("a stack that gives way stands, also on an incline", function()
 end)
 
 -- Springs of a stack amplify the rounding of places, which is no motion. (Stacks further off centre creep on with 1e-11 m/s, and
--- whether they are found at rest is a matter of rounding: docs/measurements/stepping.md, "Limits of the step".)
+-- whether they are found at rest is a matter of rounding: docs/stepping.md, "What is to be added".)
 test("a stack of five that gives way comes to exact rest", function()
   local w = world(120)
   floor(w, { friction = 0.5 })

@@ -70,7 +70,7 @@ test("speculative steps of thin plates that turn by radians", function()
     eq(found.events + found.momenta, 0, seed)
     some = some + (found.passages + found.overlaps > 0 and 1 or 0)
   end
-  ok(some <= 2, some) -- 84 scenes of 150 before such steps were made in pieces; docs/measurements/stepping.md
+  ok(some <= 2, some) -- 84 scenes of 150 before such steps were made in pieces; docs/stepping.md
 end)
 
 -- A bar that turns about its centre is fast though its centre stands. Bodies that rest until it strikes them tell nothing of
@@ -435,7 +435,7 @@ test("no step of random scenes passes shapes through shapes, jumps or makes mome
     eq(found.momenta, 0)
     if stepping == "auto" or stepping == "event" then
       judged = judged + 1
-      local jumps = kind == "bar" and 0 or found.jumps -- of bars: docs/measurements/stepping.md
+      local jumps = kind == "bar" and 0 or found.jumps -- of bars: docs/stepping.md
       if found.passages + found.overlaps + jumps + found.events > 0 then
         error(("seed %d, %s, %s: %s"):format(seed, kind, stepping, message))
       end
@@ -492,7 +492,7 @@ local function seen(make, count, kind)
   return some, any
 end
 
--- Faults of the flow by projection (docs/audits.md, "Random scenes"). The two stages have none of them: the same worlds are sound there.
+-- Faults of the flow by projection (docs/stepping.md, "Known faults"). The two stages have none of them: the same worlds are sound there.
 
 test("a box that slips on what carries it is found", function()
   local function slips(flow)

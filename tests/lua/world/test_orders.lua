@@ -4,7 +4,7 @@ local scenes = require "order_scenes"
 local names = { "tipping", "incline05", "incline2", "plank", "ladder04", "ladder06", "rocking", "rolling", "rolldown", "sliding" }
 local with_joints = { "hopper" }
 local all = table.move(with_joints, 1, #with_joints, #names + 1, table.move(names, 1, #names, 1, {}))
--- What the table of docs/measurements/stepping.md compares.
+-- What the table of docs/stepping.md compares.
 local WAYS = { { stepping = "speculative" }, { stepping = "bisect" }, { stepping = "event", flow = "projected" }, { stepping = "event" } }
 
 if arg and arg[1] == "table" then -- sim2d tests/lua/world/test_orders.lua table: prints that table
