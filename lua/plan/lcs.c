@@ -133,6 +133,7 @@ static void lcs_push(lua_State *L, const S2LuaWorld *lw, const S2Lcs *lcs, const
   lcs_set_vector(L, "u0", u0, m);
   lcs_set_vector(L, "lambda0", lcs->lambda, rows);
   lcs_set_vector(L, "defect", lcs->defect, n);
+  lcs_set_vector(L, "difference", lcs->difference, n);
   lua_pushinteger(L, lcs->first);
   lua_setfield(L, -2, "motion_rows");
   s2_lua_push_coordinates(L, lw, lcs->coordinate, lcs->coordinates);

@@ -51,12 +51,18 @@ S2Status s2_coordinates_read(S2World *world, const S2Coordinate *coordinate, int
 
 // ---- Steps of clones --------------------------------------------------------------------------
 
-static S2Status lcs_clone(const S2World *world, S2World **clone) {
+// It steps as the world does.
+static S2Status lcs_clone_same(const S2World *world, S2World **clone) {
   S2_TRY(s2_world_clone(world, clone));
   (*clone)->callbacks = world->callbacks;
+  return s2_ok();
+}
+
+static S2Status lcs_clone(const S2World *world, S2World **clone) {
+  S2_TRY(lcs_clone_same(world, clone));
   S2WorldDef def = world->kept.def;
   def.stepping = S2_SPECULATIVE;
-  def.flow = S2_FLOW_PROJECTED; // which has these steps, where s2_lcs_check() lets them pass
+  def.flow = S2_FLOW_PROJECTED;
   return s2_world_configure(*clone, &def);
 }
 
@@ -205,20 +211,30 @@ static S2Status lcs_begin_step(S2World *world, S2Step *step) {
   return going ? s2_ok() : s2_error(S2_ABORTED, "the step was stopped by a callback");
 }
 
-// What the engine makes of it: x+, and whether anything strikes.
-static S2Status lcs_take_step(const S2LcsWork *work, bool *strikes) {
-  S2World *world = NULL;
-  S2Status status = lcs_clone(work->world, &world);
+// Steps a clone. Returns the state after it, and whether anything strikes in it.
+static S2Status lcs_step_clone(const S2LcsWork *work, S2World *clone, double *x, bool *strikes) {
+  uint64_t before = clone->stats.second_solves;
+  S2_TRY(s2_world_step(clone));
+  *strikes = clone->stats.second_solves > before;
+  return s2_coordinates_read(clone, work->reduction.coordinate, work->reduction.m, work->arena, x);
+}
+
+// The step that the system describes, and that of the world with its own settings.
+static S2Status lcs_take_steps(const S2LcsWork *work, bool *strikes) {
+  S2World *described = NULL, *own = NULL;
+  bool unused;
+  S2Status status = lcs_clone(work->world, &described);
   if (status.code == S2_OK) {
-    uint64_t before = world->stats.second_solves;
-    status = s2_world_step(world);
-    *strikes = world->stats.second_solves > before;
+    status = lcs_step_clone(work, described, work->lcs->next, strikes);
   }
   if (status.code == S2_OK) {
-    status = s2_coordinates_read(world, work->reduction.coordinate, work->reduction.m, work->arena,
-                                 work->lcs->next);
+    status = lcs_clone_same(work->world, &own);
   }
-  s2_world_destroy(world);
+  if (status.code == S2_OK) {
+    status = lcs_step_clone(work, own, work->lcs->difference, &unused);
+  }
+  s2_world_destroy(described);
+  s2_world_destroy(own);
   return status;
 }
 
@@ -313,6 +329,7 @@ static void lcs_constants(const S2LcsWork *work, const double *reached) {
     lcs->next[i] = work->struck == work->strikes ? lcs->next[i] : rows;
     lcs->d[i] = lcs->next[i] - known;
     lcs->defect[i] = lcs->next[i] - rows;
+    lcs->difference[i] -= lcs->next[i];
   }
 }
 
@@ -419,7 +436,8 @@ static S2Status lcs_open(S2LcsWork *work, const S2Step *step) {
                  .parts = work->rows.part_count,
                  .part = work->rows.part,
                  .x0 = s2_lcs_numbers(work, 1, work->m),
-                 .next = s2_lcs_numbers(work, 1, work->m)};
+                 .next = s2_lcs_numbers(work, 1, work->m),
+                 .difference = s2_lcs_numbers(work, 1, work->m)};
   return s2_coordinates_read(work->world, work->reduction.coordinate, work->reduction.m,
                              work->arena, lcs->x0);
 }
@@ -428,7 +446,7 @@ static S2Status lcs_make(S2LcsWork *work, const S2Step *step) {
   S2Lcs *lcs = work->lcs;
   bool strikes = false;
   S2_TRY(lcs_open(work, step));
-  S2_TRY(lcs_take_step(work, &strikes));
+  S2_TRY(lcs_take_steps(work, &strikes));
   S2LcsImpacts wanted = work->def->impacts;
   work->struck = strikes;
   strikes = wanted == S2_LCS_AS_STEP ? strikes : wanted == S2_LCS_IMPACT;

@@ -18,9 +18,10 @@
 //     drive     J v - goal + slack
 //     slack     2 m - lambda
 //
-// v is v1 of the speculative step (docs/stepping-options.md), which carries the positions. Where
-// the step ends with an impact there are rows of the same kinds for v2, behind all others: theirs
-// act only on speeds.
+// v is v1 of the speculative step by projection (docs/stepping-options.md), whatever stepping and
+// flow the world has: it has one impulse a row, and the two stages would have two. `difference` is
+// how far the world's own step ends from that one. v1 carries the positions. If the step ends with
+// an impact, rows of the same kinds for v2 follow all others and act only on speeds.
 #ifndef S2_LCS_H
 #define S2_LCS_H
 
@@ -54,6 +55,7 @@ typedef struct S2Lcs { // in the arena; matrices are row-major
   double *x0, *next;      // the state, and that after the step
   double *lambda;         // of the step at x0, u0
   double *defect;         // states: of next, what rows did not bring and d has
+  double *difference;     // states: the world's own step from x0, u0 less `next`
   int coordinates, parts;
   S2Coordinate *coordinate;
   S2LcsPart *part;
@@ -71,7 +73,8 @@ typedef struct S2LcsDef {
   S2LcsImpacts impacts; // rows for them: as the step at hand has one, never, always
 } S2LcsDef;
 
-// `world` is a clone, which stays where it is. S2_INVALID, by name: what has no such rows.
+// `world` is a clone, which stays where it is. S2_INVALID names a setting, joint or body that has
+// no such rows.
 S2Status s2_world_lcs(S2World *world, const S2LcsDef *def, S2Arena *arena, S2Lcs *lcs);
 
 // Coordinates and their speeds, of velocities without what is against the joints: 2 count numbers.

@@ -51,11 +51,6 @@ S2Status s2_lcs_check(const S2World *world) {
     if (!s2_joint_active(world, &world->joints.at[slot])) {
       continue;
     }
-    // Speculative steps take the two stages for joints alone, whose impulses are two of each.
-    if (def->flow == S2_FLOW_RATTLE) {
-      return s2_error(S2_INVALID, "lcs: flow 'projected' expected in a world with joints, got "
-                                  "'rattle'");
-    }
     S2_TRY(lcs_check_joint(world, slot));
   }
   return s2_ok();

@@ -294,6 +294,7 @@ function World:inverse_dynamics(def) end
 ---@field u0 sim2d.Array the present commands; 0 of inputs that are no actuators
 ---@field lambda0 sim2d.Array of the step from there
 ---@field defect sim2d.Array of x+ there: what d has that no row brings
+---@field difference sim2d.Array x+ of the world's own step from there, less x+ of the system
 ---@field motion_rows integer rows before those of the impact
 ---@field coordinates sim2d.Coordinate[]
 ---@field contacts sim2d.LcsContact[]

@@ -369,6 +369,28 @@ test("what follows from rows that press is the derivative of the step", function
   end
 end)
 
+test("x+ and the difference are the world's own step", function()
+  -- A pole that leans on a wall: places of the two steps differ by O(h^2) in a step.
+  local function apart(h, settings)
+    local _, put = cart_pole { wall = 0.15 }
+    local own = sim.world { dt = h, stepping = settings.stepping, flow = settings.flow }
+    own:segment { from = { -0.15, -2 }, to = { -0.15, 2 }, friction = 0.3 }
+    local cart = own:box { size = { 0.4, 0.2 }, mass = 1, mask = 0, name = "cart" }
+    local pole = own:box { size = { 0.05, 0.5 }, mass = 0.2, position = { 0, 0.25 }, name = "pole", friction = 0.3 }
+    own:slider { a = cart, anchor = { 0, 0 }, axis = { 1, 0 } }
+    own:hinge { a = pole, b = cart, anchor = { 0, 0 } }
+    put(own, { 0.05, 0.1, 0.3, -0.8 })
+    local lcs = own:lcs()
+    local x = assert(lcs:step(lcs.x0))
+    near((x + lcs.difference - stepped(lcs, own)):norm(), 0, EXACT)
+    return math.max(math.abs(lcs.difference[1]), math.abs(lcs.difference[2]))
+  end
+  local coarse, fine = apart(1 / 60, {}), apart(1 / 120, {})
+  ok(coarse > 1e-6 and fine < coarse / 3, ("%g, %g"):format(coarse, fine))
+  near(apart(1 / 60, { stepping = "speculative", flow = "projected" }), 0, EXACT)
+  ok(apart(1 / 60, { stepping = "speculative", flow = "rattle" }) > 1e-6)
+end)
+
 -- ---- Options ------------------------------------------------------------------------------------
 
 test("the margin, and rows of impacts when asked for", function()
