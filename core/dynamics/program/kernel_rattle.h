@@ -171,6 +171,28 @@ S2_KERNEL void first_solve(Run *run, Stages *stages, Mask on) {
   run->missed |= on & ~MASK(now <= rounding);
 }
 
+// rad: the part of `turn` of node i that rows at both poses see, as s2_rattle_seen_turn() has it.
+S2_KERNEL Real seen_turn(const Run *run, const Rows *from, const Rows *to, int i, Real turn) {
+  const S2Table *t = run->table;
+  if (!any(MASK(turn > real(S2_RATTLE_TURN)))) {
+    return turn;
+  }
+  Real lever = real(0);
+  S2_UNROLL for (int g = 0; g < t->joints; g++) {
+    S2_UNROLL for (int r = 0; r < 2; r++) {
+      bool angular = t->type[g] == S2_TABLE_SLIDER && r == 1;
+      if (!angular && t->a[g] == i) {
+        lever = larger(lever, larger(size(from->a[g][r][0]), size(to->a[g][r][0])));
+      }
+      if (!angular && t->b[g] == i) {
+        lever = larger(lever, larger(size(from->b[g][r][0]), size(to->b[g][r][0])));
+      }
+    }
+  }
+  Real part = turn * (lever * root(run->of->node[i].mass / run->of->node[i].inertia));
+  return select(MASK(turn > real(S2_RATTLE_TURN)), smaller(turn, part), turn);
+}
+
 // Bodies, and the directions along which rows push: as s2_rattle_turns_too_far() has it.
 S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
   const S2Table *t = run->table;
@@ -178,6 +200,9 @@ S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
   Real most = real(S2_RATTLE_TURN * S2_RATTLE_TURN * (1 + 1e-9));
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     S2_UNROLL for (int r = 0; r < 2; r++) {
+      if (t->type[g] == S2_TABLE_HINGE) {
+        continue;
+      }
       const Real *from = run->start.b[g][r], *to = run->end.b[g][r];
       Real x = to[1] - from[1], y = to[2] - from[2];
       Real square = from[1] * from[1] + from[2] * from[2];
@@ -185,7 +210,8 @@ S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
     }
   }
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {
-    far |= MASK(size(stages->h * run->v1.at[i][0]) > real(S2_RATTLE_TURN * (1 + 1e-9)));
+    Real turn = seen_turn(run, &run->start, &run->end, i, size(stages->h * run->v1.at[i][0]));
+    far |= MASK(turn > real(S2_RATTLE_TURN * (1 + 1e-9)));
   }
   return far;
 }
@@ -449,7 +475,8 @@ S2_KERNEL void stages_run(Run *run, const Seats *seats) {
   run->state->error = real(0);
   Real turn = real(0);
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {
-    turn = keep_larger(turn, run->of->h * size(run->state->v[i][0]));
+    Real of = run->of->h * size(run->state->v[i][0]);
+    turn = keep_larger(turn, seen_turn(run, &run->start, &run->start, i, of));
   }
   // Twice the pieces where they are too few.
   Mask left = ~run->missed;

@@ -683,11 +683,31 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
 
 // ---- The substep -------------------------------------------------------------------------------
 
-static int pieces_at_first(const S2Step *step, const S2Island *island, const double *v) {
-  double turn = 0;
+// rad: the most that a body turns in the substep, as its rows see it.
+static double turn_at_first(S2Step *step, S2Island *island, const S2LawFrame *frame) {
+  double turn = 0, seen = 0;
   for (int i = 0; i < island->nodes; i++) {
-    turn = fmax(turn, step->dt * fabs(v[3 * island->node[i]]));
+    turn = fmax(turn, step->dt * fabs(frame->v[3 * island->node[i]]));
   }
+  if (turn <= TURN) {
+    return turn;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  S2Rattle rattle = rattle_make(step, island, frame, 0);
+  rattle_place_ground(&rattle, 0, rattle.q0);
+  rattle.h = step->dt;
+  s2_rattle_make_terms(&rattle);
+  s2_rattle_measure(&rattle, rattle.q0, 0, &rattle.at0);
+  for (int i = 0; i < rattle.nodes; i++) {
+    double of = step->dt * fabs(frame->v[3 * island->node[i]]);
+    seen = fmax(seen, s2_rattle_seen_turn(&rattle, i, of));
+  }
+  s2_arena_rewind(step->arena, mark);
+  return seen;
+}
+
+static int pieces_at_first(S2Step *step, S2Island *island, const S2LawFrame *frame) {
+  double turn = turn_at_first(step, island, frame);
   // Forces that turn are explicit in a piece: (h w)^2 is to be below a half of what they allow.
   double stiff = sqrt(island->turning / S2_TURNS_TOO_FAST);
   int pieces = 1;
@@ -753,7 +773,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
                        S2_TAKE(step->arena, double, 3 * island->joints)};
   // Twice the pieces until they are short enough.
   Outcome outcome = TOO_LONG;
-  int pieces = pieces_at_first(step, island, frame->v);
+  int pieces = pieces_at_first(step, island, frame);
   for (int more = pieces; outcome == TOO_LONG && more <= PIECES; more *= 2) {
     S2ArenaMark attempt = s2_arena_mark(step->arena);
     pieces = more;

@@ -377,6 +377,7 @@ bool s2_rattle_rests(S2Rattle *rattle);
 // rattle_turns.c: is the piece too long for how far its bodies and rows turn in stage 1, or for how
 // fast the forces do that it found?
 bool s2_rattle_turns_too_far(const S2Rattle *rattle);
+double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn);
 bool s2_rattle_loads_turn(const S2Rattle *rattle);
 // Do contacts bring more than S2_RATTLE_SWAY, as their rows turn or as what arrives is held?
 bool s2_rattle_contacts_bring(const S2Rattle *rattle);

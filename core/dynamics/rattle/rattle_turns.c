@@ -7,6 +7,44 @@
 
 static const double TURN = S2_RATTLE_TURN;
 
+// rad: of the angle `turn` of a node, the part that its rows see. Rows push a wheel at its hub and
+// a disc at its centre, so that their angles change nothing in a piece. Elsewhere a row sees all of
+// the turn if it pushes at a radius of gyration from the centre or further out.
+double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
+  if (!(turn > TURN)) {
+    return turn;
+  }
+  double lever = 0; // m
+  for (int r = 0; r < rattle->rows; r++) {
+    S2RattleSource source = rattle->term[r].source;
+    const S2RowSides *from = &rattle->at0.side[r], *to = &rattle->at1.side[r];
+    if (s2_rattle_turns(from) || source == S2_RATTLE_OF_SLIP || source == S2_RATTLE_OF_GROUND) {
+      continue;
+    }
+    int32_t slot[2];
+    s2_rattle_bodies(rattle, &rattle->term[r], slot);
+    const int32_t *node_of = rattle->step->node_of;
+    if (slot[0] != S2_NONE && node_of[slot[0]] == node) {
+      lever = fmax(lever, fmax(fabs(from->a[0]), fabs(to->a[0])));
+    }
+    if (slot[1] != S2_NONE && node_of[slot[1]] == node) {
+      lever = fmax(lever, fmax(fabs(from->b[0]), fabs(to->b[0])));
+    }
+  }
+  const double *inertial = rattle->inertial + 3 * node;
+  return fmin(turn, turn * (lever * sqrt(inertial[1] / inertial[0])));
+}
+
+// Both rows of a hinge or weld hold one point: the axes along which they do may turn.
+static bool holds_point(const S2Rattle *rattle, int r) {
+  const S2RattleTerm *term = &rattle->term[r];
+  if (s2_rattle_of_contact(term) || term->law != S2_RATTLE_EQUATION) {
+    return false;
+  }
+  S2JointType type = s2_rattle_joint(rattle, term)->type;
+  return type == S2_HINGE || type == S2_WELD;
+}
+
 // Bodies, and the directions along which rows push: rods between bodies turn, too.
 bool s2_rattle_turns_too_far(const S2Rattle *rattle) {
   bool far = false;
@@ -14,11 +52,13 @@ bool s2_rattle_turns_too_far(const S2Rattle *rattle) {
     const double *from = rattle->at0.side[r].b, *to = rattle->at1.side[r].b;
     double x = to[1] - from[1], y = to[2] - from[2];
     double size = from[1] * from[1] + from[2] * from[2];
-    far |= rattle->l[r] != 0 && x * x + y * y > TURN * TURN * (1 + 1e-9) * size;
-    far |= rattle->l[r] != 0 && s2_rattle_arm_runs(rattle, r) > TURN * rattle->island->length;
+    bool pushes = rattle->l[r] != 0;
+    far |= pushes && x * x + y * y > TURN * TURN * (1 + 1e-9) * size && !holds_point(rattle, r);
+    far |= pushes && s2_rattle_arm_runs(rattle, r) > TURN * rattle->island->length;
   }
   for (int i = 0; i < rattle->nodes; i++) {
-    far |= fabs(rattle->h * rattle->u[3 * i]) > TURN * (1 + 1e-9);
+    double turn = fabs(rattle->h * rattle->u[3 * i]);
+    far |= s2_rattle_seen_turn(rattle, i, turn) > TURN * (1 + 1e-9);
   }
   return far;
 }
