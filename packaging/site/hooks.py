@@ -15,7 +15,8 @@ SITE_PAGES = "project"  # folder of the site for files outside docs
 REFERENCE = ["lua", "stepping-options", "c-api", "python", "tasks", "scenes", "glossary", "equations",
              "problem-format", "replay-format", "testing"]
 MEASUREMENTS = ["measurements", "performance", "contact-card"]
-HOW_TO = ["batch", "control", "parallel", "solvers-large", "contributing"]
+HOW_TO = ["batch", "control", "control-plans", "control-views", "control-fit", "control-lessons", "parallel", "solvers-large",
+          "contributing"]
 
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
