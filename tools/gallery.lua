@@ -216,7 +216,7 @@ end
 local folder = what
 
 assert(os.execute(command("mkdir", "-p", folder)))
--- Of these there are tables of figures instead, in docs/control.md, docs/batch.md and docs/parallel.md.
+-- Of these there are tables of figures instead, in docs/control-lessons.md, docs/batch.md and docs/parallel.md.
 local TABLES = { ["scripts/control"] = true, ["scripts/batch"] = true, ["scripts/parallel"] = true }
 local EXPERIMENTS = "Told in [experiments](../experiments.md)."
 local groups, count = {
@@ -230,7 +230,7 @@ local groups, count = {
   { "scripts/poster/*.lua", title = "The poster", text = EXPERIMENTS },
   { "scripts/real_cube/*.lua", title = "A real cube", text = EXPERIMENTS },
   { "scripts/gradients/*.lua", title = "Gradients", text = "Told in [gradients](../gradients.md)." },
-  { "scripts/contact_implicit/*.lua", title = "Planning through contact", text = "Told in [control](../control.md#contact-implicit)." },
+  { "scripts/contact_implicit/*.lua", title = "Planning through contact", text = "Told in [control](../control-plans.md#planning-through-contact)." },
   { "scripts/live/*.lua", "scripts/plots/*.lua", title = "Seeing", text = "Told in [the Lua interface](../lua.md)." },
 }, 0
 local shown = {}

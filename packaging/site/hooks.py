@@ -12,9 +12,11 @@ PLAYERS = ROOT / "build" / "players"  # tools/docs records scenes there
 SITE_PAGES = "project"  # folder of the site for files outside docs
 
 # Top-level pages of docs by kind; a page that is not listed is an explanation.
-REFERENCE = ["lua", "stepping-options", "c-api", "python", "tasks", "scenes", "glossary", "equations", "measurements",
+REFERENCE = ["lua", "stepping-options", "c-api", "python", "tasks", "scenes", "glossary", "equations",
              "problem-format", "replay-format", "testing"]
-HOW_TO = ["batch", "control", "parallel", "contributing"]
+MEASUREMENTS = ["measurements", "performance", "contact-card"]
+HOW_TO = ["batch", "control", "control-plans", "control-views", "control-fit", "control-lessons", "parallel", "solvers-large",
+          "contributing"]
 
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
@@ -93,11 +95,13 @@ def on_config(config):
     top = [path.stem for path in sorted(DOCS.glob("*.md")) if path.stem != "index"]
     home = "index.md" if (DOCS / "index.md").exists() else f"{SITE_PAGES}/README.md"
     gallery = ["gallery/README.md"] + (["gallery/players.md"] if list(PLAYERS.glob("*.html")) else [])
+    listed = REFERENCE + HOW_TO + MEASUREMENTS
     kinds = {
         "Tutorial": pages_of("tutorial"),
         "How-to": pages_of("howto") + pages_of("coming-from") + [name + ".md" for name in HOW_TO if name in top],
         "Reference": pages_of("reference") + [name + ".md" for name in REFERENCE if name in top],
-        "Explanation": pages_of("explanation") + [name + ".md" for name in top if name not in REFERENCE + HOW_TO],
+        "Explanation": pages_of("explanation") + [name + ".md" for name in top if name not in listed],
+        "Measurements": [name + ".md" for name in MEASUREMENTS if name in top] + pages_of("measurements"),
         "Gallery": gallery,
     }
     config["nav"] = [{"Home": home}] + [{kind: pages} for kind, pages in kinds.items() if pages]

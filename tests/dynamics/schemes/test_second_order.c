@@ -277,7 +277,7 @@ static void test_limits(void **state) {
   s2_arena_free(&arena);
 }
 
-// The figures of docs/solvers.md.
+// The figures of docs/measurements/solvers.md.
 static void test_cold_pyramids(void **state) {
   (void)state;
   S2Arena arena;
