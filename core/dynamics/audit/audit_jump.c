@@ -254,7 +254,7 @@ static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *ac
   const double *q1[2] = {world->q.at + 3 * a, world->q.at + 3 * b};
   const double *v0[2] = {audit->v0 + 3 * a, audit->v0 + 3 * b};
   const double *v1[2] = {world->v.at + 3 * a, world->v.at + 3 * b};
-  S2Vec2 tangent = s2_left(acted->normal), at[2][2], speed[2][2];
+  S2Vec2 tangent = s2_left(acted->normal), at[2][2], speed[2][2], rolled[2];
   for (int k = 0; k < 2; k++) { // the material point of each, before and after
     S2Vec2 arm = s2_sub(acted->point, s2_vec2(q1[k][1], q1[k][2]));
     double c = cos(q0[k][0] - q1[k][0]), s = sin(q0[k][0] - q1[k][0]);
@@ -263,9 +263,13 @@ static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *ac
     at[k][1] = acted->point;
     speed[k][0] = point_velocity(v0[k], then);
     speed[k][1] = point_velocity(v1[k], arm);
+    double way[3] = {q1[k][0] - q0[k][0], q1[k][1] - q0[k][1], q1[k][2] - q0[k][2]};
+    rolled[k] = point_velocity(way, arm);
   }
   double h = audit->h, size = fmin(world->bodies.at[a].reach, world->bodies.at[b].reach);
-  double slip = fabs(s2_dot(tangent, s2_sub(at[0][0], at[1][0])));
+  // What pivots keeps its point, and what rolls goes as far as its rim turns.
+  double slip = fmin(fabs(s2_dot(tangent, s2_sub(at[0][0], at[1][0]))),
+                     fabs(s2_dot(tangent, s2_sub(rolled[0], rolled[1]))));
   double before = s2_length(s2_sub(speed[0][0], speed[1][0]));
   double after = s2_length(s2_sub(speed[0][1], speed[1][1]));
   double slack =

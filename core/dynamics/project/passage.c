@@ -54,6 +54,15 @@ static bool shape_round(const S2Shape *shape) {
   return shape->count == 1 && shape->vertices[0].x == 0 && shape->vertices[0].y == 0;
 }
 
+bool s2_body_round(const S2World *world, int32_t slot) {
+  bool round = true;
+  for (int32_t p = world->bodies.at[slot].first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
+    S2Shape shape = s2_piece_shape(world, &world->pieces.at[p]);
+    round &= shape_round(&shape);
+  }
+  return round;
+}
+
 bool s2_touch_turns_gap(const S2World *world, const S2Touch *touch, int side) {
   S2Shape shape =
       s2_piece_shape(world, &world->pieces.at[side == 0 ? touch->shape_a : touch->shape_b]);

@@ -14,6 +14,8 @@
 // Pieces of a step for what turns, at most.
 #define S2_TURN_PIECES 128
 
+// Is a body the same however it is turned, as a disc about its centre?
+bool s2_body_round(const S2World *world, int32_t slot);
 // Does the gap of a touch depend on how its body a (0) or b (1) is turned?
 bool s2_touch_turns_gap(const S2World *world, const S2Touch *touch, int side);
 // m: half the width of the thinner shape of a touch, of two that have one.

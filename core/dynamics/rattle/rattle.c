@@ -537,17 +537,6 @@ static void rattle_go_on(S2Rattle *rattle) {
   rattle->last = rattle->h;
 }
 
-// Audits follow bodies from piece to piece.
-static void show_piece(const S2Rattle *rattle) {
-  const S2Step *step = rattle->step;
-  for (int i = 0; i < rattle->nodes; i++) {
-    int32_t slot = rattle->island->node[i];
-    const double *v0 = rattle->v0 + 3 * i, *u = rattle->u + 3 * i, *v1 = rattle->v1 + 3 * i;
-    S2AuditFlight flight = {rattle->q0 + 3 * slot, rattle->q1 + 3 * slot, v0, v1, u};
-    s2_audit_flight(step, slot, rattle->done + rattle->h, rattle->h, &flight, false);
-  }
-}
-
 // In so many pieces of equal length, and more where limits close; *made: all. `record`: NULL, or
 // s2_rattle_record_size numbers for each; `answers`: one for each law in each of both stages.
 static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int pieces, double *record,
@@ -578,7 +567,7 @@ static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int piec
         outcome = lawful && !record_laws(rattle, answers) ? ABORTED : SOLVED;
         answers += 2 * laws;
       }
-      show_piece(rattle);
+      s2_rattle_show_piece(rattle);
       rattle_go_on(rattle);
       bool whole = rattle->met == S2_NONE;
       ended += whole;
@@ -717,23 +706,6 @@ static int pieces_at_first(S2Step *step, S2Island *island, const S2LawFrame *fra
   return pieces;
 }
 
-static void keep_end(const S2Rattle *rattle, const S2RattleSums *sums) {
-  S2Step *step = rattle->step;
-  const S2Island *island = rattle->island;
-  for (int i = 0; i < 3 * rattle->nodes; i++) {
-    int at = 3 * island->node[i / 3] + i % 3;
-    step->q1[at] = rattle->q1[at];
-    step->v2[at] = rattle->v1[i];
-    step->v1[at] = step->carry[at] = (step->q1[at] - rattle->frame->q[at]) / step->dt;
-  }
-  for (int i = 0; i < island->joints; i++) {
-    int32_t slot = island->joint[i];
-    memcpy(step->joint_impulse + S2_JOINT_ROWS * slot, sums->impulse + S2_JOINT_ROWS * i,
-           sizeof(double) * S2_JOINT_ROWS);
-    memcpy(step->joint_reaction + 3 * slot, sums->reaction + 3 * i, 3 * sizeof(double));
-  }
-}
-
 // What it leaves for statistics and the certificate.
 static void rattle_account(S2Rattle *rattle, int pieces) {
   S2Step *step = rattle->step;
@@ -742,23 +714,6 @@ static void rattle_account(S2Rattle *rattle, int pieces) {
   stats->solves += 2 * (uint64_t)pieces;
   stats->used[S2_SOLVER_LINEAR] += 2 * (uint64_t)pieces;
   rattle->island->joint_error = s2_rattle_pins_error(rattle);
-}
-
-void s2_rattle_warn_of_unsolved(const S2Step *step) {
-  for (int i = 0; i < step->island_count; i++) {
-    const S2Island *island = &step->islands[i];
-    if (!island->gave_up) {
-      continue;
-    }
-    char label[S2_NAME_SIZE + 32];
-    s2_joint_label(step->world, island->joint[0], label);
-    s2_world_warn(
-        step->world,
-        "an island of %d bod%s (%s%s) was not solved by the two stages in %d pieces of the step, "
-        "which was made by projection: do its joints contradict each other, or is it taut?",
-        island->nodes, island->nodes == 1 ? "y" : "ies", label, island->joints > 1 ? ", ..." : "",
-        PIECES);
-  }
 }
 
 bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done) {
@@ -792,7 +747,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
       S2RattleNote note = {made,    rattle.rows,     laws * made,   record,
                            answers, rattle.placings, rattle.placing};
       s2_note_rattle(step, island, NULL, &note, size * made);
-      keep_end(&rattle, &sums);
+      s2_rattle_keep_end(&rattle, &sums);
       rattle_account(&rattle, made);
     }
     s2_arena_rewind(step->arena, attempt);

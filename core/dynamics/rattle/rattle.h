@@ -175,6 +175,10 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
 // an unsolved one, with a warning.
 void s2_rattle_certify(S2Step *step, const S2Island *island, const S2Residual *residual);
 void s2_rattle_miss(S2Step *step); // an unsolved one, without a warning
+// Audits follow bodies from piece to piece of an island that only joints act on; the step gets what
+// the last of them leaves, with the impulses of all.
+void s2_rattle_show_piece(const S2Rattle *rattle);
+void s2_rattle_keep_end(const S2Rattle *rattle, const S2RattleSums *sums);
 // That piece counts: its impulses are logged, its bodies followed, its residuals kept.
 // (rattle_keep.c)
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
@@ -377,6 +381,7 @@ bool s2_rattle_rests(S2Rattle *rattle);
 // rattle_turns.c: is the piece too long for how far its bodies and rows turn in stage 1, or for how
 // fast the forces do that it found?
 bool s2_rattle_turns_too_far(const S2Rattle *rattle);
+// rad: of the angle `turn` of a node, the part that counts.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn);
 bool s2_rattle_loads_turn(const S2Rattle *rattle);
 // Do contacts bring more than S2_RATTLE_SWAY, as their rows turn or as what arrives is held?

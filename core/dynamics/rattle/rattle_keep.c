@@ -1,9 +1,11 @@
-// The step's log, residuals and statistics get what the two stages have solved.
+// The step, its audit, residuals, statistics and warnings get what the two stages have solved.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
+
+#include <string.h>
 
 void s2_rattle_miss(S2Step *step) {
   S2WorldStats *stats = &step->world->stats;
@@ -72,4 +74,49 @@ void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, doubl
   s2_rattle_certify(step, island, &flow->residual);
   stats->solves += (uint64_t)flow->solves;
   stats->used[S2_SOLVER_PDIPM] += (uint64_t)flow->solves;
+}
+
+// Audits follow bodies from piece to piece.
+void s2_rattle_show_piece(const S2Rattle *rattle) {
+  const S2Step *step = rattle->step;
+  for (int i = 0; i < rattle->nodes; i++) {
+    int32_t slot = rattle->island->node[i];
+    const double *v0 = rattle->v0 + 3 * i, *u = rattle->u + 3 * i, *v1 = rattle->v1 + 3 * i;
+    S2AuditFlight flight = {rattle->q0 + 3 * slot, rattle->q1 + 3 * slot, v0, v1, u};
+    s2_audit_flight(step, slot, rattle->done + rattle->h, rattle->h, &flight, false);
+  }
+}
+
+void s2_rattle_keep_end(const S2Rattle *rattle, const S2RattleSums *sums) {
+  S2Step *step = rattle->step;
+  const S2Island *island = rattle->island;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    int at = 3 * island->node[i / 3] + i % 3;
+    step->q1[at] = rattle->q1[at];
+    step->v2[at] = rattle->v1[i];
+    step->v1[at] = step->carry[at] = (step->q1[at] - rattle->frame->q[at]) / step->dt;
+  }
+  for (int i = 0; i < island->joints; i++) {
+    int32_t slot = island->joint[i];
+    memcpy(step->joint_impulse + S2_JOINT_ROWS * slot, sums->impulse + S2_JOINT_ROWS * i,
+           sizeof(double) * S2_JOINT_ROWS);
+    memcpy(step->joint_reaction + 3 * slot, sums->reaction + 3 * i, 3 * sizeof(double));
+  }
+}
+
+void s2_rattle_warn_of_unsolved(const S2Step *step) {
+  for (int i = 0; i < step->island_count; i++) {
+    const S2Island *island = &step->islands[i];
+    if (!island->gave_up) {
+      continue;
+    }
+    char label[S2_NAME_SIZE + 32];
+    s2_joint_label(step->world, island->joint[0], label);
+    s2_world_warn(
+        step->world,
+        "an island of %d bod%s (%s%s) was not solved by the two stages in %d pieces of the step, "
+        "which was made by projection: do its joints contradict each other, or is it taut?",
+        island->nodes, island->nodes == 1 ? "y" : "ies", label, island->joints > 1 ? ", ..." : "",
+        S2_RATTLE_PIECES);
+  }
 }

@@ -1,17 +1,25 @@
 // Is a piece of the flow by two stages too long for what turns in it, or for what contacts bring as
 // they turn?
 #include "dynamics/rattle/rattle.h"
+
+#include "dynamics/project/passage.h"
 #include "dynamics/rattle/rattle_numbers.h"
 
 #include <math.h>
 
 static const double TURN = S2_RATTLE_TURN;
+// Part of the turn of a round body that counts where bodies may meet: what spins by more than 1 rad
+// and meets something is thrown out of the piece by its friction.
+static const double ROUND = 0.25;
 
 // rad: of the angle `turn` of a node, the part that its rows see. Rows push a wheel at its hub and
 // a disc at its centre, so that their angles change nothing in a piece. Elsewhere a row sees all of
-// the turn if it pushes at a radius of gyration from the centre or further out.
+// the turn if it pushes at a radius of gyration from the centre or further out. Where bodies may
+// meet, all turns of those that are not round count.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
-  if (!(turn > TURN)) {
+  int32_t of = rattle->island->node[node];
+  bool meets = rattle->kept == NULL && !s2_body_round(rattle->step->world, of);
+  if (!(turn > TURN) || meets) {
     return turn;
   }
   double lever = 0; // m
@@ -32,7 +40,8 @@ double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
     }
   }
   const double *inertial = rattle->inertial + 3 * node;
-  return fmin(turn, turn * (lever * sqrt(inertial[1] / inertial[0])));
+  double part = turn * (lever * sqrt(inertial[1] / inertial[0]));
+  return fmin(turn, rattle->kept == NULL ? fmax(part, ROUND * turn) : part);
 }
 
 // Both rows of a hinge or weld hold one point: the axes along which they do may turn.
