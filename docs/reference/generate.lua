@@ -179,10 +179,11 @@ local different = 0
 for _, path in ipairs(list "docs/reference/*.md") do
   local before = read_file(tree .. "/" .. path)
   local _, begins = before:gsub("<!%-%- %a+:[^\n]* %-%->\n", "")
-  local _, ends = before:gsub("\n<!%-%- end %-%->", "")
+  local _, ends = before:gsub("<!%-%- end %-%->\n", "")
   assert(begins == ends, ("%s: %d generated parts begin, %d end"):format(path, begins, ends))
-  local after = before:gsub("(<!%-%- (%a+):([^\n]*) %-%->\n).-\n(<!%-%- end %-%->)", function(mark, kind, rest, ending)
+  local after = before:gsub("(<!%-%- (%a+):([^\n]*) %-%->\n)(.-)(<!%-%- end %-%->)", function(mark, kind, rest, old, ending)
     local words = {}
+    assert(not old:find("<!--", 1, true), ("%s: the part '%s:%s' does not end"):format(path, kind, rest))
     for word in rest:gmatch "%S+" do words[#words + 1] = word end
     local part = assert(parts[kind], path .. ": no part is called " .. kind)
     return mark .. "\n" .. part(words) .. "\n\n" .. ending

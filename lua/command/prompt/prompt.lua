@@ -456,7 +456,7 @@ help(world)          what an object has; also help "Body", help(sim)
 sim.worlds()         the worlds there are, also those a script has left in its locals
 TAB                  completes names, and keys within the braces of a constructor
 Ctrl-C               clears the line, or ends what runs; Ctrl-D ends the prompt
-docs/lua.md          tells it all]]
+docs/lua.md          lists the pages of the reference]]
 
   local help = setmetatable({}, {
     __name = "help",

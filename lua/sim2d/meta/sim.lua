@@ -311,9 +311,9 @@ function sim.key(name) end
 ---@param unit? string
 function sim.watch(name, f, unit) end
 
----Reads a .s2d file, also one that was cut short or is still being written.
+---Opens a .s2d file, also one that was cut short or is still being written.
 ---@param path string
----@return sim2d.ReadRecording?
+---@return sim2d.ReadRecording? recording
 ---@return string? message
 function sim.read_recording(path) end
 
