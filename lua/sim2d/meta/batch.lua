@@ -2,15 +2,15 @@
 -- sim.batch and sim.rollout: many worlds at once.
 
 ---A term of a cost: a norm of field - goal.
----@class sim2d.CostTerm
+---@class sim2d.BatchTerm
 ---@field of string|sim2d.Body|sim2d.Joint a body or joint, its name, or "controls"
----@field field? string|integer|(string|integer)[] of controls: which, default all
+---@field field? string|integer|(string|integer)[] which fields; for controls which of them, default all
 ---@field goal? number|number[] default 0
----@field weight? number of the sum over time, default 1; 0 where only `terminal` is given
----@field terminal? number of the last state, default 0
+---@field weight? number weight of the sum over time, default 1; 0 if only `terminal` is given
+---@field terminal? number weight of the last state, default 0
 ---@field norm? "quadratic"|"smooth_abs"|"huber"|"l2"|"power"|"linear"
----@field p? number of the norm
----@field wrap? boolean residuals are angles: taken to -pi .. pi
+---@field p? number parameter of the norm
+---@field wrap? boolean residuals are angles, which are taken to -pi .. pi
 
 ---An episode ends beyond it.
 ---@class sim2d.EpisodeBound
@@ -31,14 +31,14 @@
 ---@field seed? integer default: that of the command
 ---@field autoreset? "next_step"|"same_step"|"disabled" default "next_step"
 ---@field max_steps? integer calls of step an episode has
----@field cost? sim2d.CostTerm[] rewards are minus it
+---@field cost? sim2d.BatchTerm[] the reward is minus this cost
 ---@field terminated? sim2d.EpisodeBound[]
 ---@field parameters? sim2d.BatchParameter[]
 ---@field failures? "raise"|"keep" default "raise"
 ---@field reuse? boolean step fills the same arrays again
 
 ---@class sim2d.RolloutOptions
----@field cost? sim2d.CostTerm[]|fun(world: sim2d.World, controls: number[]): number
+---@field cost? sim2d.BatchTerm[]|fun(world: sim2d.World, controls: number[]): number
 ---@field threads? integer
 ---@field period? number s that a knot holds, default dt
 ---@field states? boolean

@@ -20,6 +20,7 @@
 ---@field anti_windup? "clamp"|"back"
 ---@field actuator? string|sim2d.Actuator
 
+---A term of a cost: a norm of field - goal.
 ---@class sim2d.CostTerm
 ---@field name? string may stand first
 ---@field of? sim2d.Body|sim2d.Joint

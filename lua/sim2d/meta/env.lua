@@ -63,7 +63,7 @@ function Env:show(options) end
 ---Terms of a cost that is taken from the constant.
 ---@class sim2d.EnvReward
 ---@field constant? number default 0
----@field [integer] sim2d.CostTerm
+---@field [integer] sim2d.BatchTerm|sim2d.CostTerm
 
 ---A number that an episode starts with.
 ---@class sim2d.EnvDraw

@@ -133,7 +133,7 @@ function World:weld(def) end
 ---@field rest? number m, the translation at which that spring is at rest; default: the present translation
 ---@field reference? number m, the present translation counts as this; default 0
 
----Lets a move along a line that is fixed in b, without turning against b.
+---Lets `a` move along a line that is fixed in `b`, without turning against `b`.
 ---@param def sim2d.SliderDef
 ---@return sim2d.Joint
 function World:slider(def) end
@@ -148,7 +148,7 @@ function World:slider(def) end
 ---@field stiffness number N/m, of the spring along the axis
 ---@field damping? number N s/m, of that spring; default 0
 
----Lets a move along a line that is fixed in b, on a spring, and turn freely.
+---Lets `a` move along a line that is fixed in `b`, on a spring, and turn freely.
 ---@param def sim2d.WheelDef
 ---@return sim2d.Joint
 function World:wheel(def) end
@@ -207,7 +207,7 @@ function World:rope(def) end
 ---@field compliance? sim2d.Weights m/N; default 0, rigid
 ---@field damping? sim2d.Weights N s/m, with compliance; default 0
 
----Leads a rope from a over two fixed points to b: |a - ground_a| + ratio |b - ground_b| = length. It holds
+---Leads a rope from `a` over two fixed points to `b`: `|a - ground_a| + ratio |b - ground_b| = length`. It holds
 ---this length, so it also pushes.
 ---@param def sim2d.PulleyDef
 ---@return sim2d.Joint
@@ -222,7 +222,7 @@ function World:pulley(def) end
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
 ---@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; default 0
 
----Keeps coordinate of joint_a + ratio * coordinate of joint_b constant.
+---Keeps the coordinate of `joint_a` + `ratio` * the coordinate of `joint_b` constant.
 ---@param def sim2d.GearDef
 ---@return sim2d.Joint
 function World:gear(def) end
