@@ -456,47 +456,47 @@ function World:residuals() end
 ---@return table<string, any>
 function World:stats() end
 
----With n bodies that move, m joint rows and c contacts, R = m + 2c rows.
+---A step problem with n moving bodies, m joint rows and c contacts has R = m + 2c rows.
 ---@class sim2d.Problem
 ---@field bodies sim2d.Body[] body i has the columns 3i-2 .. 3i (angle, x, y)
 ---@field M number[][] 3n x 3n mass matrix
----@field rhs number[] 3n: momentum without impulses
+---@field rhs number[] 3n momenta without impulses
 ---@field J number[][] R x 3n Jacobian: joints, then a normal and a tangent row for each contact
 ---@field C number[] R compliances
----@field bias number[] R
----@field lo number[] R: bounds of the impulses
----@field hi number[] R
----@field mu number[] c
----@field E number[][] 2c x c: which contact a direction of friction belongs to
+---@field bias number[] R velocities
+---@field lo number[] R lower bounds of the impulses
+---@field hi number[] R upper bounds of the impulses
+---@field mu number[] c friction coefficients
+---@field E number[][] 2c x c, the contact of each direction of friction
 ---@field W number[][] R x R Delassus matrix
----@field q number[] R: row velocities without impulses
+---@field q number[] R row velocities without impulses
 ---@field joints integer m
 ---@field contacts integer c
 
----What a solver of the script is given.
+---The argument of a solver that a script defines.
 ---@class sim2d.SolverProblem: sim2d.Problem
----@field guess number[] R: impulses of the step before
+---@field guess number[] R impulses of the step before
 ---@field tolerance number
 ---@field max_iterations integer
 ---@field velocity_scale number m/s
 ---@field length number m
 
----The problem the next step would solve, as plain tables.
+---Returns the problem that the next step would solve, as plain tables.
 ---@return sim2d.Problem
 function World:problem() end
 
----How much of what the input 1 is: of one body or of one joint, one of the other fields.
+---The effect of an input of 1: a body or a joint, and one of the other fields.
 ---@class sim2d.Input
 ---@field body? sim2d.Body|string
 ---@field joint? sim2d.Joint
----@field force? number[]|number on a body: {x, y}, N; along what a joint measures: N
+---@field force? number[]|number N, {x, y} on a body; a number along the coordinate of a joint
 ---@field frame? "body" the force turns with the body
----@field at? sim2d.XY m from the centre of mass, where such a force acts
+---@field at? sim2d.XY m from the centre of mass, where a force with `frame` acts
 ---@field torque? number N m
 ---@field motor_speed? number rad/s or m/s
 ---@field motor_max? number N m or N
----@field rest? number rad or m, of a joint's spring
----@field goal? number rad or m, of a joint's servo
+---@field rest? number rad or m, rest coordinate of a joint's spring
+---@field goal? number rad or m, goal of a joint's servo
 
 ---@class sim2d.LinearizeOptions
 ---@field inputs? (sim2d.Input|sim2d.Actuator)[]
@@ -507,21 +507,21 @@ function World:problem() end
 ---@field joint? sim2d.Joint
 ---@field field string "angle", "x", "y", "translation" or "length"
 
----The next step as a linear map about the present state: x+ = A x + B u. The world stays as it is.
+---Returns the next step as a linear map about the present state: x+ = A x + B u. The world does not change.
 ---@param options? sim2d.LinearizeOptions
 ---@return sim2d.Array A
 ---@return sim2d.Array B
----@return sim2d.Coordinate[]? coordinates with reduced ones: values of these, then their speeds
+---@return sim2d.Coordinate[]? coordinates of a reduced state, whose numbers are their values and then their speeds
 function World:linearize(options) end
 
----Of the dynamic bodies, three columns each, in the order of `state`.
+---Returns the mass matrix of the dynamic bodies, with three columns for each, in the order of `world:state()`.
 ---@return number[][]
 function World:mass_matrix() end
 
----2 x 3: velocity of a point that moves with the body, from (va, vx, vy).
+---Returns the matrix that maps (va, vx, vy) to the velocity of a point that moves with the body.
 ---@param body sim2d.Body
----@param point sim2d.XY world coordinates
----@return number[][]
+---@param point sim2d.XY m, world coordinates
+---@return number[][] jacobian 2 x 3
 function World:jacobian(body, point) end
 
 ---Selects the bodies that a query finds. Without a filter it finds all enabled bodies except sensors.
@@ -623,43 +623,44 @@ function World:clone(def) end
 ---@return number overlap m, the largest one left
 function World:resolve_overlaps() end
 
----Moves the bodies to rest: to places where none accelerates, from rest, by more than the tolerance. Time does not advance,
----forces by hand act throughout, and velocities are 0 at the end. The derivative is that of the resting places; force laws
----have none here.
+---Moves the bodies to places where none accelerates from rest by more than the tolerance. Time does not advance, forces by
+---hand act throughout, and velocities are 0 at the end. The derivative is that of the resting places; force laws have none
+---here.
 ---@param options? { tolerance?: number, max_steps?: integer } `tolerance` in m/s^2, default 1e-6; `max_steps`, default 100000
 ---@return boolean solved
 ---@return number residual m/s^2, the largest acceleration left
 function World:solve_static(options) end
 
 ---@class sim2d.DrawOptions
----@field width? integer pixels
----@field view? { [1]: sim2d.XY, [2]: sim2d.XY } m, two corners; without it all that moves is shown
----@field follow? sim2d.Body the view moves with it
----@field title? string
----@field contacts? boolean
----@field joints? boolean
----@field names? boolean
----@field legend? boolean time, scale and arrows, below the picture
----@field dark? boolean
+---@field width? integer pixels, default 800
+---@field view? { [1]: sim2d.XY, [2]: sim2d.XY } m, two corners; default: all moving bodies
+---@field follow? sim2d.Body the view moves with this body
+---@field title? string a line above the picture
+---@field contacts? boolean false leaves out contact points and impulses
+---@field joints? boolean false leaves out joints
+---@field names? boolean true writes the names of bodies
+---@field legend? boolean false leaves out time, scale and arrows below the picture
+---@field dark? boolean true draws light on dark
 
 ---@class sim2d.Annotation
----@field line? sim2d.XY[] through these points
----@field arrow? sim2d.XY[] { from, to }
----@field point? sim2d.XY
----@field text? string alone, or at the end of the others
----@field at? sim2d.XY where a text alone is
----@field color? string
----@field size? number px: width, radius, or the height of a text alone
----@field name? string it stays until it is annotated again or cleared; else it is of the next step
+---@field line? sim2d.XY[] m, a line through these points
+---@field arrow? sim2d.XY[] m, an arrow { from, to }
+---@field point? sim2d.XY m, a dot
+---@field text? string a text alone, or at the end of the other element
+---@field at? sim2d.XY m, place of a text alone
+---@field color? string "#rrggbb", "#rrggbbaa" or a name
+---@field size? number px, width of a line, radius of a dot, or height of a text alone
+---@field name? string keeps the annotation until this name is annotated again or cleared; default: it belongs to the next step
 
----Draws over pictures, recordings and the live view. No result changes by it.
+---Draws over pictures, recordings and the live view. It does not change any result.
 ---@param annotation sim2d.Annotation one of line, arrow, point, text
 function World:annotate(annotation) end
 
----@param name? string all of them without
+---Removes annotations.
+---@param name? string default: all annotations
 function World:clear_annotations(name) end
 
----Draws the world as it is into a file (.svg, .png).
+---Draws the present world into a file (.svg, .png).
 ---@param path string
 ---@param options? sim2d.DrawOptions
 ---@return true? success
@@ -695,9 +696,10 @@ function World:record(path, options) end
 function World:view(options) end
 
 ---@class sim2d.View
----@field address string
+---@field address string address of the page
 local View = {}
 
+---Closes the viewer.
 ---@return true
 function View:close() end
 
@@ -726,15 +728,15 @@ function World:close() end
 ---@field kind "force"|"torque"|"speed"|"position"
 ---@field joint sim2d.Joint?
 ---@field body sim2d.Body?
----@field range number[] {lo, hi}
+---@field range number[] {lo, hi} of commands
 ---@field delay number s
 ---@field value number the last command, clipped
----@field input sim2d.Input what a command of 1 does, as `linearize` takes it
----@field kp number? of a position: may be set
----@field kd number?
----@field max_torque number? N m, of what turns
----@field max_force number? N, of what slides
----@field implicit boolean?
+---@field input sim2d.Input effect of a command of 1, as `linearize` takes it
+---@field kp number? of a position; settable
+---@field kd number? of a position; settable
+---@field max_torque number? N m, of a turning joint; settable
+---@field max_force number? N, of a sliding joint; settable
+---@field implicit boolean? of a position
 
 ---@class sim2d.ActuatorDef
 ---@field [1]? string the name
@@ -767,14 +769,14 @@ function World:act(u) end
 ---@field [1]? string the name
 ---@field name? string the name, unless it comes first
 ---@field of? sim2d.Body|sim2d.Joint
----@field field? string|string[] with `of`
----@field read? fun(world: sim2d.World): ... instead
+---@field field? string|string[] fields of `of`
+---@field read? fun(world: sim2d.World): ... returns the numbers, in place of `of` and `field`
 ---@field noise? number standard deviation; default 0
 
 ---Declares a named observation.
 ---@param def sim2d.ObserveDef
 function World:observe(def) end
 
----All observations, as a list in the order declared and by name.
+---Returns all observations, as a list in the order of declaration, and by name.
 ---@return table
 function World:observation() end
