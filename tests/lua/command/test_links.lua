@@ -6,10 +6,6 @@ local tree = require "pages"
 local LONGEST_LINE = 120 -- characters; rows of tables, pictures, code and lines with one link are not broken
 local LONGEST_PAGE = 400 -- lines
 
--- Pages that are still longer: at most so many lines. A number may fall, never rise.
-local long_pages = {
-}
-
 local pages = tree.found "ls *.md; find docs -name '*.md' | sort"
 
 -- Every file and folder of the tree, by its path from the top.
@@ -126,8 +122,7 @@ end)
 test("pages have at most 400 lines", function()
   for _, page in ipairs(pages) do
     local lines = select(2, tree.text(page):gsub("\n", ""))
-    local most = long_pages[page] or LONGEST_PAGE
-    ok(lines <= most, ("%s: %d lines, at most %d"):format(page, lines, most))
+    ok(lines <= LONGEST_PAGE, ("%s: %d lines, at most %d"):format(page, lines, LONGEST_PAGE))
   end
 end)
 
