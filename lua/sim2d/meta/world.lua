@@ -23,15 +23,15 @@
 ---@field smoothing? number default 0.0001; kappa of smooth derivatives
 ---@field substeps? integer default 1; a step consists of this many steps of dt / substeps, see sub-steps
 ---@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle": second-order steps where an island allows them; "projected": never; "auto": "rattle" with event stepping and without options that exclude it, else "projected"
----@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; for islands that only joints hold, with the solver auto, see solvers
+---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; for islands that only joints hold, with the solver auto, see the linear system
 ---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; how the friction of a pair follows from its two bodies, see pairs
 ---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; how the restitution of a pair follows from its two bodies
 ---@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends there, short of dt
----@field ncp_kappa? number default 0; with solver = "ncp": the target of the products impulse times speed of contacts, in place of 0, see solvers
+---@field ncp_kappa? number default 0; with solver = "ncp": the target of the products impulse times speed of contacts, in place of 0, see ncp
 ---@field ncp_undercut? number default 5; with solver = "ncp": during the search, kappa is not aimed below tolerance over this
 ---@field profile? boolean default false; whether stats() measures times, which costs a small world a tenth of its step; sim2d --stats makes it true
----@field budget? number default math.huge; the work that a step may spend on large islands, see solvers
----@field threads? integer default 1; the number of threads that step large islands side by side, with the same bits, see solvers
+---@field budget? number default math.huge; the work that a step may spend on large islands, see budgets
+---@field threads? integer default 1; the number of threads that step large islands side by side, with the same bits, see threads
 ---@field audit? boolean default false; each step is judged as a whole; on under --strict
 
 ---@class sim2d.World: sim2d.WorldDef
