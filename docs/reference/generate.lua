@@ -64,7 +64,14 @@ local function wrap(text, indent)
   return (table.concat(lines, "\n"):gsub("\1", " "))
 end
 
-local function code(kind) return "`" .. kind:gsub("sim2d%.", "") .. "`" end
+-- The type as code. A class with a list of fields is a link to it.
+local listed, present = {}, nil -- class -> name of its page; the page that is written
+local function code(kind)
+  local text = "`" .. kind:gsub("sim2d%.", "") .. "`"
+  local class = kind:match "^sim2d%.([%w_]+)[%[%]]*$"
+  local page = class and listed[class]
+  return page and ("[%s](%s#%s)"):format(text, page == present and "" or page, class) or text
+end
 
 local function sentence(text)
   return text == "" and "" or text:find "[.!?:)]$" and text or text .. "."
@@ -77,9 +84,10 @@ local function field_line(field)
 end
 
 -- How scripts call the tables of the annotations. Any other table is an object, called by its name in small letters.
-local called = { Array = "a", ControlLibrary = "sim.control", ContactLibrary = "sim.contact", Data = "sim.data", EnvLibrary = "sim.env",
-  Kkt = "sim.kkt", Lcp = "sim.lcp", Linalg = "sim.linalg", Lp = "sim.lp", Mlcp = "sim.mlcp", Ncp = "sim.ncp",
-  Optimize = "sim.optimize", Parallel = "sim.parallel", PlotLibrary = "sim.plot", ProblemLibrary = "sim.problem", Qp = "sim.qp" }
+local called = { Array = "a", ControlLibrary = "sim.control", ContactLibrary = "sim.contact", Data = "sim.data",
+  EnvLibrary = "sim.env", EnvVector = "vector", Kkt = "sim.kkt", Lcp = "sim.lcp", Linalg = "sim.linalg", Lp = "sim.lp",
+  Mlcp = "sim.mlcp", Ncp = "sim.ncp", Optimize = "sim.optimize", Parallel = "sim.parallel", PlotLibrary = "sim.plot",
+  ProblemLibrary = "sim.problem", Qp = "sim.qp", ReadRecording = "recording" }
 
 local function function_lines(f)
   local names = {}
@@ -110,16 +118,25 @@ local parts = {
     local class = assert(classes["sim2d." .. words[1]], "no annotations of the class " .. words[1])
     local lines = {}
     for i, field in ipairs(class.fields) do lines[i] = field_line(field) end
-    local head = #class.text > 0 and wrap(sentence(table.concat(class.text, " ")), "") .. "\n\n" or ""
-    return ('<a id="%s"></a>\n\n%s%s'):format(words[1], head, table.concat(lines, "\n"))
+    local about = #class.text > 0 and ": " .. sentence(table.concat(class.text, " ")) or ""
+    local head = wrap(("**`%s`**%s"):format(words[1], about), "")
+    return ('<a id="%s"></a>\n\n%s\n\n%s'):format(words[1], head, table.concat(lines, "\n"))
   end,
 }
 
 -- ---- Pages ------------------------------------------------------------------------------------------
 
+local pages = list "docs/reference/*.md"
+for _, path in ipairs(pages) do
+  for class in read_file(tree .. "/" .. path):gmatch "<!%-%- fields: (%S+) %-%->" do
+    listed[class] = listed[class] or path:match "[^/]*$"
+  end
+end
+
 local different = 0
-for _, path in ipairs(list "docs/reference/*.md") do
+for _, path in ipairs(pages) do
   local before = read_file(tree .. "/" .. path)
+  present = path:match "[^/]*$"
   local _, begins = before:gsub("<!%-%- %a+:[^\n]* %-%->\n", "")
   local _, ends = before:gsub("<!%-%- end %-%->\n", "")
   assert(begins == ends, ("%s: %d generated parts begin, %d end"):format(path, begins, ends))
