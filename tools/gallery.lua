@@ -231,7 +231,7 @@ local groups, count = {
   { "scripts/real_cube/*.lua", title = "A real cube", text = EXPERIMENTS },
   { "scripts/gradients/*.lua", title = "Gradients", text = "Told in [gradients](../gradients.md)." },
   { "scripts/contact_implicit/*.lua", title = "Planning through contact", text = "Told in [control](../control-plans.md#planning-through-contact)." },
-  { "scripts/live/*.lua", "scripts/plots/*.lua", title = "Seeing", text = "Told in [the Lua interface](../lua.md)." },
+  { "scripts/live/*.lua", "scripts/plots/*.lua", title = "Seeing", text = "See [plots](../reference/plots.md) and the [live viewer](../reference/viewer.md)." },
 }, 0
 local shown = {}
 for g, group in ipairs(groups) do

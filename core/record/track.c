@@ -360,7 +360,7 @@ static void track_clear(S2Track *track) {
 }
 
 S2Status s2_track_arrays(S2Track *track, S2DataSet *set) {
-  // Frames, then bodies, contacts and channels, in the order of docs/lua.md.
+  // Frames, then bodies, contacts and channels, in the order of docs/reference/data-files.md.
   const size_t frames[2] = {track->frames, 3}, bodies = (size_t)track->bodies.count;
   track_add_column(set, "time", "s", S2_DATA_NUMBER, &track->time, 1, frames);
   add_pose_array(set, "q", &track->q, track);

@@ -31,68 +31,19 @@ end
 
 -- ---- Annotations ----------------------------------------------------------------------------------
 
--- Splits "TYPE TEXT". The type ends at the first blank outside brackets and quotes that joins no part of a type.
-local function split(rest)
-  local depth, quoted = 0, false
-  for i = 1, #rest do
-    local c = rest:sub(i, i)
-    if c == '"' then quoted = not quoted end
-    if c:find "[%(%[{<]" then depth = depth + 1 elseif c:find "[%)%]}>]" then depth = depth - 1 end
-    local joined = rest:sub(i - 1, i - 1):find "[|:,]" or rest:sub(i + 1, i + 1) == "|"
-    if c == " " and depth == 0 and not quoted and not joined then return rest:sub(1, i - 1), rest:sub(i + 1) end
+-- classes: by full name; functions: owner -> a list of functions, and each by its name
+local classes, functions = {}, {}
+do
+  local texts = {}
+  for i, path in ipairs(list "lua/sim2d/meta/*.lua") do texts[i] = read_file(tree .. "/" .. path) end
+  local known = dofile(tree .. "/lua/command/prompt/annotations.lua")(texts)
+  classes = known.classes
+  for _, f in ipairs(known.functions) do
+    local of = functions[f.owner] or {}
+    functions[f.owner] = of
+    of[#of + 1] = f
+    of[f.name] = f
   end
-  return rest, ""
-end
-
--- functions: owner -> list of { owner, mark, name, params, returns, text }, and each by its name; classes: name without
--- "sim2d." -> { parent, text, list of { name, optional, type, text } }.
-local function read_annotations(texts)
-  local known = { functions = {}, classes = {} }
-  local text, params, returns, class
-  local function begin() text, params, returns = {}, {}, {} end
-  local function named(rest)
-    local name, more = rest:match "^(%S+)%s+(.*)$"
-    local kind, about = split(more)
-    return { name = name:gsub("%?$", ""), optional = name:sub(-1) == "?" or kind:sub(-1) == "?", type = kind, text = about }
-  end
-  local tags = {
-    class = function(rest)
-      local name, parent, more = rest:match "^([%w_.]+):?%s*([%w_.]*)(.*)$"
-      name = name:gsub("^sim2d%.", "")
-      class = known.classes[name] or { text = {} }
-      known.classes[name] = class
-      class.parent = parent ~= "" and parent or class.parent
-      if parent ~= "" and not rest:find ":" then more, class.parent = parent .. more, nil end
-      for _, line in ipairs(text) do table.insert(class.text, line) end
-      if more:find "%S" then table.insert(class.text, more) end
-      begin()
-    end,
-    field = function(rest) class[#class + 1] = named(rest) end,
-    param = function(rest) params[#params + 1] = named(rest) end,
-    ["return"] = function(rest) returns[#returns + 1] = rest end,
-    alias = function() begin() end,
-  }
-  for _, source in ipairs(texts) do
-    begin()
-    for line in source:gmatch "[^\n]*" do
-      local tag, rest = line:match "^%-%-%-@(%a+)%s*(.*)$"
-      local owner, mark, name = line:match "^function ([%w_]+)([.:])([%w_]+)%("
-      if tag then
-        if tags[tag] then tags[tag](rest) end
-      elseif line:sub(1, 3) == "---" then
-        if not line:match "^%-%-%-|" then text[#text + 1] = line:sub(4) end
-      elseif owner then
-        local of = known.functions[owner] or {}
-        known.functions[owner] = of
-        of[name] = { owner = owner, mark = mark, name = name, params = params, returns = returns, text = text }
-        of[#of + 1] = of[name]
-        begin()
-      elseif not line:find "%S" then
-        begin()
-      end
-    end
-  end
-  return known
 end
 
 -- ---- Markdown ---------------------------------------------------------------------------------------
@@ -113,7 +64,14 @@ local function wrap(text, indent)
   return (table.concat(lines, "\n"):gsub("\1", " "))
 end
 
-local function code(kind) return "`" .. kind:gsub("sim2d%.", ""):gsub("%?$", "") .. "`" end
+-- The type as code. A class with a list of fields is a link to it.
+local listed, present = {}, nil -- class -> name of its page; the page that is written
+local function code(kind)
+  local text = "`" .. kind:gsub("sim2d%.", "") .. "`"
+  local class = kind:match "^sim2d%.([%w_]+)[%[%]]*$"
+  local page = class and listed[class]
+  return page and ("[%s](%s#%s)"):format(text, page == present and "" or page, class) or text
+end
 
 local function sentence(text)
   return text == "" and "" or text:find "[.!?:)]$" and text or text .. "."
@@ -126,9 +84,10 @@ local function field_line(field)
 end
 
 -- How scripts call the tables of the annotations. Any other table is an object, called by its name in small letters.
-local called = { Array = "a", ControlLibrary = "sim.control", ContactLibrary = "sim.contact", Data = "sim.data", EnvLibrary = "sim.env",
-  Kkt = "sim.kkt", Lcp = "sim.lcp", Linalg = "sim.linalg", Lp = "sim.lp", Mlcp = "sim.mlcp", Ncp = "sim.ncp",
-  Optimize = "sim.optimize", Parallel = "sim.parallel", PlotLibrary = "sim.plot", ProblemLibrary = "sim.problem", Qp = "sim.qp" }
+local called = { Array = "a", ControlLibrary = "sim.control", ContactLibrary = "sim.contact", Data = "sim.data",
+  EnvLibrary = "sim.env", EnvVector = "vector", Kkt = "sim.kkt", Lcp = "sim.lcp", Linalg = "sim.linalg", Lp = "sim.lp",
+  Mlcp = "sim.mlcp", Ncp = "sim.ncp", Optimize = "sim.optimize", Parallel = "sim.parallel", PlotLibrary = "sim.plot",
+  ProblemLibrary = "sim.problem", Qp = "sim.qp", ReadRecording = "recording" }
 
 local function function_lines(f)
   local names = {}
@@ -137,52 +96,53 @@ local function function_lines(f)
   local head = ("- **`%s%s%s(%s)`**"):format(owner, f.mark, f.name, table.concat(names, ", "))
   local lines = { wrap(head .. (#f.text > 0 and ": " .. sentence(table.concat(f.text, " ")) or ""), "  ") }
   for _, param in ipairs(f.params) do lines[#lines + 1] = "  " .. field_line(param):gsub("\n", "\n  ") end
-  for _, rest in ipairs(f.returns) do
-    local kind, about = split(rest)
-    local nothing = kind:sub(-1) == "?" and " or nil" or ""
-    local name, more = about:match "^([%w_]+) ?(.*)$"
-    local value = name and ("`%s` (%s%s)"):format(name, code(kind), nothing) or code(kind) .. nothing
-    local line = ("- returns %s%s"):format(value, more and more ~= "" and ": " .. sentence(more) or "")
+  for _, result in ipairs(f.returns) do
+    local nothing = result.optional and " or nil" or ""
+    local value = result.name ~= "" and ("`%s` (%s%s)"):format(result.name, code(result.type), nothing) or code(result.type) .. nothing
+    local line = ("- returns %s%s"):format(value, result.text ~= "" and ": " .. sentence(result.text) or "")
     lines[#lines + 1] = "  " .. wrap(line, "  "):gsub("\n", "\n  ")
   end
   return table.concat(lines, "\n")
 end
 
-local known
-do
-  local texts = {}
-  for i, path in ipairs(list "lua/sim2d/meta/*.lua") do texts[i] = read_file(tree .. "/" .. path) end
-  known = read_annotations(texts)
-end
-
 local parts = {
   methods = function(words)
     local owner = table.remove(words, 1)
-    local of, lines = assert(known.functions[owner], "no annotations of functions of " .. owner), {}
+    local of, lines = assert(functions[owner], "no annotations of functions of " .. owner), {}
     for i, f in ipairs(#words == 0 and of or words) do
       lines[i] = function_lines(type(f) == "table" and f or assert(of[f], owner .. " has no annotated function " .. f))
     end
     return table.concat(lines, "\n")
   end,
   fields = function(words)
-    local class = assert(known.classes[words[1]], "no annotations of the class " .. words[1])
+    local class = assert(classes["sim2d." .. words[1]], "no annotations of the class " .. words[1])
     local lines = {}
-    for i, field in ipairs(class) do lines[i] = field_line(field) end
-    local head = #class.text > 0 and wrap(sentence(table.concat(class.text, " ")), "") .. "\n\n" or ""
-    return ('<a id="%s"></a>\n\n%s%s'):format(words[1], head, table.concat(lines, "\n"))
+    for i, field in ipairs(class.fields) do lines[i] = field_line(field) end
+    local about = #class.text > 0 and ": " .. sentence(table.concat(class.text, " ")) or ""
+    local head = wrap(("**`%s`**%s"):format(words[1], about), "")
+    return ('<a id="%s"></a>\n\n%s\n\n%s'):format(words[1], head, table.concat(lines, "\n"))
   end,
 }
 
 -- ---- Pages ------------------------------------------------------------------------------------------
 
+local pages = list "docs/reference/*.md"
+for _, path in ipairs(pages) do
+  for class in read_file(tree .. "/" .. path):gmatch "<!%-%- fields: (%S+) %-%->" do
+    listed[class] = listed[class] or path:match "[^/]*$"
+  end
+end
+
 local different = 0
-for _, path in ipairs(list "docs/reference/*.md") do
+for _, path in ipairs(pages) do
   local before = read_file(tree .. "/" .. path)
+  present = path:match "[^/]*$"
   local _, begins = before:gsub("<!%-%- %a+:[^\n]* %-%->\n", "")
-  local _, ends = before:gsub("\n<!%-%- end %-%->", "")
+  local _, ends = before:gsub("<!%-%- end %-%->\n", "")
   assert(begins == ends, ("%s: %d generated parts begin, %d end"):format(path, begins, ends))
-  local after = before:gsub("(<!%-%- (%a+):([^\n]*) %-%->\n).-\n(<!%-%- end %-%->)", function(mark, kind, rest, ending)
+  local after = before:gsub("(<!%-%- (%a+):([^\n]*) %-%->\n)(.-)(<!%-%- end %-%->)", function(mark, kind, rest, old, ending)
     local words = {}
+    assert(not old:find("<!--", 1, true), ("%s: the part '%s:%s' does not end"):format(path, kind, rest))
     for word in rest:gmatch "%S+" do words[#words + 1] = word end
     local part = assert(parts[kind], path .. ": no part is called " .. kind)
     return mark .. "\n" .. part(words) .. "\n\n" .. ending

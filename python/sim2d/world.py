@@ -155,7 +155,7 @@ class World:
         return self._numbers("vx", "vy", "omega")
 
     def body(self, which: int | str, field: str) -> Any:
-        """A field of a body, by its name or its number (from 0), as docs/lua.md names them: "mass", "x", "vx" ..."""
+        """A field of a body, by its name or its number (from 0), as in docs/reference/bodies.md: "mass", "x", "vx" ..."""
         return self._bridge.call("field", self._number, "bodies", which, field)
 
     def set_body(self, which: int | str, field: str, value: Any) -> None:

@@ -9,23 +9,30 @@
 
 static const char PROMPT_KEY = 'p'; // registry key, by address, of what prompt.lua returned
 
-void s2_prompt_open(lua_State *L) {
-  int sim = lua_gettop(L);
-  // prompt.lua is the first of its texts, and a function of (sim, host, the others).
-  const S2Embedded *text = s2_prompt_texts;
+// Runs an embedded file and pushes what it returns.
+static void prompt_load(lua_State *L, const S2Embedded *text) {
   if (luaL_loadbufferx(L, (const char *)text->source, text->size, S2_EMBEDDED_CHUNK, "t") !=
       LUA_OK) {
     lua_error(L);
   }
   lua_call(L, 0, 1);
+}
+
+void s2_prompt_open(lua_State *L) {
+  int sim = lua_gettop(L);
+  // The first two texts are prompt.lua, a function of (sim, host, read, meta), and annotations.lua,
+  // which returns `read`.
+  const S2Embedded *text = s2_prompt_texts, *meta = text + 2;
+  prompt_load(L, &text[0]);
   lua_pushvalue(L, sim);
   s2_host_push(L);
+  prompt_load(L, &text[1]);
   lua_newtable(L);
-  for (int i = 1; text[i].name != NULL; i++) {
-    lua_pushlstring(L, (const char *)text[i].source, text[i].size);
-    lua_rawseti(L, -2, i);
+  for (int i = 0; meta[i].name != NULL; i++) {
+    lua_pushlstring(L, (const char *)meta[i].source, meta[i].size);
+    lua_rawseti(L, -2, i + 1);
   }
-  lua_call(L, 3, 1);
+  lua_call(L, 4, 1);
   // Its `help` is a global, unless there is one.
   lua_pushglobaltable(L);
   lua_pushliteral(L, "help");

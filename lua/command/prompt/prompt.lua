@@ -12,73 +12,9 @@ local FIELDS = {
   ["sim2d.Contact"] = { "a", "b", "point", "normal", "gap", "friction", "restitution" },
 }
 
--- ---- The annotations ----------------------------------------------------------------------------
-
--- Lists of functions { owner, name, signature, text, params, returns } and classes
--- { name, text, parent, fields = { { name, type, text } } }, by name too.
-local function read_annotations(texts)
-  local known = { functions = {}, classes = {}, aliases = {} }
-  local text, params, returns, class = {}, {}, {}, nil
-  local function begin() text, params, returns = {}, {}, {} end
-  -- The type ends at the first blank outside of brackets and quotes.
-  local function split(rest)
-    local depth, quoted = 0, false
-    for i = 1, #rest do
-      local c = rest:sub(i, i)
-      if c == '"' then quoted = not quoted end
-      if c:find "[%(%[{<]" then depth = depth + 1 elseif c:find "[%)%]}>]" then depth = depth - 1 end
-      local joined = rest:sub(i - 1, i - 1):find "[|:,]" or rest:sub(i + 1, i + 1) == "|"
-      if c == " " and depth == 0 and not quoted and not joined then return rest:sub(1, i - 1), rest:sub(i + 1) end
-    end
-    return rest, ""
-  end
-  local tags = {
-    class = function(rest)
-      local name, parent, more = rest:match "^([%w_.]+):?%s*([%w_.]*)(.*)$"
-      class = { name = name, parent = parent ~= "" and parent or nil, fields = {}, text = text }
-      known.classes[name] = class
-      if more:find "%S" then text[#text + 1] = more:match "^%s*(.*)$" end
-      begin()
-    end,
-    field = function(rest)
-      local name, more = rest:match "^(%S+)%s+(.*)$"
-      local kind, about = split(more)
-      if class then class.fields[#class.fields + 1] = { name = name:gsub("%?$", ""), type = kind, text = about } end
-    end,
-    param = function(rest)
-      local name, more = rest:match "^(%S+)%s+(.*)$"
-      local kind, about = split(more)
-      params[#params + 1] = { name = name, type = kind, text = about }
-    end,
-    ["return"] = function(rest) returns[#returns + 1] = rest end,
-    alias = function(rest)
-      local name, more = rest:match "^(%S+)%s*(.*)$"
-      known.aliases[name] = more
-      begin()
-    end,
-  }
-  for _, source in ipairs(texts) do
-    for line in source:gmatch "[^\n]*" do
-      local tag, rest = line:match "^%-%-%-@(%a+)%s*(.*)$"
-      local owner, mark, name, list = line:match "^function ([%w_]+)([.:])([%w_]+)(%b())"
-      if tag then
-        if tags[tag] then tags[tag](rest) end
-      elseif line:sub(1, 3) == "---" then
-        if not line:match "^%-%-%-|" then text[#text + 1] = line:sub(4) end
-      elseif owner then
-        known.functions[#known.functions + 1] = { owner = owner, name = name, text = text, params = params,
-          returns = returns, signature = (owner == "sim" and "sim" or owner:lower()) .. mark .. name .. list }
-        begin()
-      elseif not line:find "%S" then
-        begin()
-      end
-    end
-  end
-  return known
-end
-
-return function(sim, host, texts)
-  local known = read_annotations(texts)
+-- read: the function of annotations.lua; texts: those of lua/sim2d/meta
+return function(sim, host, read, texts)
+  local known = read(texts)
 
   local function class_of(value)
     local meta = debug.getmetatable(value)
@@ -261,7 +197,7 @@ return function(sim, host, texts)
     for part in (rest or ""):gmatch "[.:]([%w_]+)" do
       local found
       for _, field in ipairs(class and fields_of(class) or {}) do
-        if field.name == part then found = known.classes[field.type:gsub("%?$", "")] end
+        if field.name == part then found = known.classes[field.type] end
       end
       class = found or class
     end
@@ -345,10 +281,16 @@ return function(sim, host, texts)
 
   local function say(...) io.stdout:write(table.concat({ ... }), "\n") end
 
+  -- "number, optional: TEXT" of a field or parameter
+  local function about_text(field)
+    local kind = field.type:gsub("sim2d%.", "") .. (field.optional and ", optional" or "")
+    return kind .. (field.text ~= "" and ": " .. field.text or "")
+  end
+
   local function say_fields(fields)
     for _, field in ipairs(fields) do
       local name = field.name:match "^[%a_]" and field.name or field.name .. " "
-      say(("  %-20s %s%s%s"):format(name, (field.type:gsub("sim2d%.", "")), field.text ~= "" and ": " or "", field.text))
+      say(("  %-20s %s"):format(name, about_text(field)))
     end
   end
 
@@ -357,7 +299,9 @@ return function(sim, host, texts)
   end
 
   local function help_function(f)
-    say(f.signature, #f.returns > 0 and "  -> " .. f.returns[1]:gsub("sim2d%.", "") or "")
+    local first = f.returns[1]
+    local result = first and "  -> " .. first.type:gsub("sim2d%.", "") .. (first.optional and " or nil " or " ") .. first.name
+    say(f.owner == "sim" and "sim" or f.owner:lower(), f.mark, f.name, f.list, result and result:gsub(" $", "") or "")
     say_text(f.text)
     for _, param in ipairs(f.params) do
       local fields = fields_of_type(param.type)
@@ -366,7 +310,7 @@ return function(sim, host, texts)
         say("keys of ", (param.name:gsub("%?$", "")), ":")
         say_fields(fields)
       elseif param.text ~= "" then
-        say_fields { { name = param.name, type = param.type, text = param.text } }
+        say_fields { param }
       end
     end
   end
@@ -433,8 +377,7 @@ return function(sim, host, texts)
         names[#names + 1] = field.name
         local short = full:gsub("^sim2d%.?", "")
         if field.name == last and (not owner or short:lower():gsub("def$", "") == owner:lower()) then
-          lines[#lines + 1] = ("%s.%s  %s%s%s"):format(short == "" and "sim" or short, field.name,
-            (field.type:gsub("sim2d%.", "")), field.text ~= "" and ": " or "", field.text)
+          lines[#lines + 1] = ("%s.%s  %s"):format(short == "" and "sim" or short, field.name, about_text(field))
         end
       end
     end
@@ -456,7 +399,7 @@ help(world)          what an object has; also help "Body", help(sim)
 sim.worlds()         the worlds there are, also those a script has left in its locals
 TAB                  completes names, and keys within the braces of a constructor
 Ctrl-C               clears the line, or ends what runs; Ctrl-D ends the prompt
-docs/lua.md          tells it all]]
+docs/lua.md          lists the pages of the reference]]
 
   local help = setmetatable({}, {
     __name = "help",

@@ -1,21 +1,21 @@
 ---@meta _
 -- Arrays: lists and matrices of numbers.
 
----What array functions take: an array, a number, a list or a matrix as a table, a vector.
+---Arguments of array functions: an array, a number, a list or a matrix as a table, or a vector.
 ---@alias sim2d.Numbers sim2d.Array|number|number[]|number[][]|sim2d.Vector
 
----A list (`{n}`) or matrix (`{rows, columns}`) of numbers, row by row. `a[i]` is number i of a
----list, or a copy of row i of a matrix; `a[{i, j}]` a number of a matrix. Operators work element by
----element; an axis of length 1, or a missing first one, is repeated.
+---A list (`{n}`) or matrix (`{rows, columns}`) of numbers, row by row. `a[i]` is number i of a list, or a copy of row i of a
+---matrix. `a[{i, j}]` is a number of a matrix. Operators work element by element. They repeat an axis of length 1, or a
+---missing first axis.
 ---@class sim2d.Array
 ---@field [integer] number|sim2d.Array
 ---@field shape integer[]
----@field size integer how many numbers
----@field x number of lists of two (x, y) and three (a, x, y)
+---@field size integer number of numbers
+---@field x number for lists of two (x, y) and of three (a, x, y)
 ---@field y number
 ---@field a number
----@field angular number lists of three: `a` under its name in momenta
----@field va number of lists of three: the same under the names of velocities
+---@field angular number for lists of three: `a` by its name in momenta
+---@field va number for lists of three: a, x, y by their names in velocities
 ---@field vx number
 ---@field vy number
 ---@operator add(sim2d.Numbers): sim2d.Array
@@ -27,169 +27,178 @@
 ---@operator len: integer
 local Array = {}
 
----Sum of all numbers, or along an axis: 1 over the rows, 2 over the columns.
+---Returns the sum of all numbers, or along an axis: 1 over the rows, 2 over the columns.
 ---@param axis? 1|2
 ---@return number|sim2d.Array
 function Array:sum(axis) end
 
+---Returns the mean of all numbers, or along an axis.
 ---@param axis? 1|2
 ---@return number|sim2d.Array
 function Array:mean(axis) end
 
+---Returns the largest number, or the largest numbers along an axis.
 ---@param axis? 1|2
 ---@return number|sim2d.Array
 function Array:max(axis) end
 
+---Returns the smallest number, or the smallest numbers along an axis.
 ---@param axis? 1|2
 ---@return number|sim2d.Array
 function Array:min(axis) end
 
----Square root of the sum of squares.
+---Returns the square root of the sum of squares.
 ---@return number
 function Array:norm() end
 
----Matrix product. A list on the left is a row, on the right a column; two lists give a number.
+---Returns the matrix product. A list on the left is a row, a list on the right is a column. Two lists give a number.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array|number
 function Array:mm(b) end
 
----Scalar product of two lists.
+---Returns the scalar product of two lists.
 ---@param b sim2d.Numbers
 ---@return number
 function Array:dot(b) end
 
----The transpose.
+---Returns the transpose.
 ---@return sim2d.Array
 function Array:t() end
 
----The same numbers in another shape: a length, or rows and columns.
+---Returns the same numbers in another shape: a length, or rows and columns.
 ---@param rows integer|integer[]
 ---@param columns? integer
 ---@return sim2d.Array
 function Array:reshape(rows, columns) end
 
----Row i of a matrix.
+---Returns row i of a matrix.
 ---@param i integer
 ---@return sim2d.Array
 function Array:row(i) end
 
----Column j of a matrix.
+---Returns column j of a matrix.
 ---@param j integer
 ---@return sim2d.Array
 function Array:column(j) end
 
+---Returns the diagonal of a matrix.
 ---@return sim2d.Array
 function Array:diagonal() end
 
----Numbers first to last; of a matrix rows, and columns. nil: all.
+---Returns numbers of a list from first to last, or rows and columns of a matrix. nil stands for all.
 ---@param rows? integer[]
 ---@param columns? integer[]
 ---@return sim2d.Array
 function Array:slice(rows, columns) end
 
+---Returns a copy.
 ---@return sim2d.Array
 function Array:copy() end
 
----The plain array of a tracked one.
+---Returns the plain array of a tracked array.
 ---@return sim2d.Array
 function Array:value() end
 
----A table of numbers, or of rows.
+---Returns a table of numbers, or of rows.
 ---@return number[]|number[][]
 function Array:table() end
 
----1 where a number is below the other, else 0.
+---Returns 1 for each number that is below the other number, else 0.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:lt(b) end
 
+---The same for "not above".
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:le(b) end
 
+---The same for "above".
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:gt(b) end
 
+---The same for "not below".
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:ge(b) end
 
+---The same for "equal".
 ---@param b sim2d.Numbers
 ---@return sim2d.Array
 function Array:eq(b) end
 
----Of the same shape, and each number within the tolerance (0) of the other.
+---Tests whether two arrays have the same shape and their numbers differ by at most a tolerance.
 ---@param b sim2d.Numbers
----@param tolerance? number
+---@param tolerance? number default 0
 ---@return boolean
 function Array:equals(b, tolerance) end
 
 -- ---- sim ----------------------------------------------------------------------------------------
 
----Linear algebra. What cannot be computed (a singular matrix) returns nil and the reason.
+---Linear algebra. If a function cannot compute its result (a singular matrix), it returns nil and the reason.
 ---@class sim2d.Linalg
 local Linalg = {}
 
----X of A X = B, for a list or a matrix B.
+---Solves A X = B, for a list or a matrix B.
 ---@param a sim2d.Numbers
 ---@param b sim2d.Numbers
 ---@return sim2d.Array? x
 ---@return string? message
 function Linalg.solve(a, b) end
 
----The shortest X that minimises |A X - B|, and the rank of A.
+---Returns the shortest X that minimises |A X - B|, and the rank of A.
 ---@param a sim2d.Numbers
 ---@param b sim2d.Numbers
 ---@return sim2d.Array? x
 ---@return integer|string rank or the message
 function Linalg.lstsq(a, b) end
 
----The inverse of a square matrix.
+---Returns the inverse of a square matrix.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? inverse
 ---@return string? message
 function Linalg.inv(a) end
 
----The determinant of a square matrix.
+---Returns the determinant of a square matrix.
 ---@param a sim2d.Numbers
 ---@return number
 function Linalg.det(a) end
 
----Square root of the sum of squares.
+---Returns the square root of the sum of squares.
 ---@param a sim2d.Numbers
 ---@return number
 function Linalg.norm(a) end
 
----Lower L with L L' = (A + A') / 2.
+---Returns the lower triangular L with L L' = (A + A') / 2.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? L
 ---@return string? message
 function Linalg.cholesky(a) end
 
----Q with orthonormal columns and upper R, its diagonal not below 0; A = Q R.
+---Returns Q and R with A = Q R. Q has orthonormal columns. R is upper triangular, and its diagonal is not below 0.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? Q
 ---@return sim2d.Array|string R
 function Linalg.qr(a) end
 
----A = U diag(s) V', s from the largest.
+---Returns U, s and V with A = U diag(s) V'. The numbers of s descend.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? U
 ---@return sim2d.Array|string s
 ---@return sim2d.Array? V
 function Linalg.svd(a) end
 
----Eigenvalues from the smallest and unit eigenvectors as columns. Complex pairs: real parts, the
----real and the imaginary part of the vector in two columns, and the imaginary parts of the values.
+---Returns the eigenvalues from the smallest, and unit eigenvectors as columns. For complex pairs, `values` has the real
+---parts, two columns have the real and the imaginary part of the vector, and `imaginary` has the imaginary parts.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? values
 ---@return sim2d.Array|string vectors
 ---@return sim2d.Array? imaginary
 function Linalg.eig(a) end
 
----The gain of the regulator u = -K x that makes the sum of x'Q x + u'R u least for x+ = A x + B u, and that
----sum from x as x'P x. Weights: matrix, list of the diagonal, or one number for all.
+---Returns the gain K of the regulator u = -K x that minimises the sum of x'Q x + u'R u for x+ = A x + B u. x'P x is that
+---sum from x. A weight is a matrix, a list for the diagonal, or one number for all.
 ---@param a sim2d.Numbers
 ---@param b sim2d.Numbers
 ---@param q sim2d.Numbers|number
@@ -198,7 +207,7 @@ function Linalg.eig(a) end
 ---@return sim2d.Array|string P or the message
 function Linalg.lqr(a, b, q, r) end
 
----The matrix exponential.
+---Returns the matrix exponential.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? exponential
 ---@return string? message
@@ -208,65 +217,70 @@ function Linalg.expm(a) end
 ---@field linalg sim2d.Linalg
 local sim = {}
 
----An array of a list `{1, 2}` or a matrix `{{1, 2}, {3, 4}}`, whose rows may be arrays; a copy of
----an array. With a shape: the numbers in that shape.
+---Makes an array from a list `{1, 2}` or a matrix `{{1, 2}, {3, 4}}`, whose rows may be arrays, or copies an array. With
+---rows and columns, it puts the numbers into that shape.
 ---@param numbers sim2d.Numbers
 ---@param rows? integer|integer[]
 ---@param columns? integer
 ---@return sim2d.Array
 function sim.array(numbers, rows, columns) end
 
+---Makes an array of zeros.
 ---@param rows integer|integer[] a length, or rows and columns
 ---@param columns? integer
 ---@return sim2d.Array
 function sim.zeros(rows, columns) end
 
+---Makes an array of ones.
 ---@param rows integer|integer[]
 ---@param columns? integer
 ---@return sim2d.Array
 function sim.ones(rows, columns) end
 
+---Makes an identity matrix.
 ---@param n integer
 ---@return sim2d.Array
 function sim.eye(n) end
 
----Normal random numbers of `sim.random`, or of the generator given last.
+---Makes an array of normal random numbers from `sim.random`, or from the generator that is given last.
 ---@param rows integer|integer[]
 ---@param columns? integer|sim2d.Random
 ---@param generator? sim2d.Random
 ---@return sim2d.Array
 function sim.randn(rows, columns, generator) end
 
----n numbers from a to b, both included.
+---Makes a list of n numbers from a to b, both included.
 ---@param a number
 ---@param b number
 ---@param n integer
 ---@return sim2d.Array
 function sim.linspace(a, b, n) end
 
----Lists one behind the other; matrices below (axis 1) or beside one another (axis 2).
+---Joins lists one after the other, or matrices below (axis 1) or beside one another (axis 2).
 ---@param parts sim2d.Numbers[]
 ---@param axis? 1|2
 ---@return sim2d.Array
 function sim.concat(parts, axis) end
 
----Lists as the rows (axis 1) or columns (axis 2) of a matrix.
+---Makes a matrix with lists as its rows (axis 1) or columns (axis 2).
 ---@param parts sim2d.Numbers[]
 ---@param axis? 1|2
 ---@return sim2d.Array
 function sim.stack(parts, axis) end
 
+---Returns the sum of all numbers, or along an axis.
 ---@param a sim2d.Numbers
 ---@param axis? 1|2
 ---@return number|sim2d.Array
 function sim.sum(a, axis) end
 
+---Returns the mean of all numbers, or along an axis.
 ---@param a sim2d.Numbers
 ---@param axis? 1|2
 ---@return number|sim2d.Array
 function sim.mean(a, axis) end
 
----The larger of each number and 0.
+---Returns the larger of each number and 0.
 ---@generic T: number|sim2d.Array
 ---@param a T
 ---@return T

@@ -3,204 +3,209 @@
 
 ---Keys all bodies share.
 ---@class sim2d.BodyDef
----@field position? sim2d.XY m
----@field angle? number
----@field velocity? sim2d.XY m/s, of the centre of mass
----@field angular_velocity? number rad/s
----@field mass? number kg, from density and the shapes where it is not given
----@field density? number kg/m^2, default 1; used where there is no mass
----@field inertia? number kg m^2, about the centre of mass; from the mass and the shapes where it is not given
+---@field position? sim2d.XY m, where the origin of the shapes is placed; default {0, 0}
+---@field angle? number rad, default 0
+---@field velocity? sim2d.XY m/s, of the centre of mass; default {0, 0}
+---@field angular_velocity? number rad/s, default 0
+---@field mass? number kg, computed from density and the shapes if it is not given
+---@field density? number kg/m^2, default 1; gives the mass if `mass` is not given. A body has either `density` or `mass`
+---@field inertia? number kg m^2, about the centre of mass; computed from the mass and the shapes if it is not given
 ---@field restitution? number default 0; 0 to 1
 ---@field friction? number default 0.5; not negative, may exceed 1
----@field linear_damping? number 1/s, default 0; dv/dt = -damping v, taken implicitly
----@field angular_damping? number 1/s, default 0; the same of the turning
----@field gravity_scale? number default 1; gravity acts this many times
----@field surface_speed? number m/s, default 0; of a conveyor belt: the surface runs counter-clockwise around the body, so the top of a belt moves to -x when positive
----@field contact_compliance? number m/N, default 0; up to 1e6, of each contact point, 0: rigid; see soft contacts
----@field contact_damping? number N s/m, default 0; beside the compliance of the body; without one it does nothing
----@field contact_viscosity? number N s/m, default 0; each contact point is dragged along the surface by this times its sliding speed, beside friction. A pair has the sum of both
----@field type? "dynamic"|"static"|"kinematic" default "dynamic"; "static" does not move; "kinematic" moves with its velocity, or as a function of time, unmoved by others, unless its force has a bound
----@field max_force? number N, default math.huge; along x and along y: a kinematic body pushes with no more and yields
----@field max_torque? number N m, default math.huge; it turns with no more
----@field name? string
----@field color? string "#rrggbb", "#rrggbbaa" or a name ("red", "teal", ...); else a palette's
----@field category? integer default 1; two shapes may touch when each one's mask has a bit of the other's category
----@field mask? integer bits of the categories it touches
----@field sensor? boolean default false; tells what it meets and pushes nothing, see sensors
----@field enabled? boolean default true; false: takes no part in steps and queries
----@field data? any the script's own
+---@field linear_damping? number 1/s, default 0; dv/dt = -damping v, implicit
+---@field angular_damping? number 1/s, default 0; damping of the angular velocity, implicit
+---@field gravity_scale? number default 1; a factor on gravity
+---@field surface_speed? number m/s, default 0; of a conveyor belt: the surface moves counter-clockwise around the body, so the top of a belt moves to -x if the value is positive
+---@field contact_compliance? number m/N, default 0; of each contact point, up to 1e6; 0 is rigid, see soft contacts
+---@field contact_damping? number N s/m, default 0; acts beside the compliance of the body; without a compliance it has no effect
+---@field contact_viscosity? number N s/m, default 0; a drag along the surface at each contact point, beside friction: this times the sliding speed. A pair has the sum of both
+---@field type? "dynamic"|"static"|"kinematic" default "dynamic"; "static" does not move; "kinematic" moves with its velocity, or as a function of time, and others do not move it, unless its force has a bound
+---@field max_force? number N, default math.huge; along x and along y: a kinematic body pushes with at most this force and yields
+---@field max_torque? number N m, default math.huge; a kinematic body turns with at most this torque
+---@field name? string at most 47 bytes
+---@field color? string "#rrggbb", "#rrggbbaa" or a name ("red", "teal", ...); default: from a palette
+---@field category? integer default 1; two shapes may touch if the mask of each has a bit of the other one's category
+---@field mask? integer the bits of the categories that the body may touch
+---@field sensor? boolean default false; reports overlaps and does not push, see sensors
+---@field enabled? boolean default true; if false, the body takes no part in steps and queries
+---@field data? any a value for your script
 
 ---@class sim2d.CircleDef: sim2d.BodyDef
 ---@field radius number m
 
 ---@class sim2d.BoxDef: sim2d.BodyDef
 ---@field size sim2d.XY m, full width and height
----@field radius? number m, of rounded corners
+---@field radius? number m, radius of the corners, which are rounded within the size; default 0
 
 ---@class sim2d.PolygonDef: sim2d.BodyDef
----@field vertices sim2d.XY[] m; concave outlines are cut into convex pieces
----@field hull? boolean take the convex hull instead
+---@field vertices sim2d.XY[] m, in either orientation; concave outlines are cut into convex pieces
+---@field hull? boolean true: the shape is the convex hull of the vertices
 
 ---@class sim2d.CapsuleDef: sim2d.BodyDef
 ---@field length number m, between the centres of the caps, along the body's x axis
 ---@field radius number m
 
 ---@class sim2d.SegmentDef: sim2d.BodyDef
----@field from sim2d.XY m
----@field to sim2d.XY m
+---@field from sim2d.XY m, one end
+---@field to sim2d.XY m, the other end
 
 ---@class sim2d.ChainDef: sim2d.BodyDef
----@field points sim2d.XY[] m
----@field loop? boolean
+---@field points sim2d.XY[] m, in order
+---@field loop? boolean true: a segment joins the last point to the first
 
 ---@class sim2d.CompoundDef: sim2d.BodyDef
----@field shapes table[]
+---@field shapes table[] one table for each shape
 
 ---@class sim2d.Body
 ---@field position sim2d.XY m, of the centre of mass
----@field angle number
----@field velocity sim2d.XY m/s
+---@field angle number rad
+---@field velocity sim2d.XY m/s, of the centre of mass
 ---@field angular_velocity number rad/s
----@field x number
----@field y number
----@field vx number
----@field vy number
----@field omega number
+---@field x number m, of the centre of mass
+---@field y number m
+---@field vx number m/s
+---@field vy number m/s
+---@field omega number rad/s, the same as angular_velocity
 ---@field q number[] {angle, x, y}
 ---@field v number[] {va, vx, vy}
----@field mass number kg, from density and the shapes where it is not given
----@field inertia number kg m^2, about the centre of mass; from the mass and the shapes where it is not given
+---@field mass number kg, computed from density and the shapes if it is not given
+---@field inertia number kg m^2, about the centre of mass; computed from the mass and the shapes if it is not given
 ---@field friction number not negative, may exceed 1
 ---@field restitution number 0 to 1
----@field linear_damping number 1/s, dv/dt = -damping v, taken implicitly
----@field angular_damping number 1/s, the same of the turning
----@field gravity_scale number gravity acts this many times
----@field surface_speed number m/s, of a conveyor belt: the surface runs counter-clockwise around the body, so the top of a belt moves to -x when positive
----@field contact_compliance number m/N, up to 1e6, of each contact point, 0: rigid; see soft contacts
----@field contact_damping number N s/m, beside the compliance of the body; without one it does nothing
----@field contact_viscosity number N s/m, each contact point is dragged along the surface by this times its sliding speed, beside friction. A pair has the sum of both
----@field max_force number N, along x and along y: a kinematic body pushes with no more and yields
----@field max_torque number N m, it turns with no more
+---@field linear_damping number 1/s, dv/dt = -damping v, implicit
+---@field angular_damping number 1/s, damping of the angular velocity, implicit
+---@field gravity_scale number a factor on gravity
+---@field surface_speed number m/s, of a conveyor belt: the surface moves counter-clockwise around the body, so the top of a belt moves to -x if the value is positive
+---@field contact_compliance number m/N, of each contact point, up to 1e6; 0 is rigid, see soft contacts
+---@field contact_damping number N s/m, acts beside the compliance of the body; without a compliance it has no effect
+---@field contact_viscosity number N s/m, a drag along the surface at each contact point, beside friction: this times the sliding speed. A pair has the sum of both
+---@field max_force number N, along x and along y: a kinematic body pushes with at most this force and yields
+---@field max_torque number N m, a kinematic body turns with at most this torque
 ---@field drive sim2d.Joint? the lock that moves a kinematic body with a bound
----@field name string
----@field type "dynamic"|"static"|"kinematic" "static" does not move; "kinematic" moves with its velocity, or as a function of time, unmoved by others, unless its force has a bound
----@field color string "#rrggbb", "#rrggbbaa" or a name ("red", "teal", ...); else a palette's
----@field enabled boolean false: takes no part in steps and queries
----@field sensor boolean tells what it meets and pushes nothing, see sensors
----@field category integer two shapes may touch when each one's mask has a bit of the other's category
----@field mask integer bits of the categories it touches
----@field data any
----@field world sim2d.World
----@field alive boolean false once it is destroyed; true again when a snapshot brings it back
+---@field name string at most 47 bytes
+---@field type "dynamic"|"static"|"kinematic" "static" does not move; "kinematic" moves with its velocity, or as a function of time, and others do not move it, unless its force has a bound
+---@field color string "#rrggbb", "#rrggbbaa" or a name ("red", "teal", ...); default: from a palette
+---@field enabled boolean if false, the body takes no part in steps and queries
+---@field sensor boolean reports overlaps and does not push, see sensors
+---@field category integer two shapes may touch if the mask of each has a bit of the other one's category
+---@field mask integer the bits of the categories that the body may touch
+---@field data any a value of your script
+---@field world sim2d.World read-only
+---@field alive boolean read-only; false after the body was destroyed, true again after a snapshot restored it
 local Body = {}
 
----Acts during the next step, N.
----@param force sim2d.XY
----@param where? { at: sim2d.XY }
+---Applies a force during the next step only. Forces add up. Bodies that no force moves (static, and kinematic without a
+---bound) ignore it.
+---@param force sim2d.XY N
+---@param where? { at: sim2d.XY } m, point of attack in world coordinates; default: the centre of mass
 function Body:apply_force(force, where) end
 
+---Applies a torque during the next step only. Torques add up.
 ---@param torque number N m
 function Body:apply_torque(torque) end
 
----Acts at once, N s.
----@param impulse sim2d.XY
----@param where? { at: sim2d.XY }
+---Changes the velocity at once.
+---@param impulse sim2d.XY N s
+---@param where? { at: sim2d.XY } m, point of attack in world coordinates; default: the centre of mass
 function Body:apply_impulse(impulse, where) end
 
----A continuous force, as a pure function of the state and the time: returns torque, fx, fy. Asked at
----both ends of each step, and in between where bodies meet.
----@param fn fun(body: sim2d.Body, t: number, dt: number): number, number, number
+---Adds a continuous force, a pure function of the state and the time, which the engine evaluates several times in a step.
+---Several laws add up. For a static or kinematic body it raises an error.
+---@param fn fun(body: sim2d.Body, t: number, dt: number): number, number, number returns torque, fx, fy (N m, N, N)
 ---@return sim2d.Handle
 function Body:force_law(fn) end
 
----Moves a kinematic body: x, y, angle at time t, met exactly at the end of each step. What is nil goes
----on as it does. nil ends it.
----@param fn fun(t: number): number?, number?, number?
+---Moves a kinematic body as a function of time. The pose is exact at the end of each step.
+---@param fn fun(t: number): number?, number?, number? returns x, y, angle; a coordinate that is nil continues its motion; nil in place of `fn` ends the motion
 function Body:motion(fn) end
 
----From the body's coordinates to the world's.
+---Converts a point from the body's frame to world coordinates.
 ---@param point sim2d.XY
 ---@return sim2d.Vector
 function Body:world_point(point) end
 
+---Converts a point from world coordinates to the body's frame.
 ---@param point sim2d.XY
 ---@return sim2d.Vector
 function Body:local_point(point) end
 
----@return number J
+---Returns the kinetic energy, which is 0 unless the body is dynamic.
+---@return number energy J
 function Body:kinetic_energy() end
 
+---Returns the contacts of this body, like `world:contacts()`.
 ---@return sim2d.Contact[]
 function Body:contacts() end
 
----All that contacts gave it in the last step: x, y in N s, and about its centre in N m s.
----@return number x
----@return number y
----@return number angular
+---Returns the total impulse of all contacts on the body in the last step, and its moment about the centre of mass.
+---@return number x N s
+---@return number y N s
+---@return number angular N m s
 function Body:net_contact_impulse() end
 
----What the stepping itself took or gave in the last step, which is no impulse of contacts, joints or forces: x, y in N s, and
----about its centre in N m s.
----@return number x
----@return number y
----@return number angular
+---Returns the momentum that the stepping itself added or removed in the last step. It is no impulse of contacts, joints or
+---forces.
+---@return number x N s
+---@return number y N s
+---@return number angular N m s
 function Body:net_correction() end
 
----Its joints go with it.
+---Removes the body and its joints from the world.
 function Body:destroy() end
 
 -- ---- Joint --------------------------------------------------------------------------------------
 
----Fields that a type does not have are nil.
+---A joint. `a` is the first body and `b` the second one; nil stands for the world.
 ---@class sim2d.Joint
+---@field type "hinge"|"weld"|"slider"|"wheel"|"distance"|"spring"|"rope"|"gear"|"lock"|"mouse"|"constraint"|"ground_friction"|"pulley"
+---@field name string
 ---@field a sim2d.Body?
 ---@field b sim2d.Body?
----@field bodies sim2d.Body[] all that it joins, in their order
+---@field bodies sim2d.Body[] all bodies of the joint, in order
 ---@field joint_a sim2d.Joint? of a gear
----@field joint_b sim2d.Joint?
----@field name string
----@field type "hinge"|"weld"|"slider"|"wheel"|"distance"|"spring"|"rope"|"gear"|"lock"|"mouse"|"constraint"|"ground_friction"|"pulley"
----@field impulse sim2d.Vector N s, on a, of the last step
----@field force sim2d.Vector N
----@field torque number N m, on a about its anchor
----@field angle number of a against b, zero at creation; of a hinge: may be set, which moves bodies
----@field translation number? m, along the axis; of a slider: may be set, which moves bodies
----@field length number? m, between the anchors; of a distance: settable
----@field speed number rad/s or m/s, of what the motor acts on; of hinges, sliders, wheels, springs and ropes: may be set
----@field limits number[]? {lo, hi}
----@field restitution number? 0 to 1, at the limits
----@field motor_speed number?
----@field motor_max number? N m or N
----@field servo_goal number? rad or m, of an actuator of kind "position"
----@field servo_kp number? N m/rad or N/m
----@field servo_kd number? N m s/rad or N s/m
----@field servo_max number? N m or N
----@field friction number? N m or N
----@field compliance number?
----@field damping number?
----@field stiffness number? N/m
----@field quadratic number? N/m^2, of a spring
----@field cubic number? N/m^3
----@field lo number? N or N m, of constraints
----@field hi number? N or N m, of constraints
----@field rest number? rad or m, of a hinge's or slider's spring
----@field rest_length number? m
----@field max_length number? m
----@field ratio number?
----@field max_force number? N, of ground friction and locks
----@field max_torque number? N m
----@field break_force number N
----@field target sim2d.XY? m, of a mouse
----@field velocity sim2d.XY? m/s, of a lock
----@field angular_velocity number? rad/s, of a lock
----@field enabled boolean
----@field broken boolean
----@field collide boolean
----@field anchor_a sim2d.Vector m, world coordinates
----@field anchor_b sim2d.Vector
----@field axis sim2d.Vector? world coordinates
----@field error number m, of rigid rows and limits
----@field alive boolean false once it is destroyed
+---@field joint_b sim2d.Joint? of a gear
+---@field collide boolean the jointed bodies may touch each other
+---@field alive boolean false after the joint was destroyed
+---@field angle number rad, of a against b; settable for hinges, which moves bodies
+---@field translation number? m, along the axis, of sliders and wheels; settable for sliders, which moves bodies
+---@field length number? m, of distances, springs, ropes, mice and pulleys; settable for distances and pulleys: the length that is held
+---@field speed number rad/s or m/s, of the coordinate that the motor acts on; for distances and ropes of the length, for other joints of the angle. Settable for hinges, sliders, wheels, springs and ropes, which sets velocities
+---@field force sim2d.Vector N, on a, mean over the last step or sub-step
+---@field torque number N m, on a about its anchor, mean over the last step or sub-step
+---@field impulse sim2d.Vector N s, on a, over the last step or sub-step
+---@field error number m, of rigid rows and limits; angles count times the size of the bodies
+---@field anchor_a sim2d.Vector m, world coordinates now
+---@field anchor_b sim2d.Vector m, world coordinates now
+---@field axis sim2d.Vector? world coordinates now
+---@field enabled boolean settable; a lock that is enabled again holds its present place
+---@field broken boolean the joint carried more than `break_force`; enabling the joint repairs it
+---@field break_force number N or N m, settable
+---@field limits number[]? {lo, hi}, settable; nil: no limits
+---@field restitution number? 0 to 1, settable; at the limits, or of a unilateral constraint
+---@field motor_speed number? rad/s or m/s, settable
+---@field motor_max number? N m or N, settable; 0 without a motor
+---@field servo_goal number? rad or m, settable; goal of an actuator of kind "position"
+---@field servo_kp number? N m/rad or N/m, settable
+---@field servo_kd number? N m s/rad or N s/m, settable
+---@field servo_max number? N m or N, settable; largest effort
+---@field friction number? N m or N, settable
+---@field compliance number? m/N or rad/(N m), settable; nil for a matrix
+---@field damping number? settable; nil for a matrix
+---@field stiffness number? N/m or N m/rad, settable
+---@field quadratic number? N/m^2, settable; of springs
+---@field cubic number? N/m^3, settable; of springs
+---@field rest number? rad or m, settable; of the spring of a hinge or slider
+---@field rest_length number? m, settable; of springs
+---@field max_length number? m, settable; of ropes
+---@field ratio number? settable; of gears, whose bodies keep their places
+---@field lo number? N or N m, settable; of constraints, infinite without a bound
+---@field hi number? N or N m, settable; of constraints
+---@field max_force number? N, settable; of ground friction and locks, math.huge without a bound
+---@field max_torque number? N m, settable; of ground friction and locks
+---@field target sim2d.XY? m, settable; of mice
+---@field velocity sim2d.XY? m/s, of locks; settable unless the lock has functions, whose mean over the last step or sub-step it is
+---@field angular_velocity number? rad/s, of locks; settable unless the lock has functions
 local Joint = {}
 
+---Removes the joint from the world.
 function Joint:destroy() end

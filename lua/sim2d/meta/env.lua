@@ -3,17 +3,17 @@
 
 ---@class sim2d.Env
 ---@field name string
----@field world sim2d.World of the present episode
----@field parameters table<string, number> of the present episode
+---@field world sim2d.World world of the present episode
+---@field parameters table<string, number> parameters of the present episode
 ---@field action_space { low?: number[], high?: number[], n?: integer, names: string[] }
 ---@field observation_space { low: number[], high: number[] }
 ---@field period number s
 ---@field max_steps integer
----@field keys table<string, any> what keys do in the live viewer
+---@field keys table<string, any> actions of keys in the live viewer
 ---@field about_baseline? string
 local Env = {}
 
----A new episode.
+---Starts a new episode.
 ---@param options? { seed?: integer, parameters?: table, randomise?: boolean }
 ---@return number[] observation, { parameters: table } info
 function Env:reset(options) end
@@ -23,75 +23,76 @@ function Env:reset(options) end
 ---@return number[] observation, number reward, boolean terminated, boolean truncated, table info
 function Env:step(action) end
 
----Returns of episodes by a law, default: the baseline.
+---Runs episodes with a law and returns their returns. The default law is the baseline.
 ---@param options? { law?: function, episodes?: integer, seed?: integer, randomise?: boolean }
----@return number mean, number[] returns, number steps, { residual: number, unsolved: integer, mode_changes: integer, terminated: boolean[] } told of all steps
+---@return number mean, number[] returns, number steps, { residual: number, unsolved: integer, mode_changes: integer, terminated: boolean[] } summary of all steps
 function Env:evaluate(options) end
 
----A picture of the world as it is.
+---Draws a picture of the world.
 ---@param path string
 ---@param options? table
 function Env:render(path, options) end
 
----In the live viewer: episodes by the baseline or a person, until Ctrl-C or for so many. False without a viewer.
+---Runs episodes in the live viewer, by the baseline or by a person, until Ctrl-C or for a number of episodes. Returns false
+---without a viewer.
 ---@param options? { episodes?: integer }
 ---@return boolean played
 function Env:play(options) end
 
----Plays in the live viewer; without one, some episodes of the baseline, told on standard output.
+---Plays in the live viewer. Without a viewer it runs some episodes of the baseline and prints their results.
 ---@param options? { episodes?: integer }
 ---@return number? mean
 function Env:show(options) end
 
----What sim.env takes.
+---Keys of `sim.env`.
 ---@class sim2d.EnvDefinition
 ---@field world fun(parameters: table<string, number>, random: sim2d.Random): sim2d.World
 ---@field reward number|sim2d.EnvReward|sim2d.Cost|fun(world: sim2d.World, u: number[], env: sim2d.Env): number
 ---@field terminated? sim2d.EpisodeBound[]|fun(world: sim2d.World, env: sim2d.Env): boolean
 ---@field reset? sim2d.EnvDraw[]|fun(world: sim2d.World, random: sim2d.Random, parameters: table<string, number>)
----@field period? number s that a command is held; default dt
+---@field period? number s, duration of a command; default dt
 ---@field max_steps? integer default 1000
----@field parameters? table<string, number|number[]> { usual, lo, hi }
+---@field parameters? table<string, number|number[]> { usual, lo, hi } or a number, by name
 ---@field actions? number[][] commands of each action by number
----@field low? number|number[] of what is observed
----@field high? number|number[]
+---@field low? number|number[] lower bounds of the observations
+---@field high? number|number[] upper bounds of the observations
 ---@field baseline? fun(env: sim2d.Env): function
----@field passed? number the return from which a law has solved it
+---@field passed? number return from which on the task counts as solved
 ---@field name? string
 ---@field doc? string
 
----Terms of a cost that is taken from the constant.
+---Terms of a cost that is subtracted from the constant.
 ---@class sim2d.EnvReward
 ---@field constant? number default 0
----@field [integer] sim2d.CostTerm
+---@field [integer] sim2d.BatchTerm|sim2d.CostTerm
 
----A number that an episode starts with.
+---A number that is drawn at the start of an episode.
 ---@class sim2d.EnvDraw
 ---@field of string
 ---@field field string|string[]
 ---@field uniform? number[] {lo, hi}
 ---@field normal? number[] {mean, deviation}
 
----Many environments of one task. Arrays are filled again by the next call; those of observations hold one environment's numbers
----after the other's.
+---Many environments of one task. The next call fills the arrays again. Arrays of observations hold the numbers of one
+---environment after those of the other.
 ---@class sim2d.EnvVector
 ---@field count integer
----@field observed integer numbers an environment is observed by
+---@field observed integer number of observed numbers of an environment
 ---@field observations sim2d.Array
----@field final_observations sim2d.Array what was observed last by those whose episode has ended, in their places
----@field unsolved sim2d.Array how many steps of the last call missed their tolerance
----@field mode_changes sim2d.Array how often a contact point came to stick, to slip or to part in the last call
----@field final table<integer, number[]> what was observed last by those whose episode ended with the last step
+---@field final_observations sim2d.Array last observations of environments whose episode has ended, in their places
+---@field unsolved sim2d.Array number of steps of the last call that missed their tolerance
+---@field mode_changes sim2d.Array number of changes of contact points between sticking, sliding and open in the last call
+---@field final table<integer, number[]> last observations of environments whose episode ended with the last step
 ---@field envs sim2d.Env[]
 local EnvVector = {}
 
----New episodes, of all or those of the mask: the i-th with seed + i - 1, or seeds[i].
+---Starts new episodes, in all environments or in those of the mask. Environment i starts with seed + i - 1, or with seeds[i].
 ---@param options? { seed?: integer, seeds?: table<integer, integer>, mask?: table<integer, boolean> }
 ---@return sim2d.Array observations
 function EnvVector:reset(options) end
 
----An action for each; worlds are stepped by threads.
----@param actions any[]|sim2d.Array
+---Takes an action in each environment. Threads step the worlds.
+---@param actions any[]|sim2d.Array one for each environment
 ---@return sim2d.Array observations, sim2d.Array rewards, sim2d.Array terminated, sim2d.Array truncated
 function EnvVector:step(actions) end
 
@@ -99,22 +100,23 @@ function EnvVector:step(actions) end
 ---@overload fun(def: sim2d.EnvDefinition): sim2d.Env
 local EnvLibrary = {}
 
----Raises what is wrong with a task; returns the steps it took to see.
+---Checks a task, and raises an error if it is wrong.
 ---@param env sim2d.Env
----@return integer
+---@return integer steps number of steps that the check made
 function EnvLibrary.check(env) end
 
+---Makes many environments of one task.
 ---@param task sim2d.Env
 ---@param options { count: integer, threads?: integer, autoreset?: "next_step"|"same_step"|"disabled", randomise?: boolean }
 ---@return sim2d.EnvVector
 function EnvLibrary.vector(task, options) end
 
----1 where x is within bounds, less beyond, `value` at the margin.
+---Returns 1 if x is within bounds, less beyond them, and `value` at a margin beyond them.
 ---@param x sim2d.Number
----@param bounds? number[]
+---@param bounds? number[] {lo, hi}
 ---@param margin? number
----@param shape? string
----@param value? number
+---@param shape? string "gaussian", "linear", "quadratic", "cosine", "hyperbolic", "long_tail" or "reciprocal"
+---@param value? number default 0.1
 ---@return sim2d.Number
 function EnvLibrary.tolerance(x, bounds, margin, shape, value) end
 

@@ -1,8 +1,8 @@
 ---@meta _
 -- Gradients: tracked numbers, the functions that take them, and what is made of functions.
 
----A number while a gradient is taken. All arithmetic and `<`, `<=` work on it, with plain numbers
----too; `x == 1` is always false (Lua compares types first). math.sin and its like do not take it.
+---A number that takes part in a gradient. Arithmetic, `<` and `<=` work on it, also together with plain numbers. `x == 1` is
+---always false, because Lua compares types first. `math.sin` and the like do not take it.
 ---@class sim2d.Tracked
 ---@operator add(sim2d.Number): sim2d.Tracked
 ---@operator sub(sim2d.Number): sim2d.Tracked
@@ -14,19 +14,19 @@
 ---@operator unm: sim2d.Tracked
 local Tracked = {}
 
----The plain number; also after the gradient call.
+---Returns the plain number, also after the gradient call.
 ---@return number
 function Tracked:value() end
 
 ---@alias sim2d.Number number|sim2d.Tracked
----What derivatives are taken with respect to: a number, an array, a vector, or tables of these in
----tables. Other values in the tables are passed on.
+---Parameters of a gradient: a number, an array, a vector, or nested tables of these. Other values in the tables are passed
+---on.
 ---@alias sim2d.Parameters number|sim2d.Array|sim2d.Vector|table
 
 ---@class sim2d
 local sim = {}
 
----f(p, ...) and its gradient, in the shape of p; then what else f returned.
+---Returns f(p, ...) and its gradient in the shape of p, then the other results of f.
 ---@param f fun(p, ...): sim2d.Number, ...
 ---@param p sim2d.Parameters
 ---@param ... any passed to f
@@ -35,8 +35,8 @@ local sim = {}
 ---@return any ...
 function sim.value_and_grad(f, p, ...) end
 
----The gradient of f at p, then the value and what else f returned. Without p: the function that
----does that.
+---Returns the gradient of f at p, then the value and the other results of f. Without p, it returns a function that does
+---this.
 ---@param f fun(p, ...): sim2d.Number, ...
 ---@param p? sim2d.Parameters
 ---@param ... any passed to f
@@ -46,48 +46,50 @@ function sim.value_and_grad(f, p, ...) end
 ---@overload fun(f: fun(p, ...): sim2d.Number): fun(p: sim2d.Parameters, ...): any, number
 function sim.grad(f, p, ...) end
 
----The derivatives of a list of numbers, a row an output; an array when x or f(x) is one. Then f(x).
+---Returns the derivatives of a list of numbers, with a row for each output, and f(x). The derivatives are an array if x or
+---f(x) is an array.
 ---@param f fun(x): sim2d.Number|sim2d.Number[]|sim2d.Array
 ---@param x number|number[]|sim2d.Array
----@return number[][]|sim2d.Array
----@return number|number[]|sim2d.Array
+---@return number[][]|sim2d.Array jacobian
+---@return number|number[]|sim2d.Array value
 function sim.jacobian(f, x) end
 
----The Hessian of f at p times d, by differences of exact gradients (relative error about 1e-11).
+---Returns the Hessian of f at p times d, by differences of exact gradients (relative error about 1e-11).
 ---@param f fun(p): sim2d.Number
 ---@param p sim2d.Parameters
----@param d sim2d.Parameters of p's shape
----@return any
+---@param d sim2d.Parameters in the shape of p
+---@return any product in the shape of p
 function sim.hvp(f, p, d) end
 
----Compares the gradient of f at p with differences of f; prints a table, and a line where both of them
----know nothing of the times of impacts.
+---Compares the gradient of f at p with differences of f, and prints a table. It also prints a line if both of them ignore
+---the times of impacts.
 ---@param f fun(p): sim2d.Number
 ---@param p sim2d.Parameters
 ---@param options? { step?: number, print?: boolean }
----@return number error the largest relative one
----@return string[] flags of the gradient, as sim.tape_stats() has them
+---@return number error largest relative error
+---@return string[] flags of the gradient, as in `sim.tape_stats()`
 function sim.check_grad(f, p, options) end
 
----The plain value of what is tracked, also in tables: derivatives end here.
+---Returns the plain value of a tracked value, also in tables. Derivatives end here.
 ---@generic T
 ---@param x T
 ---@return T
 function sim.stop_gradient(x) end
 
----A function with a derivative of its own. `forward` gets plain values and returns one, and what it
----keeps for `backward(dl_dy, y, arguments ..., kept ...)`, which returns dl/d(argument) each.
+---Makes a function with a derivative that you define. `forward` gets plain values. It returns one value y, and values to
+---keep for `backward(dl_dy, y, arguments ..., kept ...)`, which returns dl/d(argument) for each argument.
 ---@param def { forward: (fun(...): number|sim2d.Array, ...), backward: (fun(...): ...) }
 ---@return fun(...): sim2d.Number|sim2d.Array
 function sim.custom(def) end
 
----From now on worlds keep an image every n steps instead of what each step did: less memory, more
----time. Without n: no longer.
+---Makes worlds keep an image every n steps, instead of the record of each step. This takes less memory and more time.
+---Without n, worlds keep the records again.
 ---@param n? integer
----@return integer? was
+---@return integer? before the value before
 function sim.checkpoint(n) end
 
----Of the tape that records, or the last one. `reason`: why every derivative is 0; nil if one is not.
+---Returns statistics of the tape that records, or of the last one. `reason` is the reason why every derivative is 0, or nil
+---if one is not 0.
 ---@return { nodes: integer, bytes: integer, peak_bytes: integer, flags: string[], reason?: string }
 function sim.tape_stats() end
 
@@ -140,25 +142,26 @@ function sim.pow(x, y) end
 ---@param x sim2d.Number|sim2d.Array
 function sim.abs(x) end
 
----The largest of its arguments, or of the numbers of one array.
+---Returns the largest of its arguments, or of the numbers of one array.
 ---@param x sim2d.Number|sim2d.Array
 ---@param ... sim2d.Number|sim2d.Array
 function sim.max(x, ...) end
 
----The smallest of its arguments, or of the numbers of one array.
+---Returns the smallest of its arguments, or of the numbers of one array.
 ---@param x sim2d.Number|sim2d.Array
 ---@param ... sim2d.Number|sim2d.Array
 function sim.min(x, ...) end
 
+---Returns x bounded to lo .. hi.
 ---@param x sim2d.Number|sim2d.Array
 ---@param lo sim2d.Number|sim2d.Array
 ---@param hi sim2d.Number|sim2d.Array
 function sim.clamp(x, lo, hi) end
 
----Minus one, 0 or 1: plain, for its derivative is zero.
+---Returns -1, 0 or 1 as a plain number, because the derivative is 0.
 ---@param x sim2d.Number|sim2d.Array
 function sim.sign(x) end
 
----Plain, for its derivative is zero.
+---Returns a plain number, because the derivative is 0.
 ---@param x sim2d.Number|sim2d.Array
 function sim.floor(x) end

@@ -5,36 +5,36 @@
 local Optimize = {}
 
 ---@class sim2d.FitOptions
----@field max_iterations? integer 1000; nelder-mead 400 a parameter; least_squares 200
----@field tolerance? number 1e-8
+---@field max_iterations? integer default 1000; nelder-mead: 400 for each parameter; least_squares: 200
+---@field tolerance? number default 1e-8
 ---@field lower? number|table bound: one number for all, or in the shape of the parameters (parts may be missing)
 ---@field upper? number|table bound, in the same forms
----@field callback? fun(p, value: number, entry: sim2d.OptimizeEntry): boolean? true stops
+---@field callback? fun(p, value: number, entry: sim2d.OptimizeEntry): boolean? true stops the search
 ---@field history? boolean fills info.history
----@field loss? "l2"|"huber"|"cauchy" of least_squares: what a residual costs; "l2"
----@field scale? number of least_squares: size beyond which residuals count less under these losses; 1
----@field journal? string file of all evaluations: the same call continues where an earlier run ended
+---@field loss? "l2"|"huber"|"cauchy" of least_squares: cost of a residual; default "l2"
+---@field scale? number of least_squares: size beyond which residuals count less with "huber" and "cauchy"; default 1
+---@field journal? string file of all evaluations, from which the same call continues after an interruption
 
 ---@class sim2d.MinimizeOptions: sim2d.FitOptions
 ---@field method? "lbfgs"|"adam"|"sgd"|"rmsprop"|"nelder-mead"|"nlopt"|"cmaes"
----@field algorithm? string of nlopt: "bobyqa"
----@field gradient? boolean f returns its gradient second, in the shape of p
----@field memory? integer of lbfgs: steps remembered; 30
----@field learning_rate? number|fun(iteration: integer): number of adam, sgd, rmsprop; 0.01
----@field clip? number of adam, sgd, rmsprop: longest gradient
+---@field algorithm? string of nlopt; default "bobyqa"
+---@field gradient? boolean true: f returns its gradient as the second result, in the shape of p
+---@field memory? integer of lbfgs: number of steps in memory; default 30
+---@field learning_rate? number|(fun(iteration: integer): number) of adam, sgd, rmsprop; default 0.01
+---@field clip? number of adam, sgd, rmsprop: largest norm of the gradient
 ---@field keep? "best"|"last" of adam, sgd, rmsprop: the point that is returned
----@field beta1? number of adam: 0.9
----@field beta2? number of adam: 0.999
----@field epsilon? number of adam and rmsprop: 1e-8
----@field momentum? number of sgd and rmsprop: 0
+---@field beta1? number of adam; default 0.9
+---@field beta2? number of adam; default 0.999
+---@field epsilon? number of adam and rmsprop; default 1e-8
+---@field momentum? number of sgd and rmsprop; default 0
 ---@field nesterov? boolean of sgd
----@field decay? number of rmsprop: 0.99
+---@field decay? number of rmsprop; default 0.99
 ---@field initial_step? number|table of nelder-mead: edge of the first simplex
----@field restarts? integer of nelder-mead: fresh simplexes at the point found, 2; of cmaes: runs with twice the population, 0
----@field sigma? number|table of cmaes: first deviation; 0.3
+---@field restarts? integer of nelder-mead: new simplexes at the best point, default 2; of cmaes: runs with twice the population, default 0
+---@field sigma? number|table of cmaes: first deviation; default 0.3
 ---@field population? integer of cmaes
 ---@field seed? integer of cmaes
----@field target? number of cmaes: a value that is small enough
+---@field target? number of cmaes: the search ends at this value
 
 ---@class sim2d.OptimizeEntry
 ---@field iteration integer
@@ -45,19 +45,19 @@ local Optimize = {}
 
 ---@class sim2d.OptimizeInfo
 ---@field status "converged"|"stalled"|"max_iterations"|"stopped"
----@field message string why it ended
+---@field message string reason of the end
 ---@field iterations integer
 ---@field evaluations integer calls of the function
----@field gradient_norm? number largest derivative that no bound holds
+---@field gradient_norm? number largest derivative, without those that a bound stops
 ---@field history? sim2d.OptimizeEntry[]
 
 ---@class sim2d.FitInfo: sim2d.OptimizeInfo
 ---@field residual_norm number
 ---@field residuals sim2d.Array
----@field covariance? sim2d.Array of the parameters in the order of their sorted names
+---@field covariance? sim2d.Array covariance of the parameters in the order of their sorted names
 ---@field deviation? any standard errors, in the shape of the parameters
 
----Looks for parameters that make f small. It starts at p0 and uses exact gradients (except with methods that need none).
+---Searches for parameters that minimise f. It starts at p0 and uses exact gradients (except with methods that need none).
 ---@param f fun(p): sim2d.Number
 ---@param p0 sim2d.Parameters
 ---@param options? sim2d.MinimizeOptions
@@ -66,7 +66,7 @@ local Optimize = {}
 ---@return sim2d.OptimizeInfo info
 function Optimize.minimize(f, p0, options) end
 
----Looks for parameters that make the sum of the squares of r(p) small (Levenberg-Marquardt method).
+---Searches for parameters that minimise the sum of the squares of r(p) (Levenberg-Marquardt method).
 ---@param r fun(p): sim2d.Number|sim2d.Number[]|sim2d.Array
 ---@param p0 sim2d.Parameters
 ---@param options? sim2d.FitOptions

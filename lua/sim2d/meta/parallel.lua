@@ -2,51 +2,51 @@
 -- sim.parallel: many jobs on all cores.
 
 ---@class sim2d.ParallelOptions
----@field threads? integer of each process; default: the cores it may use, under mpirun 1
----@field seed? integer of sim.random in jobs, with the job's number; default: that of the command
----@field common? any the third argument of each job; sent once a thread
----@field time_limit? number s a job
----@field journal? string file that keeps what is done; a run that was ended goes on from it
+---@field threads? integer threads of each process; default: the cores that it may use, under mpirun 1
+---@field seed? integer seed of `sim.random` in jobs, together with the number of the job; default: the seed of the command
+---@field common? any third argument of each job; it is sent once to each thread
+---@field time_limit? number s, of each job
+---@field journal? string file that keeps the results; an interrupted run continues from it
 ---@field failures? "raise"|"keep" a failed job raises an error (default), or is listed
----@field each? fun(result: any, job: integer) called in the order of the items; results are not kept then
+---@field each? fun(result: any, job: integer) called in the order of the items; then results are not kept
 ---@field record? string folder: the first world of job 7 is recorded as folder/000007.s2d
----@field progress? boolean a bar on a terminal, default true
+---@field progress? boolean shows a progress bar on a terminal; default true
 
 ---@class sim2d.JobFailure
 ---@field job integer
----@field message string with its traceback
+---@field message string message with its traceback
 
 ---@class sim2d.Parallel
 local Parallel = {}
 
----`{ f(items[1], 1, common), f(items[2], 2, common), ... }`, computed by threads with a Lua state each. The
----function uses no locals of its surroundings but `sim`; `{"module", "name"}` stands for one of a module.
+---Returns `{ f(items[1], 1, common), f(items[2], 2, common), ... }`. Threads with separate Lua states compute it. The
+---function uses no locals of its surroundings except `sim`. `{"module", "name"}` stands for a function of a module.
 ---@param f fun(item: any, job: integer, common: any): any|{ [1]: string, [2]: string }
----@param items any[]|integer a list, or how many jobs there are
+---@param items any[]|integer a list, or the number of jobs
 ---@param options? sim2d.ParallelOptions
 ---@return any[] results in the order of the items
 ---@return sim2d.JobFailure[] failures
 function Parallel.map(f, items, options) end
 
----How many processes mpirun or srun started together; 1 without.
+---Returns the number of processes that mpirun or srun started together, or 1.
 ---@return integer
 function Parallel.machines() end
 
----How many threads a call has unless it says otherwise.
+---Returns the default number of threads of a call.
 ---@return integer
 function Parallel.threads() end
 
----`run` returns named numbers, booleans or texts, or one number, which is `value`.
+---`run` returns named numbers, booleans or texts, or a single number, which is named `value`.
 ---@class sim2d.SweepDef
 ---@field run fun(p: table<string, any>, job: integer, common: any): any|{ [1]: string, [2]: string }
----@field grid? table<string, any[]|sim2d.Array> every combination
----@field list? table<string, any>[] or the points themselves
----@field random? table<string, table> or samples: {lo, hi}, {normal = {mean, deviation}}, {log = {lo, hi}}, {choice = list}
----@field count? integer samples of `random`
----@field order? string[] of the parameters; default: by the alphabet. The last changes fastest
----@field repeats? integer runs of each point, with seeds of their own, default 1
+---@field grid? table<string, any[]|sim2d.Array> every combination of these values
+---@field list? table<string, any>[] the points themselves, in place of `grid`
+---@field random? table<string, table> samples, in place of `grid`: {lo, hi}, {normal = {mean, deviation}}, {log = {lo, hi}}, {choice = list}
+---@field count? integer number of samples of `random`
+---@field order? string[] order of the parameters; default: alphabetical. The last one changes fastest
+---@field repeats? integer runs of each point, with different seeds; default 1
 ---@field failures? "raise"|"keep" default: failed runs are rows without outputs
----@field threads? integer these as in sim.parallel.map
+---@field threads? integer as in `sim.parallel.map`, like the following keys
 ---@field seed? integer
 ---@field common? any
 ---@field time_limit? number s
@@ -55,43 +55,44 @@ function Parallel.threads() end
 ---@field progress? boolean
 
 ---@class sim2d.Sweep
----@field rows table<string, any>[] a run each
+---@field rows table<string, any>[] one for each run
 ---@field columns string[] job, parameters, repeat, outputs, failed
----@field parameters string[]
----@field outputs string[]
+---@field parameters string[] names of the parameters
+---@field outputs string[] names of the outputs
 ---@field failures sim2d.JobFailure[]
 local Sweep = {}
 
----A function over many values of its parameters.
+---Runs a function over many values of its parameters.
 ---@param def sim2d.SweepDef
 ---@return sim2d.Sweep
 function sim.sweep(def) end
 
----An array, booleans as 0 and 1, nan where a run failed; of texts a list.
+---Returns a column: an array with booleans as 0 and 1, and nan for failed runs; or a list of texts.
 ---@param name string
 ---@return sim2d.Array|string[]
 function Sweep:column(name) end
 
 ---Writes all rows (.csv, .npz, .h5).
 ---@param path string
----@return true? done
+---@return true? success
 ---@return string? message
 function Sweep:save(path) end
 
----Prints a line for each output, over all runs; with names of columns a line for each combination of their
----values, with means of the outputs.
+---Prints a line for each output, over all runs. With names of columns, it prints a line with the means of the outputs for
+---each combination of their values.
 ---@param ... string
 ---@return sim2d.Table
 function Sweep:summary(...) end
 
----Means over `x`, with the deviation of repeats (of booleans: of their mean) as bars, a curve for each value of `by`; other keys are sim.plot's.
+---Plots means over `x`, one curve for each value of `by`. Bars show the deviation of repeats (for booleans: of their mean).
+---Other keys are those of `sim.plot`.
 ---@param def { x: string, y: string, by?: string, title?: string }
 ---@return sim2d.Plot
 function Sweep:plot(def) end
 
----Writes a picture of the means of `value` over two parameters: .svg, or .html, whose pixels open their runs in the
----player where the sweep has `record`.
+---Writes a picture of the means of `value` over two parameters: .svg, or .html. If the sweep has `record`, the pixels of the
+---.html page open their runs in the player.
 ---@param def { x: string, y: string, value: string, path: string, title?: string }
----@return true? done
+---@return true? success
 ---@return string? message
 function Sweep:map(def) end

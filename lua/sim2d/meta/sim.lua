@@ -7,8 +7,7 @@
 ---Two numbers; also read as `.x` and `.y`.
 ---@alias sim2d.XY number[]|{ x: number, y: number }|sim2d.Vector
 
----A vector the engine returned: read-only, with + - * / and #. To change the field it came from,
----assign a whole vector to that.
+---A vector that the engine returned: read-only, with + - * / and #. To change the field it came from, assign a whole vector.
 ---@class sim2d.Vector
 ---@field [integer] number
 ---@field x number
@@ -21,10 +20,11 @@
 ---@operator len: integer
 local Vector = {}
 
----Its length.
+---Returns the length.
 ---@return number
 function Vector:norm() end
 
+---Returns the scalar product.
 ---@param other sim2d.XY
 ---@return number
 function Vector:dot(other) end
@@ -55,60 +55,60 @@ function Vector:dot(other) end
 ---@field parallel sim2d.Parallel
 local sim = {}
 
----Many worlds at once, stepped by threads without Lua.
----@param builder sim2d.World|fun(i: integer, random: sim2d.Random): sim2d.World makes world i; or one to be cloned
----@param n integer
+---Makes many worlds, which threads step without Lua.
+---@param builder sim2d.World|fun(i: integer, random: sim2d.Random): sim2d.World a function that makes world i, or a world to clone
+---@param n integer number of worlds
 ---@param options? sim2d.BatchOptions
 ---@return sim2d.Batch
 function sim.batch(builder, n, options) end
 
----What each of many sequences of controls costs from the world's present state on.
----@param world sim2d.World it stays as it is
+---Computes the cost of each of many sequences of controls, from the present state of the world.
+---@param world sim2d.World does not change
 ---@param controls sim2d.Array|sim2d.Array[] sequences x (knots * actuators), or a list of knots x actuators
 ---@param options? sim2d.RolloutOptions
 ---@return sim2d.Array costs
 ---@return sim2d.Array? states sequences x (knots * numbers of a state), after each knot
----@return integer failed how many sequences did
+---@return integer failed number of sequences that failed
 function sim.rollout(world, controls, options) end
 
----Creates a world.
+---Makes a world.
 ---@param def? sim2d.WorldDef
 ---@return sim2d.World
 function sim.world(def) end
 
----The solvers, each with its name and a line about it.
+---Returns the solvers, each with its name and a summary.
 ---@return { name: string, summary: string }[]
 function sim.solvers() end
 
----The worlds that are open, oldest first: those of the script's locals, too.
+---Returns the open worlds, oldest first, also those in local variables of the script.
 ---@return sim2d.World[]
 function sim.worlds() end
 
----A solver of your own: worlds take it by its name.
+---Registers a solver that you define. Worlds take it by its name.
 ---@param name string
----@param fn fun(problem: sim2d.SolverProblem): (number[]?, integer?) impulses, one a row, or nil; iterations
+---@param fn fun(problem: sim2d.SolverProblem): (number[]?, integer?) returns the impulses, one for each row, or nil; and the number of iterations
 function sim.solver(name, fn) end
 
----Is the file that asks the script being run (and not required by another)?
+---Tests whether the calling file is the running script, and not a module that another file required.
 ---@return boolean
 function sim.is_main() end
 
----Seconds of a clock that never goes back; where it starts is arbitrary.
----@return number
+---Returns the time of a clock that never goes back. Its start is arbitrary.
+---@return number time s
 function sim.clock() end
 
----Inside a coroutine started by `world:start`: waits for simulated time, in s.
----@param seconds number
+---Waits for simulated time, inside a coroutine that `world:start` started.
+---@param seconds number s
 function sim.wait(seconds) end
 
----Declares options and reads them from the command line: `sim.options{ mu = {0.5, "friction"} }`
----takes `--mu 0.3`, `--mu=0.3` after the script. Types follow the defaults. What is read is taken
----out of the global `arg`. `--help` prints the options and exits.
+---Declares options and reads them from the command line: `sim.options{ mu = {0.5, "friction"} }` takes `--mu 0.3` and
+---`--mu=0.3` after the script. The types are those of the defaults. Words that were read are removed from the global `arg`.
+---`--help` prints the options and exits.
 ---@param declared table<string, number|boolean|string|{ [1]: number|boolean|string, [2]: string? }>
 ---@return table<string, any> values
 function sim.options(declared) end
 
----Prints rows as an aligned table. Rows are lists, or have names as keys.
+---Prints rows as an aligned table. Rows are lists, or tables by column name.
 ---@param def { columns?: (string|{ [1]: string, format: string? })[], [integer]: table }
 ---@return sim2d.Table
 function sim.table(def) end
@@ -118,12 +118,12 @@ local Table = {}
 
 ---Writes the columns with all digits (.csv, .npz, .h5).
 ---@param path string
----@return true? done
+---@return true? success
 ---@return string? message
 function Table:save(path) end
 
----What was expected beside what was obtained: an experiment is a lesson and a test. `options` are those
----of `sim.options`; `--out FILE` (where the figure goes) is added. Values are in `.options`.
+---Starts an experiment, which compares expected and obtained values. `options` are those of `sim.options`, and `--out FILE`
+---(the file of the figure) is added. Their values are in `.options`.
 ---@param title string
 ---@param options? table
 ---@return sim2d.Experiment
@@ -133,43 +133,45 @@ function sim.experiment(title, options) end
 ---@field options table<string, any>
 local Experiment = {}
 
----Numbers that differ by at most `tolerance` (0 unless given); the same texts or booleans.
----@param what string
+---Expects equal texts or booleans, or numbers that differ by at most a tolerance.
+---@param what string name of the row
 ---@param expected number|string|boolean
 ---@param obtained number|string|boolean
----@param tolerance? number
+---@param tolerance? number default 0
 ---@return boolean ok
 function Experiment:equal(what, expected, obtained, tolerance) end
 
----@param what string
+---Expects a number that is at most a bound.
+---@param what string name of the row
 ---@param bound number
----@param obtained number at most `bound`
+---@param obtained number
 ---@return boolean ok
 function Experiment:below(what, bound, obtained) end
 
----@param what string
+---Expects a number that is at least a bound.
+---@param what string name of the row
 ---@param bound number
----@param obtained number at least `bound`
+---@param obtained number
 ---@return boolean ok
 function Experiment:above(what, bound, obtained) end
 
----Draws the plot, writes it where `--out` says and shows it in a player.
+---Draws the plot, writes it to the file of `--out` and shows it in a player.
 ---@param plot sim2d.Plot
 function Experiment:figure(plot) end
 
----Prints the table; an error if anything is not as expected.
+---Prints the table, and raises an error if a value is not as expected.
 function Experiment:finish() end
 
 ---@class sim2d.PlotAxis
 ---@field label? string "time, s"
----@field unit? string written behind the label
+---@field unit? string written after the label
 ---@field log? boolean
 ---@field range? number[] {lo, hi}
 
 ---@alias sim2d.PlotNumbers number[]|sim2d.Array
 ---@alias sim2d.PlotFunction fun(x: number): number
 
----A line across, {x = 3, label =} or {y = 3, label =}; a note, {x =, y =, text =}; or data.
+---Data; or a line across the plot, {x = 3, label =} or {y = 3, label =}; or a note, {x =, y =, text =}.
 ---@class sim2d.PlotSeries
 ---@field [1]? sim2d.PlotNumbers|sim2d.PlotFunction|fun(x: number, y: number): number, number numbers across (the heights if there is no second list), samples, or a function
 ---@field [2]? sim2d.PlotNumbers|number numbers up, or the start of a function's range
@@ -218,19 +220,19 @@ function Experiment:finish() end
 ---@class sim2d.Plot
 local Plot = {}
 
----The picture as text.
+---Returns the picture as text.
 ---@return string
 function Plot:svg() end
 
 ---Writes the plot to a file that ends with .svg or .png.
 ---@param path string
 ---@param options? { scale: number? } pixels of a .png for each px, 2
----@return true? done
+---@return true? success
 ---@return string? message
 function Plot:save(path, options) end
 
 ---Shows the plot in the page of `--record` and in the live viewer. Returns false if there is neither.
----@param name? string its title
+---@param name? string title of the plot
 ---@return boolean shown
 function Plot:show(name) end
 
@@ -248,12 +250,12 @@ function Plot:print(options) end
 ---@overload fun(def: sim2d.PlotDef): sim2d.Plot
 local PlotLibrary = {}
 
----Plots beside and below each other.
+---Makes a grid of plots.
 ---@param def sim2d.PlotGridDef
 ---@return sim2d.Plot
 function PlotLibrary.grid(def) end
 
----`for i in sim.progress(n) do ... end` counts from 1 to n and shows a bar on a terminal.
+---Counts from 1 to n in `for i in sim.progress(n) do ... end`, and shows a bar on a terminal.
 ---@param n integer
 ---@return sim2d.Progress
 function sim.progress(n) end
@@ -262,10 +264,11 @@ function sim.progress(n) end
 ---@overload fun(): integer?
 local Progress = {}
 
----@param done number of the n
+---Sets the progress.
+---@param done number part of n
 function Progress:update(done) end
 
----Clears the bar.
+---Removes the bar.
 function Progress:done() end
 
 ---@class sim2d.SliderControl
@@ -273,9 +276,9 @@ function Progress:done() end
 ---@field min number
 ---@field max number
 ---@field unit string
----@field value number may be set, from min to max
+---@field value number settable, from min to max
 
----A slider in the live viewer; without one it stands at its default.
+---Adds a slider to the live viewer. Without a viewer it has its default.
 ---@param def { name: string, min?: number, max?: number, value?: number, unit?: string, on_change?: fun(value: number) }
 ---@return sim2d.SliderControl
 function sim.slider(def) end
@@ -283,62 +286,65 @@ function sim.slider(def) end
 ---@class sim2d.ChoiceControl
 ---@field name string
 ---@field values string[]
----@field value string may be set, to one of the values
+---@field value string settable, to one of the values
 
----One of several texts, chosen in the live viewer; `key` goes to the next one. Without a viewer it stands at its default.
+---Adds a choice of texts to the live viewer. `key` selects the next text. Without a viewer it has its default.
 ---@param def { name: string, values: string[], value?: string, key?: string, on_change?: fun(value: string) }
 ---@return sim2d.ChoiceControl
 function sim.choice(def) end
 
----A button in the live viewer; `key` presses it, too.
+---Adds a button to the live viewer. `key` presses it, too.
 ---@param def { name: string, key?: string, on_press: fun() }
 function sim.button(def) end
 
----How far a gamepad's axis is pushed in the live viewer: -1 to 1, right and up positive; triggers 0 to 1; 0 without one.
+---Returns the position of an axis of a gamepad in the live viewer: -1 to 1, right and up positive; triggers 0 to 1. Without
+---a gamepad it is 0.
 ---@param name "left_x"|"left_y"|"right_x"|"right_y"|"lt"|"rt"
 ---@return number
 function sim.axis(name) end
 
----Is a key held down in the live viewer, or was it since this was asked last? "a", "left", "space" ..., gamepads: "pad_a",
----"pad_left" ...
+---Tests whether a key is held down in the live viewer, or was pressed since the last call. Names are "a", "left",
+---"space" ...; for gamepads "pad_a", "pad_left" ...
 ---@param name string
 ---@return boolean
 function sim.key(name) end
 
----A value that the live viewer plots.
+---Adds a value that the live viewer plots.
 ---@param name string
 ---@param f fun(world: sim2d.World): number
 ---@param unit? string
 function sim.watch(name, f, unit) end
 
----Reads a .s2d file, also one that was cut short or is still being written.
+---Opens a .s2d file, also one that was cut short or is still being written.
 ---@param path string
----@return sim2d.ReadRecording?
+---@return sim2d.ReadRecording? recording
 ---@return string? message
 function sim.read_recording(path) end
 
----Random numbers, the same on every machine for the same seed (`--seed`).
----`sim.random` itself takes a dot as well: `sim.random.uniform()`.
+---Random numbers, which are the same on every machine for the same seed (`--seed`). `sim.random` itself also takes a dot:
+---`sim.random.uniform()`.
 ---@class sim2d.Random
 local Random = {}
 
----Uniform in [lo, hi), by default [0, 1).
----@param lo? number
----@param hi? number
+---Returns a number with uniform distribution in [lo, hi).
+---@param lo? number default 0
+---@param hi? number default 1
 ---@return number
 function Random:uniform(lo, hi) end
 
----@param mean? number
----@param deviation? number
+---Returns a number with normal distribution.
+---@param mean? number default 0
+---@param deviation? number default 1
 ---@return number
 function Random:normal(mean, deviation) end
 
----An integer from lo to hi, both included.
----@param lo integer with one argument: the upper end, from 1
+---Returns an integer from lo to hi, both included.
+---@param lo integer a single argument is the upper end, from 1
 ---@param hi? integer
 ---@return integer
 function Random:integer(lo, hi) end
 
+---Returns a random item of a list.
 ---@generic T
 ---@param list T[]
 ---@return T
@@ -350,11 +356,11 @@ function Random:choice(list) end
 ---@return T[]
 function Random:shuffle(list) end
 
----An independent generator.
+---Returns an independent generator.
 ---@return sim2d.Random
 function Random:split() end
 
----Starts again from a seed.
+---Restarts the generator from a seed.
 ---@param seed integer
 function Random:seed(seed) end
 

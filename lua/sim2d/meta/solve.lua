@@ -1,6 +1,6 @@
 ---@meta _
 -- `sim.lcp`, `sim.mlcp`, `sim.contact`, `sim.kkt`, `sim.qp`, `sim.lp` and `sim.ncp`: problems on their
--- own. In gradient calls their data may be tracked, and what they return then is.
+-- own. In gradient calls their data may be tracked; then their results are tracked, too.
 
 ---Linear complementarity problems: z >= 0, w = M z + q >= 0, z'w = 0.
 ---@class sim2d.Lcp
@@ -10,23 +10,23 @@ local Lcp = {}
 
 ---@class sim2d.LcpOptions
 ---@field solver? sim2d.LcpSolver
----@field tolerance? number of max |min(z, w)| / max(1, max |q|); 1e-9
----@field max_iterations? integer of each method tried
----@field omega? number over-relaxation of "pgs", below 2; 1
+---@field tolerance? number bound of max |min(z, w)| / max(1, max |q|); default 1e-9
+---@field max_iterations? integer of each method that is tried
+---@field omega? number over-relaxation of "pgs", below 2; default 1
 ---@field history? boolean fills info.history
----@field kappa? number above 0: the point with z_i w_i = kappa, smooth in M and q ("auto", "pdipm")
+---@field kappa? number above 0: find the point with z_i w_i = kappa, which is smooth in M and q ("auto", "pdipm")
 
 ---@class sim2d.LcpInfo
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
----@field solver sim2d.LcpSolver whose answer this is
+---@field solver sim2d.LcpSolver the solver that found the answer
 ---@field iterations integer
----@field residual number max |min(z, w)|, with kappa max |z w - kappa|
+---@field residual number max |min(z, w)|; with kappa max |z w - kappa|
 ---@field time number s
----@field kappa? number as asked for
----@field ray? number[] along which Lemke's method went off to infinity
+---@field kappa? number kappa of the call
+---@field ray? number[] ray on which Lemke's method went to infinity
 ---@field history? { residual: number, step: number, mu: number }[]
 
----Gives z, w and info, or nil, a status and info when the problem is not solved.
+---Returns z, w and info. If the problem is not solved, it returns nil, a status and info.
 ---@param M number[][]|sim2d.SparseMatrix
 ---@param q number[]
 ---@param options? sim2d.LcpOptions
@@ -38,9 +38,9 @@ function Lcp.solve(M, q, options) end
 ---@class sim2d.LcpGradient
 ---@field M number[][]
 ---@field q number[]
----@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+---@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
 
----How a loss follows M and q, from how it follows z at a solution. With the kappa of the solve.
+---Returns the derivatives of a loss by M and q, from its derivative by z at a solution. Give the kappa of the solve.
 ---@param M number[][]
 ---@param q number[]
 ---@param z number[]
@@ -49,16 +49,17 @@ function Lcp.solve(M, q, options) end
 ---@return sim2d.LcpGradient
 function Lcp.vjp(M, q, z, dl_dz, options) end
 
+---Returns the solvers, each with its name and a summary.
 ---@return { name: sim2d.LcpSolver, summary: string }[]
 function Lcp.solvers() end
 
----Reads a .lcp file: M and q, or nil and a message.
+---Reads a .lcp file. It returns M and q, or nil and a message.
 ---@param path string
 ---@return number[][]? M
 ---@return number[]|string q
 function Lcp.read(path) end
 
----Writes a .lcp file: true, or nil and a message.
+---Writes a .lcp file. It returns true, or nil and a message.
 ---@param path string
 ---@param M number[][]
 ---@param q number[]
@@ -70,7 +71,7 @@ function Lcp.write(path, M, q) end
 ---@class sim2d.Mlcp
 local Mlcp = {}
 
----What is absent has no rows or columns.
+---Absent blocks have no rows or columns.
 ---@class sim2d.MlcpDef
 ---@field A? number[][]
 ---@field B? number[][]
@@ -78,33 +79,34 @@ local Mlcp = {}
 ---@field D? number[][]
 ---@field a? number[]
 ---@field b? number[]
----@field lo? number[] lo <= v, where w >= 0; -math.huge: none. Absent: 0
----@field hi? number[] v <= hi, where w <= 0; math.huge: none. Absent: none
----@field tolerance? number of the residual / max(1, max |a|, max |b|); 1e-9
----@field max_iterations? integer of the interior point; 100
+---@field lo? number[] lower bounds of v, where w >= 0; -math.huge: no bound. Default: 0
+---@field hi? number[] upper bounds of v, where w <= 0; math.huge: no bound. Default: no bound
+---@field tolerance? number bound of the residual / max(1, max |a|, max |b|); default 1e-9
+---@field max_iterations? integer of the interior-point method; default 100
 ---@field history? boolean fills info.history
----@field kappa? number above 0: the point of the central path v_i w_i = kappa, smooth in all data
+---@field kappa? number above 0: find the point of the central path v_i w_i = kappa, which is smooth in all data
 
 ---@class sim2d.MlcpInfo
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field iterations integer
 ---@field residual number max |A u + C v + a| and |min(v, w)|, or |v - clip(v - w, lo, hi)|
 ---@field r_vio number max |A u + C v + a|
----@field b_vio number max |v w|, with kappa |v w - kappa|
+---@field b_vio number max |v w|; with kappa |v w - kappa|
 ---@field time number s
----@field kappa? number as asked for
----@field w? number[] when solved
----@field certificate? { a: number[], b: number[] } when infeasible
+---@field kappa? number kappa of the call
+---@field w? number[] if solved
+---@field certificate? { a: number[], b: number[] } if infeasible
 ---@field history? { residual: number, step: number, mu: number }[]
 
----Gives u, v and info, or nil, a status and info when the problem is not solved.
+---Returns u, v and info. If the problem is not solved, it returns nil, a status and info.
 ---@param def sim2d.MlcpDef
 ---@return number[]? u
 ---@return number[]|string v
 ---@return sim2d.MlcpInfo info
 function Mlcp.solve(def) end
 
----@class sim2d.MlcpGradient what the problem has of these
+---Derivatives by the blocks that the problem has.
+---@class sim2d.MlcpGradient
 ---@field A? number[][]
 ---@field B? number[][]
 ---@field C? number[][]
@@ -113,9 +115,9 @@ function Mlcp.solve(def) end
 ---@field b? number[]
 ---@field lo? number[]
 ---@field hi? number[]
----@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+---@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
 
----How a loss follows the data, from how it follows u and v; u, v and info as the solve gave them.
+---Returns the derivatives of a loss by the data, from its derivatives by u and v. u, v and info are results of the solve.
 ---@param def sim2d.MlcpDef
 ---@param u number[]
 ---@param v number[]
@@ -124,18 +126,19 @@ function Mlcp.solve(def) end
 ---@return sim2d.MlcpGradient
 function Mlcp.vjp(def, u, v, info, dl) end
 
----Step problems that --dump-problems has written.
+---Step problems that `--dump-problems` has written.
 ---@class sim2d.ProblemLibrary
 local ProblemLibrary = {}
 
 ---@class sim2d.ProblemOptions
----@field solver? sim2d.Solver "auto"
----@field tolerance? number of the scaled residual; 1e-9
----@field max_iterations? integer of the interior point, others scale from it; 100
----@field omega? number over-relaxation of "pgs" and "si", below 2; 1
+---@field solver? sim2d.Solver default "auto"
+---@field tolerance? number bound of the scaled residual; default 1e-9
+---@field max_iterations? integer of the interior-point method, default 100; the limits of other methods scale with it
+---@field omega? number over-relaxation of "pgs" and "si", below 2; default 1
 ---@field history? boolean fills info.history
 
----Gives impulses, velocities and info, or nil, a status and info, or nil and a message.
+---Returns impulses, velocities and info. If the problem is not solved, it returns nil, a status and info; if the file cannot
+---be read, nil and a message.
 ---@param path string
 ---@param options? sim2d.ProblemOptions
 ---@return number[]? lambda
@@ -150,53 +153,54 @@ local ContactLibrary = {}
 ---@alias sim2d.SparseMatrix { rows: integer, columns: integer, i: integer[], j: integer[], v: number[] }
 ---@alias sim2d.Matrix number[][]|number[]|sim2d.SparseMatrix rows, the diagonal, or v[k] at (i[k], j[k])
 
----Either W, q, mu or M, H, q, bias, mu.
+---A problem has either W, q, mu or M, H, q, bias, mu.
 ---@class sim2d.ContactProblem
 ---@field W? sim2d.Matrix Delassus matrix
 ---@field M? sim2d.Matrix
 ---@field H? sim2d.Matrix
 ---@field q number[] velocities without impulses; with M: momentum
----@field bias? number[] velocities, with M only
+---@field bias? number[] velocities, only with M
 ---@field mu number[]|number friction coefficients
----@field solver? string as of worlds; "auto"
----@field tolerance? number of the scaled residual; 1e-9
----@field max_iterations? integer of the interior point, others scale from it; 50
----@field r0? number[] impulses to start from
----@field omega? number over-relaxation of "pgs" and "si", below 2; 1
+---@field solver? string a solver of worlds; default "auto"
+---@field tolerance? number bound of the scaled residual; default 1e-9
+---@field max_iterations? integer of the interior-point method, default 50; the limits of other methods scale with it
+---@field r0? number[] initial impulses
+---@field omega? number over-relaxation of "pgs" and "si", below 2; default 1
 ---@field history? boolean fills info.history
----@field kappa? number m^2/s^2; above 0: a point of the central path, smooth in all data ("auto", "pdipm")
+---@field kappa? number m^2/s^2, above 0: find a point of the central path, which is smooth in all data ("auto", "pdipm")
 
 ---@class sim2d.ContactInfo
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
----@field solver string whose answer this is
+---@field solver string the solver that found the answer
 ---@field iterations integer
----@field residual number scaled
+---@field residual number scaled residual
 ---@field complementarity number max |min(r_n, u_n)|
----@field cone number by how much tangential impulses miss Coulomb's law
+---@field cone number largest distance of tangential impulses from Coulomb's law
 ---@field time number s
----@field v? number[] with M, when solved
----@field kappa? number as asked for
----@field z? number[] with kappa, when solved: the pairs of contacts, four each
+---@field v? number[] with M, if solved
+---@field kappa? number kappa of the call
+---@field z? number[] with kappa, if solved: the pairs of contacts, four numbers each
 ---@field history? { residual: number, step: number, mu: number }[]
 
----Gives impulses, velocities and info, or nil, a status and info when the problem is not solved.
+---Returns impulses, velocities and info. If the problem is not solved, it returns nil, a status and info.
 ---@param problem sim2d.ContactProblem
 ---@return number[]? r
 ---@return number[]|string u
 ---@return sim2d.ContactInfo info
 function ContactLibrary.solve(problem) end
 
----@class sim2d.ContactGradient what the problem has of these, in its shapes
+---Derivatives by the data that the problem has, in their shapes.
+---@class sim2d.ContactGradient
 ---@field W? sim2d.Matrix
----@field M? sim2d.Matrix below the diagonal for both halves, 0 above
+---@field M? sim2d.Matrix the part below the diagonal stands for both halves; 0 above
 ---@field H? sim2d.Matrix
 ---@field q number[]
 ---@field bias? number[]
 ---@field mu number[]|number
----@field regular boolean false: there is no such derivative
----@field why? string what is the matter, unless regular
+---@field regular boolean false: there is no derivative
+---@field why? string reason, unless regular
 
----How a loss follows the data, from how it follows r, u and v; r, u and info as the solve gave them.
+---Returns the derivatives of a loss by the data, from its derivatives by r, u and v. r, u and info are results of the solve.
 ---@param problem sim2d.ContactProblem
 ---@param r number[]
 ---@param u number[]
@@ -205,13 +209,13 @@ function ContactLibrary.solve(problem) end
 ---@return sim2d.ContactGradient
 function ContactLibrary.vjp(problem, r, u, info, dl) end
 
----Reads a file of a contact problem, or gives nil and a message.
+---Reads a file of a contact problem. It returns the problem, or nil and a message.
 ---@param path string
 ---@return sim2d.ContactProblem?
 ---@return string? message
 function ContactLibrary.read(path) end
 
----Writes a problem to a file: true, or nil and a message.
+---Writes a problem to a file. It returns true, or nil and a message.
 ---@param path string
 ---@param problem sim2d.ContactProblem
 ---@return true?
@@ -227,11 +231,11 @@ local Kkt = {}
 ---@class sim2d.KktDef
 ---@field W sim2d.Matrix symmetric positive definite
 ---@field J? sim2d.Matrix
----@field C? number[] the diagonal, >= 0; absent: 0
+---@field C? number[] diagonal, >= 0; default: 0
 ---@field c number[]
 ---@field b? number[]
----@field solver? sim2d.KktSolver "ldl"
----@field tolerance? number of the residual; 1e-9
+---@field solver? sim2d.KktSolver default "ldl"
+---@field tolerance? number bound of the residual; default 1e-9
 ---@field max_iterations? integer passes of refinement, or steps of "cg" and "minres"
 ---@field history? boolean fills info.history
 
@@ -239,18 +243,19 @@ local Kkt = {}
 ---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field solver sim2d.KktSolver
 ---@field iterations integer
----@field residual number in parts of the largest |c_i / W_ii| and |b_k|
+---@field residual number relative to the largest |c_i / W_ii| and |b_k|
 ---@field time number s
----@field certificate? number[] when infeasible: y with J'y = 0, C y = 0, b'y > 0
+---@field certificate? number[] if infeasible: y with J'y = 0, C y = 0, b'y > 0
 ---@field history? { residual: number, step: number, mu: number }[]
 
----Gives v, lambda and info, or nil, a status and info when the system is not solved.
+---Returns v, lambda and info. If the system is not solved, it returns nil, a status and info.
 ---@param def sim2d.KktDef
 ---@return number[]? v
 ---@return number[]|string lambda
 ---@return sim2d.KktInfo info
 function Kkt.solve(def) end
 
+---Returns the solvers, each with its name and a summary.
 ---@return { name: sim2d.KktSolver, summary: string }[]
 function Kkt.solvers() end
 
@@ -259,54 +264,55 @@ function Kkt.solvers() end
 local Qp = {}
 
 ---@class sim2d.QpDef
----@field P? number[][] positive semidefinite; absent: a linear program
+---@field P? number[][] positive semidefinite; default: none, a linear program
 ---@field q number[]
 ---@field A? number[][]
 ---@field b? number[]
 ---@field G? number[][]
 ---@field h? number[] math.huge: no condition
----@field tolerance? number of the residual; 1e-9
----@field max_iterations? integer 100
+---@field tolerance? number bound of the residual; default 1e-9
+---@field max_iterations? integer default 100
 ---@field history? boolean fills info.history
----@field kappa? number above 0: the point of the central path z_i (h - G x)_i = kappa
+---@field kappa? number above 0: find the point of the central path z_i (h - G x)_i = kappa
 
 ---@class sim2d.QpInfo
 ---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field iterations integer
 ---@field residual number the largest of primal, dual and complementarity
----@field primal number violation of a constraint, in parts of max(1, its right side)
----@field dual number violation of P x + q + A'y + G'z = 0, in parts of max(1, max |q|)
----@field complementarity number |min(z, h - G x)| of a row, in parts of max(1, |h|); with kappa
----|z (h - G x) - kappa|
+---@field primal number violation of a constraint, relative to max(1, its right side)
+---@field dual number violation of P x + q + A'y + G'z = 0, relative to max(1, max |q|)
+---@field complementarity number |min(z, h - G x)| of a row, relative to max(1, |h|); with kappa |z (h - G x) - kappa|
 ---@field r_vio number the larger of primal and dual
 ---@field b_vio number complementarity
 ---@field time number s
----@field kappa? number as asked for
----@field objective? number when solved
----@field y? number[] multipliers of A x = b, when solved
----@field z? number[] multipliers of G x <= h, when solved
----@field unbounded? boolean when infeasible: no best point, because the objective falls for ever
----@field direction? number[] along which it does
----@field certificate? { y: number[], z: number[] } when infeasible and not unbounded
+---@field kappa? number kappa of the call
+---@field objective? number if solved
+---@field y? number[] multipliers of A x = b, if solved
+---@field z? number[] multipliers of G x <= h, if solved
+---@field unbounded? boolean if infeasible: the objective falls without a bound
+---@field direction? number[] direction in which it falls
+---@field certificate? { y: number[], z: number[] } if infeasible and not unbounded
 ---@field history? { residual: number, step: number, mu: number }[]
 
----Gives x and info, or nil, a status and info when the program is not solved.
+---Returns x and info. If the program is not solved, it returns nil, a status and info.
 ---@param def sim2d.QpDef
 ---@return number[]? x
 ---@return sim2d.QpInfo|string info
 ---@return sim2d.QpInfo? info
 function Qp.solve(def) end
 
----@class sim2d.QpGradient what the program has of these
----@field P? number[][] symmetric, as only P + P' counts
+---Derivatives by the data that the program has.
+---@class sim2d.QpGradient
+---@field P? number[][] symmetric, because only P + P' matters
 ---@field q number[]
 ---@field A? number[][]
 ---@field b? number[]
 ---@field G? number[][]
 ---@field h? number[]
----@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+---@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
 
----How a loss follows the data, from how it follows x and the multipliers; x, info: of the solve.
+---Returns the derivatives of a loss by the data, from its derivatives by x and the multipliers. x and info are results of
+---the solve.
 ---@param def sim2d.QpDef
 ---@param x number[]
 ---@param info sim2d.QpInfo
@@ -324,33 +330,35 @@ local Lp = {}
 ---@field b_ub? number[]
 ---@field A_eq? number[][]
 ---@field b_eq? number[]
----@field bounds? number[][] {lo, hi} for each x, infinite or nil: none; without `bounds` all x >= 0
----@field tolerance? number of the residual; 1e-9
----@field max_iterations? integer 100
+---@field bounds? number[][] {lo, hi} for each x; infinite or nil: no bound. Default: all x >= 0
+---@field tolerance? number bound of the residual; default 1e-9
+---@field max_iterations? integer default 100
 ---@field history? boolean fills info.history
----@field kappa? number above 0: the point of the central path, multipliers times slacks = kappa
+---@field kappa? number above 0: find the point of the central path, multipliers times slacks = kappa
 
 ---@class sim2d.LpInfo: sim2d.QpInfo
----@field lower? number[] multipliers of the lower bounds, when solved
----@field upper? number[] multipliers of the upper bounds, when solved
+---@field lower? number[] multipliers of the lower bounds, if solved
+---@field upper? number[] multipliers of the upper bounds, if solved
 
----Gives x and info, or nil, a status and info when the program is not solved.
+---Returns x and info. If the program is not solved, it returns nil, a status and info.
 ---@param def sim2d.LpDef
 ---@return number[]? x
 ---@return sim2d.LpInfo|string info
 ---@return sim2d.LpInfo? info
 function Lp.solve(def) end
 
----@class sim2d.LpGradient what the program has of these
+---Derivatives by the data that the program has.
+---@class sim2d.LpGradient
 ---@field c number[]
 ---@field A_ub? number[][]
 ---@field b_ub? number[]
 ---@field A_eq? number[][]
 ---@field b_eq? number[]
 ---@field bounds? number[][] dl/dlo and dl/dhi of each x
----@field regular boolean false: there is no such derivative, the numbers are the least-norm answer
+---@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
 
----How a loss follows the data, from how it follows x and the multipliers; x, info: of the solve.
+---Returns the derivatives of a loss by the data, from its derivatives by x and the multipliers. x and info are results of
+---the solve.
 ---@param def sim2d.LpDef
 ---@param x number[]
 ---@param info sim2d.LpInfo
@@ -366,27 +374,27 @@ local Ncp = {}
 ---@alias sim2d.NcpFunction fun(x: number[], y: number[], z: number[], theta: number[]): table
 
 ---@class sim2d.NcpOptions
----@field r_tol? number on r_vio; 1e-8
----@field b_tol? number on b_vio; 1e-8
----@field kappa? number the final kappa; 0. Above 0 solutions vary smoothly with theta
----@field max_iter? integer 50
----@field ls_scale? number of a refused step; 0.5
----@field max_ls? integer steps tried; 25
----@field undercut? number kappa is not aimed below b_tol / undercut; 5, math.huge: no such floor
----@field no_progress_max? integer steps in excess without progress before undercut grows; 3
----@field no_progress_undercut? number factor of undercut then; 10
----@field reg? number added to y and z in a matrix that shows no way; 1e-10
----@field corrector? boolean correct the direction for what the affine one neglects; true
----@field centering? number aim at this part of the mean product, 0 to 1; else as far as the affine direction says
+---@field r_tol? number bound of r_vio; default 1e-8
+---@field b_tol? number bound of b_vio; default 1e-8
+---@field kappa? number the final kappa; default 0. Above 0, solutions vary smoothly with theta
+---@field max_iter? integer default 50
+---@field ls_scale? number factor of a refused step; default 0.5
+---@field max_ls? integer number of steps that the line search tries; default 25
+---@field undercut? number kappa is not aimed below b_tol / undercut; default 5; math.huge: no such floor
+---@field no_progress_max? integer number of steps in excess without progress before undercut grows; default 3
+---@field no_progress_undercut? number factor of this growth; default 10
+---@field reg? number added to y and z if the matrix yields no direction; default 1e-10
+---@field corrector? boolean corrects the direction for terms that the affine direction neglects; default true
+---@field centering? number share of the mean product that the step aims at, 0 to 1; default: from the affine direction
 
 ---@class sim2d.NcpDef
 ---@field residual sim2d.NcpFunction returns c, a list: dimensions of x + size of the cones
----@field jacobian? sim2d.NcpFunction returns dc/d(x, y, z), rows of numbers; else differences
----@field theta_jacobian? sim2d.NcpFunction returns dc/dtheta; else differences
----@field cones? { orthant?: integer, soc?: integer[] } y and z: numbers >= 0, then cones by size
----@field rotations? integer[] where in x each planar rotation (cos, sin) begins
----@field quaternions? integer[] where in x each unit quaternion (w, x, y, z) begins
----@field x0? number[] start; its length is that of x
+---@field jacobian? sim2d.NcpFunction returns dc/d(x, y, z), rows of numbers; default: differences
+---@field theta_jacobian? sim2d.NcpFunction returns dc/dtheta; default: differences
+---@field cones? { orthant?: integer, soc?: integer[] } of y and z: number of nonnegative numbers, then sizes of the cones
+---@field rotations? integer[] places in x where a planar rotation (cos, sin) begins
+---@field quaternions? integer[] places in x where a unit quaternion (w, x, y, z) begins
+---@field x0? number[] initial x, which also gives its length
 ---@field theta? number[]
 ---@field options? sim2d.NcpOptions
 ---@field history? boolean fills info.history
@@ -401,13 +409,13 @@ local Ncp = {}
 ---@field b_vio number max |y o z - kappa e|
 ---@field time number s
 ---@field history? { residual: number, step: number, mu: number }[]
----@field dw_dtheta? number[][] rows for x, y, z; nil where there is no derivative
----@field dl_dtheta? number[] dl_dw times dw_dtheta; nil likewise
----@field x? number[] the last point of a problem that was not solved
----@field y? number[]
----@field z? number[]
+---@field dw_dtheta? number[][] rows for x, y, z; nil if there is no derivative
+---@field dl_dtheta? number[] dl_dw times dw_dtheta; nil if there is no derivative
+---@field x? number[] last point of a problem that was not solved
+---@field y? number[] last y
+---@field z? number[] last z
 
----Gives x, y, z and info, or nil, a status and info when the problem is not solved.
+---Returns x, y, z and info. If the problem is not solved, it returns nil, a status and info.
 ---@param def sim2d.NcpDef
 ---@return number[]? x
 ---@return number[]|string y

@@ -5,33 +5,33 @@
 ---@class sim2d.WorldDef
 ---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
 ---@field dt? number s, default 1/120; length of a step
----@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"program"|"active" default "auto"; what solves steps, see solvers
----@field contact? "coulomb"|"frictionless"|"convex" default "coulomb"; what holds contacts along the surface; "convex": easier to solve, and sliding lifts
----@field stepping? "speculative"|"bisect"|"event"|"auto" default "auto"; how steps meet impacts, see stepping
----@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"; what is done about joint errors and overlaps, see stepping
----@field tolerance? number default 1e-9; what the scaled residual of a step must not exceed
----@field max_iterations? integer default 100; of the interior point; the other methods scale from it (100 sweeps each)
+---@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"program"|"active" default "auto"; the method that solves steps, see solvers
+---@field contact? "coulomb"|"frictionless"|"convex" default "coulomb"; the law of contacts along the surface; "convex" is easier to solve, but sliding bodies lift
+---@field stepping? "speculative"|"bisect"|"event"|"auto" default "auto"; how steps handle impacts, see kinds of stepping
+---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"; how joint errors and overlaps are corrected, see stabilisations
+---@field tolerance? number default 1e-9; a step is solved if its scaled residual is at most this
+---@field max_iterations? integer default 100; of the interior-point method; the limits of the other methods scale with it (100 sweeps each)
 ---@field contact_margin? number m, default 0.01; bodies closer than this are reported as in contact
----@field restitution_model? "newton"|"reflections" default "newton"; "reflections": impacts travel through bodies that touch, see stepping
----@field post_stabilization? boolean false: the same as stabilization = "none"
----@field alpha? number default 1; implicit blending: the part of the forces taken at the end of the step
----@field beta? number default 1; the part of the velocity that moves the bodies taken at the end of the step. 1, 1 damps, 0.5, 0.5 with geometric_stiffness = "on" is of second order. Rigid joints need beta > 0
----@field formulation? "velocity"|"acceleration"|"variation" default "velocity"; what the step problem is posed for: the same trajectory
----@field elasticity? "compliance"|"stiffness" default "compliance"; how springs and compliant joints enter it: the same trajectory
----@field geometric_stiffness? "off"|"on"|"psd" default "off"; "on", "psd": forces in joints turn with the bodies within the step. "off" leaves that out as long as the step resolves it
----@field gradient? "exact"|"smooth" default "exact"; which derivative steps have: of the contacts that act, or "smooth", which knows of those that may: gradients
----@field smoothing? number default 0.0001; how smooth that is
----@field substeps? integer default 1; a step is this many of dt / substeps, see stepping
----@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle": steps of second order where an island allows them; "projected": never; "auto": as "rattle" with event stepping and no option that excludes it, else as "projected"
----@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; of islands that only joints hold, with the solver auto: see solvers
----@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; of a pair, from the two bodies; see materials
----@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; the same
+---@field restitution_model? "newton"|"reflections" default "newton"; with "reflections", impacts travel through bodies that touch
+---@field post_stabilization? boolean default true; false is short for stabilization = "none"
+---@field alpha? number default 1; implicit blending: the share of the forces at the end of the step
+---@field beta? number default 1; the share of the velocity at the end of the step, for the motion of the bodies. 1, 1 damps; 0.5, 0.5 with geometric_stiffness = "on" is second order. Rigid joints need beta > 0
+---@field formulation? "velocity"|"acceleration"|"variation" default "velocity"; the unknown of the step problem; the trajectory is the same
+---@field elasticity? "compliance"|"stiffness" default "compliance"; how springs and compliant joints enter the step problem; the trajectory is the same
+---@field geometric_stiffness? "off"|"on"|"psd" default "off"; with "on" and "psd", forces in joints turn with the bodies within the step. "off" leaves that out as long as the step resolves it
+---@field gradient? "exact"|"smooth" default "exact"; which derivative steps have: "exact" covers the contacts that act, "smooth" also those that may act, see gradients
+---@field smoothing? number default 0.0001; kappa of smooth derivatives
+---@field substeps? integer default 1; a step consists of this many steps of dt / substeps, see sub-steps
+---@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle": second-order steps where an island allows them; "projected": never; "auto": "rattle" with event stepping and without options that exclude it, else "projected"
+---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; for islands that only joints hold, with the solver auto, see the linear system
+---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; how the friction of a pair follows from its two bodies, see pairs
+---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; how the restitution of a pair follows from its two bodies
 ---@field stepping_partial? boolean default false; with stepping = "bisect": a step that had to be halved ends there, short of dt
----@field ncp_kappa? number default 0; with solver = "ncp": the products impulse times speed of contacts are brought to this instead of 0, see solvers
----@field ncp_undercut? number default 5; with solver = "ncp": on the way kappa is not aimed below tolerance over this
+---@field ncp_kappa? number default 0; with solver = "ncp": the target of the products impulse times speed of contacts, in place of 0, see ncp
+---@field ncp_undercut? number default 5; with solver = "ncp": during the search, kappa is not aimed below tolerance over this
 ---@field profile? boolean default false; whether stats() measures times, which costs a small world a tenth of its step; sim2d --stats makes it true
----@field budget? number default math.huge; work that a step may take for its large islands, see solvers
----@field threads? integer default 1; that step large islands side by side, with the same bits: solvers
+---@field budget? number default math.huge; the work that a step may spend on large islands, see budgets
+---@field threads? integer default 1; the number of threads that step large islands side by side, with the same bits, see threads
 ---@field audit? boolean default false; each step is judged as a whole; on under --strict
 
 ---@class sim2d.World: sim2d.WorldDef
@@ -41,67 +41,71 @@
 ---@field joints table<integer|string, sim2d.Joint> in creation order, and by name
 local World = {}
 
+---Makes a disc.
 ---@param def sim2d.CircleDef
 ---@return sim2d.Body
 function World:circle(def) end
 
+---Makes a rectangle.
 ---@param def sim2d.BoxDef
 ---@return sim2d.Body
 function World:box(def) end
 
+---Makes a body with any simple outline.
 ---@param def sim2d.PolygonDef
 ---@return sim2d.Body
 function World:polygon(def) end
 
+---Makes a rectangle with two round ends.
 ---@param def sim2d.CapsuleDef
 ---@return sim2d.Body
 function World:capsule(def) end
 
----A straight piece of static ground.
+---Makes a straight line, static by default.
 ---@param def sim2d.SegmentDef
 ---@return sim2d.Body
 function World:segment(def) end
 
----Static terrain along points, without collisions at the inner corners.
+---Makes a line through points, static by default: terrain without collisions at the inner corners.
 ---@param def sim2d.ChainDef
 ---@return sim2d.Body
 function World:chain(def) end
 
----One body of several shapes.
+---Makes one body of several shapes.
 ---@param def sim2d.CompoundDef
 ---@return sim2d.Body
 function World:compound(def) end
 
----Keys all joints share.
+---Keys of all joints.
 ---@class sim2d.JointDef
----@field collide? boolean do the two bodies still touch, default false
----@field break_force? number N: more than that over a step breaks it
----@field stabilization? "none"|"baumgarte" of its error; default: as the world's. Not of mice and ground friction
+---@field collide? boolean true: the jointed bodies may touch each other; default false
+---@field break_force? number N (N m for joints without a force): the joint breaks if it carries more; default math.huge
+---@field stabilization? "none"|"baumgarte" correction of the joint's own error; default: as the world's. Not for mice, ground friction and locks with a bound
 ---@field name? string
 
 ---Keys of joints between two bodies, one of which may be the world.
 ---@class sim2d.PairDef: sim2d.JointDef
----@field [1] sim2d.Body|"world"|false
----@field [2] (sim2d.Body|"world"|false)? left out: the world
----@field a? sim2d.Body|"world"|false
----@field b? sim2d.Body|"world"|false
+---@field [1] sim2d.Body|"world"|false body a
+---@field [2] (sim2d.Body|"world"|false)? body b; default: the world
+---@field a? sim2d.Body|"world"|false body a, by key
+---@field b? sim2d.Body|"world"|false body b, by key
 
 ---Compliances or dampings: one number, one for lengths and one for angles, or a matrix.
 ---@alias sim2d.Weights number|{ linear?: number, angular?: number }|number[][]
 
 ---@class sim2d.HingeDef: sim2d.PairDef
 ---@field anchor sim2d.XY m, world coordinates
----@field limits? number[] {lo, hi}, rad or m
+---@field limits? number[] {lo, hi} of the coordinate, rad; either may be nil or infinite
 ---@field restitution? number 0 to 1, at the limits; default 0
----@field friction? number N m or N, dry
----@field motor? { speed: number, max_torque?: number } rad/s, N m
+---@field friction? number N m, largest torque of dry friction; default 0
+---@field motor? { speed: number, max_torque?: number } rad/s, N m; default: no bound
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
----@field damping? sim2d.Weights N s/m, N m s/rad
----@field stiffness? number N m/rad: a spring along its coordinate, in place of compliance
----@field rest? number rad: where that spring is at rest, default as now
----@field reference? number rad: what the coordinate is now, default 0
+---@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; or N m s/rad of the spring
+---@field stiffness? number N m/rad, of a spring along the angle, in place of compliance
+---@field rest? number rad, the angle at which that spring is at rest; default: the present angle
+---@field reference? number rad, the present angle counts as this; default 0
 
----Two bodies turn about a common point.
+---Joins two bodies at a common point, about which they turn.
 ---@param def sim2d.HingeDef
 ---@return sim2d.Joint
 function World:hinge(def) end
@@ -109,9 +113,9 @@ function World:hinge(def) end
 ---@class sim2d.WeldDef: sim2d.PairDef
 ---@field anchor sim2d.XY m, world coordinates
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
----@field damping? sim2d.Weights N s/m, N m s/rad
+---@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; default 0
 
----Two bodies move as one.
+---Joins two bodies rigidly: a common point and the angle are fixed.
 ---@param def sim2d.WeldDef
 ---@return sim2d.Joint
 function World:weld(def) end
@@ -119,17 +123,17 @@ function World:weld(def) end
 ---@class sim2d.SliderDef: sim2d.PairDef
 ---@field anchor sim2d.XY m, world coordinates
 ---@field axis sim2d.XY direction in world coordinates, fixed in b
----@field limits? number[] {lo, hi}, rad or m
+---@field limits? number[] {lo, hi} of the coordinate, m; either may be nil or infinite
 ---@field restitution? number 0 to 1, at the limits; default 0
----@field friction? number N m or N, dry
----@field motor? { speed: number, max_force?: number } m/s, N
+---@field friction? number N, largest force of dry friction; default 0
+---@field motor? { speed: number, max_force?: number } m/s, N; default: no bound
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
----@field damping? sim2d.Weights N s/m, N m s/rad
----@field stiffness? number N/m: a spring along its coordinate, in place of compliance
----@field rest? number m: where that spring is at rest, default as now
----@field reference? number m: what the coordinate is now, default 0
+---@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; or N s/m of the spring
+---@field stiffness? number N/m, of a spring along the axis, in place of compliance
+---@field rest? number m, the translation at which that spring is at rest; default: the present translation
+---@field reference? number m, the present translation counts as this; default 0
 
----a moves along an axis of b and does not turn against it.
+---Lets `a` move along a line that is fixed in `b`, without turning against `b`.
 ---@param def sim2d.SliderDef
 ---@return sim2d.Joint
 function World:slider(def) end
@@ -137,116 +141,117 @@ function World:slider(def) end
 ---@class sim2d.WheelDef: sim2d.PairDef
 ---@field anchor sim2d.XY m, world coordinates
 ---@field axis sim2d.XY direction in world coordinates, fixed in b
----@field limits? number[] {lo, hi}, rad or m
+---@field limits? number[] {lo, hi} of the translation, m; either may be nil or infinite
 ---@field restitution? number 0 to 1, at the limits; default 0
----@field friction? number N m or N, dry
----@field motor? { speed: number, max_torque?: number } rad/s, N m
----@field stiffness number N/m
----@field damping? number N s/m
+---@field friction? number N m, largest torque of dry friction; default 0
+---@field motor? { speed: number, max_torque?: number } rad/s, N m; default: no bound
+---@field stiffness number N/m, of the spring along the axis
+---@field damping? number N s/m, of that spring; default 0
 
----a moves along an axis of b on a damped spring, and turns freely.
+---Lets `a` move along a line that is fixed in `b`, on a spring, and turn freely.
 ---@param def sim2d.WheelDef
 ---@return sim2d.Joint
 function World:wheel(def) end
 
 ---@class sim2d.DistanceDef: sim2d.PairDef
----@field anchor_a? sim2d.XY m, world coordinates; the centre of mass
----@field anchor_b? sim2d.XY
----@field length? number m, default as now
+---@field anchor_a? sim2d.XY m, world coordinates; default: centre of mass of a
+---@field anchor_b? sim2d.XY m, world coordinates; default: centre of mass of b; required if b is the world
+---@field length? number m, above 0; default: the present distance
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
----@field damping? sim2d.Weights N s/m, N m s/rad
+---@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; default 0
 
----Two points stay as far apart as they are.
+---Fixes the distance of two points.
 ---@param def sim2d.DistanceDef
 ---@return sim2d.Joint
 function World:distance(def) end
 
 ---@class sim2d.SpringDef: sim2d.PairDef
----@field anchor_a? sim2d.XY m, world coordinates; the centre of mass
----@field anchor_b? sim2d.XY
----@field rest_length? number m, default as now
----@field limits? number[] {lo, hi}, rad or m
+---@field anchor_a? sim2d.XY m, world coordinates; default: centre of mass of a
+---@field anchor_b? sim2d.XY m, world coordinates; default: centre of mass of b; required if b is the world
+---@field rest_length? number m, default: the present distance
+---@field limits? number[] {lo, hi} of the length, m; either may be nil or infinite
 ---@field restitution? number 0 to 1, at the limits; default 0
----@field friction? number N m or N, dry
----@field motor? { speed: number, max_force?: number } m/s, N
----@field stiffness? number N/m; needed without force
----@field quadratic? number N/m^2, pulls with quadratic x^2 more at the extension x
----@field cubic? number N/m^3
----@field force? fun(x: number): number, number? the pull, N, and its derivative, N/m
----@field damping? number N s/m
+---@field friction? number N, largest force of dry friction; default 0
+---@field motor? { speed: number, max_force?: number } m/s, N; default: no bound
+---@field stiffness? number N/m; required without `force`
+---@field quadratic? number N/m^2, default 0: the spring pulls with stiffness x + quadratic x^2 + cubic x^3 at the extension x
+---@field cubic? number N/m^3, default 0
+---@field force? fun(x: number): number, number? in place of the last three: returns the pull, N, and optionally its derivative, N/m
+---@field damping? number N s/m, default 0
 
----Two points pulled or pushed to a distance.
+---Pulls or pushes two points towards a distance.
 ---@param def sim2d.SpringDef
 ---@return sim2d.Joint
 function World:spring(def) end
 
 ---@class sim2d.RopeDef: sim2d.PairDef
----@field anchor_a? sim2d.XY m, world coordinates; the centre of mass
----@field anchor_b? sim2d.XY
----@field max_length? number m, default as now
----@field restitution? number 0 to 1, when it is taut; default 0
+---@field anchor_a? sim2d.XY m, world coordinates; default: centre of mass of a
+---@field anchor_b? sim2d.XY m, world coordinates; default: centre of mass of b; required if b is the world
+---@field max_length? number m, default: the present distance
+---@field restitution? number 0 to 1, when the rope becomes taut; default 0
 
----Two points are at most so far apart.
+---Bounds the distance of two points.
 ---@param def sim2d.RopeDef
 ---@return sim2d.Joint
 function World:rope(def) end
 
 ---@class sim2d.PulleyDef: sim2d.PairDef
----@field anchor_a? sim2d.XY m, world coordinates; the centre of mass
----@field anchor_b? sim2d.XY
----@field ground_a sim2d.XY m, world coordinates: what the rope runs over on the side of a
----@field ground_b sim2d.XY
+---@field anchor_a? sim2d.XY m, world coordinates; default: centre of mass of a
+---@field anchor_b? sim2d.XY m, world coordinates; default: centre of mass of b; required if b is the world
+---@field ground_a sim2d.XY m, world coordinates: the fixed point that the rope runs over on the side of a
+---@field ground_b sim2d.XY m, world coordinates: the fixed point on the side of b
 ---@field ratio? number strands on the side of b, default 1
----@field length? number m, default as now
+---@field length? number m, default: the present length
 ---@field limits? number[] {lo, hi} of the length on the side of a, m
 ---@field restitution? number 0 to 1, at the limits; default 0
 ---@field compliance? sim2d.Weights m/N; default 0, rigid
----@field damping? sim2d.Weights N s/m
+---@field damping? sim2d.Weights N s/m, with compliance; default 0
 
----A rope from a over two fixed points to b: |a - ground_a| + ratio |b - ground_b| = length.
+---Leads a rope from `a` over two fixed points to `b`: `|a - ground_a| + ratio |b - ground_b| = length`. It holds
+---this length, so it also pushes.
 ---@param def sim2d.PulleyDef
 ---@return sim2d.Joint
 function World:pulley(def) end
 
 ---@class sim2d.GearDef: sim2d.JointDef
----@field [1] sim2d.Joint?
----@field [2] sim2d.Joint?
----@field joint_a? sim2d.Joint
----@field joint_b? sim2d.Joint
+---@field [1] sim2d.Joint? joint_a
+---@field [2] sim2d.Joint? joint_b
+---@field joint_a? sim2d.Joint the first joint, by key
+---@field joint_b? sim2d.Joint the second joint, by key
 ---@field ratio? number default 1
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
----@field damping? sim2d.Weights N s/m, N m s/rad
+---@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; default 0
 
----Coordinate of joint_a + ratio * coordinate of joint_b stays.
+---Keeps the coordinate of `joint_a` + `ratio` * the coordinate of `joint_b` constant.
 ---@param def sim2d.GearDef
 ---@return sim2d.Joint
 function World:gear(def) end
 
 ---@class sim2d.LockDef: sim2d.JointDef
----@field [1] sim2d.Body?
----@field body? sim2d.Body
----@field x? boolean|fun(t: number): number m at time t
----@field y? boolean|fun(t: number): number
----@field angle? boolean|fun(t: number): number rad
----@field velocity? sim2d.XY|fun(t: number): number?, number?, number? m/s; the function: va, vx, vy
+---@field [1] sim2d.Body? the body
+---@field body? sim2d.Body the body, by key
+---@field x? boolean|fun(t: number): number true holds x; a function moves it: m at time t
+---@field y? boolean|fun(t: number): number the same for y
+---@field angle? boolean|fun(t: number): number the same for the angle, rad
+---@field velocity? sim2d.XY|fun(t: number): number?, number?, number? m/s; a function returns va, vx, vy
 ---@field angular_velocity? number rad/s
 ---@field compliance? sim2d.Weights m/N, rad/(N m); default 0, rigid
----@field damping? sim2d.Weights N s/m, N m s/rad
----@field max_force? number N along x and along y: beyond it yields; default math.huge
----@field max_torque? number N m, the same of the angle
+---@field damping? sim2d.Weights N s/m, N m s/rad, with compliance; default 0
+---@field max_force? number N, along x and along y; beyond it the lock yields; default math.huge
+---@field max_torque? number N m, the same for the angle
 
----Holds x, y or angle of a body where they are, or moves them.
+---Holds x, y or angle of a body, or moves them.
 ---@param def sim2d.LockDef
 ---@return sim2d.Joint
 function World:lock(def) end
 
 ---@class sim2d.MouseDef: sim2d.JointDef
----@field [1] sim2d.Body?
----@field body? sim2d.Body
+---@field [1] sim2d.Body? the body
+---@field body? sim2d.Body the body, by key
 ---@field target sim2d.XY m, world coordinates
----@field anchor? sim2d.XY m, world coordinates; the centre of mass
+---@field anchor? sim2d.XY m, world coordinates; default: the centre of mass
 ---@field stiffness number N/m
----@field damping? number N s/m
+---@field damping? number N s/m, default 0
 
 ---Pulls a point of a body to a target.
 ---@param def sim2d.MouseDef
@@ -254,64 +259,64 @@ function World:lock(def) end
 function World:mouse(def) end
 
 ---@class sim2d.GroundFrictionDef: sim2d.JointDef
----@field [1] sim2d.Body?
----@field body? sim2d.Body
+---@field [1] sim2d.Body? the body
+---@field body? sim2d.Body the body, by key
 ---@field max_force? number N; default 0
 ---@field max_torque? number N m; default 0
 
----Dry friction of a body on the plane of a world seen from above.
+---Adds dry friction on the plane of a world that is seen from above.
 ---@param def sim2d.GroundFrictionDef
 ---@return sim2d.Joint
 function World:ground_friction(def) end
 
----Poses of all bodies (nil in place of the second one where there is one), then the time.
+---Poses of all bodies (nil in place of the second one if there is one body), then the time.
 ---@alias sim2d.PoseFunction fun(qa: sim2d.Vector, qb: sim2d.Vector?, ...): ...
 
 ---@class sim2d.ConstraintDef: sim2d.JointDef
----@field bodies sim2d.Body[] one to four
----@field phi? sim2d.PoseFunction 1 to 3 numbers, to be 0 (unilateral: one, not below 0)
----@field jacobian? sim2d.PoseFunction a list {angle, x, y of each body} a row; default: differences
----@field hessian? sim2d.PoseFunction a matrix a row
----@field rate? sim2d.PoseFunction|number change of phi with time at fixed poses; a number a row
----@field velocity_only? boolean rows jacobian * v + rate = 0 without phi
----@field unilateral? boolean
----@field restitution? number 0 to 1, of a unilateral one; default 0
----@field compliance? sim2d.Weights m/N; default 0, rigid
----@field damping? sim2d.Weights N s/m
----@field lo? number N or N m: its row, without a value to hold, pushes with no less
----@field hi? number and with no more
----@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies that it is the friction of
----@field friction? number the coefficient of that
+---@field bodies sim2d.Body[] one to four bodies
+---@field phi? sim2d.PoseFunction returns 1 to 3 numbers (m or rad), one for each row, that the constraint holds at 0
+---@field jacobian? sim2d.PoseFunction returns for each row a list of its derivatives by angle, x, y of each body; default: central differences
+---@field hessian? sim2d.PoseFunction returns for each row the matrix of second derivatives, with 3 rows and columns for each body; default: differences
+---@field rate? sim2d.PoseFunction|number change of each row with time alone, in its unit per second; default: `(phi(t + dt) - phi(t)) / dt`
+---@field unilateral? boolean true: phi >= 0, one row, a stop; default false
+---@field restitution? number 0 to 1, of a unilateral constraint without compliance: phi leaves 0 with this times its speed of arrival; default 0
+---@field velocity_only? boolean true: rows jacobian v + rate = 0 without phi; default false
+---@field compliance? sim2d.Weights m/N; default 0, rigid. A number for unilateral constraints and for more than two bodies. Not with velocity_only
+---@field damping? sim2d.Weights N s/m, in the same forms; default 0
+---@field lo? number N or N m, least force of one row jacobian v + rate = 0. `lo` and `hi` are finite, for one or two bodies
+---@field hi? number N or N m, largest force of this row
+---@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies in the same order: this row is its friction
+---@field friction? number coefficient of this friction
 
----A constraint of the script's own.
+---Makes a constraint from functions of your script.
 ---@param def sim2d.ConstraintDef
 ---@return sim2d.Joint
 function World:constraint(def) end
 
----Two bodies that never touch.
+---Makes two bodies never touch.
 ---@param a sim2d.Body
 ---@param b sim2d.Body
 function World:no_contact(a, b) end
 
 -- Running
 
----Advances by n steps, default 1.
----@param n? integer
+---Advances the world by n steps.
+---@param n? integer default 1
 function World:step(n) end
 
 ---@class sim2d.RunDef
----@field duration? number s
----@field steps? integer
----@field until_? fun(world: sim2d.World): boolean asked after each step; true ends the run
----@field progress? boolean a bar on a terminal
+---@field duration? number s, rounded up to whole steps
+---@field steps? integer number of steps
+---@field until_? fun(world: sim2d.World): boolean called after each step; true ends the run
+---@field progress? boolean false shows no progress bar on a terminal
 
----Returns how many steps were made.
+---Steps the world for a duration, for a number of steps, or until a condition holds.
 ---@param def sim2d.RunDef
----@return integer
+---@return integer steps number of steps made
 function World:run(def) end
 
----`for t in world:steps(2) do ... end`: one step each time round, for a duration in s.
----@param duration number
+---Iterates over steps: `for t in world:steps(2) do ... end` makes one step in each round. `t` is the time after it.
+---@param duration number s
 ---@return fun(): number?
 function World:steps(duration) end
 
@@ -405,90 +410,93 @@ function Handle:remove() end
 ---@class sim2d.Contact
 ---@field a sim2d.Body
 ---@field b sim2d.Body
----@field point sim2d.Vector of its features at the end of the step
----@field normal sim2d.Vector from b to a, along which it acted
----@field gap number m
----@field normal_impulse number N s, on a, all of the last step
----@field tangent_impulse number N s, on a
----@field angular_impulse_a number N m s of both, on a about its centre
----@field angular_impulse_b number N m s of both, on b about its centre
----@field sliding boolean
+---@field point sim2d.Vector m, place of the features at the end of the step
+---@field normal sim2d.Vector from b to a, direction in which the impulses acted
+---@field gap number m, at the end of the step; negative if the shapes overlap
+---@field normal_impulse number N s, on a, sum over the last step
+---@field tangent_impulse number N s, on a; the tangent is the normal turned left
+---@field angular_impulse_a number N m s, of both impulses on a about its centre of mass
+---@field angular_impulse_b number N m s, of both impulses on b about its centre of mass
+---@field sliding boolean the contact carries an impulse, and its friction is at its bound
 
+---Returns the contacts of the last step.
 ---@return sim2d.Contact[]
 function World:contacts() end
 
----@return { kinetic: number, potential: number, total: number } J
+---Returns the energy of all bodies. Potential energy is 0 at the origin. It includes the elastic energy of springs,
+---compliant joints and soft contacts at the end of the last step.
+---@return { kinetic: number, potential: number, total: number } energy J
 function World:energy() end
 
----About the origin.
+---Returns the momentum {angular, x, y}. The angular momentum is about the origin.
 ---@return sim2d.Momentum
 function World:momentum() end
 
 ---@class sim2d.Residuals
----@field dynamics number N s
----@field complementarity number
----@field cone number N s
----@field joint number m/s
----@field scaled number what `tolerance` is compared with
----@field joint_error number m
----@field penetration number m, of rigid pairs
----@field passage number m, found by an audit, as all that follow: overlap of a rigid pair within the step
----@field jump number m, unexplained motion of a body
----@field slip number m, between surfaces that friction holds
----@field momentum number N s, unexplained momentum of a body
----@field energy number J, gained (> 0) or lost without a cause
----@field distance number m, between shapes that an impulse acted on
----@field drift number m/s or rad/s, largest speed that a rigid joint does not allow (also where that is no finding)
+---@field scaled number largest error of the step problem, as a velocity over a typical velocity; compared with `tolerance`
+---@field dynamics number N s (N m s), momentum that no impulse accounts for
+---@field complementarity number N s or m/s, minimum of normal impulse and separating velocity
+---@field cone number N s, distance from Coulomb's law
+---@field joint number m/s, velocity across joints
+---@field joint_error number m, position error of joints after the step; not part of `scaled`
+---@field penetration number m, deepest overlap of rigid pairs after the step; not part of `scaled`
+---@field passage number m, audit: overlap of a rigid pair within the step, beyond the overlap at its start
+---@field jump number m, audit: motion of a body that its velocity and impulses do not explain
+---@field momentum number N s, audit: momentum of a body that forces, contacts and joints do not explain
+---@field energy number J, audit: energy that bodies gained (> 0) or lost without a cause
+---@field distance number m, audit: gap of a pair that an impulse acted on
+---@field slip number m, audit: relative motion of surfaces that friction holds
+---@field drift number m/s or rad/s, audit: speed of a rigid joint's equation at the end of the step; it is a finding if it holds a thousandth of the kinetic energy
 
----Of the last step, largest absolute values.
+---Returns the residuals of the last step, as largest absolute values.
 ---@return sim2d.Residuals
 function World:residuals() end
 
----Counts and times since the world was made. `unsolved` counts steps, `unsolved_solves` island solves, `cut` steps that a budget has cut.
+---Returns counts and times since the world was made.
 ---@return table<string, any>
 function World:stats() end
 
----With n bodies that move, m joint rows and c contacts, R = m + 2c rows.
+---A step problem with n moving bodies, m joint rows and c contacts has R = m + 2c rows.
 ---@class sim2d.Problem
 ---@field bodies sim2d.Body[] body i has the columns 3i-2 .. 3i (angle, x, y)
 ---@field M number[][] 3n x 3n mass matrix
----@field rhs number[] 3n: momentum without impulses
+---@field rhs number[] 3n momenta without impulses
 ---@field J number[][] R x 3n Jacobian: joints, then a normal and a tangent row for each contact
 ---@field C number[] R compliances
----@field bias number[] R
----@field lo number[] R: bounds of the impulses
----@field hi number[] R
----@field mu number[] c
----@field E number[][] 2c x c: which contact a direction of friction belongs to
+---@field bias number[] R velocities
+---@field lo number[] R lower bounds of the impulses
+---@field hi number[] R upper bounds of the impulses
+---@field mu number[] c friction coefficients
+---@field E number[][] 2c x c, the contact of each direction of friction
 ---@field W number[][] R x R Delassus matrix
----@field q number[] R: row velocities without impulses
+---@field q number[] R row velocities without impulses
 ---@field joints integer m
 ---@field contacts integer c
 
----What a solver of the script is given.
+---The argument of a solver that a script defines.
 ---@class sim2d.SolverProblem: sim2d.Problem
----@field guess number[] R: impulses of the step before
+---@field guess number[] R impulses of the step before
 ---@field tolerance number
 ---@field max_iterations integer
 ---@field velocity_scale number m/s
 ---@field length number m
 
----The problem the next step would solve, as plain tables.
+---Returns the problem that the next step would solve, as plain tables.
 ---@return sim2d.Problem
 function World:problem() end
 
----How much of what the input 1 is: of one body or of one joint, one of the other fields.
+---The effect of an input of 1: a body or a joint, and one of the other fields.
 ---@class sim2d.Input
 ---@field body? sim2d.Body|string
 ---@field joint? sim2d.Joint
----@field force? number[]|number on a body: {x, y}, N; along what a joint measures: N
+---@field force? number[]|number N, {x, y} on a body; a number along the coordinate of a joint
 ---@field frame? "body" the force turns with the body
----@field at? sim2d.XY m from the centre of mass, where such a force acts
+---@field at? sim2d.XY m from the centre of mass, where a force with `frame` acts
 ---@field torque? number N m
 ---@field motor_speed? number rad/s or m/s
 ---@field motor_max? number N m or N
----@field rest? number rad or m, of a joint's spring
----@field goal? number rad or m, of a joint's servo
+---@field rest? number rad or m, rest coordinate of a joint's spring
+---@field goal? number rad or m, goal of a joint's servo
 
 ---@class sim2d.LinearizeOptions
 ---@field inputs? (sim2d.Input|sim2d.Actuator)[]
@@ -499,21 +507,21 @@ function World:problem() end
 ---@field joint? sim2d.Joint
 ---@field field string "angle", "x", "y", "translation" or "length"
 
----The next step as a linear map about the present state: x+ = A x + B u. The world stays as it is.
+---Returns the next step as a linear map about the present state: x+ = A x + B u. The world does not change.
 ---@param options? sim2d.LinearizeOptions
 ---@return sim2d.Array A
 ---@return sim2d.Array B
----@return sim2d.Coordinate[]? coordinates with reduced ones: values of these, then their speeds
+---@return sim2d.Coordinate[]? coordinates of a reduced state, whose numbers are their values and then their speeds
 function World:linearize(options) end
 
----Of the dynamic bodies, three columns each, in the order of `state`.
+---Returns the mass matrix of the dynamic bodies, with three columns for each, in the order of `world:state()`.
 ---@return number[][]
 function World:mass_matrix() end
 
----2 x 3: velocity of a point that moves with the body, from (va, vx, vy).
+---Returns the matrix that maps (va, vx, vy) to the velocity of a point that moves with the body.
 ---@param body sim2d.Body
----@param point sim2d.XY world coordinates
----@return number[][]
+---@param point sim2d.XY m, world coordinates
+---@return number[][] jacobian 2 x 3
 function World:jacobian(body, point) end
 
 ---Selects the bodies that a query finds. Without a filter it finds all enabled bodies except sensors.
@@ -592,8 +600,8 @@ function World:state() end
 ---@param state number[] a list as `world:state()` returns it
 function World:set_state(state) end
 
----Moves bodies so that these hinges (rad) and sliders (m) have these coordinates; all joints stay exact.
----@param coordinates table<sim2d.Joint|string, number>
+---Moves bodies so that these hinges and sliders have these coordinates. All joints stay exact.
+---@param coordinates table<sim2d.Joint|string, number> rad or m, by joint or by name
 function World:set_coordinates(coordinates) end
 
 ---Copies the engine's world, bit for bit.
@@ -615,43 +623,44 @@ function World:clone(def) end
 ---@return number overlap m, the largest one left
 function World:resolve_overlaps() end
 
----Moves the bodies to rest: to places where none accelerates, from rest, by more than the tolerance. Time does not advance,
----forces by hand act throughout, and velocities are 0 at the end. The derivative is that of the resting places; force laws
----have none here.
+---Moves the bodies to places where none accelerates from rest by more than the tolerance. Time does not advance, forces by
+---hand act throughout, and velocities are 0 at the end. The derivative is that of the resting places; force laws have none
+---here.
 ---@param options? { tolerance?: number, max_steps?: integer } `tolerance` in m/s^2, default 1e-6; `max_steps`, default 100000
 ---@return boolean solved
 ---@return number residual m/s^2, the largest acceleration left
 function World:solve_static(options) end
 
 ---@class sim2d.DrawOptions
----@field width? integer pixels
----@field view? { [1]: sim2d.XY, [2]: sim2d.XY } m, two corners; without it all that moves is shown
----@field follow? sim2d.Body the view moves with it
----@field title? string
----@field contacts? boolean
----@field joints? boolean
----@field names? boolean
----@field legend? boolean time, scale and arrows, below the picture
----@field dark? boolean
+---@field width? integer pixels, default 800
+---@field view? { [1]: sim2d.XY, [2]: sim2d.XY } m, two corners; default: all moving bodies
+---@field follow? sim2d.Body the view moves with this body
+---@field title? string a line above the picture
+---@field contacts? boolean false leaves out contact points and impulses
+---@field joints? boolean false leaves out joints
+---@field names? boolean true writes the names of bodies
+---@field legend? boolean false leaves out time, scale and arrows below the picture
+---@field dark? boolean true draws light on dark
 
 ---@class sim2d.Annotation
----@field line? sim2d.XY[] through these points
----@field arrow? sim2d.XY[] { from, to }
----@field point? sim2d.XY
----@field text? string alone, or at the end of the others
----@field at? sim2d.XY where a text alone is
----@field color? string
----@field size? number px: width, radius, or the height of a text alone
----@field name? string it stays until it is annotated again or cleared; else it is of the next step
+---@field line? sim2d.XY[] m, a line through these points
+---@field arrow? sim2d.XY[] m, an arrow { from, to }
+---@field point? sim2d.XY m, a dot
+---@field text? string a text alone, or at the end of the other element
+---@field at? sim2d.XY m, place of a text alone
+---@field color? string "#rrggbb", "#rrggbbaa" or a name
+---@field size? number px, width of a line, radius of a dot, or height of a text alone
+---@field name? string keeps the annotation until this name is annotated again or cleared; default: it belongs to the next step
 
----Draws over pictures, recordings and the live view. No result changes by it.
+---Draws over pictures, recordings and the live view. It does not change any result.
 ---@param annotation sim2d.Annotation one of line, arrow, point, text
 function World:annotate(annotation) end
 
----@param name? string all of them without
+---Removes annotations.
+---@param name? string default: all annotations
 function World:clear_annotations(name) end
 
----Draws the world as it is into a file (.svg, .png).
+---Draws the present world into a file (.svg, .png).
 ---@param path string
 ---@param options? sim2d.DrawOptions
 ---@return true? success
@@ -661,22 +670,22 @@ function World:draw(path, options) end
 ---Columns of a recording: names in a list ("cart.x", "energy.total"), functions under a name.
 ---@alias sim2d.Columns { [integer]: string, [string]: fun(world: sim2d.World, t: number): number }
 
+---Options of a recording. Pictures and videos also take those of `world:draw`.
 ---@class sim2d.RecordOptions: sim2d.DrawOptions
----@field every? integer steps a frame
----@field from? number s: earlier frames are left out
----@field to? number s: later frames are left out
----@field trails? boolean | sim2d.Body[] pictures and videos: where centres have been; pages: true
----@field strobe? number | number[] pictures: a period or times, s, of moments shown in one
----@field fps? number videos
----@field speed? number videos and pages: seconds of the world a second
----@field columns? sim2d.Columns .csv, .npz, .h5: a table over time
----@field units? table<string, string> of columns
+---@field every? integer records every nth step; default 1
+---@field from? number s, earlier frames are left out
+---@field to? number s, later frames are left out
+---@field trails? boolean | sim2d.Body[] for pictures and videos: bodies whose centres leave a line; true: all moving bodies. Pages take only true
+---@field strobe? number | number[] for pictures: a period, or a list of times, s; the picture shows the world at all of these times
+---@field fps? number for videos: frames a second; default 30
+---@field speed? number for videos and pages: simulated seconds a second; default 1, 0.1 is slow motion
+---@field columns? sim2d.Columns for .csv, .npz, .h5: a table over time
+---@field units? table<string, string> units of columns
 
----Records from now on (.html: a page that plays it; .csv, .npz, .h5, .s2d; .svg, .png: the last frame; .gif,
----.mp4 through ffmpeg).
+---Records the world from now on. The suffix of the path picks the format.
 ---@param path string
 ---@param options? sim2d.RecordOptions
----@return sim2d.Recording?
+---@return sim2d.Recording? recording
 ---@return string? message
 function World:record(path, options) end
 
@@ -687,27 +696,29 @@ function World:record(path, options) end
 function World:view(options) end
 
 ---@class sim2d.View
----@field address string
+---@field address string address of the page
 local View = {}
 
+---Closes the viewer.
 ---@return true
 function View:close() end
 
 ---@class sim2d.Recording
 local Recording = {}
 
+---Ends the recording and completes its file.
 ---@return true? success
 ---@return string? message
 function Recording:close() end
 
----Shows a plot of the script beside the run (.html, .s2d), in place of what had the name before.
+---Shows a plot of the script beside the run (.html, .s2d). It replaces an earlier plot of this name.
 ---@param plot sim2d.Plot
----@param name? string its title
+---@param name? string title of the plot
 ---@return true? success
 ---@return string? message
 function Recording:plot(plot, name) end
 
----Closes recordings and frees the world.
+---Closes the recordings of the world and frees it.
 function World:close() end
 
 -- ---- Control ------------------------------------------------------------------------------------
@@ -717,15 +728,15 @@ function World:close() end
 ---@field kind "force"|"torque"|"speed"|"position"
 ---@field joint sim2d.Joint?
 ---@field body sim2d.Body?
----@field range number[] {lo, hi}
+---@field range number[] {lo, hi} of commands
 ---@field delay number s
 ---@field value number the last command, clipped
----@field input sim2d.Input what a command of 1 does, as `linearize` takes it
----@field kp number? of a position: may be set
----@field kd number?
----@field max_torque number? N m, of what turns
----@field max_force number? N, of what slides
----@field implicit boolean?
+---@field input sim2d.Input effect of a command of 1, as `linearize` takes it
+---@field kp number? of a position; settable
+---@field kd number? of a position; settable
+---@field max_torque number? N m, of a turning joint; settable
+---@field max_force number? N, of a sliding joint; settable
+---@field implicit boolean? of a position
 
 ---@class sim2d.ActuatorDef
 ---@field [1]? string the name
@@ -758,14 +769,14 @@ function World:act(u) end
 ---@field [1]? string the name
 ---@field name? string the name, unless it comes first
 ---@field of? sim2d.Body|sim2d.Joint
----@field field? string|string[] with `of`
----@field read? fun(world: sim2d.World): ... instead
+---@field field? string|string[] fields of `of`
+---@field read? fun(world: sim2d.World): ... returns the numbers, in place of `of` and `field`
 ---@field noise? number standard deviation; default 0
 
 ---Declares a named observation.
 ---@param def sim2d.ObserveDef
 function World:observe(def) end
 
----All observations, as a list in the order declared and by name.
+---Returns all observations, as a list in the order of declaration, and by name.
 ---@return table
 function World:observation() end

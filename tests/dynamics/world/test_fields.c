@@ -1,7 +1,7 @@
 // Numbers of worlds and bodies: what their lines in fields.def say is what definitions, checks, the
 // reference and the annotations for editors say.
 //
-// test_fields --write puts the lines into docs/lua.md and lua/sim2d/meta.
+// test_fields --write puts the lines into docs/reference and lua/sim2d/meta.
 #include "dynamics/dynamics.h"
 
 #include <math.h>
@@ -15,6 +15,9 @@
 #include <cmocka.h>
 
 enum { LINE = 1200, PATH = 1024 };
+
+// Stands before the table of a page.
+static const char TABLE[] = "<!-- rows written by test_fields -->\n\n";
 
 static bool writing; // of this process, set before the tests run
 
@@ -193,7 +196,7 @@ static int compare(const char *name, const char *head, const char *start, const 
   return same || writing ? 0 : 1;
 }
 
-static int compare_all(const S2Field *fields, const void *def, const char *table, const char *keys,
+static int compare_all(const S2Field *fields, const void *def, const char *page, const char *keys,
                        const char *members, const char *meta) {
   int wrong = 0, count = 0;
   for (const S2Field *field = fields; field->name != NULL; field++) {
@@ -203,7 +206,7 @@ static int compare_all(const S2Field *fields, const void *def, const char *table
     }
     make_row(line, field, def);
     snprintf(start, sizeof start, "| `%s` |", field->name);
-    wrong += compare("docs/lua.md", table, start, line);
+    wrong += compare(page, TABLE, start, line);
     make_annotation(line, field, def, true);
     snprintf(start, sizeof start, "---@field %s? ", field->name);
     wrong += compare(meta, keys, start, line);
@@ -222,10 +225,10 @@ static void the_reference_and_annotations_tell_what_the_table_says(void **state)
   (void)state;
   S2WorldDef world = s2_world_def();
   S2BodyDef body = s2_body_def();
-  int wrong = compare_all(s2_world_fields, &world, " outside a step.\n\n",
+  int wrong = compare_all(s2_world_fields, &world, "docs/reference/world.md",
                           "---@class sim2d.WorldDef\n", NULL, "lua/sim2d/meta/world.lua");
   wrong +=
-      compare_all(s2_body_fields, &body, "\nKeys common to all:\n\n", "---@class sim2d.BodyDef\n",
+      compare_all(s2_body_fields, &body, "docs/reference/bodies.md", "---@class sim2d.BodyDef\n",
                   "---@class sim2d.Body\n", "lua/sim2d/meta/body.lua");
   if (wrong > 0) {
     fail_msg("%d lines differ; written by: test_fields --write", wrong);

@@ -3,34 +3,18 @@
 -- A block whose first line is "-- fragment" is not run.
 
 local SIM2D = os.getenv "S2_SIM2D" or arg[-1]
-local SOURCE = os.getenv "S2_SOURCE" or "."
-
-local function quote(word)
-  return "'" .. word:gsub("'", "'\\''") .. "'"
-end
-
-local function read_file(path)
-  local file <close> = assert(io.open(path))
-  return file:read "a"
-end
-
-local function write_file(path, text)
-  local file <close> = assert(io.open(path, "w"))
-  file:write(text)
-end
+local tree = require "pages"
+local quote, read_file, write_file = tree.quote, tree.read_file, tree.write_file
 
 local function pages()
-  local list = { "README.md" }
-  local folder <close> = assert(io.popen("cd " .. quote(SOURCE) .. " && ls docs/*.md docs/*/*.md"))
-  for path in folder:lines() do list[#list + 1] = path end
-  return list
+  return tree.found "ls README.md docs/*.md docs/*/*.md"
 end
 
 -- Fenced blocks in order: language, text, the line of the fence, and whether only blank lines lie
 -- between it and the block before.
 local function blocks(page)
   local list, open, line, adjacent = {}, nil, 0, false
-  for text in read_file(SOURCE .. "/" .. page):gmatch "([^\n]*)\n" do
+  for text in tree.text(page):gmatch "([^\n]*)\n" do
     line = line + 1
     local fence = text:match "^```(%a*)$"
     if open and fence == "" then
@@ -62,44 +46,6 @@ local function run(script)
   return status, out, err
 end
 
--- Names that links of a page may end in: its headings, as they are made into names, and <a id="...">.
-local function anchors(page)
-  local names = {}
-  local text = read_file(SOURCE .. "/" .. page):gsub("\n```.-\n```", "")
-  for heading in ("\n" .. text):gmatch "\n#+ ([^\n]*)" do
-    local name = heading:lower():gsub("%[(.-)%]%(.-%)", "%1"):gsub("[^%w_%- ]", ""):gsub(" ", "-")
-    names[name] = true
-  end
-  for name in text:gmatch '<a id="([^"]*)"' do names[name] = true end
-  return names
-end
-
--- docs/howto/../../README.md is README.md.
-local function resolve(path)
-  local short, changed = path:gsub("[^/]+/%.%./", "", 1)
-  return changed > 0 and resolve(short) or short
-end
-
-test("links lead somewhere", function()
-  local known, links = {}, 0
-  for _, page in ipairs(pages()) do known[page] = anchors(page) end
-  for _, page in ipairs(pages()) do
-    local folder = page:match "^(.*/)" or ""
-    for target in read_file(SOURCE .. "/" .. page):gsub("\n```.-\n```", ""):gmatch "%]%(([^%s)]+)%)" do
-      local path, name = target:match "^([^#]*)#?(.*)$"
-      if not target:match "^https?:" then
-        links = links + 1
-        local file = path == "" and page or resolve(folder .. path)
-        local found = io.open(SOURCE .. "/" .. file)
-        ok(found, page .. ": " .. target)
-        found:close()
-        ok(name == "" or not known[file] or known[file][name], page .. ": no heading " .. target)
-      end
-    end
-  end
-  ok(links > 100)
-end)
-
 local ran = 0
 for _, page in ipairs(pages()) do
   local list = blocks(page)
@@ -119,20 +65,6 @@ for _, page in ipairs(pages()) do
       end)
     end
   end
-
-  test(page .. " links to files that exist", function()
-    local missing = {}
-    for link in read_file(SOURCE .. "/" .. page):gmatch "%]%(([^)#%s]+)[^)]*%)" do
-      local path = (page:match "^(.*/)" or "") .. link
-      local file = not link:match "^https?:" and io.open(SOURCE .. "/" .. path)
-      if file then
-        file:close()
-      elseif file == nil then
-        missing[#missing + 1] = path
-      end
-    end
-    eq(missing, {})
-  end)
 end
 
 test("there is something to run", function()
@@ -144,11 +76,11 @@ local function mentions(text, name)
   return text:find("%f[%w_]" .. name .. "%f[^%w_]") ~= nil
 end
 
--- docs/lua.md and docs/reference/*.md in one text
+-- docs/reference/*.md in one text
 local function reference()
   local text = {}
   for _, page in ipairs(pages()) do
-    if page == "docs/lua.md" or page:match "^docs/reference/" then text[#text + 1] = read_file(SOURCE .. "/" .. page) end
+    if page:match "^docs/reference/" then text[#text + 1] = tree.text(page) end
   end
   ok(#text > 1)
   return table.concat(text, "\n")
@@ -156,32 +88,17 @@ end
 
 test("the reference is what docs/reference/generate.lua writes", function()
   local command = "%s %s/docs/reference/generate.lua --check %s 2>&1"
-  local output <close> = assert(io.popen(command:format(quote(SIM2D), quote(SOURCE), quote(SOURCE))))
+  local output <close> = assert(io.popen(command:format(quote(SIM2D), quote(tree.SOURCE), quote(tree.SOURCE))))
   eq(output:read "a", "", "written by: sim2d docs/reference/generate.lua")
-end)
-
-test("pages of the reference have at most 400 lines, of at most 120 characters", function()
-  for _, page in ipairs(pages()) do
-    if page:match "^docs/reference/" then
-      local lines, fenced = 0, false
-      for line in read_file(SOURCE .. "/" .. page):gmatch "([^\n]*)\n" do
-        lines = lines + 1
-        if line:match "^```" then fenced = not fenced end
-        ok(fenced or utf8.len(line) <= 120, ("%s:%d: more than 120 characters"):format(page, lines))
-      end
-      ok(lines <= 400, page .. ": more than 400 lines")
-    end
-  end
 end)
 
 test("the reference knows every function that editors know", function()
   local text = reference()
   local functions = 0
-  local files <close> = assert(io.popen("ls " .. quote(SOURCE) .. "/lua/sim2d/meta/*.lua"))
-  for path in files:lines() do
-    for name in read_file(path):gmatch "\nfunction %w+[.:]([%w_]+)" do
+  for _, path in ipairs(tree.found "ls lua/sim2d/meta/*.lua") do
+    for name in tree.text(path):gmatch "\nfunction %w+[.:]([%w_]+)" do
       functions = functions + 1
-      ok(mentions(text, name), name .. " is in neither docs/lua.md nor docs/reference/*.md")
+      ok(mentions(text, name), name .. " is not in docs/reference/*.md")
     end
   end
   ok(functions > 50)
@@ -189,15 +106,16 @@ end)
 
 -- Names of the .lua files below a folder, with their paths.
 local function each_script(folder)
-  local files <close> = assert(io.popen("cd " .. quote(SOURCE) .. " && find " .. folder .. " -name '*.lua' | sort"))
   local list = {}
-  for path in files:lines() do list[#list + 1] = { path = path, name = path:match "([^/]*)%.lua$" } end
+  for i, path in ipairs(tree.found("find " .. folder .. " -name '*.lua' | sort")) do
+    list[i] = { path = path, name = path:match "([^/]*)%.lua$" }
+  end
   ok(#list > 10)
   return list
 end
 
 test("every scene has its row in docs/scenes.md, and every row its scene", function()
-  local text, scenes = read_file(SOURCE .. "/docs/scenes.md"), {}
+  local text, scenes = tree.text "docs/scenes.md", {}
   for _, scene in ipairs(each_script "scenes") do
     scenes[scene.name] = true
     ok(text:find("\n| `" .. scene.name .. "` |", 1, true), scene.path .. " has no row in docs/scenes.md")
@@ -207,7 +125,7 @@ end)
 
 test("every script is told of in docs/*.md", function()
   local text = {}
-  for i, page in ipairs(pages()) do text[i] = read_file(SOURCE .. "/" .. page) end
+  for i, page in ipairs(pages()) do text[i] = tree.text(page) end
   text = table.concat(text)
   for _, script in ipairs(each_script "scripts") do
     ok(text:find(script.path, 1, true) or text:find("`" .. script.name .. ".lua`", 1, true)
@@ -222,7 +140,7 @@ test("the C programs of pages are programs of the tests", function()
     for _, block in ipairs(blocks(page)) do
       if block.language == "c" then
         programs = programs + 1
-        eq(block.text, read_file(SOURCE .. "/" .. assert(tested[page], page .. ": its program is not tested")))
+        eq(block.text, tree.text(assert(tested[page], page .. ": its program is not tested")))
       end
     end
   end
@@ -240,7 +158,7 @@ test("lessons show their scripts", function()
       for i, block in ipairs(blocks(page)) do
         if block.language == "lua" or block.language == "python" then
           local suffix = block.language == "lua" and ".lua" or ".py"
-          shown[#shown + 1] = block.text == read_file(SOURCE .. "/scripts/tutorial/" .. name .. suffix)
+          shown[#shown + 1] = block.text == tree.text("scripts/tutorial/" .. name .. suffix)
             and blocks(page)[i + 1].language == "text"
         end
       end
@@ -253,7 +171,7 @@ end)
 test("how-to pages fit on a screen", function()
   for _, page in ipairs(pages()) do
     if page:match "^docs/howto/[^R]" then
-      local _, lines = read_file(SOURCE .. "/" .. page):gsub("\n", "")
+      local _, lines = tree.text(page):gsub("\n", "")
       ok(lines <= 60, ("%s has %d lines"):format(page, lines))
     end
   end
