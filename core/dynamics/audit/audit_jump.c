@@ -267,7 +267,7 @@ static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *ac
     rolled[k] = point_velocity(way, arm);
   }
   double h = audit->h, size = fmin(world->bodies.at[a].reach, world->bodies.at[b].reach);
-  // What pivots keeps its point, and what rolls goes as far as its rim turns.
+  // A body that pivots keeps its point. One that rolls goes as far as its rim turns.
   double slip = fmin(fabs(s2_dot(tangent, s2_sub(at[0][0], at[1][0]))),
                      fabs(s2_dot(tangent, s2_sub(rolled[0], rolled[1]))));
   double before = s2_length(s2_sub(speed[0][0], speed[1][0]));

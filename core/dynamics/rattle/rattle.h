@@ -175,10 +175,6 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
 // an unsolved one, with a warning.
 void s2_rattle_certify(S2Step *step, const S2Island *island, const S2Residual *residual);
 void s2_rattle_miss(S2Step *step); // an unsolved one, without a warning
-// Audits follow bodies from piece to piece of an island that only joints act on; the step gets what
-// the last of them leaves, with the impulses of all.
-void s2_rattle_show_piece(const S2Rattle *rattle);
-void s2_rattle_keep_end(const S2Rattle *rattle, const S2RattleSums *sums);
 // That piece counts: its impulses are logged, its bodies followed, its residuals kept.
 // (rattle_keep.c)
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
@@ -233,6 +229,11 @@ typedef struct S2RattleSums { // over the pieces
   double *impulse;            // S2_JOINT_ROWS a joint of the island
   double *reaction;           // 3 a joint of the island
 } S2RattleSums;
+// rattle_keep.c
+// Audits follow bodies from piece to piece of an island that only joints act on; the step gets what
+// the last of them leaves, with the impulses of all.
+void s2_rattle_show_piece(const S2Rattle *rattle);
+void s2_rattle_keep_end(const S2Rattle *rattle, const S2RattleSums *sums);
 // Adds what both stages gave. `halves`: NULL, and audits see that, or 6 a joint for it.
 void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, double *halves);
 // m: the largest error of rigid hinges without anything else at the end, as s2_joint_violation()

@@ -8,8 +8,8 @@
 #include <math.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// Part of the turn of a round body that counts where bodies may meet: what spins by more than 1 rad
-// and meets something is thrown out of the piece by its friction.
+// Part of the turn of a round body that counts where bodies may meet: pieces in which a disc spins
+// by more than 1 rad end in overlaps if its friction throws it at another body.
 static const double ROUND = 0.25;
 
 // rad: of the angle `turn` of a node, the part that its rows see. Rows push a wheel at its hub and
