@@ -3,11 +3,15 @@
 --   build/sim2d bench/lua/small_islands.lua
 -- One scene by one flow, to count its instructions (a build without S2_NATIVE, as valgrind does not know all of AVX):
 --   valgrind --tool=callgrind --toggle-collect=s2_world_step build/sim2d bench/lua/small_islands.lua --scene soft --flow auto
+-- The same beside an older program, with the tasks of that older tree in both:
+--   valgrind ... OLD/build/sim2d bench/lua/small_islands.lua --scene walker --flow default --tree OLD
 local sim = require "sim2d"
-package.path = (arg[0]:match "^(.*/)" or "./") .. "../../?.lua;" .. package.path
-
 local args = sim.options { scene = { "all", "boxes, discs, soft, dashpots, rest, leg, hopper or walker" },
-  flow = { "both", "auto, projected or both" }, steps = { 100, "of each scene; of hopper and walker: decisions" } }
+  flow = { "both", "auto, projected, both, or default: without that key" }, tree = { "", "whose tasks: default this one" },
+  steps = { 100, "of each scene; of hopper and walker: decisions" } }
+
+local here = (arg[0]:match "^(.*/)" or "./") .. "../.."
+package.path = (args.tree == "" and here or args.tree) .. "/?.lua;" .. package.path
 
 -- Numbers from 0 to 1 that are the same on each machine.
 local function random(state)
@@ -111,7 +115,8 @@ for _, name in ipairs { "boxes", "discs", "soft", "dashpots", "rest", "leg", "ho
   if args.scene == "all" or args.scene == name then
     local line, times = { ("%-9s"):format(name) }, {}
     for i, flow in ipairs(flows) do
-      local us, tries = (scenes[name] and run_scene or run_task)(name, flow)
+      local key = flow ~= "default" and flow or nil
+      local us, tries = (scenes[name] and run_scene or run_task)(name, key)
       times[i] = us
       line[#line + 1] = ("%s %8.1f us, %5.1f tries"):format(flow, us, tries)
     end
