@@ -45,7 +45,6 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
       .t = world->kept.time,
       .q0 = s2_arena_copy(arena, world->q.at, 3 * slots),
       .v0 = step_velocities(world, arena),
-      .v_start = step_velocities(world, arena),
       .force = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .mass = S2_TAKE_ZEROED(arena, double, 3 * slots),
       .free_v = S2_TAKE_ZEROED(arena, double, 3 * slots),
@@ -68,9 +67,10 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
       .pushed = S2_TAKE_ZEROED(arena, double, 2 * joints),
       .node_of = S2_TAKE(arena, int32_t, slots),
   };
+  step.v_start = s2_arena_copy(arena, step.v0, 3 * slots);
   if (s2_world_rattles(&world->kept.def)) {
-    step.given_start = step_velocities(world, arena);
-    step.given_end = step_velocities(world, arena);
+    step.given_start = s2_arena_copy(arena, step.v0, 3 * slots);
+    step.given_end = s2_arena_copy(arena, step.v0, 3 * slots);
   }
   // What joints carried is where their solve begins.
   for (int i = 0; i < world->joint_order.count; i++) {
