@@ -124,7 +124,7 @@ S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces 
   decompose_merge(&mesh, count);
   decompose_collect(&mesh, arena, pieces);
   if (pieces->count == 0) {
-    return s2_error(S2_INVALID, "the polygon of %d vertices is nowhere %g m thick", count,
+    return s2_error(S2_INVALID, "the polygon of %d vertices is thinner than %g m everywhere", count,
                     S2_SHAPE_MIN_SIZE);
   }
   return s2_ok();
