@@ -113,7 +113,7 @@ typedef struct Bound { // lower bound of a displacement along the axis: at + u t
   double at, u, a;
 } Bound;
 
-// Of a vertex about its body's centre; `turn`: relative to the axis.
+// Bound of a vertex about its body's centre; `turn`: relative to the axis.
 static Bound vertex_bound(const Rim *rim, int i, S2Vec2 normal, Turn turn, double rest,
                           double side) {
   S2Vec2 arm = s2_rotate(rim->turned, rim->vertex[i]);
@@ -125,7 +125,7 @@ static Bound vertex_bound(const Rim *rim, int i, S2Vec2 normal, Turn turn, doubl
   };
 }
 
-// Of a's centre relative to b's (`apart`), along a turning axis.
+// Bound of a's centre relative to b's (`apart`), along a turning axis.
 static Bound centre_bound(const Rim *a, const Rim *b, S2Vec2 apart, S2Vec2 normal, Turn axis,
                           double rest) {
   S2Vec2 v = s2_vec2(a->v[1] - b->v[1], a->v[2] - b->v[2]);
