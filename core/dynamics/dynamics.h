@@ -424,9 +424,10 @@ typedef struct S2PreContact {
   bool enabled;         // true; false: no contact in this step
 } S2PreContact;
 
-// The derivative of a number that a callback returns, by its arguments; for the derivative of the
-// step (diff/step/trace.h). `by` of a constraint: (angle, x, y) of its bodies, then t (12). Of a
-// spring: the extension. Of a motion: angle, x, y, t, h, then the previous velocity.
+// The derivatives of a number that a callback returns with respect to its arguments. The derivative
+// of the step uses them (diff/step/trace.h). The order of `by` is: for a constraint the (angle, x,
+// y) of its bodies, then t (12); for a spring the extension; for a motion the angle, x, y, t, h,
+// then the previous velocity.
 typedef struct S2Slope {
   double by[S2_JOINT_COLUMNS + 1];
   uint32_t origin; // another source that it depends on: a number that the callback defines, 0: none

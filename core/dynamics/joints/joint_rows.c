@@ -260,7 +260,7 @@ static bool at_end(const S2Blend *blend) {
 }
 
 S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world) {
-  // Nothing below would change this blend.
+  // The rest of this function would not change the world's blend.
   S2Blend blend = *world;
   if (!step->stiff[joint] && at_end(world)) {
     return blend;

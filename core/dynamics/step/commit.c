@@ -150,7 +150,7 @@ static void commit_joints(const S2Step *step, double elapsed) {
 static void commit_measure(S2Step *step) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
-  // Of the present step, ...
+  // First the residuals of the present step, ...
   step->residuals.penetration = s2_step_penetration(step);
   if (step->substep > 0) {
     s2_keep_worst(&step->residuals.solve, &world->residuals.solve);

@@ -119,7 +119,8 @@ static bool solve_ask_program(void *user, const S2Problem *problem, const S2Solv
   return going && call.found;
 }
 
-// Of a row's impulse and its speed one is 0, up to solver errors: the larger one decides.
+// Whether the row presses. Either its impulse or its speed is 0, up to solver errors, so the larger
+// of the two decides.
 static bool solve_presses(const S2Problem *problem, const S2Solution *solution, int index) {
   const S2Row *row = &problem->row[index];
   double lambda = solution->lambda[index], w = row->compliance, speed = row->bias;

@@ -52,7 +52,7 @@ void s2_note_substep(const S2Step *step) {
   notes->substep = notes->at.count;
   S2Note *note = s2_note_add(step, S2_ACT_SUBSTEP);
   note->t = world->kept.time;
-  // Of joints: the data that the substep before it changed.
+  // The data of joints that the previous substep changed.
   size_t joints = (size_t)notes->joint_slots;
   note->substep.impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * joints);
   note->substep.reaction_time = s2_note_take(notes, sizeof(double) * joints);
@@ -581,7 +581,7 @@ void s2_note_keep(const S2Step *step, const S2Island *island, double fraction,
   note_keep_touches(step, island, NULL, step->touches, note);
   note->keep.fraction = fraction;
   note->keep.before = note_of_nodes(notes, island, step->v2);
-  // Of contacts: in the motion, then in the impact.
+  // Impulses of contacts: first those of the motion, then those of the impact.
   note->of->lambda = s2_note_take(notes, sizeof(double) * 2 * count);
   memcpy(note->of->lambda, pressed, sizeof(double) * count);
   memcpy(note->of->lambda + count, struck, sizeof(double) * count);
