@@ -2,9 +2,9 @@
 // Private to core/diff.
 //
 // A step is undone act by act (dynamics/trace/notes.h). For each act, an S2Step is built over the
-// recorded data as it was just before the act, with the same numbers in the same arrays. So the
-// functions of core/dynamics that assembled an island's problem assemble it again. Adjoints go to
-// the data that these functions read.
+// recorded data. It has the state just before the act, with the same numbers in the same arrays. So
+// the functions of core/dynamics that assembled an island's problem assemble it again. Adjoints go
+// to the data that these functions read.
 #ifndef S2_STEP_ADJOINT_H
 #define S2_STEP_ADJOINT_H
 

@@ -207,7 +207,7 @@ void s2_undo_feedback(S2Undo *undo, const S2Note *note) {
     fraction_bar += bar * note->solve.x[i] / h;
     undo->bar.h -= note->solve.fraction * bar * note->solve.x[i] / (h * h);
   }
-  // Tells earlier projections the factor by which their impulses were kept.
+  // Earlier projections get the factor by which their impulses were kept.
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
     undo->feed[slot] = note->solve.fraction / h;

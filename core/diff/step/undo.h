@@ -28,7 +28,7 @@ typedef struct S2Undo {
   const S2Note *substep; // the note that its substep began with
   S2Opened open;
   S2World *world;    // a view of the recorded data, for functions that read a world
-  S2Step step;       // as it was before the act that is being undone
+  S2Step step;       // in the state before the act that is being undone
   S2StepAdjoint bar; // dl/d(arrays of step) at that moment
   S2WorldGradient *gradient;
   S2Arena *arena;
@@ -48,7 +48,7 @@ typedef struct S2Undo {
   S2Remade **remade;             // a note; NULL: there is none
   double spin, most; // of the angular momentum that S2_ACT_SPIN measured, and of the energy
   double *back;      // 3 a slot: of the former q1 before note back_at, where S2_ACT_GO_BACK went
-  int back_at;       // S2_NONE: nowhere
+  int back_at;       // S2_NONE: there is none
   double *reflected, *start; // 3 a slot: of v2 after the passes of reflections, and at their start
   // S2_JOINT_ROWS and 3 a joint slot: adjoints of impulses and reactions of joints. They are kept
   // here while acts that only determine the speeds of arrival are undone.

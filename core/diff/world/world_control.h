@@ -8,7 +8,7 @@
 
 // A command of an actuator, with its node. It may still be due.
 typedef struct S2TapeCommand {
-  double t, u; // s, the time at which it was given; the value as it was given
+  double t, u; // s, the time at which it was given; the given value
   S2Var var;
 } S2TapeCommand;
 

@@ -93,7 +93,8 @@ typedef enum S2GradientFlag {
   // derivative: it counts as constant
   S2_GRADIENT_INFINITE = 256,
   // a compliance of 0 (in the two-stage flow: a curve of a spring): steps with a positive one are
-  // computed in another way. Its derivative is left out, or (contacts that bounce) that of no bounce
+  // computed in another way. Its derivative is left out, or (contacts that bounce) that of no
+  // bounce
   S2_GRADIENT_JUMP = 512,
 } S2GradientFlag;
 

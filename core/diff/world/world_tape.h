@@ -13,7 +13,7 @@
 
 typedef struct S2WorldTape S2WorldTape; // lives as long as the nodes of the tape
 
-// `flags` (NULL: nowhere) collects S2GradientFlag of all sweeps.
+// `flags` (may be NULL) collects S2GradientFlag of all sweeps.
 S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags);
 // Sweeps fill `quiet` when it asks for observations. It must live as long as the tape.
 void s2_world_tape_look(S2WorldTape *tape, S2Quiet *quiet);
