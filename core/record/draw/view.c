@@ -281,7 +281,7 @@ static S2Box view_room(const S2Moment *moment, const S2MomentBody *body, S2Box c
 static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
   double whole = view_extent(core);
   double margin = fmax(CONTEXT_PART * whole, CONTEXT_BODIES * size);
-  // Static bodies count where they are near. Of the others, the nearest point is kept.
+  // Static bodies count where they are near. The nearest point of the others is kept.
   S2Box near = box_grown(core, margin);
   S2Box all = box_grown(core, PADDING * whole);
   S2Vec2 middle = box_middle(core), nearest = middle;
