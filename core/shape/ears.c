@@ -12,7 +12,7 @@ typedef struct Ears {
   int *half;        // for a remaining vertex: the half-edge of the remaining outline that leaves it
   S2BoxTree left;   // of the remaining vertices
   double *diagonal; // a tree like it: least squared length of possible cuts, INFINITY: none
-  int *waits_for;   // the vertex in the way, or NOBODY
+  int *waits_for;   // the vertex in the way; -1: there is none
   int *first_waiting, *next_waiting, *previous_waiting; // lists of those that wait
 } Ears;
 
@@ -100,7 +100,7 @@ static bool in_triangle(const Corner *corner, S2Vec2 v) {
          s2_side(corner->r, corner->p, v) >= 0;
 }
 
-// A vertex in the triangle of a corner, other than the corner's own; or NOBODY.
+// A vertex in the triangle of a corner, other than the corner's own. -1: there is none.
 static int find_within(const Ears *ears, const Corner *corner, int k, int lo, int width) {
   // If all of a box is beyond one side of the triangle, none of its vertices is inside.
   S2Box box = ears->left.box[k];

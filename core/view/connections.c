@@ -244,12 +244,12 @@ static void obey_request(S2Server *server, S2Connection *connection, size_t size
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// Whether both commands set the same thing, so that the later one replaces the earlier one. The
-// words up to those after `values` must be equal.
+// Whether both commands set the same thing, so that the later one replaces the earlier one. They do
+// if their first words are equal; the rest are values.
 static bool connection_replaces(const char *now, const char *before) {
   static const struct {
     const char *verb;
-    int words; // number of words that must be equal
+    int words; // number of first words that must be equal
   } latest[] = {{"move ", 1}, {"pace ", 1}, {"set ", 2}};
   for (size_t i = 0; i < sizeof latest / sizeof latest[0]; i++) {
     if (strncmp(now, latest[i].verb, strlen(latest[i].verb)) == 0) {

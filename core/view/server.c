@@ -101,7 +101,7 @@ S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Serv
   S2Server *server = s2_memory_take_zeroed(sizeof *server);
   server->page = page;
   server->page_size = size;
-  // Nothing is open yet, so closing is safe from here on.
+  // No file is open yet, so closing is safe from here on.
   server->listener = server->wake[0] = server->wake[1] = -1;
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     server->connections[i].socket = -1;
