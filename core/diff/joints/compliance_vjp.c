@@ -17,7 +17,7 @@
 
 enum { N = S2_JOINT_EQUATIONS };
 
-typedef struct Bend { // what is common to all rows
+typedef struct Bend { // data common to all rows
   double h, alpha, beta, h_bar, alpha_bar, beta_bar;
   double bent, bent_bar; // of S2Blend
 } Bend;

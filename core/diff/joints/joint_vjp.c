@@ -444,7 +444,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   }
 }
 
-// ---- Limits and what drives -------------------------------------------------------------------
+// ---- Limits and actuators ----------------------------------------------------------------------
 
 static void joint_equal_limits_vjp(S2JointUndo *undo, int r) {
   S2JointRow row;
