@@ -8,9 +8,8 @@
 // An episode ends when a world is beyond a bound of the judge (terminated), after `max_steps` steps
 // of it, or when a step fails (both: truncated). Then, with s2_batch_step:
 //
-//   S2_RESET_NEXT_STEP  the next step only resets the world: it ignores the commands, and its
-//   reward
-//                       is 0
+//   S2_RESET_NEXT_STEP  the next step only resets the world: it ignores the commands, and
+//                       its reward is 0
 //   S2_RESET_SAME_STEP  the world is reset at once; the observation is that of the new episode, and
 //                       the last observation of the old one is in `final`
 //   S2_RESET_DISABLED   the episode continues until the caller resets the world
@@ -29,12 +28,11 @@ extern const char *const s2_auto_reset_names[]; // "next_step", "same_step", "di
 
 // The reward of a call of s2_batch_step.
 //
-//   S2_WORTH_STEPS    each of its steps is judged: the reward is the sum of minus dt times the
-//   cost,
-//                     and the first step beyond a bound is the last
-//   S2_WORTH_PERIODS  the call is one step of a task: it takes all of its steps, then judges the
-//   final
-//                     state (s2_judge_reward). An episode that terminates is not also truncated
+//   S2_WORTH_STEPS    each of its steps is judged: the reward is the sum of minus dt times
+//                     the cost, and the first step beyond a bound is the last
+//   S2_WORTH_PERIODS  the call is one step of a task: it takes all of its steps, then
+//                     judges the final state (s2_judge_reward). An episode that terminates
+//                     is not also truncated
 typedef enum S2Worth { S2_WORTH_STEPS, S2_WORTH_PERIODS } S2Worth;
 
 // A number that is drawn again at each reset, after the world has returned to its beginning.

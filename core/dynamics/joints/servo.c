@@ -1,8 +1,8 @@
 // Servo: a joint's coordinate, held at a goal by a spring and a damper in addition to those of the
 // joint, with a largest force. Its row is that of a spring by implicit Euler,
 //
-//     u + C' lambda + b = 0,   C' = (h (h kp + kd))^-1,   b = h C' kp (value - goal),   |lambda| <=
-//     h max,
+//     u + C' lambda + b = 0,   C' = (h (h kp + kd))^-1,   b = h C' kp (value - goal),
+//     |lambda| <= h max,
 //
 // so it is stable at any gains, inertia and h: lambda = -h (kp (value+ - goal) + kd u+) with both
 // at the end of the step, as far as the bound permits.

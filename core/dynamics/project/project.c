@@ -1,8 +1,8 @@
 // Phase 7: position projection. It removes the overlaps and joint errors that linearised rows
 // leave, by the smallest displacement in the norm of the masses:
 //
-//     min 1/2 dq' M dq   s.t.   Je dq = -g_e,   Jc dq >= -gap     (e: rigid rows, c: contacts,
-//     limits)
+//     min 1/2 dq' M dq   s.t.   Je dq = -g_e,   Jc dq >= -gap
+//     (e: rigid rows, c: contacts, limits)
 //
 // iterated (Newton). Joints push along the rows of the step's start, and their displacement,
 // divided by h, goes into the velocities as well: this is SHAKE (Ryckaert, Ciccotti, Berendsen

@@ -2,8 +2,8 @@
 // multibody dynamics"; the rigid limit of Castro et al. 2022). A contact's impulse is in the
 // friction cone and its velocity in the dual cone, complementary to each other:
 //
-//     K = {|l_t| <= mu l_n}  at right angles to  (u_n + b_n, u_t + b_t)  in  K* = {u_n + b_n >=
-//     mu |u_t + b_t|}
+//     (l_n, l_t) in K = {|l_t| <= mu l_n},  orthogonal to
+//     (u_n + b_n, u_t + b_t) in K* = {u_n + b_n >= mu |u_t + b_t|}
 //
 // So a step is a quadratic program with a unique v, if there is a solution. A contact that would
 // slide along the surface slides and rises by mu |u_t|. In the plane both cones have two edges, l =
