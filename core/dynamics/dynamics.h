@@ -19,7 +19,7 @@
 
 typedef struct S2World S2World;
 
-// Null when index is 0. A serial is never used twice in a world and its copies.
+// The null handle has index 0. A serial is never reused in a world and its copies.
 typedef struct S2BodyId {
   uint32_t index; // slot + 1
   uint32_t serial;
@@ -166,7 +166,7 @@ typedef struct S2BodyDef {
 
 S2BodyDef s2_body_def(void);
 S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *body);
-S2Status s2_body_destroy(S2World *world, S2BodyId body); // its joints go with it
+S2Status s2_body_destroy(S2World *world, S2BodyId body); // also destroys its joints
 bool s2_body_alive(const S2World *world, S2BodyId body);
 
 // Numbers of a body, by name. Setting one checks it (finite, in its domain; the message names
@@ -277,7 +277,7 @@ typedef struct S2JointDef {
   bool has_law;                    // spring: pulls as S2Callbacks.spring says; no stiffness then
   S2Vec2 velocity;                 // lock: m/s
   S2JointWeights compliance;       // zero: rigid; not for spring, mouse, wheel, rope
-  S2JointWeights damping;          // of what is compliant; spring, mouse, wheel: `linear`
+  S2JointWeights damping;          // of compliant rows; spring, mouse, wheel: `linear`
   bool has_limits, has_motor;      // on the coordinate: hinge, slider, spring, wheel
   double limit_lo, limit_hi;       // rad or m; may be infinite
   double motor_speed, motor_max;   // rad/s or m/s; N m or N, >= 0, may be infinite
@@ -307,11 +307,11 @@ typedef struct S2JointDef {
 S2JointDef s2_joint_def(S2JointType type);
 // Fails with S2_INVALID (the message names field, value and domain) or S2_STALE.
 S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *joint);
-S2Status s2_joint_destroy(S2World *world, S2JointId joint); // gears on it go with it
+S2Status s2_joint_destroy(S2World *world, S2JointId joint); // also destroys gears on it
 bool s2_joint_alive(const S2World *world, S2JointId joint);
 const char *s2_joint_type_name(S2JointType type);
 
-// How pictures show what is between the two anchors of a joint, and the anchors.
+// The drawing of a joint: the span between its two anchors, and the anchors.
 typedef enum S2JointSpan {
   S2_SPAN_NONE,
   S2_SPAN_LINE,
@@ -407,8 +407,8 @@ typedef struct S2JointInfo {
 } S2JointInfo;
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
-S2JointType s2_joint_type(const S2World *world, S2JointId joint); // of one that is alive
-const char *s2_joint_name(const S2World *world, S2JointId joint); // "" where it is destroyed
+S2JointType s2_joint_type(const S2World *world, S2JointId joint); // of an existing joint
+const char *s2_joint_name(const S2World *world, S2JointId joint); // "" if it was destroyed
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity); // creation order
 S2JointId s2_world_joint(const S2World *world, int index); // {0, 0}: there are fewer
 
@@ -434,7 +434,7 @@ typedef struct S2Slope {
 } S2Slope;
 
 // A call of a constraint's function. Poses are angle (rad), x, y (m). A field that is NULL is not
-// asked for. The answer must depend on the arguments alone, because a step keeps it.
+// requested. The answer must depend on the arguments alone, because a step stores it.
 typedef struct S2ConstraintCall {
   S2JointId joint;                      // null while s2_joint_create makes it
   int bodies;                           // 1 to 4
@@ -460,7 +460,7 @@ typedef struct S2SpringCall {
   bool sloped;
 } S2SpringCall;
 
-// How one number of a force law changes with one number of the state that it saw.
+// The derivative of one number of a force by one number of the state that the law read.
 typedef struct S2ForceTerm {
   int number;       // of S2ForceCall.force
   int32_t slot;     // of the body, S2BodyId.index - 1
