@@ -74,8 +74,7 @@ typedef enum S2Formulation {
 // How springs and compliant joints enter it: as rows J v + C' l + b = 0, or as stiffness in W with
 // the elastic force on the right side. The trajectory is the same.
 typedef enum S2Elasticity { S2_AS_COMPLIANCE, S2_AS_STIFFNESS } S2Elasticity;
-// The part of the stiffness by turning joint forces that is added to W: none, all, or its
-// positive part.
+// The stiffness by turning joint forces that is added to W: none, all, or its positive part.
 typedef enum S2GeometricStiffness {
   S2_GEOMETRIC_OFF,
   S2_GEOMETRIC_ON,
@@ -116,8 +115,7 @@ bool s2_world_rattles(const S2WorldDef *def);
 S2Status s2_world_create(const S2WorldDef *def, S2World **world);
 void s2_world_destroy(S2World *world);
 const S2WorldDef *s2_world_settings(const S2World *world);
-// Changes gravity, dt, solver, tolerance ... of an existing world. The checks are those of
-// creation.
+// Changes settings of an existing world (gravity, dt, solver ...), checked as in creation.
 S2Status s2_world_configure(S2World *world, const S2WorldDef *def);
 
 double s2_world_time(const S2World *world); // s
@@ -214,8 +212,8 @@ S2Status s2_body_info(const S2World *world, S2BodyId body, S2BodyInfo *info);
 S2Status s2_body_name(const S2World *world, S2BodyId body, const char **name);
 S2Status s2_body_set_name(S2World *world, S2BodyId body, const char *name);
 
-// The force acts during the next step only. Calls add up. `at` is in world coordinates; NULL: the
-// centre of mass.
+// The force acts during the next step only. Calls add up. `at`: world coordinates, NULL: the
+// centre.
 S2Status s2_body_apply_force(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at);
 S2Status s2_body_apply_torque(S2World *world, S2BodyId body, double torque);
 // Changes the velocity at once.
@@ -226,8 +224,7 @@ S2Status s2_body_force(const S2World *world, S2BodyId body, double force[3]);
 S2Status s2_body_set_force_law(S2World *world, S2BodyId body, bool has_law);
 // Requests calls of S2Callbacks.motion for this kinematic body.
 S2Status s2_body_set_motion(S2World *world, S2BodyId body, bool has_motion);
-// The lock that moves a kinematic body with a bound on its force, or null. It is removed when both
-// bounds are infinite again.
+// The lock of a kinematic body while its force has a bound; null if both bounds are infinite.
 S2JointId s2_body_drive(const S2World *world, S2BodyId body);
 bool s2_body_has_motion(const S2World *world, S2BodyId body);
 
@@ -235,8 +232,7 @@ bool s2_body_has_motion(const S2World *world, S2BodyId body);
 int s2_body_shape_count(const S2World *world, S2BodyId body); // 0 for a stale handle
 S2Status s2_body_shape(const S2World *world, S2BodyId body, int index, S2Shape *shape);
 
-// Living bodies in creation order. Writes at most `capacity` handles and returns the number of
-// bodies.
+// Living bodies in creation order. Writes at most `capacity` handles; returns their number.
 int s2_world_bodies(const S2World *world, S2BodyId *bodies, int capacity);
 S2BodyId s2_world_body(const S2World *world, int index); // {0, 0} if there are fewer
 
@@ -350,11 +346,9 @@ bool s2_joint_type_has(S2JointType type, S2JointField field);
 bool s2_joint_type_sets(S2JointType type, S2JointField field);
 S2Status s2_joint_get(const S2World *world, S2JointId joint, S2JointField field, double *value);
 S2Status s2_joint_set(S2World *world, S2JointId joint, S2JointField field, double value);
-// Within a step the joint moves to limits that exclude its coordinate. (s2_joint_create refuses
-// such limits.)
+// Limits that exclude the coordinate move it there within a step. (s2_joint_create refuses them.)
 S2Status s2_joint_set_limits(S2World *world, S2JointId joint, double lo, double hi);
-// Whether the coordinate is within the limits, up to the error of numbers with a few decimals
-// (S2_MISFIT of the bodies' size).
+// Whether the coordinate is within the limits, up to S2_MISFIT of the bodies' size.
 bool s2_joint_is_within(const S2World *world, S2JointId joint);
 typedef struct S2JointCoordinate {
   S2JointId joint; // a hinge or slider
@@ -401,8 +395,7 @@ typedef struct S2JointInfo {
   S2Vec2 force;           // on a, N: impulse over the time it acted
   double torque;          // on a, about its anchor, N m
   double angle, speed;    // of a against b, rad and rad/s, zero at creation
-  // m: of rigid rows and limits (angles times the size of the bodies); of constraints: at the end
-  // of the last step
+  // m: of rigid rows and limits (angles times the bodies' size); constraints: after the last step
   double error;
 } S2JointInfo;
 
@@ -502,8 +495,7 @@ typedef struct S2MotionCall {
   double v[3];    // the mean velocity, rad/s, m/s; initially that of the last step
   S2Slope *slope; // NULL, or slopes of v and then, if `ends` is set, of start and end
   bool sloped;
-  // `ends` requests the velocities at t and at t + h (S2_FLOW_RATTLE). A number that stays NAN is
-  // taken from v.
+  // `ends` requests the velocities at t and t + h (S2_FLOW_RATTLE). NAN: taken from v.
   bool ends;
   double start[3], end[3];
   // Set where v leads to a prescribed place p(t + h). A lock or body with a bound on its force then
@@ -524,11 +516,9 @@ typedef struct S2ProgramCall {
 
 typedef struct S2Callbacks {
   void *user;
-  // Adds to call->force (torque, fx, fy); called for bodies with a force law, in the order in which
-  // they were made.
+  // Adds to call->force (torque, fx, fy); called for bodies with a law, in creation order.
   bool (*force)(void *user, S2World *world, S2ForceCall *call);
-  // Whether these two may touch. Called when their boxes first meet, and again after they have
-  // parted.
+  // Whether these two may touch. Called when their boxes meet, and again after they parted.
   bool (*filter)(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide);
   bool (*pre_solve)(void *user, S2World *world, S2PreContact *contact);
   // Fills in the requested numbers. While this is NULL, joints of type S2_CONSTRAINT do not act.
@@ -540,8 +530,7 @@ typedef struct S2Callbacks {
   bool (*motion)(void *user, S2World *world, S2MotionCall *call);
   // Fills in force and tangent. While this is NULL, springs with a law do not act.
   bool (*spring)(void *user, S2World *world, S2SpringCall *call);
-  // Solves a problem for S2_SOLVER_PROGRAM, see S2ProgramSolver; `found` is the result of that
-  // function.
+  // Solves a problem for S2_SOLVER_PROGRAM; `found` is the result of that S2ProgramSolver.
   bool (*solve)(void *user, S2World *world, S2ProgramCall *call);
   // Polled now and then in long steps. If it returns false, the step ends as an abort (Ctrl-C).
   bool (*proceed)(void *user);
@@ -605,8 +594,7 @@ typedef struct S2Event {
   S2EventType type;
   S2BodyId a, b;        // may be null (warnings), may be stale when they are read
   S2Vec2 point, normal; // of touch_begin: where the largest impulse acted
-  // N s; of touch_begin: all of the step between the two bodies; of touch_end: all since
-  // touch_begin
+  // N s; of touch_begin: the whole step between the two bodies; of touch_end: since touch_begin
   double normal_impulse, tangent_impulse; // of touch_end only the former
   S2Vec2 impulse;      // N s, on a: the same as a vector (contact_impulse, touch_begin, touch_end)
   double speed;        // approach before the step, m/s; of touch_begin: when they met
@@ -641,8 +629,7 @@ typedef struct S2Contact {
 // geometry is still that of the last step.
 const S2Contact *s2_world_contacts(S2World *world, int *count);
 
-// The impulse of all contacts of the last step on a body: angular about its centre (N m s), x, y (N
-// s).
+// The impulse of all contacts of the last step on a body: angular about its centre, x, y (N s).
 S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double impulse[3]);
 // The impulse of corrections by the step. Event stepping removes the energy that projection adds by
 // lifting, and bodies that only joints connect keep their spin. Forces, contacts, joints and
@@ -658,8 +645,7 @@ typedef struct S2Energy {
 S2Energy s2_world_energy(const S2World *world);
 void s2_world_momentum(const S2World *world, double momentum[3]); // angular about the origin, x, y
 
-// Findings of the setting `audit` in the last step, the largest of each kind; 0: none. See
-// docs/audits.md.
+// Findings of the setting `audit` in the last step, the largest of each kind (docs/audits.md).
 typedef struct S2AuditResiduals {
   double passage;  // m, of a pair of rigid shapes within the step, beyond the overlap at its start
   double jump;     // m, motion of a body that its velocity and impulses do not explain
@@ -776,8 +762,7 @@ S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to, const S2Que
 // its shapes. Returns their number and writes at most `capacity`.
 int s2_world_raycast_all(S2World *world, S2Vec2 from, S2Vec2 to, const S2QueryFilter *filter,
                          S2RayResult *results, int capacity);
-// Bodies with a shape whose box overlaps [lo, hi], or with a shape that contains the point;
-// creation order.
+// Bodies with a shape whose box overlaps [lo, hi], or that contains the point; creation order.
 int s2_world_query_box(S2World *world, S2Vec2 lo, S2Vec2 hi, const S2QueryFilter *filter,
                        S2BodyId *bodies, int capacity);
 int s2_world_query_point(S2World *world, S2Vec2 point, const S2QueryFilter *filter,

@@ -78,8 +78,7 @@ static void joint_speed_vjp(S2JointUndo *undo, int index, const S2JointRow *row,
   }
 }
 
-// An impulse along a row pushes on a. Passes the adjoint of the reaction on to the direction of the
-// row.
+// Passes the adjoint of the reaction, which is the impulse on a, on to the direction of the row.
 static void joint_reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double impulse,
                                S2RowBar *bar) {
   if (undo->rows->reaction == NULL || impulse == 0) {
@@ -103,8 +102,7 @@ static int joint_copies(const S2JointUndo *undo, int index, int copies) {
   return first + 3 * copies * (index < S2_JOINT_EQUATIONS ? index : 0);
 }
 
-// The part of a constraint's row that acts on one body. The copy's basis has its direction, and row
-// r has its length.
+// One body's part of a constraint's row. The copy's basis has its direction, row r its length.
 static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double length, int copy,
                            double size_bar, double bar[3]) {
   double e[3][3], size = s2_wide_basis(j, length, e), e_bar[3][3], along[3];
@@ -208,8 +206,7 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
     bar->value += bias;
     return;
   }
-  // A solve uses the rate, the reflected fraction of the speed, the bend and a fraction of the
-  // error.
+  // A solve uses the rate, the reflected part of the speed, the bend and a part of the error.
   bar->value += bias * (projected + blend->project);
   bar->rate += bias;
   bar->speed += bias * blend->reflect;
@@ -304,8 +301,7 @@ static void joint_plain_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   int count = s2_joint_rows(&undo->at, rows);
   for (int k = 0; k < count; k++) {
     S2RowBar bar;
-    // without a bend the adjoint of the Hessian is not used
-    memset(&bar, 0, offsetof(S2RowBar, hessian));
+    memset(&bar, 0, offsetof(S2RowBar, hessian)); // without a bend the rest is not used
     joint_sides_vjp(undo, &rows[k], 1, cursor->row, &bar);
     joint_rigid_vjp(undo, &rows[k], undo->rows->bias[cursor->row], &bar);
     s2_joint_function_vjp(&undo->at, k, &bar, &undo->place);
@@ -461,8 +457,7 @@ static void joint_equal_limits_vjp(S2JointUndo *undo, int r) {
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
 
-// The fraction of the distance that a motion closes: all of an open one, and of a closed one within
-// rounding.
+// The fraction of the distance that a motion closes; 1 if it is open, or closed within rounding.
 static double joint_distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
   double slop = S2_PROJECTION_TOLERANCE * (s2_joint_row_angular(row) ? 1 : undo->length);
   return distance >= -slop ? 1 : s2_joint_returned(&undo->step->world->kept.def, undo->joint);
@@ -689,8 +684,7 @@ static bool joint_is_bilateral(const S2Assembly *assembly, int r, int32_t slot) 
          assembly->problem.row[r].lo == -INFINITY;
 }
 
-// Equations, geometric stiffness, coinciding limits and motors without a bound, in the order of the
-// rows.
+// Equations, geometric stiffness, coinciding limits and motors without a bound, in this order.
 static void joint_bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, Cursor *cursor) {
   joint_equations_vjp(undo, cursor);
   s2_joint_geometric_vjp(undo);
@@ -715,8 +709,7 @@ static void joint_bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, C
   }
 }
 
-// A compliant unilateral constraint, which is imposed at the end of the step for all alpha and
-// beta.
+// A compliant unilateral constraint. It is imposed at the end of the step for all alpha and beta.
 static void joint_soft_stop_vjp(S2JointUndo *undo, int r) {
   S2WorldGradient *g = undo->bar->gradient;
   double alpha = g->alpha, beta = g->beta;
